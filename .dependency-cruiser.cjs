@@ -1,0 +1,78 @@
+// The way of the data is the layout: a package or stage imports only what lies upstream of it.
+// Without exportsFields and conditionNames, workspace imports stay unresolved and every rule passes: hence no-unresolved.
+
+/** Stages of a service in the order a flag change travels; options and metrics may be used by all of them. */
+const stages = {
+  proxy: ["source", "snapshot", "topic", "subscriber", "service", "management"],
+  agent: ["sync", "store", "evaluation", "api", "management"],
+};
+
+/** For each stage: no import of a later one, nor of the wiring. */
+const stageRules = Object.entries(stages).flatMap(([service, names]) =>
+  names.map((name, index) => ({
+    name: `${service}-${name}-imports-upstream-only`,
+    severity: "error",
+    from: { path: `^packages/${service}/src/${name}/`, pathNot: "\\.test\\.ts$" },
+    to: {
+      path: [
+        ...names.slice(index + 1).map((later) => `^packages/${service}/src/${later}/`),
+        `^packages/${service}/src/(${service}|main|index)\\.ts$`,
+      ],
+    },
+  })),
+);
+
+module.exports = {
+  forbidden: [
+    { name: "no-unresolved", severity: "error", from: {}, to: { couldNotResolve: true } },
+    { name: "no-cycles", severity: "error", from: {}, to: { circular: true } },
+    {
+      name: "leaves-import-nothing-of-ours",
+      severity: "error",
+      from: { path: "^packages/(protocol|runtime)/" },
+      to: { path: "^packages/", pathNot: "^packages/$1/" },
+    },
+    {
+      name: "rpc-knows-no-service",
+      severity: "error",
+      from: { path: "^packages/rpc/" },
+      to: { path: "^packages/(proxy|agent|operator|kube)/" },
+    },
+    {
+      name: "services-never-meet",
+      severity: "error",
+      from: { path: "^packages/(proxy|agent|operator)/" },
+      to: { path: "^packages/(proxy|agent|operator)/", pathNot: "^packages/$1/" },
+    },
+    {
+      name: "agent-never-reaches-kube",
+      severity: "error",
+      from: { path: "^packages/agent/" },
+      to: { path: "^packages/kube/|@kubernetes/", reachable: true },
+    },
+    {
+      name: "production-imports-no-tests",
+      severity: "error",
+      from: { path: "^packages/", pathNot: "\\.test\\.ts$" },
+      to: { path: "\\.test\\.ts$|^(test|bench|examples)/" },
+    },
+    {
+      name: "only-rpc-speaks-http2-to-clients",
+      comment: "The HTTP/2 engine is behind rpc's transport interface.",
+      severity: "error",
+      from: { path: "^packages/(proxy|agent|runtime|protocol)/", pathNot: "\\.test\\.ts$" },
+      to: { path: "^(node:)?http2$" },
+    },
+    ...stageRules,
+  ],
+  options: {
+    doNotFollow: { path: "node_modules" },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["@bunting/source", "import", "node", "default"],
+      extensions: [".ts", ".js"],
+    },
+    tsConfig: { fileName: "tsconfig.base.json" },
+  },
+};

@@ -1,0 +1,182 @@
+import { canonicalJson, compareUtf8 } from "./canonical-json.js";
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+import { ProtocolError } from "./protocol-error.js";
+
+/**
+ * A flag document in the one form that every OpenFeature provider reads: map-form `flags`, only the fields flagd defines, primitive
+ * metadata. Providers are less tolerant than flagd: Python refuses an update with an unknown field in a flag, .NET stops syncing
+ * for good on non-primitive metadata, JavaScript reads array-form flags as flags called "0", "1" …
+ */
+export interface FlagDocument {
+  readonly flags: JsonObject;
+  readonly metadata?: JsonObject;
+  readonly $evaluators?: JsonObject;
+}
+
+/** Something that was left out of a document, or that its author will want to know; the rest is served. */
+export interface DocumentRemark {
+  /** Where, as keys from the root of the document. */
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+export interface NormalisedDocument {
+  readonly document: FlagDocument;
+  readonly remarks: readonly DocumentRemark[];
+}
+
+/** The document without any flags: what a FeatureFlag without `flagSpec` means. */
+export const emptyFlagDocument: FlagDocument = { flags: {} };
+
+const flagFields = ["state", "variants", "defaultVariant", "targeting", "metadata"] as const;
+
+/**
+ * Checks a flagd document or a FeatureFlag's `flagSpec` and brings it into the form all providers read.
+ *
+ * @throws ProtocolError DOCUMENT_INVALID with the path of the first thing that has no such form.
+ */
+export function normaliseDocument(value: JsonValue | undefined): NormalisedDocument {
+  const remarks: DocumentRemark[] = [];
+  if (!isJsonObject(value))
+    throw invalid([], `a flag document is an object with "flags", but this is ${kindOf(value)}`);
+  const flags = normaliseFlags(value["flags"], remarks);
+  const metadata = normaliseMetadata(value["metadata"], ["metadata"], remarks);
+  const evaluators = normaliseEvaluators(value["$evaluators"]);
+  for (const key of Object.keys(value)) {
+    if (!["flags", "metadata", "$evaluators", "$schema"].includes(key)) {
+      remarks.push({ path: [key], message: `"${key}" is not a field of a flag document and is not served` });
+    }
+  }
+  const document: FlagDocument = {
+    flags,
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(evaluators === undefined ? {} : { $evaluators: evaluators }),
+  };
+  return { document, remarks };
+}
+
+/** The document as canonical JSON, keys `flags`, `metadata`, `$evaluators` in this order: equal documents give equal text. */
+export function encodeDocument(document: FlagDocument): string {
+  const parts = [`"flags":${canonicalJson(document.flags)}`];
+  if (document.metadata !== undefined) parts.push(`"metadata":${canonicalJson(document.metadata)}`);
+  if (document.$evaluators !== undefined) parts.push(`"$evaluators":${canonicalJson(document.$evaluators)}`);
+  return `{${parts.join(",")}}`;
+}
+
+function normaliseFlags(value: JsonValue | undefined, remarks: DocumentRemark[]): JsonObject {
+  if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], remarks);
+  if (!isJsonObject(value)) throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
+  return fromEntries(
+    Object.keys(value).map((key) => [key, normaliseFlag(value[key], ["flags", key], remarks)]),
+  );
+}
+
+/** flagd also takes a list of flags that carry their key; a map can hold only the last of those that share one. */
+function normaliseFlagList(list: readonly JsonValue[], remarks: DocumentRemark[]): JsonObject {
+  const flags = new Map<string, JsonObject>();
+  list.forEach((flag, index) => {
+    const path = ["flags", String(index)];
+    const key = isJsonObject(flag) ? flag["key"] : undefined;
+    if (typeof key !== "string" || key === "") throw invalid(path, `a flag in a list needs a "key"`);
+    if (flags.has(key))
+      remarks.push({ path, message: `the flag "${key}" is there twice; the later one is served` });
+    flags.set(key, normaliseFlag(flag, path, remarks));
+  });
+  return fromEntries([...flags]);
+}
+
+function normaliseFlag(
+  flag: JsonValue | undefined,
+  path: readonly string[],
+  remarks: DocumentRemark[],
+): JsonObject {
+  if (!isJsonObject(flag)) throw invalid(path, `a flag is an object, but ${last(path)} is ${kindOf(flag)}`);
+  const { state, variants, defaultVariant, targeting } = flag;
+  if (state !== undefined && typeof state !== "string") {
+    throw invalid(
+      [...path, "state"],
+      `"state" of ${last(path)} must be ENABLED or DISABLED, but it is ${kindOf(state)}`,
+    );
+  }
+  if (variants !== undefined && !isJsonObject(variants)) {
+    throw invalid(
+      [...path, "variants"],
+      `"variants" of ${last(path)} must be an object, but it is ${kindOf(variants)}`,
+    );
+  }
+  if (defaultVariant !== undefined && defaultVariant !== null && typeof defaultVariant !== "string") {
+    throw invalid(
+      [...path, "defaultVariant"],
+      `"defaultVariant" of ${last(path)} must be the name of a variant, but it is ${kindOf(defaultVariant)}`,
+    );
+  }
+  if (targeting !== undefined && targeting !== null && !isJsonObject(targeting)) {
+    throw invalid(
+      [...path, "targeting"],
+      `"targeting" of ${last(path)} must be an object, but it is ${kindOf(targeting)}`,
+    );
+  }
+  if (
+    typeof defaultVariant === "string" &&
+    defaultVariant !== "" &&
+    !Object.hasOwn(variants ?? {}, defaultVariant)
+  ) {
+    remarks.push({
+      path: [...path, "defaultVariant"],
+      message: `"defaultVariant" of ${last(path)} is "${defaultVariant}", which is none of its variants: agents refuse this flag, stock flagd the whole document`,
+    });
+  }
+  const metadata = normaliseMetadata(flag["metadata"], [...path, "metadata"], remarks);
+  const entries: [string, JsonValue][] = [];
+  for (const field of flagFields) {
+    const content = field === "metadata" ? metadata : flag[field];
+    // Absent, null and "" all mean "use the default in the code"; absent is the form that every provider reads.
+    if (content !== undefined && content !== null) entries.push([field, content]);
+  }
+  return fromEntries(entries);
+}
+
+function normaliseMetadata(
+  value: JsonValue | undefined,
+  path: readonly string[],
+  remarks: DocumentRemark[],
+): JsonObject | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!isJsonObject(value)) throw invalid(path, `"metadata" must be an object, but it is ${kindOf(value)}`);
+  const kept = Object.keys(value).filter((key) => {
+    const isPrimitive = ["string", "number", "boolean"].includes(typeof value[key]);
+    if (!isPrimitive) {
+      const message = `metadata "${key}" is ${kindOf(value[key])}; only strings, numbers and booleans are served`;
+      remarks.push({ path: [...path, key], message });
+    }
+    return isPrimitive;
+  });
+  return fromEntries(kept.map((key) => [key, value[key] ?? null]));
+}
+
+function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!isJsonObject(value))
+    throw invalid(["$evaluators"], `"$evaluators" must be an object, but it is ${kindOf(value)}`);
+  return value;
+}
+
+/** Object.fromEntries defines own properties, so that a flag called `__proto__` stays a flag. */
+function fromEntries(entries: [string, JsonValue][]): JsonObject {
+  return Object.fromEntries(entries.sort(([a], [b]) => compareUtf8(a, b)));
+}
+
+function invalid(path: readonly string[], message: string): ProtocolError {
+  return new ProtocolError("DOCUMENT_INVALID", message, path);
+}
+
+function last(path: readonly string[]): string {
+  return `"${path.at(-1) ?? ""}"`;
+}
+
+function kindOf(value: JsonValue | undefined): string {
+  if (value === undefined) return "absent";
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

@@ -1,0 +1,28 @@
+export { canonicalJson, compareUtf8 } from "./canonical-json.js";
+export {
+  emptyFlagDocument,
+  encodeDocument,
+  normaliseDocument,
+  type DocumentRemark,
+  type FlagDocument,
+  type NormalisedDocument,
+} from "./flag-document.js";
+export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+export { ProtocolError, type ProtocolErrorCode } from "./protocol-error.js";
+export {
+  isNamespaceName,
+  isObjectName,
+  parseTopicSelector,
+  topicKey,
+  type TopicKey,
+} from "./topic-selector.js";
+export { fileDescriptorSetBase64 } from "./gen/descriptors.js";
+export * as syncV1 from "./gen/flagd/sync/v1/sync.js";
+export * as legacySyncV1 from "./gen/sync/v1/sync_service.js";
+export * as evaluationV1 from "./gen/flagd/evaluation/v1/evaluation.js";
+export * as evaluationV2 from "./gen/flagd/evaluation/v2/evaluation.js";
+export * as schemaV1 from "./gen/schema/v1/schema.js";
+export * as healthV1 from "./gen/grpc/health/v1/health.js";
+export * as reflectionV1 from "./gen/grpc/reflection/v1/reflection.js";
+export * as reflectionV1Alpha from "./gen/grpc/reflection/v1alpha/reflection.js";
+export { Struct } from "./gen/google/protobuf/struct.js";

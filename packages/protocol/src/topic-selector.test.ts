@@ -1,0 +1,46 @@
+import { expect } from "chai";
+import { ProtocolError } from "./protocol-error.js";
+import { parseTopicSelector } from "./topic-selector.js";
+
+describe("parseTopicSelector", () => {
+  it("reads both forms as the same topic", () => {
+    expect(parseTopicSelector("core.openfeature.dev/demo/end-to-end")).to.equal("demo/end-to-end");
+    expect(parseTopicSelector("demo/end-to-end")).to.equal("demo/end-to-end");
+    expect(parseTopicSelector("demo/a.b.c")).to.equal("demo/a.b.c");
+  });
+
+  const refused = [
+    "",
+    "demo",
+    "a/b/c",
+    "core.openfeature.dev/demo",
+    "core.openfeature.dev/core.openfeature.dev/a/b",
+    "Demo/flags",
+    "demo/flags,metadata.namespace=kube-system",
+    "demo/../etc",
+    `${"a".repeat(64)}/flags`,
+    `demo/${"a".repeat(254)}`,
+    "file:/etc/passwd",
+    "flagSetId=x",
+    "demo/naïve",
+  ];
+  for (const selector of refused) {
+    it(`refuses ${JSON.stringify(selector.slice(0, 40))} and says the expected form`, () => {
+      expect(() => parseTopicSelector(selector))
+        .to.throw(ProtocolError, "expected core.openfeature.dev/<namespace>/<name> or <namespace>/<name>")
+        .with.property("code", "SELECTOR_INVALID");
+    });
+  }
+
+  it("echoes a hostile selector bounded and printable", () => {
+    const { message } = (() => {
+      try {
+        return new Error(parseTopicSelector(`\u0000é${"x".repeat(10_000)}/a`));
+      } catch (error) {
+        return error as Error;
+      }
+    })();
+    expect(message).to.match(/^[\x20-\x7e]+$/);
+    expect(message.length).to.be.lessThan(400);
+  });
+});

@@ -1,0 +1,58 @@
+import { ProtocolError } from "./protocol-error.js";
+
+/** What one subscribes to: `namespace/name`, both checked as RFC 1123 so that they may be put into a URL or a field selector. */
+export type TopicKey = `${string}/${string}`;
+
+const group = "core.openfeature.dev/";
+const expectedForm = "expected core.openfeature.dev/<namespace>/<name> or <namespace>/<name>";
+
+const label = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+const subdomain = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
+
+/** True if Kubernetes would accept the text as the name of a namespace (RFC 1123 label, at most 63 characters). */
+export function isNamespaceName(text: string): boolean {
+  return label.test(text);
+}
+
+/** True if Kubernetes would accept the text as the name of a FeatureFlag (RFC 1123 subdomain, at most 253 characters). */
+export function isObjectName(text: string): boolean {
+  return text.length <= 253 && subdomain.test(text);
+}
+
+export function topicKey(namespace: string, name: string): TopicKey {
+  return `${namespace}/${name}`;
+}
+
+/**
+ * Reads a selector that names one topic: `core.openfeature.dev/ns/name` or `ns/name`.
+ *
+ * @throws ProtocolError SELECTOR_INVALID, whose message repeats the selector and says the expected form.
+ */
+export function parseTopicSelector(selector: string): TopicKey {
+  if (selector === "") throw invalid("the selector is empty");
+  const parts = (selector.startsWith(group) ? selector.slice(group.length) : selector).split("/");
+  const [namespace, name] = parts;
+  if (parts.length !== 2 || namespace === undefined || name === undefined) {
+    throw invalid(`the selector ${quote(selector)} does not name a FeatureFlag`);
+  }
+  if (!isNamespaceName(namespace)) {
+    throw invalid(
+      `the selector ${quote(selector)} has ${quote(namespace)} as its namespace, which Kubernetes would not accept`,
+    );
+  }
+  if (!isObjectName(name)) {
+    throw invalid(
+      `the selector ${quote(selector)} has ${quote(name)} as its name, which Kubernetes would not accept`,
+    );
+  }
+  return topicKey(namespace, name);
+}
+
+function invalid(what: string): ProtocolError {
+  return new ProtocolError("SELECTOR_INVALID", `${what}: ${expectedForm}`);
+}
+
+/** Selectors come from strangers: what is echoed of one is bounded and printable. */
+function quote(text: string): string {
+  return JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text).replace(/[^\x20-\x7e]/g, "?");
+}

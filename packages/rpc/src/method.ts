@@ -1,0 +1,101 @@
+import type { RpcStatus } from "./status.js";
+import type { TransportStream } from "./transport.js";
+
+/** What a handler knows of its call. */
+export interface Call {
+  readonly stream: TransportStream;
+  /** When the client's deadline passes, in ms since the epoch; undefined without one. */
+  readonly deadlineMs: number | undefined;
+  /** Aborted when the client went away, its deadline passed or the call ended. Made on first use: it is not free. */
+  readonly signal: AbortSignal;
+  /** A request header by its lower-case name. */
+  header(name: string): string | undefined;
+}
+
+/** One request, one response. */
+export interface UnaryMethod<Request, Response> {
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  readonly decode: (bytes: Uint8Array) => Request;
+  readonly encode: (response: Response) => Uint8Array;
+  /** Throws an RpcError to end the call with its status; anything else thrown ends it with UNKNOWN and is logged. */
+  readonly handle: (request: Request, call: Call) => Response | Promise<Response>;
+}
+
+/** One request, then frames for as long as the handler likes. */
+export interface ServerStreamingMethod<Request> {
+  readonly path: string;
+  readonly decode: (bytes: Uint8Array) => Request;
+  /** Returns at once; it owns `out` from then on. A throw ends the call with its status. */
+  readonly handle: (request: Request, out: ResponseStream) => void;
+}
+
+/** Messages both ways. */
+export interface BidiStreamingMethod<Request> {
+  readonly path: string;
+  readonly decode: (bytes: Uint8Array) => Request;
+  /** Called when the stream opens; each message is given to what it returns. A throw ends the call with its status. */
+  readonly handle: (out: ResponseStream) => RequestListener<Request>;
+}
+
+export interface RequestListener<Request> {
+  onMessage(request: Request): void;
+  onEnd(): void;
+}
+
+/** The sending half of a streaming call. */
+export interface ResponseStream extends Call {
+  /** Sends response headers now (Rust clients give up after 5 s without); `write` does it otherwise. */
+  sendHeaders(headers?: Readonly<Record<string, string>>): void;
+  /** Sends one frame made by `frameMessage`; see TransportStream.write. */
+  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
+  end(status: RpcStatus): void;
+  onClose(listener: () => void): void;
+}
+
+/** A method with its message types hidden, made by `unary`, `serverStreaming` or `bidiStreaming`: what a server is given a list of. */
+export type Method =
+  | {
+      readonly kind: "unary";
+      readonly path: string;
+      readonly invoke: (message: Uint8Array, call: Call) => Uint8Array | Promise<Uint8Array>;
+    }
+  | {
+      readonly kind: "server-streaming";
+      readonly path: string;
+      readonly invoke: (message: Uint8Array, out: ResponseStream) => void;
+    }
+  | {
+      readonly kind: "bidi-streaming";
+      readonly path: string;
+      readonly invoke: (out: ResponseStream) => RequestListener<Uint8Array>;
+    };
+
+export function unary<Request, Response>(method: UnaryMethod<Request, Response>): Method {
+  const { path, decode, encode, handle } = method;
+  return {
+    kind: "unary",
+    path,
+    invoke: (message, call) => {
+      const response = handle(decode(message), call);
+      return response instanceof Promise ? response.then(encode) : encode(response);
+    },
+  };
+}
+
+export function serverStreaming<Request>(method: ServerStreamingMethod<Request>): Method {
+  const { path, decode, handle } = method;
+  return { kind: "server-streaming", path, invoke: (message, out) => handle(decode(message), out) };
+}
+
+export function bidiStreaming<Request>(method: BidiStreamingMethod<Request>): Method {
+  const { path, decode, handle } = method;
+  return {
+    kind: "bidi-streaming",
+    path,
+    invoke: (out) => {
+      const listener = handle(out);
+      return { onMessage: (message) => listener.onMessage(decode(message)), onEnd: () => listener.onEnd() };
+    },
+  };
+}

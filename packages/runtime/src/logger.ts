@@ -1,0 +1,53 @@
+import { pino, type DestinationStream, type Logger as PinoLogger } from "pino";
+
+/** Structured log: a constant sentence, and fields beside it. */
+export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
+  child(fields: Readonly<Record<string, unknown>>): Logger;
+};
+
+export interface LoggerOptions {
+  /** `json`: one JSON object a line, keys level, ts, msg. `console`: one readable line each. */
+  readonly format: "console" | "json";
+  readonly debug: boolean;
+  /** Fields on every line, for instance the service. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** Logs go to stderr, as flagd's do; stdout stays free for what was asked for. */
+export function createLogger(options: LoggerOptions, destination?: DestinationStream): Logger {
+  const out = destination ?? pino.destination({ dest: 2, sync: true });
+  return pino(
+    {
+      level: options.debug ? "debug" : "info",
+      base: options.fields ?? null,
+      messageKey: "msg",
+      errorKey: "error",
+      timestamp: () => `,"ts":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    options.format === "json" ? out : new ConsoleLines(out),
+  );
+}
+
+/** Turns pino's JSON lines into lines for a person: time, level, sentence, then key=value. */
+class ConsoleLines implements DestinationStream {
+  readonly #out: DestinationStream;
+
+  constructor(out: DestinationStream) {
+    this.#out = out;
+  }
+
+  write(line: string): void {
+    const { level, ts, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
+    const rest = Object.entries(fields).map(([key, value]) => `${key}=${plain(value)}`);
+    this.#out.write(
+      `${[String(ts), String(level).toUpperCase().padEnd(5), typeof msg === "string" ? msg : "", ...rest].join(" ")}\n`,
+    );
+  }
+}
+
+function plain(value: unknown): string {
+  if (typeof value === "string") return /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value);
+  if (typeof value === "object" && value !== null && "message" in value) return JSON.stringify(value.message);
+  return JSON.stringify(value);
+}
