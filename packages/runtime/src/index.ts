@@ -1,4 +1,25 @@
 export { Backoff, type BackoffOptions } from "./backoff.js";
+export { runProgram, type Program } from "./cli.js";
 export { sleep, systemClock, type Clock } from "./clock.js";
+export { runComponents, runnableComponent, type Component, type RunComponentsOptions } from "./component.js";
 export { createLogger, type Logger, type LoggerOptions } from "./logger.js";
+export { managementHandler, type Readiness } from "./management-handler.js";
+export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";
+export { flagName, option, type OptionSpec, type OptionsOf, type OptionTable } from "./options/option.js";
+export { readOptions, type OptionsInput, type OptionsReading } from "./options/read-options.js";
+export { renderOptionsReference } from "./options/render-reference.js";
+export {
+  choice,
+  durationMs,
+  integer,
+  jsonText,
+  list,
+  mapping,
+  port,
+  text,
+  toggle,
+  type ValueType,
+} from "./options/value-types.js";
+export { processSignals } from "./process-signals.js";
 export type { Runnable } from "./runnable.js";
+export { RuntimeError, type RuntimeErrorCode } from "./runtime-error.js";

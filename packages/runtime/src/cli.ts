@@ -1,0 +1,69 @@
+import { renderHelp } from "./options/render-help.js";
+import { readOptions } from "./options/read-options.js";
+import type { OptionsOf, OptionTable } from "./options/option.js";
+import { RuntimeError } from "./runtime-error.js";
+
+/** A binary with one command, `start`, as flagd and flagd-proxy have it; `version` and `--help` come with it. */
+export interface Program<Table extends OptionTable> {
+  /** `bunting-proxy`. */
+  readonly name: string;
+  readonly version: string;
+  readonly describe: string;
+  readonly table: Table;
+  /** Runs until the process is told to stop. `warnings` are sentences about the command line, to be logged. */
+  readonly start: (options: OptionsOf<Table>, warnings: readonly string[]) => Promise<void>;
+  /** Errors of these names are a user's mistake, told in their sentence; any other is a defect and told with its stack. */
+  readonly userErrors: readonly string[];
+}
+
+/** Runs a program; the result is its exit code. */
+export async function runProgram<const Table extends OptionTable>(
+  program: Program<Table>,
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<number> {
+  try {
+    return await run(program, argv, env);
+  } catch (error) {
+    process.stderr.write(`${tell(program, error)}\n`);
+    return 1;
+  }
+}
+
+async function run<const Table extends OptionTable>(
+  program: Program<Table>,
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<number> {
+  const [command, ...rest] = argv;
+  if (command === "version" || command === "--version") {
+    process.stdout.write(`${program.name}: ${program.version} (node ${process.version})\n`);
+    return 0;
+  }
+  if (command === undefined || command === "help" || argv.includes("--help") || argv.includes("-h")) {
+    const { name, describe, table } = program;
+    const usage = `${name} start [options]   |   ${name} version`;
+    const epilogue =
+      "A flag wins over its environment variable, that over the config file, that over the default.";
+    process.stdout.write(`${await renderHelp({ usage, describe, table, epilogue })}\n`);
+    return 0;
+  }
+  if (command !== "start") {
+    const message = `${JSON.stringify(command)} is no command of ${program.name}: use "${program.name} start", or --help`;
+    throw new RuntimeError("COMMAND_UNKNOWN", message);
+  }
+  const { options, warnings } = await readOptions(program.table, { argv: rest, env });
+  await program.start(options, warnings);
+  return 0;
+}
+
+function tell(program: Pick<Program<OptionTable>, "name" | "userErrors">, error: unknown): string {
+  const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
+  return errors
+    .map((one) => {
+      if (!(one instanceof Error)) return `${program.name}: ${String(one)}`;
+      const isUsers = one instanceof RuntimeError || program.userErrors.includes(one.name);
+      return `${program.name}: ${isUsers ? one.message : (one.stack ?? one.message)}`;
+    })
+    .join("\n");
+}

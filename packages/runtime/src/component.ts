@@ -1,0 +1,93 @@
+import { RuntimeError } from "./runtime-error.js";
+import type { Runnable } from "./runnable.js";
+
+/** A part of a process that is started and stopped; the list of them is the start order, and read backwards the stop order. */
+export interface Component {
+  readonly name: string;
+  /** Why it stands at this place of the list. */
+  readonly reason: string;
+  /** Resolves once it is up; `fail` is called if it breaks afterwards and the process can't go on. */
+  start(fail: (error: unknown) => void): Promise<void>;
+  /** Releases all that start took. Called only if start was. */
+  stop(): Promise<void>;
+}
+
+export interface RunComponentsOptions {
+  /** How long one component may take to stop before it is left behind, in ms. */
+  readonly stopTimeoutMs: number;
+}
+
+/**
+ * Starts components in order, waits until the signal aborts or one fails, and stops those that were started in reverse. Every error
+ * is kept: one alone is thrown as it is, several as an AggregateError.
+ */
+export async function runComponents(
+  components: readonly Component[],
+  signal: AbortSignal,
+  options: RunComponentsOptions,
+): Promise<void> {
+  const errors: unknown[] = [];
+  const started: Component[] = [];
+  const abort = new AbortController();
+  const fail = (error: unknown): void => {
+    errors.push(error);
+    abort.abort();
+  };
+  const onAbort = (): void => abort.abort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    for (const component of components) {
+      if (signal.aborted || errors.length > 0) break;
+      started.unshift(component);
+      await component.start(fail);
+    }
+    if (!signal.aborted) await aborted(abort.signal);
+  } catch (error) {
+    errors.push(error);
+  }
+  signal.removeEventListener("abort", onAbort);
+  for (const component of started) {
+    await withTimeout(component, options.stopTimeoutMs).catch((error: unknown) => errors.push(error));
+  }
+  if (errors.length === 1) throw errors[0];
+  if (errors.length > 1)
+    throw new AggregateError(errors, errors.map((error) => (error as Error).message).join("; "));
+}
+
+/** A Runnable as a component: `run` goes on in the background and is aborted by `stop`. */
+export function runnableComponent(runnable: Runnable, reason: string): Component {
+  const abort = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  return {
+    name: runnable.name,
+    reason,
+    start: (fail) => {
+      running = runnable.run(abort.signal).catch(fail);
+      return Promise.resolve();
+    },
+    stop: () => {
+      abort.abort();
+      return running;
+    },
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+async function withTimeout(component: Component, timeoutMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const message = `${component.name} did not stop within ${timeoutMs} ms and was left behind`;
+    timer = setTimeout(() => reject(new RuntimeError("STOP_TIMED_OUT", message)), timeoutMs);
+  });
+  try {
+    await Promise.race([component.stop(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,34 @@
+import { expect } from "chai";
+import { createLogger } from "./logger.js";
+
+function lines(): { write(line: string): void; readonly written: string[] } {
+  const written: string[] = [];
+  return { write: (line) => void written.push(line), written };
+}
+
+describe("createLogger", () => {
+  it("writes one JSON object a line with level, ts and msg", () => {
+    const out = lines();
+    createLogger({ format: "json", debug: false, fields: { service: "proxy" } }, out).warn(
+      { topic: "a/b" },
+      "held",
+    );
+    const line = JSON.parse(out.written[0] ?? "") as Record<string, unknown>;
+    expect(line).to.include({ level: "warn", msg: "held", topic: "a/b", service: "proxy" });
+    expect(line["ts"]).to.match(/^\d{4}-\d\d-\d\dT.*Z$/);
+  });
+
+  it("writes a readable line with key=value in console format, errors by their message", () => {
+    const out = lines();
+    const logger = createLogger({ format: "console", debug: false }, out);
+    logger.child({ topic: "a/b" }).error({ error: new Error("no such file") }, "source failed");
+    expect(out.written[0]).to.match(/^\S+Z ERROR source failed topic=a\/b error="no such file"\n$/);
+  });
+
+  it("keeps debug lines for those who ask", () => {
+    const out = lines();
+    createLogger({ format: "json", debug: false }, out).debug("quiet");
+    createLogger({ format: "json", debug: true }, out).debug("loud");
+    expect(out.written).to.have.length(1);
+  });
+});

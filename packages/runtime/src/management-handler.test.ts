@@ -1,0 +1,46 @@
+import { expect } from "chai";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { managementHandler } from "./management-handler.js";
+import { Counter, createRegistry } from "./metrics.js";
+
+describe("managementHandler", () => {
+  let server: Server;
+  let base: string;
+  let readiness = { isReady: false, reason: "the source has not synced" };
+
+  beforeEach(async () => {
+    const registry = createRegistry(false);
+    new Counter({ name: "demo_total", help: "A demo.", registers: [registry] }).inc(3);
+    server = createServer(managementHandler(() => readiness, registry));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterEach(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  });
+
+  it("is alive, and answers readiness with 412 and the reason until ready", async () => {
+    expect((await fetch(`${base}/healthz`)).status).to.equal(200);
+    const notYet = await fetch(`${base}/readyz`);
+    expect([notYet.status, await notYet.text()]).to.deep.equal([412, "the source has not synced\n"]);
+    readiness = { isReady: true, reason: "ready" };
+    expect((await fetch(`${base}/readyz?verbose`)).status).to.equal(200);
+  });
+
+  it("serves metrics as Prometheus reads them", async () => {
+    const response = await fetch(`${base}/metrics`);
+    expect(response.headers.get("content-type")).to.contain("text/plain; version=0.0.4");
+    expect(await response.text()).to.contain(
+      "# HELP demo_total A demo.\n# TYPE demo_total counter\ndemo_total 3",
+    );
+  });
+
+  it("refuses other paths and methods", async () => {
+    expect((await fetch(`${base}/flags`)).status).to.equal(404);
+    const post = await fetch(`${base}/metrics`, { method: "POST" });
+    expect([post.status, post.headers.get("allow")]).to.deep.equal([405, "GET, HEAD"]);
+    expect(await (await fetch(`${base}/healthz`, { method: "HEAD" })).text()).to.equal("");
+  });
+});

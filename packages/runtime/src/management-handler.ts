@@ -1,0 +1,45 @@
+import type { RequestListener, ServerResponse } from "node:http";
+import type { Registry } from "prom-client";
+
+/** Whether a process may be sent traffic, and why not. */
+export interface Readiness {
+  readonly isReady: boolean;
+  /** A sentence: why it is not ready, or what is stale although it is. */
+  readonly reason: string;
+}
+
+/**
+ * /healthz, /readyz and /metrics, as flagd and flagd-proxy answer them: readiness that fails is 412. Liveness is that the event
+ * loop answers at all.
+ */
+export function managementHandler(readiness: () => Readiness, registry: Registry): RequestListener {
+  return (request, response) => {
+    const path = request.url?.split("?", 1)[0];
+    if (path !== "/healthz" && path !== "/readyz" && path !== "/metrics") {
+      answer(response, 404, "There is /healthz, /readyz and /metrics.\n");
+    } else if (request.method !== "GET" && request.method !== "HEAD") {
+      response.setHeader("allow", "GET, HEAD");
+      answer(response, 405, "Use GET.\n");
+    } else if (path === "/healthz") {
+      answer(response, 200, "ok\n");
+    } else if (path === "/readyz") {
+      const { isReady, reason } = readiness();
+      answer(response, isReady ? 200 : 412, `${reason}\n`);
+    } else {
+      registry.metrics().then(
+        (text) => answer(response, 200, text, registry.contentType),
+        (error: unknown) => answer(response, 500, `metrics can't be read: ${String(error)}\n`),
+      );
+    }
+  };
+}
+
+function answer(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  type = "text/plain; charset=utf-8",
+): void {
+  response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body) });
+  response.end(response.req.method === "HEAD" ? undefined : body);
+}

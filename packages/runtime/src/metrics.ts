@@ -1,0 +1,23 @@
+import { collectDefaultMetrics, Registry } from "prom-client";
+
+export { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/**
+ * A registry of its own for each service: nothing is registered globally.
+ *
+ * @param processMetrics also CPU, memory, event loop and garbage collection of the process, as prom-client names them.
+ */
+export function createRegistry(processMetrics: boolean): Registry {
+  const registry = new Registry();
+  if (processMetrics) collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+/** The metrics of a registry as a Markdown table: what docs/reference is made of. */
+export async function renderMetricsReference(registry: Registry): Promise<string> {
+  const metrics = await registry.getMetricsAsJSON();
+  const rows = metrics
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, help, type }) => `| \`${name}\` | ${String(type)} | ${help.replaceAll("|", "\\|")} |`);
+  return ["| metric | kind | meaning |", "| --- | --- | --- |", ...rows].join("\n");
+}

@@ -1,0 +1,53 @@
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { RuntimeError } from "../runtime-error.js";
+
+/**
+ * Reads a config file: JSON, YAML or TOML by its ending, keys named as flags. Without a path, `$HOME/.agent.yaml` is read if it is
+ * there, as flagd does. The parsers are loaded only when a file asks for them: they cost memory.
+ *
+ * @throws RuntimeError CONFIG_UNREADABLE
+ */
+export async function readConfig(
+  given: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Readonly<Record<string, unknown>>> {
+  const file = given ?? defaultConfigFile(env);
+  if (file === undefined) return {};
+  let content: unknown;
+  try {
+    content = await parse(file, readFileSync(file, "utf8"));
+  } catch (cause) {
+    throw new RuntimeError(
+      "CONFIG_UNREADABLE",
+      `--config ${file} can't be read: ${(cause as Error).message}`,
+      { cause },
+    );
+  }
+  if (content === null || content === undefined) return {};
+  if (typeof content !== "object" || Array.isArray(content)) {
+    throw new RuntimeError(
+      "CONFIG_UNREADABLE",
+      `--config ${file} must hold a map of options, keys named as the flags are`,
+    );
+  }
+  return content as Readonly<Record<string, unknown>>;
+}
+
+function defaultConfigFile(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const home = env["HOME"];
+  if (home === undefined || home === "") return undefined;
+  const file = path.join(home, ".agent.yaml");
+  return existsSync(file) ? file : undefined;
+}
+
+async function parse(file: string, text: string): Promise<unknown> {
+  switch (path.extname(file)) {
+    case ".json":
+      return JSON.parse(text);
+    case ".toml":
+      return (await import("smol-toml")).parse(text);
+    default:
+      return (await import("yaml")).parse(text);
+  }
+}

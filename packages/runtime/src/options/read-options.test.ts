@@ -1,0 +1,214 @@
+import { expect } from "chai";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { RuntimeError } from "../runtime-error.js";
+import { option } from "./option.js";
+import { readOptions } from "./read-options.js";
+import { renderHelp } from "./render-help.js";
+import { renderOptionsReference } from "./render-reference.js";
+import { choice, durationMs, jsonText, list, mapping, port, text, toggle } from "./value-types.js";
+
+const group = "Ports";
+const table = {
+  port: option({
+    type: port,
+    default: 8015,
+    short: "p",
+    describe: "Port.",
+    group,
+    env: ["X_PORT", "Y_PORT"],
+  }),
+  managementPort: option({
+    type: port,
+    default: 8016,
+    aliases: ["metrics-port"],
+    describe: "M.",
+    group,
+    env: ["X_M"],
+  }),
+  debug: option({
+    type: toggle,
+    default: false,
+    short: "x",
+    describe: "D.",
+    group: "Logs",
+    env: ["X_DEBUG"],
+  }),
+  logFormat: option({
+    type: choice("console", "json"),
+    default: "console",
+    describe: "F.",
+    group: "Logs",
+    env: [],
+  }),
+  uri: option({ type: list, default: [], short: "f", describe: "U.", group, env: ["X_URI"] }),
+  contextValue: option({ type: mapping, default: {}, short: "X", describe: "C.", group, env: ["X_CONTEXT"] }),
+  streamDeadline: option({ type: durationMs, default: 0, describe: "S.", group, env: [] }),
+  sources: option({ type: jsonText, default: "", describe: "Sources.", group, env: [] }),
+  certPath: option({ type: text, default: "", describe: "T.", group, env: ["X_CERT"], notYetInEffect: true }),
+  config: option({ type: text, default: "", describe: "File.", group, env: [] }),
+};
+
+async function read(argv: readonly string[], env: Record<string, string> = {}) {
+  return readOptions(table, { argv, env });
+}
+
+async function refusal(argv: readonly string[], env: Record<string, string> = {}): Promise<RuntimeError> {
+  return read(argv, env).then(
+    () => expect.fail("the options were accepted"),
+    (error: unknown) => {
+      expect(error).to.be.instanceOf(RuntimeError);
+      return error as RuntimeError;
+    },
+  );
+}
+
+describe("readOptions", () => {
+  let directory: string;
+  beforeEach(() => (directory = mkdtempSync(path.join(tmpdir(), "bunting-options-"))));
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  const config = (name: string, content: string): string => {
+    const file = path.join(directory, name);
+    writeFileSync(file, content);
+    return file;
+  };
+
+  it("gives the defaults, frozen, where nothing is set", async () => {
+    const { options, warnings } = await read([]);
+    expect(options.port).to.equal(8015);
+    expect(options.uri).to.deep.equal([]);
+    expect(warnings).to.deep.equal([]);
+    expect(options).to.be.frozen;
+  });
+
+  it("takes the command line before the environment, that before the config file, that before the default", async () => {
+    const file = config("c.yaml", "port: 1\nmanagement-port: 2\nlog-format: json\n");
+    const { options } = await read(["--port", "10", "--config", file], { X_PORT: "20", X_M: "30" });
+    expect(options).to.include({ port: 10, managementPort: 30, logFormat: "json", streamDeadline: 0 });
+  });
+
+  it("reads flags in every form that Go's pflag takes", async () => {
+    for (const argv of [["--port", "1"], ["--port=1"], ["-p", "1"], ["-p1"], ["-p=1"]]) {
+      expect((await read(argv)).options.port, argv.join(" ")).to.equal(1);
+    }
+    expect((await read(["--debug"])).options.debug).to.equal(true);
+    expect((await read(["-x"])).options.debug).to.equal(true);
+    expect((await read(["--debug=false"], { X_DEBUG: "true" })).options.debug).to.equal(false);
+    expect((await read(["--metrics-port", "7"])).options.managementPort).to.equal(7);
+    expect((await read(["--port", "1", "--port", "2"])).options.port).to.equal(2);
+  });
+
+  it("reads lists and maps repeated, with commas, and from the environment", async () => {
+    expect((await read(["--uri", "a,b", "-f", "c"])).options.uri).to.deep.equal(["a", "b", "c"]);
+    expect((await read([], { X_URI: "a b,c" })).options.uri).to.deep.equal(["a", "b", "c"]);
+    expect((await read(["-X", "a=1,b=x=y", "--context-value", "c=p,q"])).options.contextValue).to.deep.equal({
+      a: "1",
+      b: "x=y",
+      c: "p,q",
+    });
+    expect((await read([], { X_CONTEXT: '{"a":"1","b":2}' })).options.contextValue).to.deep.equal({
+      a: "1",
+      b: "2",
+    });
+  });
+
+  it("reads durations as Go writes them", async () => {
+    for (const [given, expected] of [
+      ["300ms", 300],
+      ["5s", 5_000],
+      ["1m30s", 90_000],
+      ["0", 0],
+      ["1.5s", 1_500],
+    ] as const) {
+      expect((await read(["--stream-deadline", given])).options.streamDeadline).to.equal(expected);
+    }
+    expect((await refusal(["--stream-deadline", "5"])).message).to.contain("such as 300ms, 5s or 1m30s");
+  });
+
+  it("treats a Kubernetes service link and an empty variable as unset", async () => {
+    const { options, warnings } = await read([], { X_PORT: "tcp://10.0.0.1:80", Y_PORT: "9", X_M: "" });
+    expect(options).to.include({ port: 9, managementPort: 8016 });
+    expect(warnings).to.deep.equal([]);
+  });
+
+  it("warns of an unknown flag, takes the word after it as its value, and names a near one", async () => {
+    const { options, warnings } = await read(["--prot", "1", "--flux=2", "--debug", "--port", "3"]);
+    expect(options).to.include({ debug: true, port: 3 });
+    expect(warnings).to.deep.equal([
+      "--prot is ignored: there is no such flag; did you mean --port?",
+      "--flux is ignored: there is no such flag",
+    ]);
+  });
+
+  it("warns once of an option that is accepted but not yet in effect", async () => {
+    expect((await read(["--cert-path", "a"])).warnings).to.deep.equal([
+      "--cert-path is accepted, but not yet in effect",
+    ]);
+    expect((await read([], { X_CERT: "a" })).warnings).to.deep.equal([
+      "X_CERT is accepted, but not yet in effect",
+    ]);
+  });
+
+  it("says where a bad value came from and what is expected", async () => {
+    expect((await refusal(["--port", "http"])).message).to.equal(
+      '--port: expected a whole number from 0 to 65535, got "http"',
+    );
+    expect((await refusal([], { Y_PORT: "70000" })).message).to.contain(
+      "the environment variable Y_PORT: expected",
+    );
+    expect((await refusal(["--log-format", "xml"])).message).to.contain("expected console or json");
+    const file = config("bad.json", '{"port": {}}');
+    expect((await refusal(["--config", file])).message).to.contain('"port" in the config file');
+  });
+
+  it("reads JSON, YAML and TOML config files, structures included, and warns of keys it does not know", async () => {
+    const json = config(
+      "c.json",
+      '{"sources":[{"uri":"a","provider":"file"}],"context-value":{"k":"v"},"nope":1}',
+    );
+    const reading = await read(["--config", json]);
+    expect(reading.options.sources).to.equal('[{"uri":"a","provider":"file"}]');
+    expect(reading.options.contextValue).to.deep.equal({ k: "v" });
+    expect(reading.warnings.join()).to.contain('"nope"');
+    const toml = config("c.toml", 'port = 5\nuri = ["a", "b"]\n');
+    expect((await read(["--config", toml])).options).to.deep.include({ port: 5, uri: ["a", "b"] });
+  });
+
+  it("names the config file that can't be read", async () => {
+    const missing = path.join(directory, "none.yaml");
+    expect(await refusal(["--config", missing])).to.have.property("code", "CONFIG_UNREADABLE");
+    expect((await refusal(["--config", config("b.json", "{")])).message).to.contain("b.json");
+    expect((await refusal(["--config", config("l.yaml", "- a")])).message).to.contain("must hold a map");
+  });
+
+  it("reads $HOME/.agent.yaml without being asked, as flagd does", async () => {
+    config(".agent.yaml", "port: 4\n");
+    expect((await read([], { HOME: directory })).options.port).to.equal(4);
+  });
+});
+
+describe("what users read of the options", () => {
+  it("has every flag, group, default and variable in --help", async () => {
+    const help = await renderHelp({ usage: "x start", describe: "An x.", table, epilogue: "End." });
+    for (const part of [
+      "Ports:",
+      "Logs:",
+      "--management-port, --metrics-port",
+      "-p, --port",
+      "default 8015",
+      "X_PORT, Y_PORT",
+      "Accepted, not yet in effect.",
+    ]) {
+      expect(help.replaceAll(/\s+/g, " ")).to.contain(part);
+    }
+  });
+
+  it("has them in the reference too", () => {
+    const reference = renderOptionsReference(table);
+    expect(reference).to.contain("## Ports");
+    expect(reference).to.contain("| `--stream-deadline` | duration | 0 |");
+    expect(reference).to.contain("console\\|json");
+  });
+});

@@ -1,0 +1,111 @@
+import { RuntimeError } from "../runtime-error.js";
+import { flagName, type OptionSpec, type OptionsOf, type OptionTable } from "./option.js";
+import { readArgv } from "./read-argv.js";
+import { readConfig } from "./read-config.js";
+
+export interface OptionsInput {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface OptionsReading<Table> {
+  /** Complete, checked and frozen: behind this door only this type exists. */
+  readonly options: OptionsOf<Table>;
+  /** Sentences to log once there is a logger. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads a command's options: command line before environment before config file before default.
+ *
+ * @throws RuntimeError OPTION_INVALID or CONFIG_UNREADABLE; the message says where the value came from and what is expected.
+ */
+export async function readOptions<const Table extends OptionTable>(
+  table: Table,
+  { argv, env }: OptionsInput,
+): Promise<OptionsReading<Table>> {
+  const { given, unknown, positionals } = readArgv(table, argv);
+  const warnings = [
+    ...unknown.map((flag) => unknownFlag(flag, table)),
+    ...positionals.map(
+      (word) => `the word ${JSON.stringify(word)} on the command line is ignored: it belongs to no flag`,
+    ),
+  ];
+  const config = await readConfig(given.get("config")?.at(-1), env);
+  const options: Record<string, unknown> = {};
+  for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
+    const { value, from } = readOne(key, spec, given.get(key), env, config);
+    options[key] = value;
+    if (spec.notYetInEffect === true && from !== "default") {
+      warnings.push(`${from} is accepted, but not yet in effect`);
+    }
+  }
+  const known = new Set(
+    Object.entries(table).flatMap(([key, spec]) => [flagName(key, spec), ...(spec.aliases ?? [])]),
+  );
+  for (const key of Object.keys(config)) {
+    if (!known.has(key))
+      warnings.push(`the key ${JSON.stringify(key)} of the config file is ignored: there is no such option`);
+  }
+  return { options: Object.freeze(options) as OptionsOf<Table>, warnings };
+}
+
+function readOne(
+  key: string,
+  spec: OptionSpec<unknown>,
+  texts: readonly string[] | undefined,
+  env: OptionsInput["env"],
+  config: Readonly<Record<string, unknown>>,
+): { value: unknown; from: string } {
+  const flag = flagName(key, spec);
+  if (texts !== undefined)
+    return { value: read(`--${flag}`, () => spec.type.fromTexts(texts)), from: `--${flag}` };
+  for (const name of spec.env) {
+    const text = env[name];
+    if (text !== undefined && text !== "" && !isServiceLink(text)) {
+      return {
+        value: read(`the environment variable ${name}`, () => spec.type.fromTexts([text])),
+        from: name,
+      };
+    }
+  }
+  for (const name of [flag, ...(spec.aliases ?? [])]) {
+    const value = config[name];
+    if (value !== undefined && value !== null) {
+      const from = `"${name}" in the config file`;
+      return { value: read(from, () => spec.type.fromConfig(value)), from };
+    }
+  }
+  return { value: spec.default, from: "default" };
+}
+
+/** A Service called `flagd` makes kubelet set FLAGD_PORT=tcp://10.0.0.1:80 in every pod of its namespace: nobody's setting. */
+function isServiceLink(value: string): boolean {
+  return /^(?:tcp|udp|sctp):\/\//.test(value);
+}
+
+function read<T>(from: string, reading: () => T): T {
+  try {
+    return reading();
+  } catch (cause) {
+    throw new RuntimeError("OPTION_INVALID", `${from}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function unknownFlag(flag: string, table: OptionTable): string {
+  const name = flag.replace(/^-+/, "");
+  const near = Object.entries(table)
+    .map(([key, spec]) => flagName(key, spec))
+    .find((one) => one.startsWith(name.slice(0, 4)) || editDistanceIsSmall(one, name));
+  return `${flag} is ignored: there is no such flag${near === undefined ? "" : `; did you mean --${near}?`}`;
+}
+
+/** True for one changed, missing, added or swapped letter. */
+function editDistanceIsSmall(a: string, b: string): boolean {
+  if (Math.abs(a.length - b.length) > 1) return false;
+  let start = 0;
+  while (start < a.length && a[start] === b[start]) start++;
+  let end = 0;
+  while (end < Math.min(a.length, b.length) - start && a.at(-1 - end) === b.at(-1 - end)) end++;
+  return Math.max(a.length, b.length) - start - end <= 2;
+}

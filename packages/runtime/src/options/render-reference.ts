@@ -1,0 +1,29 @@
+import { flagName, type OptionSpec, type OptionTable } from "./option.js";
+
+/** The options of a command as Markdown tables, one a group: what docs/reference is made of. */
+export function renderOptionsReference(table: OptionTable): string {
+  const groups = new Map<string, string[]>();
+  for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
+    const names = [flagName(key, spec), ...(spec.aliases ?? [])].map((name) => `\`--${name}\``);
+    if (spec.short !== undefined) names.push(`\`-${spec.short}\``);
+    const cells = [
+      names.join(", "),
+      spec.type.placeholder === "" ? "switch" : spec.type.placeholder.replaceAll("|", "\\|"),
+      spec.type.show(spec.default),
+      spec.env.map((name) => `\`${name}\``).join(", "),
+      `${spec.describe.replaceAll("|", "\\|")}${spec.notYetInEffect === true ? " **Accepted, not yet in effect.**" : ""}`,
+    ];
+    groups.set(spec.group, [...(groups.get(spec.group) ?? []), `| ${cells.join(" | ")} |`]);
+  }
+  return [...groups]
+    .map(([group, rows]) =>
+      [
+        `## ${group}`,
+        "",
+        "| flag | value | default | environment | meaning |",
+        "| --- | --- | --- | --- | --- |",
+        ...rows,
+      ].join("\n"),
+    )
+    .join("\n\n");
+}
