@@ -1,0 +1,124 @@
+import { choice, durationMs, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
+
+const listening = "Listening";
+const flags = "Where flags come from";
+const life = "Life of a topic";
+const stopping = "Shutting down";
+const general = "General";
+
+/** Every option of `bunting-proxy start`; docs/reference/proxy-options.md and `--help` are rendered from here. */
+export const proxyOptionTable = {
+  port: option({
+    type: port,
+    default: 8015,
+    short: "p",
+    describe: "Port of the sync services: gRPC over plaintext HTTP/2.",
+    group: listening,
+    env: ["FLAGD_PROXY_PORT", "BUNTING_PORT"],
+  }),
+  managementPort: option({
+    type: port,
+    default: 8016,
+    short: "m",
+    aliases: ["metrics-port"],
+    describe: "Port of /healthz, /readyz, /metrics and gRPC health.",
+    group: listening,
+    env: ["FLAGD_PROXY_MANAGEMENT_PORT", "FLAGD_PROXY_METRICS_PORT", "BUNTING_MANAGEMENT_PORT"],
+  }),
+  host: option({
+    type: text,
+    default: "",
+    describe: "Address that both ports are bound to; none means every address of the machine, IPv6 and IPv4.",
+    group: listening,
+    env: ["BUNTING_HOST"],
+  }),
+  source: option({
+    type: text,
+    default: "",
+    describe:
+      "dir:PATH serves the FeatureFlag manifests and flagd files below a directory, and every change of them.",
+    group: flags,
+    env: ["BUNTING_SOURCE"],
+  }),
+  allowFileSelectors: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Lets a subscriber name any JSON or YAML file this process can read, with the selector file:PATH. For tests only.",
+    group: flags,
+    env: ["BUNTING_ALLOW_FILE_SELECTORS"],
+  }),
+  missingPolicy: option({
+    type: choice("hold", "fail"),
+    default: "hold",
+    describe:
+      "What a subscriber of a FeatureFlag that does not exist gets: hold keeps the stream open until it does, fail ends it with NOT_FOUND.",
+    group: life,
+    env: ["BUNTING_MISSING_POLICY"],
+  }),
+  deletionGrace: option({
+    type: durationMs,
+    default: 60_000,
+    describe:
+      "How long a deleted FeatureFlag is served as it was, to everyone, before the deletion policy counts.",
+    group: life,
+    env: ["BUNTING_DELETION_GRACE"],
+  }),
+  deletionPolicy: option({
+    type: choice("keep", "empty", "close"),
+    default: "keep",
+    describe:
+      "After the grace: keep serves the last flags on, empty sends a document without flags, close ends the streams with NOT_FOUND.",
+    group: life,
+    env: ["BUNTING_DELETION_POLICY"],
+  }),
+  topicLinger: option({
+    type: durationMs,
+    default: 30_000,
+    describe: "How long a topic without subscribers keeps its flags ready for the next one.",
+    group: life,
+    env: ["BUNTING_TOPIC_LINGER"],
+  }),
+  drainDelay: option({
+    type: durationMs,
+    default: 3_000,
+    describe:
+      "After SIGTERM: how long to accept and serve on while /readyz answers 412, so that load balancers look away first.",
+    group: stopping,
+    env: ["BUNTING_DRAIN_DELAY"],
+  }),
+  drainWindow: option({
+    type: durationMs,
+    default: 5_000,
+    describe:
+      "After the delay: the time over which connections are ended one by one, so that agents do not come back all at once.",
+    group: stopping,
+    env: ["BUNTING_DRAIN_WINDOW"],
+  }),
+  logFormat: option({
+    type: choice("console", "json"),
+    default: "console",
+    short: "z",
+    describe: "Lines for a person, or one JSON object a line; both on stderr.",
+    group: general,
+    env: ["FLAGD_PROXY_LOG_FORMAT", "BUNTING_LOG_FORMAT"],
+  }),
+  debug: option({
+    type: toggle,
+    default: false,
+    short: "x",
+    describe: "Also log what is only of use while looking for a fault.",
+    group: general,
+    env: ["FLAGD_PROXY_DEBUG_LOGGING", "BUNTING_DEBUG"],
+  }),
+  config: option({
+    type: text,
+    default: "",
+    describe:
+      "A JSON, YAML or TOML file of options, keys named as the flags; $HOME/.agent.yaml is read if it is there.",
+    group: general,
+    env: [],
+  }),
+} as const;
+
+export type ProxyOptions = OptionsOf<typeof proxyOptionTable>;

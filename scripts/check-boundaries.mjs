@@ -1,0 +1,68 @@
+// Checks the direction of imports, and first that the check can fail: each planted violation must be found by the rule it breaks.
+import { spawnSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+const root = path.dirname(import.meta.dirname);
+const planted = "planted-violation";
+const violations = [
+  { rule: "services-never-meet", at: "packages/agent/src", code: 'export * from "@bunting/proxy";' },
+  { rule: "rpc-knows-no-service", at: "packages/rpc/src", code: 'export * from "../../proxy/src/index.js";' },
+  {
+    rule: "leaves-import-nothing-of-ours",
+    at: "packages/runtime/src",
+    code: 'export * from "../../rpc/src/index.js";',
+  },
+  {
+    rule: "proxy-source-imports-upstream-only",
+    at: "packages/proxy/src/source",
+    code: 'export * from "../topic/topic.js";',
+  },
+  {
+    rule: "agent-store-imports-upstream-only",
+    at: "packages/agent/src/store",
+    code: 'export * from "../evaluation/evaluator.js";',
+  },
+  {
+    rule: "only-rpc-speaks-http2-to-clients",
+    at: "packages/proxy/src/service",
+    code: 'export * from "node:http2";',
+  },
+  { rule: "no-unresolved", at: "packages/proxy/src", code: 'export * from "@bunting/nowhere";' },
+];
+
+function cruise(extra) {
+  const bin = path.join(root, "node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
+  const args = [
+    bin,
+    ...extra,
+    "packages/protocol/src",
+    "packages/runtime/src",
+    "packages/rpc/src",
+    "packages/proxy/src",
+    "packages/agent/src",
+  ];
+  return spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+}
+
+const files = violations.map(({ at, rule }) => path.join(root, at, `${planted}-${rule}.ts`));
+try {
+  violations.forEach(({ code }, index) => writeFileSync(files[index], `${code}\n`));
+  const { stdout, stderr } = cruise(["--output-type", "json"]);
+  if (stdout === "") throw new Error(stderr);
+  const found = JSON.parse(stdout).summary.violations.map(
+    ({ from, rule }) => `${path.basename(from)} ${rule.name}`,
+  );
+  for (const { rule } of violations) {
+    if (!found.includes(`${planted}-${rule}.ts ${rule}`)) {
+      console.error(`boundaries: the planted violation of ${rule} was not found; the check proves nothing`);
+      process.exitCode = 1;
+    }
+  }
+  console.log(`boundaries: ${violations.length} planted violations looked for`);
+} finally {
+  for (const file of files) rmSync(file, { force: true });
+}
+const { status, stdout } = cruise([]);
+process.stdout.write(stdout);
+if (status !== 0) process.exitCode = 1;
