@@ -1,0 +1,30 @@
+/**
+ * What can go wrong in the proxy.
+ *
+ * - OPTION_INVALID: an option has a value that can't be used, or a needed one is absent.
+ * - SOURCE_UNREADABLE: a source can't be read for now; what it told last still stands.
+ * - SOURCE_CONFLICT: two places of a source claim the same FeatureFlag; the one already served stays.
+ * - DOCUMENT_INVALID: a document can't be served; the one before it still stands.
+ * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
+ * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
+ * - SHUTTING_DOWN: the proxy takes no new subscriber any more.
+ */
+export type ProxyErrorCode =
+  | "OPTION_INVALID"
+  | "SOURCE_UNREADABLE"
+  | "SOURCE_CONFLICT"
+  | "DOCUMENT_INVALID"
+  | "TOPIC_MISSING"
+  | "TOPIC_DELETED"
+  | "SHUTTING_DOWN";
+
+/** The one error of this package; the message is a sentence for whoever can do something about it. */
+export class ProxyError extends Error {
+  override readonly name = "ProxyError";
+  readonly code: ProxyErrorCode;
+
+  constructor(code: ProxyErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
