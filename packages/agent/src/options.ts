@@ -26,7 +26,7 @@ const fileMode: ValueType<number> = {
   ...integer({ min: 0, max: 0o777 }),
   placeholder: "octal",
   fromTexts: (texts) => readMode(texts.at(-1) ?? ""),
-  fromConfig: (value) => readMode(String(value as string | number)),
+  fromConfig: (value) => readMode(`${typeof value === "number" ? value : JSON.stringify(value)}`),
   show: (value) => value.toString(8).padStart(4, "0"),
 };
 

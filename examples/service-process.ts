@@ -1,0 +1,39 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+
+/**
+ * One of our binaries as a process of its own. It is spawned detached: Ctrl-C reaches a launcher and its children alike, and a child that
+ * gets two signals takes the second for impatience and skips its drain. `stop` passes on exactly one.
+ */
+export class ServiceProcess {
+  readonly name: string;
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
+  #isStopping = false;
+
+  constructor(
+    name: string,
+    nodeArgs: readonly string[],
+    onUnexpectedEnd: (name: string, code: number | null) => void,
+  ) {
+    this.name = name;
+    this.#child = spawn(process.execPath, nodeArgs, { detached: true, stdio: ["ignore", "ignore", "pipe"] });
+    if (this.#child.stderr !== null) {
+      createInterface(this.#child.stderr).on("line", (line) => process.stdout.write(`  [${name}] ${line}\n`));
+    }
+    this.#ended = new Promise((resolve) => {
+      this.#child.once("exit", (code) => {
+        if (!this.#isStopping) onUnexpectedEnd(name, code);
+        resolve();
+      });
+    });
+  }
+
+  stop(): Promise<void> {
+    if (!this.#isStopping) {
+      this.#isStopping = true;
+      this.#child.kill("SIGTERM");
+    }
+    return this.#ended;
+  }
+}

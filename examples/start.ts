@@ -1,0 +1,173 @@
+/**
+ * The whole thing on one machine: a directory of FeatureFlags → proxy → agent → OpenFeature SDKs, with an edit arriving live. Run by
+ * `npm start`; both binaries run as they would in a cluster, as processes of their own.
+ */
+import { cpSync, rmSync } from "node:fs";
+import path from "node:path";
+import { processSignals, readOptions } from "@bunting/runtime";
+import { demoOptionTable, type DemoOptions } from "./demo-options.js";
+import { arrival, flipWelcome } from "./live-edit.js";
+import { takenPorts } from "./ports.js";
+import { connectProviders, disconnectProviders, type Way } from "./providers.js";
+import { ServiceProcess } from "./service-process.js";
+
+const root = path.dirname(import.meta.dirname);
+const flags = path.join(root, ".bunting/flags");
+const person = { targetingKey: "ada", email: "ada@example.com", orders: 7 };
+
+const say = (line = ""): void => void process.stdout.write(`${line}\n`);
+
+async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<number> {
+  const taken = await takenPorts(options);
+  if (taken.length > 0) {
+    taken.forEach(say);
+    return 1;
+  }
+  rmSync(flags, { recursive: true, force: true });
+  cpSync(path.join(import.meta.dirname, "flags"), flags, { recursive: true });
+
+  const broken = new AbortController();
+  const services: ServiceProcess[] = [];
+  const stopAll = async (): Promise<void> => {
+    await disconnectProviders();
+    for (const service of services.toReversed()) await service.stop();
+  };
+  const onEnd = (name: string, code: number | null): void => {
+    say(`The ${name} ended unexpectedly (exit ${code ?? "by signal"}); its last lines above say why.`);
+    broken.abort();
+  };
+  const ended = AbortSignal.any([signal, broken.signal]);
+  try {
+    say("Starting the proxy and an agent …");
+    services.push(new ServiceProcess("proxy", proxyCommand(options), onEnd));
+    services.push(new ServiceProcess("agent", agentCommand(options), onEnd));
+    await ready(`http://127.0.0.1:${options.proxyManagementPort}/readyz`, ended);
+    await ready(`http://127.0.0.1:${options.agentManagementPort}/readyz`, ended);
+    if (ended.aborted) return broken.signal.aborted ? 1 : 0;
+    const ways = await connectProviders(options);
+    await showEvaluations(ways);
+    await showLiveEdit(ways);
+    showAddresses(options);
+    if (!options.once) await aborted(ended);
+  } finally {
+    say("Stopping …");
+    await stopAll();
+  }
+  return broken.signal.aborted ? 1 : 0;
+}
+
+function proxyCommand(options: DemoOptions): string[] {
+  const binary = path.join(root, "packages/proxy/dist/main.js");
+  const ports = ["--port", `${options.proxyPort}`, "--management-port", `${options.proxyManagementPort}`];
+  // Nothing balances load in front of this proxy, so that nobody has to look away before it stops.
+  return [
+    binary,
+    "start",
+    "--host",
+    "127.0.0.1",
+    "--source",
+    `dir:${flags}`,
+    "--drain-delay",
+    "0",
+    "--drain-window",
+    "300ms",
+    ...ports,
+  ];
+}
+
+function agentCommand(options: DemoOptions): string[] {
+  const uri = `127.0.0.1:${options.proxyPort}`;
+  const sources = ["default/storefront", "default/pricing"].map((selector) => ({
+    uri,
+    provider: "grpc",
+    selector,
+  }));
+  return [
+    "--max-semi-space-size=1",
+    "--max-old-space-size=32",
+    path.join(root, "packages/agent/dist/bunting-agent.mjs"),
+    ...["start", "--host", "127.0.0.1", "--sources", JSON.stringify(sources)],
+    ...["--port", `${options.agentPort}`, "--management-port", `${options.agentManagementPort}`],
+    ...["--sync-port", `${options.agentSyncPort}`, "--ofrep-port", `${options.agentOfrepPort}`],
+  ];
+}
+
+async function ready(url: string, signal: AbortSignal): Promise<void> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(30_000)]);
+  while (!deadline.aborted) {
+    const response = await fetch(url, { signal: deadline }).catch(() => undefined);
+    if (response?.ok === true) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  if (!signal.aborted) throw new Error(`${url} did not answer 200 within 30 s`);
+}
+
+async function showEvaluations(ways: readonly Way[]): Promise<void> {
+  say();
+  say(`What ${person.email} sees, by each OpenFeature provider:`);
+  for (const { name, client } of ways) {
+    const banner = await client.getStringDetails("banner", "(code default)", person);
+    const colour = await client.getStringDetails("checkout-colour", "(code default)", person);
+    const welcome = await client.getBooleanDetails("new-welcome", false, person);
+    say(`  ${name.padEnd(36)} banner=${JSON.stringify(banner.value)} (${banner.reason ?? ""})`);
+    say(
+      `  ${"".padEnd(36)} checkout-colour=${colour.value}, new-welcome=${welcome.value} (${welcome.reason ?? ""})`,
+    );
+  }
+}
+
+async function showLiveEdit(ways: readonly Way[]): Promise<void> {
+  const file = path.join(flags, "storefront.yaml");
+  say();
+  say(`Now new-welcome is flipped in ${path.relative(root, file)} …`);
+  const { expected, atMs } = await flipWelcome(file);
+  const arrivals = await Promise.all(
+    ways.map(async (way) => ({ name: way.name, afterMs: (await arrival(way, expected, 10_000)) - atMs })),
+  );
+  for (const { name, afterMs } of arrivals) {
+    say(`  ${name.padEnd(36)} new-welcome=${expected} after ${afterMs.toFixed(1)} ms`);
+  }
+}
+
+function showAddresses(options: DemoOptions): void {
+  say();
+  say("Up and running:");
+  say(
+    `  proxy   flagd.sync.v1 127.0.0.1:${options.proxyPort}   management http://127.0.0.1:${options.proxyManagementPort}/metrics`,
+  );
+  say(
+    `  agent   evaluation 127.0.0.1:${options.agentPort}   OFREP http://127.0.0.1:${options.agentOfrepPort}   sync 127.0.0.1:${options.agentSyncPort}`,
+  );
+  say(`          management http://127.0.0.1:${options.agentManagementPort}/readyz`);
+  say();
+  say("Try it:");
+  say(`  curl -s -X POST http://127.0.0.1:${options.agentOfrepPort}/ofrep/v1/evaluate/flags/new-welcome`);
+  say(
+    `  curl -s -H 'content-type: application/json' -d '{"flagKey":"banner","context":{"email":"ada@example.com"}}' http://127.0.0.1:${options.agentPort}/flagd.evaluation.v1.Service/ResolveString`,
+  );
+  say(`  then edit ${path.relative(root, flags)}/storefront.yaml and ask again.`);
+  say();
+  if (!options.once) say("Ctrl-C ends everything.");
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+const stop = processSignals();
+try {
+  const { options, warnings } = await readOptions(demoOptionTable, {
+    argv: process.argv.slice(2),
+    env: process.env,
+  });
+  warnings.forEach(say);
+  process.exitCode = await demonstrate(options, stop.signal);
+} catch (error) {
+  say(`npm start: ${(error as Error).message}`);
+  process.exitCode = 1;
+} finally {
+  stop.release();
+}
