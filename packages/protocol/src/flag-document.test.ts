@@ -1,0 +1,126 @@
+import { expect } from "chai";
+import { emptyFlagDocument, encodeDocument, normaliseDocument } from "./flag-document.js";
+import type { JsonValue } from "./json.js";
+import { ProtocolError } from "./protocol-error.js";
+
+const flag = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
+
+function refusal(value: JsonValue | undefined): ProtocolError {
+  try {
+    normaliseDocument(value);
+  } catch (error) {
+    expect(error).to.be.instanceOf(ProtocolError);
+    return error as ProtocolError;
+  }
+  return expect.fail("the document was accepted");
+}
+
+describe("normaliseDocument", () => {
+  it("keeps the fields flagd defines and nothing else, as the Python provider refuses a flag with any other", () => {
+    const { document, remarks } = normaliseDocument({
+      flags: {
+        a: { ...flag, key: "a", description: "x", targeting: { if: [true, "on"] }, metadata: { v: 1 } },
+      },
+    });
+    expect(document).to.deep.equal({
+      flags: { a: { ...flag, targeting: { if: [true, "on"] }, metadata: { v: 1 } } },
+    });
+    expect(remarks).to.deep.equal([]);
+  });
+
+  it("turns a list of flags into a map, the later of two with one key, and says so", () => {
+    const { document, remarks } = normaliseDocument({
+      flags: [
+        { key: "a", ...flag },
+        { key: "a", ...flag, defaultVariant: "off" },
+      ],
+    });
+    expect(document.flags).to.deep.equal({ a: { ...flag, defaultVariant: "off" } });
+    expect(remarks).to.have.length(1);
+  });
+
+  it("strips metadata that is not a string, number or boolean, and says which", () => {
+    const { document, remarks } = normaliseDocument({
+      flags: { a: { ...flag, metadata: { ok: "x", list: [1], none: null } } },
+      metadata: { version: 2, nested: {} },
+    });
+    expect(document.metadata).to.deep.equal({ version: 2 });
+    expect(document.flags["a"]).to.have.property("metadata").that.deep.equals({ ok: "x" });
+    expect(remarks.map(({ path }) => path.join("."))).to.deep.equal([
+      "flags.a.metadata.list",
+      "flags.a.metadata.none",
+      "metadata.nested",
+    ]);
+  });
+
+  it("leaves null out, which means the same as absent", () => {
+    const { document } = normaliseDocument({
+      flags: { a: { ...flag, defaultVariant: null, targeting: null } },
+    });
+    expect(Object.keys(document.flags["a"] ?? {})).to.have.members(["state", "variants"]);
+  });
+
+  it("remarks on a default that is none of the variants, and serves the flag for agents to refuse alone", () => {
+    const { document, remarks } = normaliseDocument({ flags: { a: { ...flag, defaultVariant: "blue" } } });
+    expect(document.flags["a"]).to.have.property("defaultVariant", "blue");
+    expect(remarks[0]?.message).to.contain('"blue", which is none of its variants');
+  });
+
+  it("keeps flags called __proto__ and constructor", () => {
+    const flags = JSON.parse(
+      `{"__proto__":${JSON.stringify(flag)},"constructor":${JSON.stringify(flag)}}`,
+    ) as JsonValue;
+    const { document } = normaliseDocument({ flags });
+    expect(Object.keys(document.flags)).to.deep.equal(["__proto__", "constructor"]);
+  });
+
+  const refused: [string, JsonValue | undefined, string][] = [
+    ["nothing", undefined, ""],
+    ["a list", [], ""],
+    ["no flags", {}, "flags"],
+    ["flags that are a text", { flags: "a" }, "flags"],
+    ["a flag that is a number", { flags: { a: 1 } }, "flags.a"],
+    ["a listed flag without a key", { flags: [flag] }, "flags.0"],
+    ["variants that are a list", { flags: { a: { ...flag, variants: [] } } }, "flags.a.variants"],
+    ["a state that is a boolean", { flags: { a: { ...flag, state: true } } }, "flags.a.state"],
+    [
+      "a default that is a boolean",
+      { flags: { a: { ...flag, defaultVariant: true } } },
+      "flags.a.defaultVariant",
+    ],
+    ["targeting that is a text", { flags: { a: { ...flag, targeting: "on" } } }, "flags.a.targeting"],
+    ["metadata that is a list", { flags: {}, metadata: [] }, "metadata"],
+    ["evaluators that are a list", { flags: {}, $evaluators: [] }, "$evaluators"],
+  ];
+  for (const [what, value, path] of refused) {
+    it(`refuses ${what} and says where`, () => {
+      const error = refusal(value);
+      expect(error.code).to.equal("DOCUMENT_INVALID");
+      expect(error.path.join(".")).to.equal(path);
+    });
+  }
+});
+
+describe("encodeDocument", () => {
+  it("writes flags, metadata, $evaluators in this order and their keys sorted: equal documents give equal text", () => {
+    const one = normaliseDocument({
+      $evaluators: { z: {}, a: {} },
+      metadata: { b: 1, a: 2 },
+      flags: { b: flag, a: flag },
+    });
+    const two = normaliseDocument({
+      metadata: { a: 2, b: 1 },
+      flags: { a: flag, b: flag },
+      $evaluators: { a: {}, z: {} },
+    });
+    const text = encodeDocument(one.document);
+    expect(encodeDocument(two.document)).to.equal(text);
+    expect(text).to.match(
+      /^\{"flags":\{"a":.*\},"metadata":\{"a":2,"b":1\},"\$evaluators":\{"a":\{\},"z":\{\}\}\}$/,
+    );
+  });
+
+  it("writes a FeatureFlag without flagSpec as no flags", () => {
+    expect(encodeDocument(emptyFlagDocument)).to.equal('{"flags":{}}');
+  });
+});
