@@ -1,0 +1,67 @@
+import { setTimeout as delay } from "node:timers/promises";
+
+/** Events as they come, to be awaited one by one. `within` is how long to wait before the test fails, not a speed that is asserted. */
+export class EventQueue<T> {
+  readonly #events: T[] = [];
+  readonly #waiting: ((event: T) => void)[] = [];
+
+  push(event: T): void {
+    const waiting = this.#waiting.shift();
+    if (waiting === undefined) this.#events.push(event);
+    else waiting(event);
+  }
+
+  get size(): number {
+    return this.#events.length;
+  }
+
+  /** The next event, or a failure that says what was waited for. */
+  async nextEvent(withinMs: number, what = "an event"): Promise<T> {
+    const event = this.#events.shift();
+    if (event !== undefined) return event;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(settle), 1);
+        reject(new Error(`${what} did not come within ${withinMs} ms`));
+      }, withinMs);
+      const settle = (next: T): void => {
+        clearTimeout(timer);
+        resolve(next);
+      };
+      this.#waiting.push(settle);
+    });
+  }
+
+  /** The first event for which `matches` is true; those before it are dropped. */
+  async nextMatching(
+    matches: (event: T) => boolean,
+    withinMs: number,
+    what = "a matching event",
+  ): Promise<T> {
+    const deadline = Date.now() + withinMs;
+    for (;;) {
+      const event = await this.nextEvent(Math.max(1, deadline - Date.now()), what);
+      if (matches(event)) return event;
+    }
+  }
+
+  /** Fails if an event comes within the time. */
+  async nothing(withinMs: number): Promise<void> {
+    await delay(withinMs);
+    const event = this.#events.shift();
+    if (event !== undefined) throw new Error(`expected nothing, but there came ${JSON.stringify(event)}`);
+  }
+}
+
+/** Waits until a condition holds, looking every few milliseconds; fails with `what` after `withinMs`. */
+export async function eventually(
+  condition: () => boolean | Promise<boolean>,
+  withinMs: number,
+  what: string,
+): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`);
+    await delay(5);
+  }
+}

@@ -1,0 +1,88 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { createInterface } from "node:readline";
+import path from "node:path";
+import { EventQueue } from "./event-queue.js";
+
+const root = path.dirname(path.dirname(import.meta.dirname));
+
+/** The binaries as `npm run build` makes them; tests of processes start these and nothing else. */
+export const binaries = {
+  proxy: path.join(root, "packages/proxy/dist/main.js"),
+  agent: path.join(root, "packages/agent/dist/bunting-agent.mjs"),
+};
+
+/** The V8 flags of the agent's container entrypoint. */
+export const agentEntrypointFlags = ["--max-semi-space-size=1", "--max-old-space-size=32"];
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
+}
+
+export interface ServiceProcessOptions {
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly nodeArgs?: readonly string[];
+}
+
+/**
+ * One of our binaries as a real process. It starts with an empty environment, so that nothing of the machine leaks in, and logs JSON. Every test
+ * must await `stop` or `kill`.
+ */
+export class ServiceProcess {
+  readonly child: ChildProcess;
+  readonly logs: LogLine[] = [];
+  /** What was printed that is no JSON: sentences for a user, or a stack. */
+  readonly words: string[] = [];
+  readonly #lines = new EventQueue<LogLine>();
+  readonly #exit: Promise<number | null>;
+
+  constructor(binary: string, options: ServiceProcessOptions) {
+    this.child = spawn(process.execPath, [...(options.nodeArgs ?? []), binary, ...options.args], {
+      env: { FLAGD_LOG_FORMAT: "json", FLAGD_PROXY_LOG_FORMAT: "json", ...options.env },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      if (stream !== null) createInterface(stream).on("line", (line) => this.#read(line));
+    }
+    this.#exit = new Promise((resolve) => this.child.once("close", resolve));
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  /** Resolves with the exit code; null if a signal ended it. */
+  get exit(): Promise<number | null> {
+    return this.#exit;
+  }
+
+  get output(): string {
+    return [...this.words, ...this.logs.map((line) => JSON.stringify(line))].join("\n");
+  }
+
+  /** The next log line with this message. */
+  nextLog(msg: string, withinMs = 10_000): Promise<LogLine> {
+    return this.#lines
+      .nextMatching((line) => line.msg === msg, withinMs, `the log line "${msg}"`)
+      .catch((error: unknown) => {
+        throw new Error(`${(error as Error).message}; it said:\n${this.output}`);
+      });
+  }
+
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
+    this.child.kill(signal);
+    return this.#exit;
+  }
+
+  #read(line: string): void {
+    try {
+      const parsed = JSON.parse(line) as LogLine;
+      this.logs.push(parsed);
+      this.#lines.push(parsed);
+    } catch {
+      this.words.push(line);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+/** A directory for one test. */
+export class TempDirectory {
+  readonly path = mkdtempSync(path.join(tmpdir(), "bunting-test-"));
+  #next = 0;
+
+  file(name: string): string {
+    return path.join(this.path, name);
+  }
+
+  /** Writes a file the way kubectl and editors do: beside its place, then moved there. */
+  replace(name: string, content: string): void {
+    const next = this.file(`.next-${this.#next++}`);
+    writeFileSync(next, content);
+    renameSync(next, this.file(name));
+  }
+
+  remove(): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
