@@ -1,0 +1,47 @@
+import type { AnswerReason } from "./answer.js";
+import type { ApiErrorCode } from "./evaluation-error.js";
+
+/**
+ * What the API counts, under flagd's names. The wiring backs it with a registry. Called on every evaluation, so that no call hands
+ * over an object made for it.
+ */
+export interface ApiMetrics {
+  /** `feature_flag.flagd.impression` and `feature_flag.flagd.result.reason`: an evaluation that was answered. */
+  evaluated(flagKey: string, reason: AnswerReason, variant: string): void;
+  /** `feature_flag.flagd.result.reason` with reason ERROR: an evaluation that failed. */
+  evaluationFailed(flagKey: string, errorCode: ApiErrorCode): void;
+  /** `http.server.request.duration` and `http.server.response.body.size`, with the status that was really sent. */
+  httpRequest(
+    service: HttpServiceName,
+    route: string,
+    method: string,
+    status: number,
+    durationMs: number,
+    responseBytes: number,
+  ): void;
+  /** `http.server.active_requests`: 1 when one begins, -1 when it is answered or its client has gone. */
+  httpActiveRequests(service: HttpServiceName, change: 1 | -1): void;
+  /** `feature_flag.flagd.sync.active_streams`. */
+  syncStreamOpened(selector: string, providerId: string): void;
+  /** `feature_flag.flagd.sync.active_streams` and `feature_flag.flagd.sync.stream.duration`. */
+  syncStreamClosed(
+    selector: string,
+    providerId: string,
+    reason: SyncStreamEndReason,
+    durationMs: number,
+  ): void;
+}
+
+export type HttpServiceName = "evaluation" | "ofrep";
+
+export type SyncStreamEndReason = "normal_close" | "deadline_exceeded" | "client_disconnect" | "error";
+
+/** Counts nothing. */
+export const noApiMetrics: ApiMetrics = {
+  evaluated: () => undefined,
+  evaluationFailed: () => undefined,
+  httpRequest: () => undefined,
+  httpActiveRequests: () => undefined,
+  syncStreamOpened: () => undefined,
+  syncStreamClosed: () => undefined,
+};

@@ -1,0 +1,35 @@
+import { canonicalJson, type JsonObject } from "@bunting/protocol";
+import { encodeStruct } from "./codec/struct-writer.js";
+
+/**
+ * An immutable JSON object with its encodings, each made on first use and kept: metadata and object values are the same objects from
+ * one evaluation to the next, and encoding them would cost more than evaluating.
+ */
+export class EncodedObject {
+  readonly object: JsonObject;
+  #json: string | undefined;
+  #struct: Buffer | undefined;
+
+  constructor(object: JsonObject) {
+    this.object = object;
+  }
+
+  /** JSON with sorted keys, as Go writes maps. */
+  get json(): string {
+    return (this.#json ??= canonicalJson(this.object));
+  }
+
+  /** The fields of a google.protobuf.Struct, without a length before them. */
+  get struct(): Buffer {
+    return (this.#struct ??= encodeStruct(this.object));
+  }
+}
+
+const kept = new WeakMap<JsonObject, EncodedObject>();
+
+/** The encodings of an object that never changes, such as the value of a variant; kept for as long as the object lives. */
+export function encodedOnce(object: JsonObject): EncodedObject {
+  let encoded = kept.get(object);
+  if (encoded === undefined) kept.set(object, (encoded = new EncodedObject(object)));
+  return encoded;
+}

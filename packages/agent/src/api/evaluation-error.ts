@@ -1,0 +1,20 @@
+import { RpcError } from "@bunting/rpc";
+import type { EvaluationErrorCode } from "../evaluation/resolution.js";
+
+/** How an evaluation can fail once the accessor is known. */
+export type ApiErrorCode = EvaluationErrorCode | "TYPE_MISMATCH";
+
+/**
+ * The statuses and messages of flagd. Made once: an application that asks for a flag which is not there does so often, and a stack
+ * trace each time would cost more than the answer.
+ */
+const errors: Readonly<Record<ApiErrorCode, RpcError>> = {
+  FLAG_NOT_FOUND: new RpcError("NOT_FOUND", "Flag not found"),
+  TYPE_MISMATCH: new RpcError("INVALID_ARGUMENT", "Type mismatch error"),
+  PARSE_ERROR: new RpcError("DATA_LOSS", "Error parsing input or configuration"),
+  GENERAL: new RpcError("UNKNOWN", "General error"),
+};
+
+export function evaluationError(code: ApiErrorCode): RpcError {
+  return errors[code];
+}

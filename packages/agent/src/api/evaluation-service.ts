@@ -1,0 +1,118 @@
+import { randomUUID } from "node:crypto";
+import { RpcError } from "@bunting/rpc";
+import type { Logger } from "@bunting/runtime";
+import type { EvaluationContext, Resolution } from "../evaluation/resolution.js";
+import type { AllAnswer, Answer, AnyFlagAnswer } from "./answer.js";
+import type { ApiMetrics } from "./api-metrics.js";
+import type { FlagEvaluator, RequestHeaders, ResolvedFlag } from "./backend.js";
+import type { ResolveRequest } from "./codec/resolve-request.js";
+import type { ContextEnrichment } from "./context.js";
+import type { Dialect } from "./dialect.js";
+import { evaluationError, type ApiErrorCode } from "./evaluation-error.js";
+import { selectorHeader, type Selection, type Selections } from "./selection.js";
+import { accessorOf, typedValue, zeroValue, type Accessor } from "./typed-value.js";
+
+export interface EvaluationDependencies {
+  readonly evaluator: FlagEvaluator;
+  readonly selections: Selections;
+  readonly context: ContextEnrichment;
+  readonly metrics: ApiMetrics;
+  readonly logger: Pick<Logger, "error">;
+}
+
+/** The evaluation protocol of one dialect, without its bytes: gRPC and HTTP/JSON lie above it. */
+export interface EvaluationService {
+  readonly dialect: Dialect;
+  /** Throws the RpcError that the call ends with. */
+  resolve(accessor: Accessor, request: ResolveRequest, headers: RequestHeaders): Answer;
+  resolveAll(context: EvaluationContext, headers: RequestHeaders): AllAnswer;
+}
+
+export function createEvaluationService(
+  dialect: Dialect,
+  dependencies: EvaluationDependencies,
+): EvaluationService {
+  const { evaluator, selections, context: enrichment, metrics, logger } = dependencies;
+  const enrich = dialect.mapsHeadersToContext ? enrichment.enrich : enrichment.enrichStatic;
+
+  const answerAll = (context: EvaluationContext, selection: Selection): AnyFlagAnswer[] => {
+    const answers: AnyFlagAnswer[] = [];
+    for (const item of evaluator.resolveAll(context, selection.select)) {
+      const answer = anyFlagAnswer(item, selection);
+      if (answer === undefined) continue;
+      answers.push(answer);
+      if (answer.error !== undefined) metrics.evaluationFailed(answer.key, answer.error);
+      else metrics.evaluated(answer.key, answer.reason, answer.variant);
+    }
+    return answers;
+  };
+
+  return {
+    dialect,
+    resolve: (accessor, request, headers) => {
+      const selection = selections.of(headers.header(selectorHeader));
+      const context = enrich(request.context, headers);
+      const resolution = evaluator.resolve(request.flagKey, context, selection.select);
+      const outcome = outcomeOf(dialect, accessor, resolution, selection);
+      if (typeof outcome === "string") {
+        metrics.evaluationFailed(request.flagKey, outcome);
+        throw evaluationError(outcome);
+      }
+      metrics.evaluated(request.flagKey, outcome.reason, outcome.variant ?? "");
+      return outcome;
+    },
+    resolveAll: (requested, headers) => {
+      const selection = selections.of(headers.header(selectorHeader));
+      const context = enrich(requested, headers);
+      try {
+        return { flags: answerAll(context, selection), metadata: selection.metadata };
+      } catch (error) {
+        const trackingId = randomUUID();
+        logger.error({ error, trackingId }, "evaluating all flags failed");
+        throw new RpcError("UNKNOWN", `error resolving flags. Tracking ID: ${trackingId}`, { cause: error });
+      }
+    },
+  };
+}
+
+function outcomeOf(
+  dialect: Dialect,
+  accessor: Accessor,
+  resolution: Resolution,
+  selection: Selection,
+): Answer | ApiErrorCode {
+  const { reason } = resolution;
+  if (reason === "ERROR") return resolution.errorCode ?? "GENERAL";
+  const metadata = selection.metadataOf(resolution.metadata);
+  if (reason === "DISABLED" || reason === "FALLBACK") return dialect.withoutValue(reason, accessor, metadata);
+  const value = typedValue(accessor, resolution.value);
+  return value === undefined ? "TYPE_MISMATCH" : { value, reason, variant: resolution.variant, metadata };
+}
+
+/**
+ * A flag in ResolveAll has the type of its default variant, in success, failure and disabled alike; without a default variant that of
+ * the value targeting gave. A flag with neither is left out: these protocols cannot say "use the default in the code" of one flag.
+ */
+function anyFlagAnswer({ flag, resolution }: ResolvedFlag, selection: Selection): AnyFlagAnswer | undefined {
+  const typeGiver =
+    flag.defaultVariant === undefined ? resolution.value : flag.variants.get(flag.defaultVariant);
+  const accessor = accessorOf(typeGiver);
+  const { reason } = resolution;
+  if (accessor === undefined || reason === "FALLBACK") return undefined;
+  const key = flag.key;
+  const metadata = selection.metadataOf(resolution.metadata);
+  const value = typedValue(accessor, resolution.value);
+  if (value !== undefined) {
+    return { key, accessor, value, reason, variant: resolution.variant ?? "", metadata };
+  }
+  const error = reason === "DISABLED" ? undefined : (resolution.errorCode ?? "TYPE_MISMATCH");
+  return {
+    key,
+    accessor,
+    value: zeroValue(accessor),
+    reason: reason === "DISABLED" ? reason : "ERROR",
+    variant: "",
+    metadata,
+    error,
+  };
+}

@@ -1,0 +1,12 @@
+import type { Dialect } from "./dialect.js";
+import { zeroValue } from "./typed-value.js";
+
+/** Spoken by the Rust provider and flagd-web: "use the default in the code" can be said by an error only. */
+export const evaluationV1: Dialect = {
+  service: "flagd.evaluation.v1.Service",
+  mapsHeadersToContext: true,
+  hasPresence: false,
+  resolveAll: "with-metadata",
+  withoutValue: (reason, accessor, metadata) =>
+    reason === "FALLBACK" ? "FLAG_NOT_FOUND" : { value: zeroValue(accessor), reason, variant: "", metadata },
+};

@@ -1,0 +1,15 @@
+import type { Dialect } from "./dialect.js";
+
+/** Spoken by the JS, Go, Java, Python and .NET providers: an unset value says "use the default in the code". */
+export const evaluationV2: Dialect = {
+  service: "flagd.evaluation.v2.Service",
+  mapsHeadersToContext: true,
+  hasPresence: true,
+  resolveAll: "none",
+  withoutValue: (reason, _accessor, metadata) => ({
+    value: undefined,
+    reason: reason === "DISABLED" ? "DISABLED" : "DEFAULT",
+    variant: undefined,
+    metadata,
+  }),
+};
