@@ -1,3 +1,7 @@
+export { frameMessage, framePrefixBytes } from "./framing.js";
+export { GrpcServer, type GrpcServerOptions } from "./grpc-server.js";
+export { Http2Transport, type Http2TransportOptions } from "./http2-transport.js";
+export { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 export {
   bidiStreaming,
   serverStreaming,
@@ -10,6 +14,8 @@ export {
   type ServerStreamingMethod,
   type UnaryMethod,
 } from "./method.js";
+export { PortListener, type PortListenerOptions } from "./port-listener.js";
+export type { KeepaliveOptions } from "./session-keepalive.js";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";
 export {
   defaultTransportLimits,

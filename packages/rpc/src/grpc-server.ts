@@ -1,0 +1,57 @@
+import { systemClock, type Clock, type Logger } from "@bunting/runtime";
+import type { Method } from "./method.js";
+import type { CallContext } from "./server-call.js";
+import type { StatusName } from "./status.js";
+import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
+import type { TransportHandler, TransportSession, TransportStream } from "./transport.js";
+import { UnaryCall } from "./unary-call.js";
+
+export interface GrpcServerOptions {
+  readonly methods: readonly Method[];
+  readonly logger: Logger;
+  /** Largest request message, also once decompressed; 4 MiB, as is usual with gRPC, if not given. */
+  readonly maxMessageBytes?: number;
+  readonly clock?: Clock;
+  readonly onSession?: (session: TransportSession) => void;
+  /** Told once of every call to a known path; CANCELLED is a client that went away or a stream that was reset. */
+  readonly onCallEnd?: (path: string, code: StatusName, durationMs: number) => void;
+}
+
+/** Routes request streams by path to methods. */
+export class GrpcServer implements TransportHandler {
+  readonly #methods: ReadonlyMap<string, Method>;
+  readonly #context: CallContext;
+  readonly #onSession: ((session: TransportSession) => void) | undefined;
+
+  constructor(options: GrpcServerOptions) {
+    this.#methods = new Map(options.methods.map((method) => [method.path, method]));
+    this.#onSession = options.onSession;
+    this.#context = {
+      clock: options.clock ?? systemClock,
+      logger: options.logger,
+      maxMessageBytes: options.maxMessageBytes ?? 4 * 1024 * 1024,
+      onCallEnd: options.onCallEnd,
+    };
+  }
+
+  onSession(session: TransportSession): void {
+    this.#onSession?.(session);
+  }
+
+  onStream(stream: TransportStream): void {
+    const method = this.#methods.get(stream.path);
+    switch (method?.kind) {
+      case "unary":
+        new UnaryCall(this.#context, stream, method);
+        break;
+      case "server-streaming":
+        new ServerStreamingCall(this.#context, stream, method);
+        break;
+      case "bidi-streaming":
+        new BidiStreamingCall(this.#context, stream, method);
+        break;
+      case undefined:
+        stream.end({ code: "UNIMPLEMENTED", message: `this server has no method ${stream.path}` });
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { RequestListener, IncomingMessage, ServerResponse } from "node:http";
+import {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+
+const grpcContentType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
+
+/** Is it a request for the gRPC handler? gRPC-Web and Connect, which share the port, have other content types. */
+export function isGrpcRequest(headers: IncomingHttpHeaders): boolean {
+  const contentType = headers["content-type"];
+  if (contentType === undefined || headers[":method"] !== "POST") return false;
+  return contentType === "application/grpc" || grpcContentType.test(contentType);
+}
+
+/** Hands an HTTP/2 request to a listener written for HTTP/1.1. */
+export function bridgeRequest(
+  onRequest: RequestListener,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  rawHeaders: string[],
+): void {
+  // HTTP/2 clients need not send `host`; listeners for HTTP/1.1 look there.
+  headers.host ??= headers[":authority"];
+  const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
+  const response = new Http2ServerResponse(stream);
+  stream.on("error", ignore);
+  if (headers[":method"] === "CONNECT") {
+    response.statusCode = 405;
+    response.end();
+    return;
+  }
+  // Compatible by design with what an HTTP/1.1 listener uses, though the types are not related.
+  onRequest(
+    request as unknown as IncomingMessage,
+    response as unknown as ServerResponse & { req: IncomingMessage },
+  );
+}
+
+/** Answers what is not gRPC where nothing else is served. */
+export function refuseRequest(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  stream.on("error", ignore);
+  if (stream.destroyed || stream.closed) return;
+  const status = headers[":method"] === "POST" ? 415 : 405;
+  const allow = status === 405 ? { allow: "POST" } : {};
+  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", ...allow });
+  stream.end("This port speaks gRPC: POST with content-type application/grpc.\n");
+}
+
+function ignore(): void {
+  // The stream's close says all; without a listener node would make it an uncaught exception.
+}

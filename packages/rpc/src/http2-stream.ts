@@ -1,0 +1,180 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
+import { statusHeaders } from "./status-headers.js";
+import { RpcError, type RpcStatus } from "./status.js";
+import type { ResetCode, TransportSession, TransportStream } from "./transport.js";
+
+type Headers = Readonly<Record<string, string>>;
+
+const plainHeaders: Headers = { "content-type": "application/grpc" };
+const protoHeaders: Headers = { "content-type": "application/grpc+proto" };
+const withTrailers = { waitForTrailers: true, sendDate: false };
+const withoutBody = { endStream: true, sendDate: false };
+
+const wrapper = Symbol("the Http2Stream around a node stream");
+type Wrapped = ServerHttp2Stream & { [wrapper]: Http2Stream };
+
+/** The connection a stream belongs to. */
+export interface StreamOwner extends TransportSession {
+  /** Called once, when the stream has closed. */
+  removeStream(stream: TransportStream): void;
+}
+
+/**
+ * A gRPC request stream on node:http2. There may be a hundred thousand of these, and a broadcast writes to each: so node's events are
+ * heard by functions shared by all streams, a write allocates nothing here, and what an idle stream does not need is not made.
+ *
+ * Node reports the fate of a write late or, on a connection whose peer stopped reading, not at all; therefore write callbacks
+ * still owed when the stream closes are called then, with an error, and what node says afterwards is ignored.
+ */
+export class Http2Stream implements TransportStream {
+  readonly session: StreamOwner;
+  readonly #stream: ServerHttp2Stream;
+  readonly #headers: IncomingHttpHeaders;
+  #isOpen = true;
+  #hasResponded = false;
+  #trailers: Headers | undefined;
+  #onRequestEnd: (() => void) | undefined;
+  #closeListeners: CloseListeners;
+  /** The oldest write callback still owed, and those after it: fan-out keeps one frame in flight, so there is rarely a second. */
+  #onWritten: ((error?: Error) => void) | undefined;
+  #laterOnWritten: ((error?: Error) => void)[] | undefined;
+  #nodeOnWritten: ((error?: Error | null) => void) | undefined;
+
+  constructor(session: StreamOwner, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+    this.session = session;
+    this.#stream = stream;
+    this.#headers = headers;
+    (stream as Wrapped)[wrapper] = this;
+    stream.on("error", ignore);
+    stream.on("close", Http2Stream.#onClose);
+  }
+
+  get path(): string {
+    return this.#headers[":path"] ?? "";
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen && !this.#stream.closed && !this.#stream.destroyed;
+  }
+
+  get hasResponded(): boolean {
+    return this.#hasResponded;
+  }
+
+  header(name: string): string | undefined {
+    const value = this.#headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  }
+
+  respond(headers?: Headers): void {
+    if (this.#hasResponded || !this.isOpen) return;
+    this.#hasResponded = true;
+    this.#stream.on("wantTrailers", Http2Stream.#onWantTrailers);
+    this.#stream.respond(this.#responseHeaders(headers), withTrailers);
+  }
+
+  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    if (this.#trailers !== undefined || !this.isOpen) {
+      if (onWritten !== undefined) process.nextTick(onWritten, streamEnded());
+      return;
+    }
+    if (!this.#hasResponded) this.respond();
+    if (onWritten === undefined) {
+      this.#stream.write(frame);
+      return;
+    }
+    if (this.#onWritten === undefined) this.#onWritten = onWritten;
+    else (this.#laterOnWritten ??= []).push(onWritten);
+    this.#nodeOnWritten ??= (error) => this.#settleWrite(error ?? undefined);
+    this.#stream.write(frame, this.#nodeOnWritten);
+  }
+
+  end(status: RpcStatus): void {
+    if (this.#trailers !== undefined || !this.isOpen) return;
+    this.#trailers = statusHeaders(status);
+    if (this.#hasResponded) {
+      this.#stream.end();
+      return;
+    }
+    this.#hasResponded = true;
+    this.#stream.respond(this.#responseHeaders(this.#trailers), withoutBody);
+    if (!this.#stream.readableEnded) setImmediate(closeLeftOpen, this.#stream);
+  }
+
+  reset(code: ResetCode): void {
+    if (!this.#isOpen || this.#stream.destroyed) return;
+    this.#stream.close(constants[`NGHTTP2_${code}`]);
+    // Not only closed: if the peer's TCP window is shut, the RST_STREAM never leaves, and node would keep stream and frames till it does.
+    this.#stream.destroy();
+  }
+
+  receive(onData: (chunk: Buffer) => void, onEnd: () => void): void {
+    this.#onRequestEnd = onEnd;
+    this.#stream.on("data", onData);
+    this.#stream.on("end", Http2Stream.#onEnd);
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#isOpen) this.#closeListeners = addCloseListener(this.#closeListeners, listener);
+    else listener();
+  }
+
+  // Listeners of node's events: there `this` is node's stream.
+
+  static #onWantTrailers(this: ServerHttp2Stream): void {
+    const stream = (this as Wrapped)[wrapper];
+    this.sendTrailers(stream.#trailers ?? {});
+    // A client that has not half-closed would keep its side of the ended stream open, and with it everything here.
+    if (!this.readableEnded) setImmediate(closeLeftOpen, this);
+  }
+
+  static #onEnd(this: ServerHttp2Stream): void {
+    const stream = (this as Wrapped)[wrapper];
+    // Node also emits 'end' where the stream was cut off.
+    if (stream.isOpen) stream.#onRequestEnd?.();
+  }
+
+  static #onClose(this: ServerHttp2Stream): void {
+    const stream = (this as Wrapped)[wrapper];
+    stream.#isOpen = false;
+    stream.session.removeStream(stream);
+    stream.#failWrites();
+    const listeners = stream.#closeListeners;
+    stream.#closeListeners = undefined;
+    callCloseListeners(listeners);
+  }
+
+  #settleWrite(error: Error | undefined): void {
+    const onWritten = this.#onWritten;
+    this.#onWritten = this.#laterOnWritten?.shift();
+    onWritten?.(error);
+  }
+
+  #failWrites(): void {
+    if (this.#onWritten === undefined) return;
+    const owed = [this.#onWritten, ...(this.#laterOnWritten ?? [])];
+    this.#onWritten = undefined;
+    this.#laterOnWritten = undefined;
+    const error = streamEnded();
+    for (const onWritten of owed) onWritten(error);
+  }
+
+  #responseHeaders(added: Headers | undefined): Headers {
+    const base = this.#headers["content-type"] === "application/grpc+proto" ? protoHeaders : plainHeaders;
+    return added === undefined ? base : { ...base, ...added };
+  }
+}
+
+/** Errors of a stream come with its close, which says all there is to know. */
+function ignore(): void {
+  // Without a listener node would make it an uncaught exception.
+}
+
+function closeLeftOpen(stream: ServerHttp2Stream): void {
+  if (!stream.closed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
+}
+
+function streamEnded(): RpcError {
+  return new RpcError("UNAVAILABLE", "the stream ended before the frame was written");
+}

@@ -1,0 +1,106 @@
+import {
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type ServerOptions,
+} from "node:http2";
+import type { RequestListener } from "node:http";
+import type { Socket } from "node:net";
+import { bridgeRequest, isGrpcRequest, refuseRequest } from "./http2-request-routing.js";
+import { Http2Session } from "./http2-session.js";
+import { defaultTransportLimits, type TransportHandler, type TransportLimits } from "./transport.js";
+
+export interface Http2TransportOptions {
+  /** Gets POST requests whose content type is gRPC. */
+  readonly handler: TransportHandler;
+  /** Gets all other requests, through node's compatible request and response; without it they are refused. */
+  readonly onRequest?: RequestListener | undefined;
+  readonly limits?: Partial<TransportLimits> | undefined;
+}
+
+const wrapper = Symbol("the Http2Session around a node session");
+type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
+
+/**
+ * The node:http2 engine. It is given sockets on which the client has begun to speak HTTP/2 and listens nowhere itself. It uses
+ * sessions and their 'stream' event: the compatibility API costs two more objects and a dozen listeners a request.
+ *
+ * Against floods stand: the limits below; nghttp2's own bound on how fast a client may reset streams (1,000 at once, then 33 a second)
+ * and on unsent answers to PINGs and SETTINGS; and node's on invalid frames and refused streams.
+ */
+export class Http2Transport {
+  readonly #options: ServerOptions;
+  readonly #handler: TransportHandler;
+  readonly #onRequest: RequestListener | undefined;
+  readonly #sessions = new Set<Http2Session>();
+  readonly #onStream: (
+    this: ServerHttp2Session,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    flags: number,
+    rawHeaders: string[],
+  ) => void;
+
+  constructor(options: Http2TransportOptions) {
+    this.#options = engineOptions({ ...defaultTransportLimits, ...options.limits });
+    this.#handler = options.handler;
+    this.#onRequest = options.onRequest;
+    const route = this.#route.bind(this);
+    this.#onStream = function (stream, headers, _flags, rawHeaders) {
+      route((this as Wrapped)[wrapper], stream, headers, rawHeaders);
+    };
+  }
+
+  /** Open connections, in the order they came. */
+  get sessions(): ReadonlySet<Http2Session> {
+    return this.#sessions;
+  }
+
+  /** Takes over a connection; bytes already read from it must have been put back with `unshift`. */
+  accept(socket: Socket): void {
+    const node = performServerHandshake(socket, this.#options);
+    const session = new Http2Session(node, socket);
+    (node as Wrapped)[wrapper] = session;
+    this.#sessions.add(session);
+    node.on("error", ignore);
+    node.on("stream", this.#onStream);
+    // The socket's close, not the session's: node never emits the latter where a session failed while its socket was stalled.
+    socket.once("close", () => {
+      this.#sessions.delete(session);
+      session.handleClose();
+    });
+    this.#handler.onSession?.(session);
+  }
+
+  #route(
+    session: Http2Session,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: string[],
+  ): void {
+    if (isGrpcRequest(headers)) this.#handler.onStream(session.addStream(stream, headers));
+    else if (this.#onRequest !== undefined) bridgeRequest(this.#onRequest, stream, headers, rawHeaders);
+    else refuseRequest(stream, headers);
+  }
+}
+
+function engineOptions(limits: TransportLimits): ServerOptions {
+  return {
+    settings: {
+      maxConcurrentStreams: limits.maxStreamsPerConnection,
+      maxHeaderListSize: limits.maxHeaderBytes,
+    },
+    maxSessionMemory: Math.max(1, Math.ceil(limits.maxSessionMemoryBytes / 1_000_000)),
+    // Node's defaults are 1,000 and 100: a client that is merely mistaken stays far below these.
+    maxSessionInvalidFrames: 100,
+    maxSessionRejectedStreams: 100,
+    // One of ours at a time (see TransportSession.ping) and the keepalive's.
+    maxOutstandingPings: 2,
+  };
+}
+
+/** Errors of a session come with its close. */
+function ignore(): void {
+  // Without a listener node would make it an uncaught exception.
+}

@@ -1,0 +1,86 @@
+import { framePrefixBytes } from "./framing.js";
+import { RpcError } from "./status.js";
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * Cuts a stream of bytes into gRPC messages. Those that lie whole in one chunk, nearly all, are handed on as views of it. What is
+ * left over is copied into a buffer that grows with what comes: memory follows neither the length a prefix announces nor, as keeping
+ * the chunks would, the number of pieces a client chooses to send.
+ */
+export class MessageDeframer {
+  readonly #maxBytes: number;
+  #gathered = nothing;
+  #gatheredBytes = 0;
+  /** How many bytes must be gathered before there is something to do. */
+  #neededBytes = framePrefixBytes;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** True between two messages. */
+  get isAtBoundary(): boolean {
+    return this.#gatheredBytes === 0;
+  }
+
+  /** Throws an RpcError if a message is too large or its prefix makes no sense; nothing may be pushed afterwards. */
+  push(chunk: Buffer, onMessage: (message: Buffer, isCompressed: boolean) => void): void {
+    let rest = chunk;
+    while (this.#gatheredBytes > 0 && rest.length > 0) rest = this.#complete(rest, onMessage);
+    while (rest.length >= framePrefixBytes) {
+      const end = framePrefixBytes + this.#readPrefix(rest);
+      if (end > rest.length) {
+        this.#neededBytes = end;
+        break;
+      }
+      onMessage(rest.subarray(framePrefixBytes, end), rest[0] === 1);
+      rest = rest.subarray(end);
+    }
+    if (rest.length > 0) this.#gather(rest);
+  }
+
+  /** Adds to what is gathered as much as it needs, hands on the message if that completes it, and returns the rest. */
+  #complete(chunk: Buffer, onMessage: (message: Buffer, isCompressed: boolean) => void): Buffer {
+    const missing = this.#neededBytes - this.#gatheredBytes;
+    this.#gather(chunk.length > missing ? chunk.subarray(0, missing) : chunk);
+    if (chunk.length < missing) return nothing;
+    if (this.#neededBytes === framePrefixBytes) {
+      this.#neededBytes += this.#readPrefix(this.#gathered);
+    }
+    if (this.#gatheredBytes === this.#neededBytes) {
+      const frame = this.#gathered.subarray(0, this.#gatheredBytes);
+      this.#gathered = nothing;
+      this.#gatheredBytes = 0;
+      this.#neededBytes = framePrefixBytes;
+      onMessage(frame.subarray(framePrefixBytes), frame[0] === 1);
+    }
+    return chunk.subarray(missing);
+  }
+
+  #gather(bytes: Buffer): void {
+    const total = this.#gatheredBytes + bytes.length;
+    if (total > this.#gathered.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(total, Math.min(this.#neededBytes, 2 * total)));
+      this.#gathered.copy(grown, 0, 0, this.#gatheredBytes);
+      this.#gathered = grown;
+    }
+    bytes.copy(this.#gathered, this.#gatheredBytes);
+    this.#gatheredBytes = total;
+  }
+
+  #readPrefix(bytes: Buffer): number {
+    const flag = bytes[0] ?? 0;
+    if (flag > 1) {
+      throw new RpcError("INTERNAL", `a gRPC frame starts with the byte ${flag}, which is neither 0 nor 1`);
+    }
+    const messageBytes = bytes.readUInt32BE(1);
+    if (messageBytes > this.#maxBytes) {
+      throw new RpcError(
+        "RESOURCE_EXHAUSTED",
+        `the message has ${messageBytes} bytes, more than the ${this.#maxBytes} allowed`,
+      );
+    }
+    return messageBytes;
+  }
+}

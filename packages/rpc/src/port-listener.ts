@@ -1,0 +1,175 @@
+import { chmod } from "node:fs/promises";
+import type { RequestListener } from "node:http";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Logger } from "@bunting/runtime";
+import { Http1Server } from "./http1-server.js";
+import { Http2Transport } from "./http2-transport.js";
+import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
+import { sniffPreface, type SniffedProtocol } from "./preface-sniffer.js";
+import { SessionKeepalive, type KeepaliveOptions } from "./session-keepalive.js";
+import type { TransportHandler, TransportLimits, TransportSession } from "./transport.js";
+import { clearSocketPath } from "./unix-socket-file.js";
+
+export interface PortListenerOptions {
+  readonly endpoint: ListenEndpoint;
+  /** The option that chose the endpoint, for the sentence about a port that is taken; for instance `--port`. */
+  readonly optionName?: string;
+  readonly logger: Logger;
+  /** Serves gRPC over HTTP/2. Without it the port speaks HTTP/1.1 only. */
+  readonly grpc?: TransportHandler;
+  /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
+  readonly http?: RequestListener;
+  readonly limits?: Partial<TransportLimits>;
+  /** How long a connection may take to show its protocol, and then a request its headers: 3 s. */
+  readonly headerTimeoutMs?: number;
+  /** How long an HTTP/1.1 request may take to arrive: 30 s. */
+  readonly requestTimeoutMs?: number;
+  /** Finds connections whose peer is gone without a word, by PING; off if not given. */
+  readonly keepalive?: KeepaliveOptions;
+}
+
+/** How many connections the system may hold before we accept them: a storm of reconnects must not meet refused SYNs. */
+const backlog = 4_096;
+/** When TCP itself asks a silent peer for a sign of life. */
+const tcpKeepaliveMs = 30_000;
+const timedOut = answer("408 Request Timeout", "No request came in time.");
+const grpcOnly = answer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
+
+/** One port or unix socket, without TLS, that serves gRPC over HTTP/2 and HTTP/1.1 side by side. */
+export class PortListener {
+  readonly #options: PortListenerOptions;
+  readonly #headerTimeoutMs: number;
+  readonly #server: Server;
+  readonly #transport: Http2Transport | undefined;
+  readonly #http1: Http1Server | undefined;
+  readonly #keepalive: SessionKeepalive | undefined;
+  /** Connections that have not shown their protocol, or are told that it is the wrong one. */
+  readonly #unsorted = new Set<Socket>();
+
+  constructor(options: PortListenerOptions) {
+    const { grpc, http, limits, keepalive, headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
+    this.#options = options;
+    this.#headerTimeoutMs = headerTimeoutMs;
+    if (http !== undefined) this.#http1 = new Http1Server(http, { headerTimeoutMs, requestTimeoutMs });
+    if (grpc !== undefined) this.#transport = new Http2Transport({ handler: grpc, onRequest: http, limits });
+    if (keepalive !== undefined && this.#transport !== undefined) {
+      this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive);
+    }
+    this.#server = createServer(
+      { noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepaliveMs },
+      (socket) => this.#accept(socket),
+    );
+  }
+
+  /** Open HTTP/2 connections, in the order they came. */
+  get sessions(): ReadonlySet<TransportSession> {
+    return this.#transport?.sessions ?? new Set();
+  }
+
+  /** The TCP port in use, once listening; 0 on a unix socket. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** Rejects with an Error whose message tells a user what stands in the way; its cause is the system's error. */
+  async listen(): Promise<void> {
+    const { endpoint, optionName, logger } = this.#options;
+    try {
+      if ("socketPath" in endpoint) {
+        await clearSocketPath(endpoint.socketPath);
+        await this.#bind({ path: endpoint.socketPath, backlog });
+        // Only now: the mode a socket is created with depends on the umask.
+        if (endpoint.mode !== undefined) await chmod(endpoint.socketPath, endpoint.mode);
+      } else {
+        await this.#bind({ port: endpoint.port, host: endpoint.host, backlog });
+      }
+    } catch (cause) {
+      await this.close();
+      throw new Error(describeBindError(cause, endpoint, optionName), { cause });
+    }
+    this.#server.on("error", (error) =>
+      logger.warn({ error, endpoint: describeEndpoint(endpoint) }, "a connection could not be accepted"),
+    );
+    this.#http1?.start();
+    this.#keepalive?.start();
+  }
+
+  /** Accepts no further connection; a unix socket's file goes. What is open lives on. */
+  stopListening(): void {
+    if (this.#server.listening) this.#server.close();
+    this.#http1?.closeIdle();
+  }
+
+  /** Drops everything at once, and resolves when nothing is left. */
+  async close(): Promise<void> {
+    const isClosed = new Promise<void>((resolve) => {
+      // Not listening, it calls back with an error, but no sooner than the last connection has gone.
+      this.#server.close(() => resolve());
+    });
+    this.#keepalive?.stop();
+    for (const socket of this.#unsorted) socket.destroy();
+    for (const session of this.sessions) session.destroy();
+    this.#http1?.close();
+    await isClosed;
+  }
+
+  #bind(where: { path?: string; port?: number; host?: string | undefined; backlog: number }): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(where, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+  }
+
+  #accept(socket: Socket): void {
+    // A reset connection is news to whoever serves it, by its close; nobody needs the error.
+    socket.on("error", ignore);
+    if (this.#transport === undefined) {
+      this.#http1?.accept(socket);
+      return;
+    }
+    this.#unsorted.add(socket);
+    const forget = (): void => void this.#unsorted.delete(socket);
+    socket.once("close", forget);
+    sniffPreface(
+      socket,
+      this.#headerTimeoutMs,
+      (protocol) => {
+        if (this.#dispatch(socket, protocol)) {
+          forget();
+          socket.off("close", forget);
+        }
+      },
+      () => dismiss(socket, timedOut),
+    );
+  }
+
+  /** Hands the connection to who speaks its protocol; false if nobody does, and it was told so. */
+  #dispatch(socket: Socket, protocol: SniffedProtocol): boolean {
+    if (protocol === "http2") this.#transport?.accept(socket);
+    else if (protocol === "tls") socket.destroy();
+    else if (this.#http1 === undefined) dismiss(socket, grpcOnly);
+    else {
+      this.#http1.accept(socket);
+      return true;
+    }
+    return protocol === "http2";
+  }
+}
+
+/** Sends a last answer and closes, whether or not the peer ever does. */
+function dismiss(socket: Socket, lastAnswer: string): void {
+  socket.write(lastAnswer);
+  socket.destroySoon();
+}
+
+function answer(status: string, text: string): string {
+  return `HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\ncontent-length: ${text.length + 1}\r\nconnection: close\r\n\r\n${text}\n`;
+}
+
+function ignore(): void {
+  // Without a listener node would make it an uncaught exception.
+}

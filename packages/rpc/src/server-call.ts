@@ -1,0 +1,149 @@
+import type { Clock, Logger } from "@bunting/runtime";
+import { parseGrpcTimeout } from "./grpc-timeout.js";
+import { checkEncoding, decompressMessage } from "./message-decompression.js";
+import { MessageDeframer } from "./message-deframer.js";
+import type { Call } from "./method.js";
+import { RpcError, type RpcStatus, type StatusName } from "./status.js";
+import type { TransportStream } from "./transport.js";
+
+/** What the calls of a server share. */
+export interface CallContext {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly maxMessageBytes: number;
+  readonly onCallEnd: ((path: string, code: StatusName, durationMs: number) => void) | undefined;
+}
+
+/** Beyond this a timer would fire at once (some clients mean "never" by some hundred years). */
+const maxTimerMs = 2 ** 31 - 1;
+
+/**
+ * What all kinds of call have in common: the request's messages, the deadline, the signal, and an end that comes once. A subclass says
+ * what to do with a message, and calls `start` when it is ready for one.
+ */
+export abstract class ServerCall implements Call {
+  readonly stream: TransportStream;
+  readonly deadlineMs: number | undefined;
+  readonly #context: CallContext;
+  readonly #startedMs: number;
+  #code: StatusName | undefined;
+  #cancelDeadline: (() => void) | undefined;
+  #abort: AbortController | undefined;
+  #deframer: MessageDeframer | undefined;
+
+  constructor(context: CallContext, stream: TransportStream) {
+    this.#context = context;
+    this.stream = stream;
+    this.#startedMs = context.onCallEnd === undefined ? 0 : context.clock.monotonicMs();
+    const timeout = stream.header("grpc-timeout");
+    this.deadlineMs =
+      timeout === undefined ? undefined : context.clock.now() + (parseGrpcTimeout(timeout) ?? Number.NaN);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.hasEnded || !this.stream.isOpen) this.#abort.abort();
+    }
+    return this.#abort.signal;
+  }
+
+  get hasEnded(): boolean {
+    return this.#code !== undefined;
+  }
+
+  header(name: string): string | undefined {
+    return this.stream.header(name);
+  }
+
+  end(status: RpcStatus): void {
+    if (this.hasEnded) return;
+    this.stream.end(status);
+    this.#finish(status.code);
+  }
+
+  /** Ends the call as an error asks for; what is not an RpcError is our own fault, and for the log only. */
+  fail(error: unknown): void {
+    if (this.hasEnded) return;
+    if (error instanceof RpcError) {
+      this.end({ code: error.code, message: error.message, trailers: error.trailers });
+      return;
+    }
+    this.#context.logger.error({ error, path: this.stream.path }, "a gRPC handler failed");
+    this.end({ code: "UNKNOWN", message: "the server failed to handle this call" });
+  }
+
+  /** A whole message, decompressed. What it throws ends the call. */
+  protected abstract onMessage(message: Buffer): void;
+
+  /** The client has sent its last message. What it throws ends the call. */
+  protected abstract onRequestEnd(): void;
+
+  protected start(): void {
+    this.stream.onClose(() => this.#finish("CANCELLED"));
+    try {
+      checkEncoding(this.header("grpc-encoding"));
+      this.#startDeadline();
+    } catch (error) {
+      this.fail(error);
+    }
+    this.stream.receive(
+      (chunk) => this.#read(chunk),
+      () => this.#endRequest(),
+    );
+  }
+
+  #startDeadline(): void {
+    if (this.deadlineMs === undefined) return;
+    const { clock } = this.#context;
+    const delayMs = this.deadlineMs - clock.now();
+    if (Number.isNaN(delayMs)) {
+      throw new RpcError("INTERNAL", `grpc-timeout is not a timeout: ${this.header("grpc-timeout") ?? ""}`);
+    }
+    if (delayMs > maxTimerMs) return;
+    this.#cancelDeadline = clock.after(delayMs, () => {
+      this.end({ code: "DEADLINE_EXCEEDED", message: "the deadline of the call has passed" });
+    });
+  }
+
+  #read(chunk: Buffer): void {
+    // After the end bytes are still taken, and dropped: unread ones would close the window of the whole connection.
+    if (this.hasEnded) return;
+    try {
+      this.#deframer ??= new MessageDeframer(this.#context.maxMessageBytes);
+      this.#deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #receive(message: Buffer, isCompressed: boolean): void {
+    if (this.hasEnded) return;
+    this.onMessage(
+      isCompressed
+        ? decompressMessage(message, this.header("grpc-encoding"), this.#context.maxMessageBytes)
+        : message,
+    );
+  }
+
+  #endRequest(): void {
+    if (this.hasEnded) return;
+    try {
+      if (this.#deframer?.isAtBoundary === false) {
+        throw new RpcError("INTERNAL", "the request ended in the middle of a message");
+      }
+      this.onRequestEnd();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #finish(code: StatusName): void {
+    if (this.hasEnded) return;
+    this.#code = code;
+    this.#cancelDeadline?.();
+    this.#abort?.abort();
+    const { onCallEnd, clock } = this.#context;
+    onCallEnd?.(this.stream.path, code, clock.monotonicMs() - this.#startedMs);
+  }
+}

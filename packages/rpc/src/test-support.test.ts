@@ -1,0 +1,257 @@
+import { once } from "node:events";
+import {
+  connect,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+} from "node:http2";
+import { createConnection, type Socket } from "node:net";
+import type { Logger } from "@bunting/runtime";
+import {
+  Client,
+  credentials,
+  Metadata,
+  type CallOptions,
+  type ClientOptions,
+  type ClientReadableStream,
+  type ServiceError,
+} from "@grpc/grpc-js";
+import { GrpcServer, type GrpcServerOptions } from "./grpc-server.js";
+import { serverStreaming, unary, type Method, type ResponseStream } from "./method.js";
+import { PortListener, type PortListenerOptions } from "./port-listener.js";
+
+// What the tests of this package share. All of it uses real sockets; what is taken here is checked and released after each test.
+
+const releases: (() => unknown)[] = [];
+
+/** Registers something to be released after the test, last taken first. */
+export function afterwards(release: () => unknown): void {
+  releases.push(release);
+}
+
+/** What must not grow: sockets and servers of this process. Timers are checked by what they would do: mocha's own come and go. */
+function openHandles(): number {
+  return process
+    .getActiveResourcesInfo()
+    .filter((kind) => kind.startsWith("TCP") || kind.startsWith("Pipe") || kind.startsWith("HTTP")).length;
+}
+
+/** To be called in a describe block: releases after each test what it took, and fails it if a socket stays behind. */
+export function releaseAfterEach(): void {
+  let handlesBefore = 0;
+  beforeEach(() => {
+    handlesBefore = openHandles();
+  });
+  afterEach(async () => {
+    while (releases.length > 0) await releases.pop()?.();
+    // Sockets close in the turn after the one that closed them.
+    await eventually(() => openHandles() <= handlesBefore, "all sockets to be closed");
+  });
+}
+
+/** Waits until something is so; fails after `withinMs`. */
+export async function eventually(
+  isSo: () => boolean,
+  what = "the condition to hold",
+  withinMs = 5_000,
+): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!isSo()) {
+    if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+/** A logger that keeps what it is told. */
+export function recordingLogger(): Logger & {
+  readonly lines: { level: string; message: string; fields: unknown }[];
+} {
+  const lines: { level: string; message: string; fields: unknown }[] = [];
+  const at =
+    (level: string) =>
+    (fields: unknown, message?: string): void =>
+      void lines.push({ level, message: message ?? String(fields), fields });
+  const logger = {
+    lines,
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    child: () => logger,
+  };
+  return logger;
+}
+
+const identity = (bytes: Uint8Array): Buffer => Buffer.from(bytes);
+
+/** Messages are plain bytes in these tests. */
+export const bytesUnary = (
+  path: string,
+  handle: Parameters<typeof unary<Buffer, Uint8Array>>[0]["handle"],
+): Method => unary({ path, decode: identity, encode: (bytes: Uint8Array) => bytes, handle });
+
+export const bytesStreaming = (
+  path: string,
+  handle: (request: Buffer, out: ResponseStream) => void,
+): Method => serverStreaming({ path, decode: identity, handle });
+
+/** A listener on a free port of 127.0.0.1 (or as `options` say) that is closed after the test. */
+export async function listen(options: Partial<PortListenerOptions>): Promise<PortListener> {
+  const listener = new PortListener({
+    endpoint: { host: "127.0.0.1", port: 0 },
+    logger: recordingLogger(),
+    ...options,
+  });
+  afterwards(() => listener.close());
+  await listener.listen();
+  return listener;
+}
+
+/** A listener that serves the given methods by gRPC. */
+export function serve(
+  methods: readonly Method[],
+  options: Partial<PortListenerOptions> & { readonly server?: Partial<GrpcServerOptions> } = {},
+): Promise<PortListener> {
+  const { server, ...listener } = options;
+  return listen({ grpc: new GrpcServer({ methods, logger: recordingLogger(), ...server }), ...listener });
+}
+
+/** A grpc-js client that sends and receives bytes. */
+export class BytesClient {
+  readonly #client: Client;
+
+  constructor(target: PortListener | string, options: ClientOptions = {}) {
+    const address = typeof target === "string" ? target : `127.0.0.1:${target.port}`;
+    this.#client = new Client(address, credentials.createInsecure(), {
+      // Clients of one process would otherwise share one connection.
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.initial_reconnect_backoff_ms": 100,
+      ...options,
+    });
+    afterwards(() => this.#client.close());
+  }
+
+  unary(
+    path: string,
+    request: Uint8Array,
+    metadata = new Metadata(),
+    options: CallOptions = {},
+  ): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      this.#client.makeUnaryRequest(
+        path,
+        identity,
+        identity,
+        Buffer.from(request),
+        metadata,
+        options,
+        (error, response) => {
+          if (error === null) resolve(response ?? Buffer.alloc(0));
+          else reject(error);
+        },
+      );
+    });
+  }
+
+  stream(
+    path: string,
+    request: Uint8Array = Buffer.alloc(0),
+    metadata = new Metadata(),
+    options: CallOptions = {},
+  ): StreamProbe {
+    return new StreamProbe(
+      this.#client.makeServerStreamRequest(path, identity, identity, Buffer.from(request), metadata, options),
+    );
+  }
+
+  get raw(): Client {
+    return this.#client;
+  }
+}
+
+/** A server stream as its client sees it. */
+export class StreamProbe {
+  readonly call: ClientReadableStream<Buffer>;
+  readonly messages: Buffer[] = [];
+  readonly headers: Promise<Metadata>;
+  readonly status: Promise<{ code: number; details: string; metadata: Metadata }>;
+
+  constructor(call: ClientReadableStream<Buffer>) {
+    this.call = call;
+    this.headers = once(call, "metadata").then(([metadata]) => metadata as Metadata);
+    this.headers.catch(() => undefined);
+    this.status = new Promise((resolve) => call.once("status", resolve));
+    call.on("data", (message: Buffer) => this.messages.push(message));
+    call.on("error", () => undefined);
+  }
+}
+
+/** Resolves to the error a call ends with. */
+export async function failure(call: Promise<unknown>): Promise<ServiceError> {
+  try {
+    await call;
+  } catch (error) {
+    return error as ServiceError;
+  }
+  throw new Error("the call was expected to fail");
+}
+
+/** A bare HTTP/2 client session. */
+export function http2Client(
+  listener: PortListener,
+  options: Parameters<typeof connect>[1] = {},
+): ClientHttp2Session {
+  const session = connect(`http://127.0.0.1:${listener.port}`, options);
+  session.on("error", () => undefined);
+  afterwards(() => session.destroy());
+  return session;
+}
+
+/** What an HTTP/2 request was answered with. */
+export async function answerOf(
+  stream: ClientHttp2Stream,
+): Promise<{ headers: IncomingHttpHeaders; trailers: IncomingHttpHeaders; body: Buffer; rstCode: number }> {
+  let headers: IncomingHttpHeaders = {};
+  let trailers: IncomingHttpHeaders = {};
+  const chunks: Buffer[] = [];
+  stream.on("response", (received: IncomingHttpHeaders) => (headers = received));
+  stream.on("trailers", (received: IncomingHttpHeaders) => (trailers = received));
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  stream.on("error", () => undefined);
+  await once(stream, "close");
+  return { headers, trailers, body: Buffer.concat(chunks), rstCode: stream.rstCode };
+}
+
+export const grpcHeaders = (path: string): Record<string, string> => ({
+  ":method": "POST",
+  ":path": path,
+  "content-type": "application/grpc",
+  te: "trailers",
+});
+
+/** A bare connection. */
+export async function rawClient(target: PortListener | string): Promise<RawClient> {
+  const socket =
+    typeof target === "string" ? createConnection(target) : createConnection(target.port, "127.0.0.1");
+  afterwards(() => socket.destroy());
+  const client = new RawClient(socket);
+  await once(socket, "connect");
+  return client;
+}
+
+export class RawClient {
+  readonly socket: Socket;
+  readonly closed: Promise<void>;
+  received = "";
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => (this.received += chunk.toString("latin1")));
+    this.closed = once(socket, "close").then(() => undefined);
+  }
+
+  send(bytes: string | Uint8Array): void {
+    this.socket.write(bytes);
+  }
+}
