@@ -1,0 +1,97 @@
+import { Counter, Gauge, HotHistogram, type Registry } from "@bunting/runtime";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+
+const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+/** Backs the metrics of the stages with Prometheus ones; docs/reference/proxy-metrics.md is rendered from what is registered here. */
+export function prometheusMetrics(registry: Registry): ProxyMetrics {
+  const registers = [registry];
+  const activeStreams = new Gauge({
+    name: "sync_active_streams",
+    help: "Open SyncFlags streams, under the name that flagd-proxy gave them.",
+    registers,
+  });
+  const topics = new Gauge({
+    name: "bunting_proxy_topic_topics",
+    help: "Topics by state: starting, live, missing, deleted or stale.",
+    labelNames: ["state"],
+    registers,
+  });
+  const heldSubscribers = new Gauge({
+    name: "bunting_proxy_topic_held_subscribers",
+    help: "Subscribers that wait because there is nothing to serve them: their FeatureFlag does not exist, or is not read yet.",
+    registers,
+  });
+  const snapshotsPublished = new Counter({
+    name: "bunting_proxy_snapshot_published_total",
+    help: "Snapshots that became the newest of their topic.",
+    registers,
+  });
+  const snapshotBytes = new Counter({
+    name: "bunting_proxy_snapshot_encoded_bytes_total",
+    help: "Bytes of all snapshots, each encoded once however many subscribers it has.",
+    registers,
+  });
+  const propagation = new HotHistogram({
+    name: "bunting_proxy_topic_propagation_seconds",
+    help: "Seconds from the source's notice of a change to its having been written to the last subscriber there was.",
+    buckets: fanOutBuckets,
+    registers,
+  });
+  const conflated = new Counter({
+    name: "bunting_proxy_subscriber_conflated_total",
+    help: "Snapshots that a subscriber was never sent because a newer one took their place.",
+    registers,
+  });
+  // Counted here and handed over when Prometheus asks: this runs once for each subscriber of each broadcast.
+  let frames = 0;
+  new Counter({
+    name: "bunting_proxy_subscriber_frames_written_total",
+    help: "Snapshots written to streams.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(frames);
+    },
+  });
+  const fanOut = new HotHistogram({
+    name: "bunting_proxy_subscriber_fan_out_seconds",
+    help: "Seconds from a snapshot's publication to its having been written to one subscriber.",
+    buckets: fanOutBuckets,
+    registers,
+  });
+  const sourceErrors = new Counter({
+    name: "bunting_proxy_source_errors_total",
+    help: "Times the source could not be read; what it told last is served on.",
+    registers,
+  });
+  const invalidDocuments = new Counter({
+    name: "bunting_proxy_source_invalid_documents_total",
+    help: "Documents that can't be served; the one before each is served on.",
+    registers,
+  });
+  const documentRemarks = new Counter({
+    name: "bunting_proxy_source_document_remarks_total",
+    help: "Things left out of documents (metadata that is no string, number or boolean), or worth their author's look.",
+    registers,
+  });
+  for (const state of ["starting", "live", "missing", "deleted", "stale"]) topics.set({ state }, 0);
+  return {
+    activeStreams: (delta) => activeStreams.inc(delta),
+    topics: (state, delta) => topics.inc({ state }, delta),
+    heldSubscribers: (delta) => heldSubscribers.inc(delta),
+    snapshotPublished: (bytes) => {
+      snapshotsPublished.inc();
+      snapshotBytes.inc(bytes);
+    },
+    propagated: (ms) => propagation.record(ms / 1_000),
+    conflated: (snapshots) => conflated.inc(snapshots),
+    frameWritten: () => {
+      frames++;
+    },
+    fannedOut: (ms) => fanOut.record(ms / 1_000),
+    sourceError: () => sourceErrors.inc(),
+    documentInvalid: () => invalidDocuments.inc(),
+    documentRemark: () => documentRemarks.inc(),
+  };
+}

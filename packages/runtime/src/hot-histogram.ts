@@ -1,0 +1,55 @@
+import { Histogram, type HistogramConfiguration } from "prom-client";
+
+/**
+ * A histogram without labels for paths that run ten thousand times a broadcast: `record` touches two numbers, where `observe` checks and
+ * hashes labels each time. What Prometheus reads is the same.
+ */
+export class HotHistogram extends Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: Float64Array;
+  readonly #help: string;
+  readonly #name: string;
+  #sum = 0;
+
+  constructor(
+    configuration: Omit<HistogramConfiguration<never>, "labelNames"> & { readonly buckets: number[] },
+  ) {
+    super(configuration);
+    this.#bounds = configuration.buckets;
+    this.#counts = new Float64Array(configuration.buckets.length + 1);
+    this.#help = configuration.help;
+    this.#name = configuration.name;
+  }
+
+  record(value: number): void {
+    let bucket = 0;
+    while (bucket < this.#bounds.length && value > (this.#bounds[bucket] ?? 0)) bucket++;
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
+    this.#sum += value;
+  }
+
+  override async get(): ReturnType<Histogram["get"]> {
+    const empty = await super.get();
+    let count = 0;
+    const buckets = [...this.#counts].map((inBucket, index) => {
+      count += inBucket;
+      return {
+        metricName: `${this.#name}_bucket`,
+        exemplar: null,
+        labels: { le: this.#bounds[index] ?? "+Inf" },
+        value: count,
+      };
+    });
+    const values = [
+      ...buckets,
+      { metricName: `${this.#name}_sum`, labels: {}, value: this.#sum },
+      { metricName: `${this.#name}_count`, labels: {}, value: count },
+    ];
+    return { ...empty, help: this.#help, name: this.#name, values };
+  }
+
+  /** What prom-client's registry asks a histogram for when it writes text; its types do not have it. */
+  getForPromString(): ReturnType<Histogram["get"]> {
+    return this.get();
+  }
+}
