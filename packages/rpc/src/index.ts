@@ -1,7 +1,10 @@
+export { drainSessions, type DrainOptions, type DrainReport } from "./drain-sessions.js";
 export { frameMessage, framePrefixBytes } from "./framing.js";
 export { GrpcServer, type GrpcServerOptions } from "./grpc-server.js";
+export { healthService, type HealthSource } from "./health-service.js";
 export { Http2Transport, type Http2TransportOptions } from "./http2-transport.js";
 export { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
+export { messageCodec, type GeneratedMessage, type MessageCodec } from "./message-codec.js";
 export {
   bidiStreaming,
   serverStreaming,
@@ -15,6 +18,7 @@ export {
   type UnaryMethod,
 } from "./method.js";
 export { PortListener, type PortListenerOptions } from "./port-listener.js";
+export { reflectionService } from "./reflection-service.js";
 export type { KeepaliveOptions } from "./session-keepalive.js";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";
 export {

@@ -1,4 +1,4 @@
-import type { RpcStatus } from "./status.js";
+import { RpcError, type RpcStatus } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
 /** What a handler knows of its call. */
@@ -77,7 +77,7 @@ export function unary<Request, Response>(method: UnaryMethod<Request, Response>)
     kind: "unary",
     path,
     invoke: (message, call) => {
-      const response = handle(decode(message), call);
+      const response = handle(decodeRequest(decode, message), call);
       return response instanceof Promise ? response.then(encode) : encode(response);
     },
   };
@@ -85,7 +85,11 @@ export function unary<Request, Response>(method: UnaryMethod<Request, Response>)
 
 export function serverStreaming<Request>(method: ServerStreamingMethod<Request>): Method {
   const { path, decode, handle } = method;
-  return { kind: "server-streaming", path, invoke: (message, out) => handle(decode(message), out) };
+  return {
+    kind: "server-streaming",
+    path,
+    invoke: (message, out) => handle(decodeRequest(decode, message), out),
+  };
 }
 
 export function bidiStreaming<Request>(method: BidiStreamingMethod<Request>): Method {
@@ -95,7 +99,19 @@ export function bidiStreaming<Request>(method: BidiStreamingMethod<Request>): Me
     path,
     invoke: (out) => {
       const listener = handle(out);
-      return { onMessage: (message) => listener.onMessage(decode(message)), onEnd: () => listener.onEnd() };
+      return {
+        onMessage: (message) => listener.onMessage(decodeRequest(decode, message)),
+        onEnd: () => listener.onEnd(),
+      };
     },
   };
+}
+
+function decodeRequest<Request>(decode: (bytes: Uint8Array) => Request, message: Uint8Array): Request {
+  try {
+    return decode(message);
+  } catch (cause) {
+    // As other gRPC servers have it; it is the client's bytes that are wrong, and nothing for our log.
+    throw new RpcError("INTERNAL", "the request is not a valid message of this method", { cause });
+  }
 }

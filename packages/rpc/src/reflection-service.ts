@@ -1,0 +1,95 @@
+import { fileDescriptorSetBase64, reflectionV1 } from "@bunting/protocol";
+import { DescriptorIndex } from "./descriptor-index.js";
+import { frameMessage } from "./framing.js";
+import { messageCodec } from "./message-codec.js";
+import { bidiStreaming, type Method, type ResponseStream, type RequestListener } from "./method.js";
+import { statusCode } from "./status.js";
+
+type Request = reflectionV1.ServerReflectionRequest;
+type Answer = reflectionV1.ServerReflectionResponse["messageResponse"];
+
+const request = messageCodec(reflectionV1.ServerReflectionRequest);
+const response = messageCodec(reflectionV1.ServerReflectionResponse);
+/** Both versions are the same on the wire. */
+const servicePaths = ["v1", "v1alpha"].map(
+  (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
+);
+/** Answers are a thousand times larger than questions: a client that asks on without reading is cut off here. */
+const maxUnread = 100;
+
+/** Server reflection for the services whose `paths` are given, and for itself. The descriptors are read on first use. */
+export function reflectionService(paths: readonly string[]): Method[] {
+  const services = [...new Set([...paths, ...servicePaths].map(serviceOf))].sort();
+  let index: DescriptorIndex | undefined;
+  const answer = (asked: Request): Answer => {
+    index ??= new DescriptorIndex(Buffer.from(fileDescriptorSetBase64, "base64"));
+    return answerTo(asked, services, index);
+  };
+  return servicePaths.map((path) =>
+    bidiStreaming({ path, decode: request.decode, handle: (out) => new ReflectionStream(out, answer) }),
+  );
+}
+
+class ReflectionStream implements RequestListener<Request> {
+  readonly #out: ResponseStream;
+  readonly #answer: (asked: Request) => Answer;
+  #unread = 0;
+
+  constructor(out: ResponseStream, answer: (asked: Request) => Answer) {
+    this.#out = out;
+    this.#answer = answer;
+  }
+
+  onMessage(asked: Request): void {
+    if (this.#unread >= maxUnread) {
+      this.#out.end({ code: "RESOURCE_EXHAUSTED", message: `more than ${maxUnread} answers are unread` });
+      return;
+    }
+    this.#unread += 1;
+    const message = { validHost: asked.host, originalRequest: asked, messageResponse: this.#answer(asked) };
+    this.#out.write(frameMessage(response.encode(message)), () => (this.#unread -= 1));
+  }
+
+  onEnd(): void {
+    this.#out.end({ code: "OK", message: "" });
+  }
+}
+
+function answerTo(asked: Request, services: readonly string[], index: DescriptorIndex): Answer {
+  const question = asked.messageRequest;
+  switch (question?.$case) {
+    case "listServices":
+      return { $case: "listServicesResponse", value: { service: services.map((name) => ({ name })) } };
+    case "fileByFilename":
+      return filesAnswer(index.fileByName(question.value), `file ${question.value}`);
+    case "fileContainingSymbol":
+      return filesAnswer(index.fileBySymbol(question.value), `symbol ${question.value}`);
+    case "fileContainingExtension":
+      return filesAnswer(
+        undefined,
+        `extension ${question.value.extensionNumber} of ${question.value.containingType}`,
+      );
+    case "allExtensionNumbersOfType":
+      if (!index.hasMessage(question.value)) return filesAnswer(undefined, `message ${question.value}`);
+      return {
+        $case: "allExtensionNumbersResponse",
+        value: { baseTypeName: question.value, extensionNumber: [] },
+      };
+    case undefined:
+      return errorAnswer(statusCode.INVALID_ARGUMENT, "the request asks nothing this server knows");
+  }
+}
+
+function filesAnswer(files: Buffer[] | undefined, what: string): Answer {
+  if (files === undefined) return errorAnswer(statusCode.NOT_FOUND, `this server knows no ${what}`);
+  return { $case: "fileDescriptorResponse", value: { fileDescriptorProto: files } };
+}
+
+function errorAnswer(errorCode: number, errorMessage: string): Answer {
+  return { $case: "errorResponse", value: { errorCode, errorMessage } };
+}
+
+/** `/package.Service/Method` → `package.Service`. */
+function serviceOf(path: string): string {
+  return path.slice(1, path.lastIndexOf("/"));
+}
