@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from "@bunting/protocol";
+import type { JsonValue } from "@bunting/protocol";
 
 /** What metadata may hold, for every provider to read it. */
 export type MetadataValue = string | number | boolean;
@@ -16,8 +16,11 @@ export interface Flag {
   readonly variants: ReadonlyMap<string, JsonValue>;
   /** Undefined where the document has null, "" or nothing: the default in the code is meant. */
   readonly defaultVariant: string | undefined;
-  /** With every `$ref` that has an evaluator replaced; undefined where absent, null or {}. */
-  readonly targeting: JsonObject | undefined;
+  /**
+   * With every `$ref` that has an evaluator replaced; undefined where absent or {}. Any JSON value is a rule for flagd: null is the
+   * one that always means the default variant (with reason DEFAULT, not STATIC), and "on" the one that always means "on".
+   */
+  readonly targeting: JsonValue | undefined;
   /** The set's metadata under the flag's own. */
   readonly metadata: Metadata;
   /** From the flag's metadata, else the set's; "" where neither has one. */
