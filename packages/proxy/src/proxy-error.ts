@@ -7,6 +7,7 @@
  * - DOCUMENT_INVALID: a document can't be served; the one before it still stands.
  * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
+ * - CALLER_GONE: whoever waited for an answer went away.
  * - SHUTTING_DOWN: the proxy takes no new subscriber any more.
  */
 export type ProxyErrorCode =
@@ -16,6 +17,7 @@ export type ProxyErrorCode =
   | "DOCUMENT_INVALID"
   | "TOPIC_MISSING"
   | "TOPIC_DELETED"
+  | "CALLER_GONE"
   | "SHUTTING_DOWN";
 
 /** The one error of this package; the message is a sentence for whoever can do something about it. */

@@ -1,0 +1,43 @@
+import type { SourceMetrics } from "./source/source-metrics.js";
+
+/**
+ * What all stages count, the source's own metrics included. They see only this; management/prometheus-metrics.ts backs it. Called on
+ * hot paths: nothing is allocated for a call.
+ */
+export interface ProxyMetrics extends SourceMetrics {
+  /** SyncFlags streams opened (1) or closed (-1): `sync_active_streams`, the name flagd-proxy gave it. */
+  activeStreams(delta: number): void;
+  /** Topics that came into a state (1) or left it (-1): `bunting_proxy_topic_topics{state}`. */
+  topics(state: string, delta: number): void;
+  /** Subscribers that wait since there is nothing to serve them: `bunting_proxy_topic_held_subscribers`. */
+  heldSubscribers(delta: number): void;
+  /** A topic got a new document: `bunting_proxy_snapshot_published_total`, `bunting_proxy_snapshot_encoded_bytes_total`. */
+  snapshotPublished(bytes: number): void;
+  /** From the source's notice of a change to its having been written to the last subscriber there was: `bunting_proxy_topic_propagation_seconds`. */
+  propagated(ms: number): void;
+  /** Snapshots a subscriber was never sent, since a newer one took their place: `bunting_proxy_subscriber_conflated_total`. */
+  conflated(snapshots: number): void;
+  /** A snapshot was written to a stream: `bunting_proxy_subscriber_frames_written_total`. */
+  frameWritten(): void;
+  /** From a snapshot's publication to its having been written to one who was subscribed by then: `bunting_proxy_subscriber_fan_out_seconds`. */
+  fannedOut(ms: number): void;
+}
+
+/** Counts nothing. */
+export const noMetrics: ProxyMetrics = {
+  activeStreams: ignore,
+  topics: ignore,
+  heldSubscribers: ignore,
+  snapshotPublished: ignore,
+  propagated: ignore,
+  conflated: ignore,
+  frameWritten: ignore,
+  fannedOut: ignore,
+  sourceError: ignore,
+  documentInvalid: ignore,
+  documentRemark: ignore,
+};
+
+function ignore(): void {
+  // On purpose.
+}

@@ -1,0 +1,101 @@
+import type { SourceVersion } from "../source/flag-source.js";
+import type { TopicKey } from "@bunting/protocol";
+
+/** The canonical text of one flag and its hash. An unchanged flag keeps its object from one version to the next. */
+export interface EncodedFlag {
+  readonly text: string;
+  /** SHA-256 of the text's bytes, in hex. */
+  readonly hash: string;
+}
+
+/** The bytes of a document, made once by `encodeSnapshot`, and what they were made of. */
+export interface SnapshotBytes {
+  /** A complete gRPC frame of flagd.sync.v1 SyncFlagsResponse. Shared by all streams: nobody may write to it. */
+  readonly syncFrame: Buffer;
+  /** Where the document's JSON begins in the frame, and how long it is. */
+  readonly textStart: number;
+  readonly textLength: number;
+  /** SHA-256 in hex: equal documents have equal digests, and bytes. */
+  readonly digest: string;
+  /** By flag key, in the order of the document. */
+  readonly flags: ReadonlyMap<string, EncodedFlag>;
+}
+
+export interface SnapshotProperties {
+  readonly topic: TopicKey;
+  readonly sequence: number;
+  readonly version: SourceVersion;
+  readonly publishedMs: number;
+  readonly bytes: SnapshotBytes;
+}
+
+/**
+ * One immutable version of a topic's document with the bytes that every subscriber gets. flagd.sync.v1 is what nearly all of them
+ * speak, so its frame is the one that is always there; the other messages are views of it or made of it on first use:
+ *
+ *     gRPC prefix │ 0a, length, the document's JSON │ 12 00
+ *                   ╰─ FetchAllFlagsResponse ─────╯   ╰─ sync_context, empty but set; legacy has 10 01 here, state = ALL
+ */
+export class Snapshot {
+  readonly topic: TopicKey;
+  /** Counts the topic's versions up from 1; orders its snapshots. */
+  readonly sequence: number;
+  readonly version: SourceVersion;
+  /** When the topic got it, in ms of the monotonic clock. */
+  readonly publishedMs: number;
+  readonly bytes: SnapshotBytes;
+  #legacySyncFrame: Buffer | undefined;
+
+  constructor(properties: SnapshotProperties) {
+    this.topic = properties.topic;
+    this.sequence = properties.sequence;
+    this.version = properties.version;
+    this.publishedMs = properties.publishedMs;
+    this.bytes = properties.bytes;
+  }
+
+  get digest(): string {
+    return this.bytes.digest;
+  }
+
+  get syncFrame(): Buffer {
+    return this.bytes.syncFrame;
+  }
+
+  /** A complete gRPC frame of sync.v1 SyncFlagsResponse with state = SYNC_STATE_ALL: sidecars of that age ignore any other. */
+  get legacySyncFrame(): Buffer {
+    this.#legacySyncFrame ??= withSuffix(this.bytes.syncFrame, stateAll);
+    return this.#legacySyncFrame;
+  }
+
+  /** The message (no frame) of FetchAllFlagsResponse, the same in flagd.sync.v1 and sync.v1. */
+  get fetchAllMessage(): Uint8Array {
+    return this.bytes.syncFrame.subarray(grpcPrefixBytes, this.bytes.textStart + this.bytes.textLength);
+  }
+
+  /** The document as canonical JSON. */
+  get text(): string {
+    const { syncFrame, textStart, textLength } = this.bytes;
+    return syncFrame.toString("utf8", textStart, textStart + textLength);
+  }
+
+  /** The same document at a later version of its object: an edit that did not touch the flags. */
+  at(version: SourceVersion): Snapshot {
+    const { topic, sequence, publishedMs, bytes } = this;
+    return new Snapshot({ topic, sequence, version, publishedMs, bytes });
+  }
+}
+
+/** Compressed flag and length of a gRPC message. */
+export const grpcPrefixBytes = 5;
+/** `sync_context` (field 2 of flagd.sync.v1 SyncFlagsResponse) as an empty Struct: some clients take its absence for an old server. */
+export const emptySyncContext = Uint8Array.of(0x12, 0x00);
+/** `state` (field 2 of sync.v1 SyncFlagsResponse) as SYNC_STATE_ALL. As long as `emptySyncContext`, so that lengths agree. */
+const stateAll = Uint8Array.of(0x10, 0x01);
+
+function withSuffix(frame: Buffer, suffix: Uint8Array): Buffer {
+  const copy = Buffer.allocUnsafeSlow(frame.length);
+  frame.copy(copy);
+  copy.set(suffix, frame.length - suffix.length);
+  return copy;
+}
