@@ -39,7 +39,7 @@ export interface FlagSelector {
   readonly metadata: Metadata;
 }
 
-/** Throws an error with code SELECTOR_INVALID and a message for the client. */
+/** Throws an AgentError SELECTOR_INVALID with a message for the client. */
 export type ParseFlagSelector = (text: string) => FlagSelector;
 
 /** Request headers, by lower-case name; the first value where there are several. */

@@ -1,0 +1,28 @@
+import type { StatusName } from "@bunting/rpc";
+
+/** The HTTP status that the Connect protocol gives each code. */
+export const connectHttpStatus: Readonly<Record<Exclude<StatusName, "OK">, number>> = {
+  CANCELLED: 499,
+  UNKNOWN: 500,
+  INVALID_ARGUMENT: 400,
+  DEADLINE_EXCEEDED: 504,
+  NOT_FOUND: 404,
+  ALREADY_EXISTS: 409,
+  PERMISSION_DENIED: 403,
+  RESOURCE_EXHAUSTED: 429,
+  FAILED_PRECONDITION: 400,
+  ABORTED: 409,
+  OUT_OF_RANGE: 400,
+  UNIMPLEMENTED: 501,
+  INTERNAL: 500,
+  UNAVAILABLE: 503,
+  DATA_LOSS: 500,
+  UNAUTHENTICATED: 401,
+};
+
+/** The body of a Connect error: JSON, whatever the request was. */
+export function connectErrorJson(code: Exclude<StatusName, "OK">, message: string): string {
+  // Connect spells the one code that gRPC has with two l with one.
+  const name = code === "CANCELLED" ? "canceled" : code.toLowerCase();
+  return `{"code":"${name}","message":${JSON.stringify(message)}}`;
+}

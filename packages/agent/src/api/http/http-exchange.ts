@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Clock } from "@bunting/runtime";
+import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
+import type { RequestHeaders } from "../backend.js";
+
+export interface HttpExchangeOptions {
+  readonly service: HttpServiceName;
+  readonly metrics: ApiMetrics;
+  readonly clock: Clock;
+}
+
+/** One HTTP request and its one answer, measured. */
+export class HttpExchange implements RequestHeaders {
+  readonly request: IncomingMessage;
+  /** The request's path without its query. */
+  readonly path: string;
+  /** What the request is counted under: a name out of few, never a path that a client made up. */
+  route = "";
+  readonly #response: ServerResponse;
+  readonly #options: HttpExchangeOptions;
+  readonly #startedMs: number;
+
+  constructor(request: IncomingMessage, response: ServerResponse, options: HttpExchangeOptions) {
+    this.request = request;
+    this.path = pathOf(request.url ?? "");
+    this.#response = response;
+    this.#options = options;
+    this.#startedMs = options.clock.monotonicMs();
+    const { metrics, service } = options;
+    metrics.httpActiveRequests(service, 1);
+    response.once("close", () => metrics.httpActiveRequests(service, -1));
+  }
+
+  header(name: string): string | undefined {
+    const value = this.request.headers[name];
+    if (value === undefined) return undefined;
+    // Node joins repeated headers with a comma; only where there is one need we look for the first.
+    if (typeof value === "string" && !value.includes(",")) return value;
+    return this.request.headersDistinct[name]?.[0] ?? (typeof value === "string" ? value : value[0]);
+  }
+
+  /** Answers; does nothing if the client has gone. `headers` is not changed and may be shared. */
+  reply(status: number, headers: Readonly<Record<string, string>>, body: string | Buffer): void {
+    const response = this.#response;
+    if (response.destroyed || response.headersSent) return;
+    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    // RFC 9110: no length with 304, as it would be that of the 200.
+    response.writeHead(status, status === 304 ? { ...headers } : { ...headers, "content-length": bytes });
+    response.end(body);
+    const { service, metrics, clock } = this.#options;
+    const method = this.request.method ?? "";
+    metrics.httpRequest(service, this.route, method, status, clock.monotonicMs() - this.#startedMs, bytes);
+  }
+
+  /** The headers that end the connection after the answer. HTTP/2 has none. */
+  closing(): Readonly<Record<string, string>> {
+    return this.request.httpVersionMajor > 1 ? {} : { connection: "close" };
+  }
+}
+
+function pathOf(url: string): string {
+  const query = url.indexOf("?");
+  return query === -1 ? url : url.slice(0, query);
+}

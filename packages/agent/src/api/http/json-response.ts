@@ -1,0 +1,59 @@
+import { compareUtf8 } from "@bunting/protocol";
+import type { AllAnswer, Answer, AnyFlagAnswer } from "../answer.js";
+import type { Dialect } from "../dialect.js";
+import { encodedOnce } from "../encoded-object.js";
+import type { Accessor, TypedValue } from "../typed-value.js";
+
+/**
+ * Responses in protobuf's JSON form, members in the order of the fields: value, reason, variant, metadata. What has no presence is
+ * written even if empty (flagd's EmitUnpopulated); what has and is unset is left out.
+ */
+export function resolveResponseJson(
+  accessor: Accessor,
+  { value, reason, variant, metadata }: Answer,
+): string {
+  const valueMember = value === undefined ? "" : `"value":${valueJson(accessor, value)},`;
+  const variantMember = variant === undefined ? "" : `,"variant":${JSON.stringify(variant)}`;
+  return `{${valueMember}"reason":"${reason}"${variantMember},"metadata":${metadata.json}}`;
+}
+
+/** Flags in the order of their keys, as protobuf writes maps; of flags that share a key the last. */
+export function resolveAllResponseJson(dialect: Dialect, { flags, metadata }: AllAnswer): string {
+  const hasMetadata = dialect.resolveAll === "with-metadata";
+  const byKey = new Map(flags.map((flag) => [flag.key, flag]));
+  const members = [...byKey.values()]
+    .sort((a, b) => compareUtf8(a.key, b.key))
+    .map((flag) => `${JSON.stringify(flag.key)}:${anyFlagJson(flag, hasMetadata)}`);
+  return `{"flags":{${members.join(",")}}${hasMetadata ? `,"metadata":${metadata.json}` : ""}}`;
+}
+
+const anyFlagMember: Readonly<Record<Accessor, string>> = {
+  Boolean: "boolValue",
+  String: "stringValue",
+  Float: "doubleValue",
+  Int: "doubleValue",
+  Object: "objectValue",
+};
+
+function anyFlagJson(
+  { accessor, value, reason, variant, metadata }: AnyFlagAnswer,
+  hasMetadata: boolean,
+): string {
+  const value_ = `"${anyFlagMember[accessor]}":${valueJson("Float", value)}`;
+  const tail = hasMetadata ? `,"metadata":${metadata.json}` : "";
+  return `{"reason":"${reason}","variant":${JSON.stringify(variant)},${value_}${tail}}`;
+}
+
+function valueJson(accessor: Accessor, value: TypedValue): string {
+  if (typeof value === "object") return encodedOnce(value).json;
+  return accessor === "Int" && typeof value === "number" ? `"${int64Text(value)}"` : JSON.stringify(value);
+}
+
+const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];
+
+/** JSON has int64 as a string; out of range it is the nearest that is in it. */
+function int64Text(value: number): string {
+  if (Number.isSafeInteger(value)) return String(value);
+  const whole = BigInt(value);
+  return String(whole > maxInt64 ? maxInt64 : whole < minInt64 ? minInt64 : whole);
+}

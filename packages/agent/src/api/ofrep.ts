@@ -1,0 +1,155 @@
+import { randomUUID } from "node:crypto";
+import type { RequestListener } from "node:http";
+import { RpcError } from "@bunting/rpc";
+import type { Clock, Logger } from "@bunting/runtime";
+import type { EvaluationContext } from "../evaluation/resolution.js";
+import type { ApiMetrics } from "./api-metrics.js";
+import type { FlagEvaluator } from "./backend.js";
+import { emptyContext, type ContextEnrichment } from "./context.js";
+import { etagOf, isNoneMatchFor } from "./http/etag.js";
+import { HttpExchange, type HttpExchangeOptions } from "./http/http-exchange.js";
+import { parseOfrepContext, parseOfrepPath, type OfrepTarget } from "./http/ofrep-request.js";
+import { errorJson, errorStatus, failureJson, successJson } from "./http/ofrep-response.js";
+import { readBody } from "./http/request-body.js";
+import { selectorHeader, type Selection, type Selections } from "./selection.js";
+
+export interface OfrepOptions {
+  readonly evaluator: FlagEvaluator;
+  readonly selections: Selections;
+  readonly context: ContextEnrichment;
+  readonly metrics: ApiMetrics;
+  readonly clock: Clock;
+  readonly logger: Pick<Logger, "warn" | "error">;
+  /** `--max-request-body`, in bytes; 0 is no bound. */
+  readonly maxRequestBodyBytes: number;
+}
+
+const json = { "content-type": "application/json" };
+const jsonOnlyPost = { ...json, allow: "POST" };
+const notFound = `{"errorDetails":"there is nothing here: POST /ofrep/v1/evaluate/flags or /ofrep/v1/evaluate/flags/<key>"}`;
+const onlyPost = `{"errorDetails":"only POST is answered here"}`;
+const bodyTooLarge = `{"errorDetails":"request body too large"}`;
+
+/** The OpenFeature Remote Evaluation Protocol: one flag, or all of a set with an ETag. */
+export function createOfrepListener(options: OfrepOptions): RequestListener {
+  const exchangeOptions: HttpExchangeOptions = {
+    service: "ofrep",
+    metrics: options.metrics,
+    clock: options.clock,
+  };
+  const contextOf = createContextReader(options);
+  return (request, response) => {
+    const exchange = new HttpExchange(request, response, exchangeOptions);
+    const target = parseOfrepPath(exchange.path);
+    if (target === undefined) {
+      request.resume();
+      exchange.reply(404, json, notFound);
+      return;
+    }
+    exchange.route = target.kind === "bulk" ? "/ofrep/v1/evaluate/flags" : "/ofrep/v1/evaluate/flags/{key}";
+    if (request.method !== "POST") {
+      request.resume();
+      exchange.reply(405, jsonOnlyPost, onlyPost);
+      return;
+    }
+    readBody(
+      request,
+      options.maxRequestBodyBytes,
+      (body) => answer(exchange, target, body, contextOf, options),
+      (isWholeRead) =>
+        exchange.reply(413, isWholeRead ? json : { ...json, ...exchange.closing() }, bodyTooLarge),
+    );
+  };
+}
+
+function answer(
+  exchange: HttpExchange,
+  target: OfrepTarget,
+  body: Buffer,
+  contextOf: ContextReader,
+  options: OfrepOptions,
+): void {
+  const key = target.kind === "flag" ? target.key : undefined;
+  try {
+    const selection = options.selections.of(exchange.header(selectorHeader));
+    const requested = contextOf(body);
+    if (requested === undefined) {
+      exchange.reply(400, json, failureJson(key, "INVALID_CONTEXT", "Provider context is not valid"));
+      return;
+    }
+    const context = options.context.enrich(requested, exchange);
+    if (key === undefined) answerBulk(exchange, selection, context, options);
+    else answerFlag(exchange, key, selection, context, options);
+  } catch (error) {
+    if (error instanceof RpcError) {
+      exchange.reply(400, json, failureJson(key, "GENERAL", error.message));
+      return;
+    }
+    const trackingId = randomUUID();
+    options.logger.error({ error, trackingId }, "an evaluation over OFREP failed");
+    const details = `error processing the evaluation. Tracking ID: ${trackingId}`;
+    exchange.reply(500, json, failureJson(key, "GENERAL", details));
+  }
+}
+
+function answerFlag(
+  exchange: HttpExchange,
+  key: string,
+  selection: Selection,
+  context: EvaluationContext,
+  { evaluator, metrics }: OfrepOptions,
+): void {
+  const resolution = evaluator.resolve(key, context, selection.select);
+  const metadata = selection.metadataOf(resolution.metadata);
+  if (resolution.reason === "ERROR") {
+    const code = resolution.errorCode ?? "GENERAL";
+    metrics.evaluationFailed(key, code);
+    exchange.reply(errorStatus[code], json, errorJson(key, code, metadata));
+    return;
+  }
+  const reason = resolution.reason === "FALLBACK" ? "DEFAULT" : resolution.reason;
+  metrics.evaluated(key, reason, resolution.variant ?? "");
+  exchange.reply(200, json, successJson(key, resolution, metadata));
+}
+
+function answerBulk(
+  exchange: HttpExchange,
+  selection: Selection,
+  context: EvaluationContext,
+  { evaluator, metrics }: OfrepOptions,
+): void {
+  const items: string[] = [];
+  for (const { flag, resolution } of evaluator.resolveAll(context, selection.select)) {
+    const { key } = flag;
+    const metadata = selection.metadataOf(resolution.metadata);
+    if (resolution.reason === "ERROR") {
+      const code = resolution.errorCode ?? "GENERAL";
+      metrics.evaluationFailed(key, code);
+      items.push(errorJson(key, code, metadata));
+    } else {
+      const reason = resolution.reason === "FALLBACK" ? "DEFAULT" : resolution.reason;
+      metrics.evaluated(key, reason, resolution.variant ?? "");
+      items.push(successJson(key, resolution, metadata));
+    }
+  }
+  const body = `{"flags":[${items.join(",")}],"metadata":${selection.metadata.json}}`;
+  const etag = etagOf(body);
+  if (isNoneMatchFor(exchange.request.headers["if-none-match"], etag)) exchange.reply(304, { etag }, "");
+  else exchange.reply(200, { ...json, etag }, body);
+}
+
+/** Undefined: the request's context can't be read. */
+type ContextReader = (body: Buffer) => EvaluationContext | undefined;
+
+function createContextReader({ logger }: OfrepOptions): ContextReader {
+  let hasWarned = false;
+  return (body) => {
+    const context = parseOfrepContext(body);
+    if (context === "invalid") return undefined;
+    if (context !== "not-an-object") return context;
+    // Once: a client that does so does it with every request.
+    if (!hasWarned) logger.warn("an OFREP request has a context that is no object: evaluated without it");
+    hasWarned = true;
+    return emptyContext;
+  };
+}
