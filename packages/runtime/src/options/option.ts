@@ -3,7 +3,7 @@ import type { ValueType } from "./value-types.js";
 /** One option of a command: everything that the reader, `--help` and docs/reference say of it stands here, once. */
 export interface OptionSpec<T> {
   readonly type: ValueType<T>;
-  readonly default: T;
+  readonly default: NoInfer<T>;
   /** Meaning, in a sentence or two. */
   readonly describe: string;
   /** The heading it stands under in `--help`. */
