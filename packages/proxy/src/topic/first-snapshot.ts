@@ -1,0 +1,55 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import { ProxyError } from "../proxy-error.js";
+import type { Snapshot } from "../snapshot/snapshot.js";
+import type { Subscriber } from "./subscription.js";
+import type { TopicRegistry } from "./topic-registry.js";
+
+export interface FirstSnapshotOptions {
+  readonly clock: Clock;
+  /** How long to wait for a document that is not there. */
+  readonly timeoutMs: number;
+  /** Whose signal ends the waiting; it is asked for only if there is something to wait for. */
+  readonly caller: { readonly signal: AbortSignal };
+}
+
+/**
+ * The newest snapshot of a topic for those who want just one: a subscription that ends with the first thing it gets.
+ *
+ * @throws ProxyError TOPIC_MISSING if there is still nothing after the timeout, or at once if the missing policy is `fail`; what the
+ * topic refuses its subscribers with; the reason of the caller's signal.
+ */
+export async function firstSnapshot(
+  topics: TopicRegistry,
+  key: TopicKey,
+  { clock, timeoutMs, caller }: FirstSnapshotOptions,
+): Promise<Snapshot> {
+  let waiter: Subscriber | undefined;
+  let cancelTimeout: (() => void) | undefined;
+  const subscription = topics.subscribe(key, {
+    wake: () => waiter?.wake(),
+    refuse: (error) => waiter?.refuse(error),
+  });
+  try {
+    const snapshot = subscription.take();
+    if (snapshot !== undefined) return snapshot;
+    return await new Promise<Snapshot>((resolve, reject) => {
+      const take = (): void => {
+        const taken = subscription.take();
+        if (taken !== undefined) resolve(taken);
+      };
+      waiter = { wake: take, refuse: reject };
+      cancelTimeout = clock.after(timeoutMs, () => {
+        const message = `there is no FeatureFlag ${key}, or its source did not say within ${timeoutMs / 1000} s`;
+        reject(new ProxyError("TOPIC_MISSING", message));
+      });
+      const { signal } = caller;
+      const onAbort = (): void => reject(new ProxyError("CALLER_GONE", "the caller went away"));
+      if (signal.aborted) onAbort();
+      else signal.addEventListener("abort", onAbort, { once: true });
+    });
+  } finally {
+    cancelTimeout?.();
+    subscription.close();
+  }
+}

@@ -1,0 +1,64 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import { SubscriptionList } from "./subscription-list.js";
+import { Subscription, type SubscribedTopic } from "./subscription.js";
+
+const nowhere: SubscribedTopic = {
+  newest: undefined,
+  sequence: 0,
+  leave: () => undefined,
+  caughtUp: () => undefined,
+  conflated: () => undefined,
+};
+
+function subscription(): Subscription {
+  return new Subscription(nowhere, { wake: () => undefined, refuse: () => undefined });
+}
+
+describe("a subscription list", () => {
+  it("walks past each one that was there all the time exactly once, whoever comes and goes meanwhile", () => {
+    const command = fc.oneof(
+      fc.constant("add" as const),
+      fc.constant("step" as const),
+      fc.record({ remove: fc.nat() }),
+    );
+    fc.assert(
+      fc.property(fc.nat(8), fc.array(command, { maxLength: 40 }), (initial, commands) => {
+        const list = new SubscriptionList();
+        const members: Subscription[] = [];
+        const add = (): void => {
+          const one = subscription();
+          list.add(one);
+          members.push(one);
+        };
+        for (let i = 0; i < initial; i++) add();
+        const stayed = new Set(members);
+        const passed: Subscription[] = [];
+        list.rewind();
+        for (const what of commands) {
+          if (what === "add") {
+            add();
+          } else if (what === "step") {
+            const one = list.step();
+            if (one === undefined) break;
+            expect(members).to.include(one);
+            passed.push(one);
+          } else if (members.length > 0) {
+            const [gone] = members.splice(what.remove % members.length, 1);
+            if (gone === undefined) continue;
+            list.delete(gone);
+            stayed.delete(gone);
+          }
+          expect(list.size).to.equal(members.length);
+        }
+        for (let one = list.step(); one !== undefined; one = list.step()) passed.push(one);
+        expect(new Set(passed).size).to.equal(passed.length);
+        for (const one of stayed) expect(passed).to.include(one);
+        const left: Subscription[] = [];
+        for (let one = list.shift(); one !== undefined; one = list.shift()) left.push(one);
+        expect(left).to.deep.equal(members);
+        expect(list.size).to.equal(0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,216 @@
+import { expect } from "chai";
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import { createLogger } from "@bunting/runtime";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ScriptedSource } from "../../../../test/support/scripted-source.js";
+import { noMetrics } from "../proxy-metrics.js";
+import { firstSnapshot } from "./first-snapshot.js";
+import type { Subscriber, Subscription } from "./subscription.js";
+import { TopicRegistry, type TopicRegistryOptions } from "./topic-registry.js";
+
+const lingerMs = 30_000;
+const key: TopicKey = "demo/flags";
+const one: FlagDocument = { flags: { f: { state: "v1" } } };
+const two: FlagDocument = { flags: { f: { state: "v2" } } };
+const noWork: Subscriber = { wake: () => undefined, refuse: () => undefined };
+
+function useRegistry(options: Partial<TopicRegistryOptions> = {}) {
+  const clock = new ManualClock();
+  const source = new ScriptedSource(clock);
+  const topics = new TopicRegistry({
+    source,
+    clock,
+    logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+    metrics: noMetrics,
+    lingerMs,
+    missingPolicy: "hold",
+    deletionGraceMs: 60_000,
+    deletionPolicy: "keep",
+    ...options,
+  });
+  return { clock, source, topics };
+}
+
+/** Lets the source answer new watches. */
+const answered = (): Promise<void> => Promise.resolve();
+
+function textOf(subscription: Subscription): string | undefined {
+  return subscription.take()?.text;
+}
+
+describe("the topic registry", () => {
+  it("opens one watch a topic, however many subscribe", async () => {
+    const { source, topics } = useRegistry();
+    source.publish(key, one);
+    const subscriptions = Array.from({ length: 10 }, () => topics.subscribe(key, noWork));
+    topics.subscribe("demo/other", noWork);
+    await answered();
+    expect([...source.watchCounts.values()]).to.deep.equal([1, 1]);
+    for (const subscription of subscriptions) expect(textOf(subscription)).to.include("v1");
+  });
+
+  it("keeps an idle topic for a while, and drops it and its watch when nobody came back", async () => {
+    const { clock, source, topics } = useRegistry();
+    source.publish(key, one);
+    const first = topics.subscribe(key, noWork);
+    await answered();
+    first.close();
+    clock.advance(lingerMs - 1);
+    const second = topics.subscribe(key, noWork);
+    expect(textOf(second)).to.include("v1");
+    clock.advance(lingerMs * 2);
+    expect(source.watchCount).to.equal(1);
+    second.close();
+    clock.advance(lingerMs);
+    expect(topics.size).to.equal(0);
+    expect(source.watchCount).to.equal(0);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("begins a dropped topic anew, with a watch of its own", async () => {
+    const { clock, source, topics } = useRegistry();
+    source.publish(key, one);
+    topics.subscribe(key, noWork).close();
+    clock.advance(lingerMs);
+    source.publish(key, two);
+    const again = topics.subscribe(key, noWork);
+    await answered();
+    expect(textOf(again)).to.include("v2");
+    expect(source.watchCounts.get(key)).to.equal(2);
+  });
+
+  it("never wedges a topic whose document does not exist, whenever its subscriber leaves, returns, and the document comes", async () => {
+    for (const away of [0, 1, lingerMs - 1, lingerMs, lingerMs * 3]) {
+      for (const isMissingKnown of [true, false]) {
+        const { clock, source, topics } = useRegistry();
+        const left = topics.subscribe(key, noWork);
+        if (isMissingKnown) await answered();
+        left.close();
+        clock.advance(away);
+        const returned = topics.subscribe(key, noWork);
+        source.publish(key, one);
+        await answered();
+        expect(textOf(returned)).to.include("v1");
+        expect(source.watchCount).to.equal(1);
+      }
+    }
+  });
+
+  it("lets the next one in as soon as the source has failed the one before, where the missing policy is fail", async () => {
+    const { clock, source, topics } = useRegistry({ missingPolicy: "fail" });
+    topics.subscribe(key, noWork);
+    await answered();
+    for (let i = 0; i < 20; i++) {
+      expect(() => topics.subscribe(key, noWork)).to.throw("does not exist");
+      clock.advance(4_000);
+    }
+    expect(source.watchCounts.get(key)).to.equal(1);
+    source.publish(key, one);
+    expect(textOf(topics.subscribe(key, noWork))).to.include("v1");
+  });
+
+  it("drops a topic nobody asks for again, also if its last subscriber was refused", async () => {
+    const { clock, source, topics } = useRegistry({ missingPolicy: "fail" });
+    topics.subscribe(key, noWork);
+    await answered();
+    clock.advance(lingerMs);
+    expect(topics.size).to.equal(0);
+    expect(source.watchCount).to.equal(0);
+  });
+
+  it("keeps an idle topic through its deletion grace: the last snapshot was promised to whoever comes", async () => {
+    const { clock, source, topics } = useRegistry();
+    source.publish(key, one);
+    const first = topics.subscribe(key, noWork);
+    await answered();
+    source.delete(key);
+    first.close();
+    clock.advance(59_999);
+    expect(textOf(topics.subscribe(key, noWork))).to.include("v1");
+  });
+
+  it("drops it once the grace is over and nobody came", async () => {
+    const { clock, source, topics } = useRegistry();
+    source.publish(key, one);
+    const first = topics.subscribe(key, noWork);
+    await answered();
+    source.delete(key);
+    first.close();
+    clock.advance(120_000);
+    expect(topics.size).to.equal(0);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("ends every topic and watch when it is told to stop, and takes nobody in any more", async () => {
+    const { clock, source, topics } = useRegistry();
+    const abort = new AbortController();
+    const running = topics.run(abort.signal);
+    const refused: string[] = [];
+    topics.subscribe(key, { wake: () => undefined, refuse: (error) => refused.push(error.code) });
+    topics.subscribe("demo/idle", noWork).close();
+    abort.abort();
+    await running;
+    expect(refused).to.deep.equal(["SHUTTING_DOWN"]);
+    expect(source.watchCount).to.equal(0);
+    expect(clock.pendingTimers).to.equal(0);
+    expect(() => topics.subscribe(key, noWork)).to.throw("shutting down");
+  });
+});
+
+describe("the first snapshot of a topic", () => {
+  const caller = { signal: new AbortController().signal };
+
+  it("is there at once if the topic has one, without asking for the caller's signal", async () => {
+    const { clock, source, topics } = useRegistry();
+    source.publish(key, one);
+    topics.subscribe(key, noWork);
+    await answered();
+    const noSignal = {
+      get signal(): AbortSignal {
+        throw new Error("not needed");
+      },
+    };
+    const snapshot = await firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller: noSignal });
+    expect(snapshot.text).to.include("v1");
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("is waited for, and nothing is left of the waiting", async () => {
+    const { clock, source, topics } = useRegistry();
+    const waiting = firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller });
+    await answered();
+    clock.advance(4_999);
+    source.publish(key, one);
+    expect((await waiting).text).to.include("v1");
+    clock.advance(lingerMs);
+    expect(topics.size).to.equal(0);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("is missing after the timeout", async () => {
+    const { clock, topics } = useRegistry();
+    const waiting = firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller });
+    clock.advance(5_000);
+    const error: unknown = await waiting.catch((reason: unknown) => reason);
+    expect(error).to.have.property("code", "TOPIC_MISSING");
+  });
+
+  it("is missing at once where the policy is fail", async () => {
+    const { clock, topics } = useRegistry({ missingPolicy: "fail" });
+    const error: unknown = await firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller }).catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).to.have.property("code", "TOPIC_MISSING");
+  });
+
+  it("is waited for no longer when the caller is gone", async () => {
+    const { clock, topics } = useRegistry();
+    const abort = new AbortController();
+    const waiting = firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller: abort });
+    abort.abort();
+    const error: unknown = await waiting.catch((reason: unknown) => reason);
+    expect(error).to.have.property("code", "CALLER_GONE");
+    clock.advance(lingerMs);
+    expect(topics.size).to.equal(0);
+  });
+});

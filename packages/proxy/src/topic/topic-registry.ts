@@ -1,0 +1,115 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Clock, Logger, Runnable } from "@bunting/runtime";
+import { ProxyError } from "../proxy-error.js";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { FlagSource } from "../source/flag-source.js";
+import { FanOut } from "./fan-out.js";
+import type { Subscriber, Subscription } from "./subscription.js";
+import { Topic, type TopicPolicies } from "./topic.js";
+
+export interface TopicRegistryOptions extends TopicPolicies {
+  readonly source: FlagSource;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ProxyMetrics;
+  /** How long a topic without subscribers is kept, watch and snapshot, for the next one. */
+  readonly lingerMs: number;
+  /** Default: one of its own. */
+  readonly fanOut?: FanOut;
+}
+
+interface Entry {
+  readonly topic: Topic;
+  /** Ends the topic's watch. */
+  readonly abort: AbortController;
+  cancelLinger: (() => void) | undefined;
+}
+
+/**
+ * All topics somebody is or was lately subscribed to, each with one watch of the source. An entry is in the map exactly as long as
+ * its topic is alive and watched: it is taken out in the same turn that ends it, so that nobody can subscribe to a dead one (which is
+ * how flagd-proxy wedges a target until it is restarted). A topic whose document does not exist is alive: its watch tells it when it does.
+ */
+export class TopicRegistry implements Runnable {
+  readonly name = "topics";
+  readonly #options: TopicRegistryOptions;
+  readonly #fanOut: FanOut;
+  readonly #entries = new Map<TopicKey, Entry>();
+  #hasStopped = false;
+
+  constructor(options: TopicRegistryOptions) {
+    this.#options = options;
+    this.#fanOut = options.fanOut ?? new FanOut();
+  }
+
+  /** Topics at the moment, those that linger included. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The topics at the moment. */
+  *topics(): IterableIterator<Topic> {
+    for (const { topic } of this.#entries.values()) yield topic;
+  }
+
+  /**
+   * Subscribes to a topic, which begins with its first subscriber. The caller takes what there is from the subscription at once.
+   *
+   * @throws ProxyError TOPIC_MISSING if the document does not exist and the missing policy is `fail`; SHUTTING_DOWN after the end.
+   */
+  subscribe(key: TopicKey, subscriber: Subscriber): Subscription {
+    if (this.#hasStopped) throw new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again");
+    const entry = this.#entries.get(key) ?? this.#begin(key);
+    entry.cancelLinger?.();
+    entry.cancelLinger = undefined;
+    try {
+      return entry.topic.subscribe(subscriber);
+    } finally {
+      // A refused one comes again soon: it finds this topic, which need not be begun and warned of anew.
+      if (entry.topic.size === 0) this.#linger(key);
+    }
+  }
+
+  /** Keeps the topics until the signal aborts, then ends them all. */
+  async run(signal: AbortSignal): Promise<void> {
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    this.#hasStopped = true;
+    for (const key of [...this.#entries.keys()]) this.#end(key);
+  }
+
+  #begin(key: TopicKey): Entry {
+    const { source, ...options } = this.#options;
+    const onIdle = (): void => this.#linger(key);
+    const entry: Entry = {
+      topic: new Topic({ ...options, key, fanOut: this.#fanOut, onIdle }),
+      abort: new AbortController(),
+      cancelLinger: undefined,
+    };
+    this.#entries.set(key, entry);
+    source.watch(key, entry.topic, entry.abort.signal);
+    return entry;
+  }
+
+  #linger(key: TopicKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    entry.cancelLinger?.();
+    entry.cancelLinger = this.#options.clock.after(this.#options.lingerMs, () => {
+      // In grace the last snapshot was promised to everyone, also to those who come only now.
+      if (entry.topic.isInGrace) this.#linger(key);
+      else this.#end(key);
+    });
+  }
+
+  #end(key: TopicKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    entry.cancelLinger?.();
+    entry.abort.abort();
+    entry.topic.close();
+  }
+}

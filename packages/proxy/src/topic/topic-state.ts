@@ -1,0 +1,80 @@
+import type { Snapshot } from "../snapshot/snapshot.js";
+
+/** What the source said last, whether or not it keeps up now. */
+export type StandingState = StartingState | LiveState | MissingState | DeletedState;
+
+export type TopicState = StandingState | StaleState;
+
+/** The source has not said yet whether the document exists. Subscribers are held. */
+export interface StartingState {
+  readonly kind: "starting";
+}
+
+/** The document exists; everyone is served this snapshot. */
+export interface LiveState {
+  readonly kind: "live";
+  readonly snapshot: Snapshot;
+}
+
+/** The document does not exist and, as far as this topic knows, never did. The missing policy says what subscribers get. */
+export interface MissingState {
+  readonly kind: "missing";
+}
+
+/**
+ * The document is gone. During the grace everyone is served the last snapshot; then the deletion policy counts, once: `snapshot`
+ * is what is served from there on. Without one (closed, or gone before this topic began) the missing policy says what subscribers get.
+ */
+export interface DeletedState {
+  readonly kind: "deleted";
+  readonly phase: "grace" | "settled";
+  readonly snapshot: Snapshot | undefined;
+}
+
+/** The source can't keep up with the truth for now: what stood before stands on, and deletion grace runs on. Its next word ends this. */
+export interface StaleState {
+  readonly kind: "stale";
+  readonly standing: StandingState;
+  readonly reason: Error;
+}
+
+export function starting(): StartingState {
+  return { kind: "starting" };
+}
+
+export function live(snapshot: Snapshot): LiveState {
+  return { kind: "live", snapshot };
+}
+
+export function missing(): MissingState {
+  return { kind: "missing" };
+}
+
+export function deletedInGrace(snapshot: Snapshot | undefined): DeletedState {
+  return { kind: "deleted", phase: "grace", snapshot };
+}
+
+export function deletionSettled(snapshot: Snapshot | undefined): DeletedState {
+  return { kind: "deleted", phase: "settled", snapshot };
+}
+
+export function stale(state: TopicState, reason: Error): StaleState {
+  return { kind: "stale", standing: standing(state), reason };
+}
+
+/** The state without regard to staleness. */
+export function standing(state: TopicState): StandingState {
+  return state.kind === "stale" ? state.standing : state;
+}
+
+/** What subscribers of a topic in this state are served; undefined if there is nothing to serve. */
+export function served(state: TopicState): Snapshot | undefined {
+  const told = standing(state);
+  return told.kind === "live" || told.kind === "deleted" ? told.snapshot : undefined;
+}
+
+/** True if the source says that there is no document, and nothing is served in its place. */
+export function isAbsent(state: TopicState): boolean {
+  const told = standing(state);
+  return told.kind === "missing" || (told.kind === "deleted" && told.snapshot === undefined);
+}

@@ -1,0 +1,425 @@
+import { expect } from "chai";
+import type { FlagDocument } from "@bunting/protocol";
+import { createLogger } from "@bunting/runtime";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import type { ProxyError } from "../proxy-error.js";
+import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
+import { FanOut } from "./fan-out.js";
+import { standing } from "./topic-state.js";
+import type { Subscription } from "./subscription.js";
+import { Topic, type TopicPolicies } from "./topic.js";
+
+const graceMs = 60_000;
+const defaults: TopicPolicies = { missingPolicy: "hold", deletionGraceMs: graceMs, deletionPolicy: "keep" };
+
+/** A document that is told by its version. */
+function version(number: number | "empty"): FlagDocument {
+  return number === "empty" ? { flags: {} } : { flags: { f: { state: `v${number}` } } };
+}
+
+function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
+  const clock = new ManualClock();
+  const turns: (() => void)[] = [];
+  const lines: string[] = [];
+  const counts = { held: 0, topics: {} as Record<string, number>, conflated: 0, propagated: [] as number[] };
+  const metrics: ProxyMetrics = {
+    ...noMetrics,
+    heldSubscribers: (delta) => (counts.held += delta),
+    topics: (state, delta) => (counts.topics[state] = (counts.topics[state] ?? 0) + delta),
+    conflated: (snapshots) => (counts.conflated += snapshots),
+    propagated: (ms) => counts.propagated.push(ms),
+  };
+  let idle = 0;
+  const topic = new Topic({
+    ...defaults,
+    ...policies,
+    key: "demo/flags",
+    fanOut: new FanOut({ stepsPerTurn, nextTurn: (callback) => turns.push(callback) }),
+    clock,
+    logger: createLogger({ format: "json", debug: false }, { write: (line) => lines.push(line) }),
+    metrics,
+    onIdle: () => idle++,
+  });
+  return {
+    topic,
+    clock,
+    counts,
+    logged: (level: string) => lines.filter((line) => line.includes(`"level":"${level}"`)),
+    get idle() {
+      return idle;
+    },
+    tell: (number: number | "empty") =>
+      topic.document(version(number), { noticedMs: clock.monotonicMs(), resourceVersion: String(number) }),
+    turn: () => {
+      const callback = turns.shift();
+      callback?.();
+      return callback !== undefined;
+    },
+  };
+}
+
+/** Takes whatever it is woken for, unless it is told to be slow; remembers what it got. */
+class Reader {
+  readonly got: string[] = [];
+  refusal: ProxyError | undefined;
+  isSlow = false;
+  readonly subscription: Subscription;
+
+  constructor(topic: Topic) {
+    this.subscription = topic.subscribe(this);
+    this.wake();
+  }
+
+  wake(): void {
+    if (!this.isSlow) this.read();
+  }
+
+  read(): void {
+    // As a stream does: takes until there is nothing newer, each take meaning that the one before was written.
+    for (let one = this.subscription.take(); one !== undefined; one = this.subscription.take()) {
+      this.got.push(/v\d+/.exec(one.text)?.[0] ?? "empty");
+    }
+  }
+
+  refuse(error: ProxyError): void {
+    this.refusal = error;
+  }
+}
+
+describe("a topic", () => {
+  it("holds who comes before its document exists, and gives it to them once", () => {
+    const { topic, tell, counts } = useTopic();
+    const early = new Reader(topic);
+    expect(topic.state.kind).to.equal("starting");
+    topic.missing();
+    const later = new Reader(topic);
+    expect(topic.state.kind).to.equal("missing");
+    expect(counts.held).to.equal(2);
+    tell(1);
+    expect(topic.state.kind).to.equal("live");
+    expect(counts.held).to.equal(0);
+    tell(1);
+    const last = new Reader(topic);
+    for (const reader of [early, later, last]) expect(reader.got).to.deep.equal(["v1"]);
+  });
+
+  it("warns once, and by name, that a document does not exist", () => {
+    const { topic, logged } = useTopic();
+    new Reader(topic);
+    topic.missing();
+    topic.missing();
+    topic.stale(new Error("away"));
+    topic.missing();
+    const warnings = logged("warn").filter((line) => line.includes("does not exist"));
+    expect(warnings).to.have.length(1);
+    expect(warnings[0]).to.include('"topic":"demo/flags"');
+  });
+
+  it("refuses those held and those that come while the document is missing, where the policy is fail", () => {
+    const { topic, tell, turn } = useTopic({ missingPolicy: "fail" });
+    const early = new Reader(topic);
+    expect(early.refusal).to.be.undefined;
+    topic.missing();
+    while (turn());
+    expect(early.refusal).to.have.property("code", "TOPIC_MISSING");
+    expect(topic.size).to.equal(0);
+    expect(() => new Reader(topic)).to.throw("the FeatureFlag demo/flags does not exist");
+    tell(1);
+    expect(new Reader(topic).got).to.deep.equal(["v1"]);
+  });
+
+  it("does not send an equal document again, but keeps what is new about its object", () => {
+    const { topic, counts } = useTopic();
+    const reader = new Reader(topic);
+    topic.document(version(1), { noticedMs: 0, uid: "a", resourceVersion: "1" });
+    topic.document(version(1), { noticedMs: 0, uid: "b", resourceVersion: "2" });
+    expect(reader.got).to.deep.equal(["v1"]);
+    expect(topic.newest?.version).to.deep.equal({ noticedMs: 0, uid: "b", resourceVersion: "2" });
+    expect(counts.conflated).to.equal(0);
+  });
+
+  it("goes on serving while the source can't keep up, and is live again with its next word", () => {
+    const { topic, tell, counts, logged } = useTopic();
+    tell(1);
+    topic.stale(new Error("away"));
+    topic.stale(new Error("still away"));
+    expect(topic.state.kind).to.equal("stale");
+    expect(new Reader(topic).got).to.deep.equal(["v1"]);
+    expect(logged("warn")).to.have.length(1);
+    tell(1);
+    expect(topic.state.kind).to.equal("live");
+    expect(counts.topics).to.deep.equal({ starting: 0, live: 1, stale: 0 });
+  });
+
+  it("holds subscribers while the source has not said a word but that it can't keep up", () => {
+    const { topic, tell } = useTopic({ missingPolicy: "fail" });
+    topic.stale(new Error("away"));
+    const reader = new Reader(topic);
+    expect(reader.refusal).to.be.undefined;
+    tell(1);
+    expect(reader.got).to.deep.equal(["v1"]);
+  });
+
+  it("counts propagation once a version, to the last of those who were there", () => {
+    const { topic, clock, tell, counts } = useTopic();
+    const quick = new Reader(topic);
+    const slow = new Reader(topic);
+    slow.isSlow = true;
+    tell(1);
+    clock.advance(5);
+    new Reader(topic);
+    expect(quick.got).to.deep.equal(["v1"]);
+    expect(counts.propagated).to.deep.equal([]);
+    slow.read();
+    expect(counts.propagated).to.deep.equal([5]);
+    new Reader(topic);
+    expect(counts.propagated).to.deep.equal([5]);
+  });
+
+  it("does not wait, for its propagation, for one that left", () => {
+    const { topic, clock, tell, counts } = useTopic();
+    const gone = new Reader(topic);
+    new Reader(topic);
+    gone.isSlow = true;
+    clock.advance(1);
+    tell(1);
+    clock.advance(30);
+    gone.subscription.close();
+    expect(counts.propagated).to.deep.equal([0]);
+  });
+
+  it("tells who is idle when the last subscription is closed, however often it is closed", () => {
+    const use = useTopic();
+    const a = new Reader(use.topic);
+    const b = new Reader(use.topic);
+    a.subscription.close();
+    expect(use.idle).to.equal(0);
+    b.subscription.close();
+    b.subscription.close();
+    expect(use.idle).to.equal(1);
+    expect(use.topic.size).to.equal(0);
+  });
+});
+
+describe("a topic's conflation", () => {
+  it("ends at A when A, B, A are published while B is under way", () => {
+    const { topic, tell, counts } = useTopic();
+    const reader = new Reader(topic);
+    tell(1);
+    reader.isSlow = true;
+    tell(2);
+    const underWay = reader.subscription.take();
+    expect(underWay?.text).to.include("v2");
+    tell(1);
+    expect(reader.subscription.take()?.text).to.include("v1");
+    expect(reader.subscription.take()).to.be.undefined;
+    expect(counts.conflated).to.equal(0);
+  });
+
+  it("sends nothing more when A, B, A are published while A is under way and B never was", () => {
+    const { topic, tell, counts } = useTopic();
+    const reader = new Reader(topic);
+    tell(1);
+    reader.isSlow = true;
+    tell(2);
+    tell(1);
+    reader.read();
+    expect(reader.got).to.deep.equal(["v1"]);
+    expect(counts.conflated).to.equal(1);
+  });
+
+  it("gives a slow subscriber the newest only, and counts those passed over", () => {
+    const { topic, tell, counts } = useTopic();
+    tell(1);
+    const reader = new Reader(topic);
+    reader.isSlow = true;
+    for (const number of [2, 3, 4, 5]) tell(number);
+    reader.read();
+    expect(reader.got).to.deep.equal(["v1", "v5"]);
+    expect(counts.conflated).to.equal(3);
+  });
+
+  it("brings everyone to the newest when it is published while a pass is under way", () => {
+    const { topic, tell, turn } = useTopic({}, 3);
+    const readers = Array.from({ length: 10 }, () => new Reader(topic));
+    tell(1);
+    expect(readers.filter((reader) => reader.got.length > 0)).to.have.length(3);
+    turn();
+    tell(2);
+    const joined = new Reader(topic);
+    readers[1]?.subscription.close();
+    readers[7]?.subscription.close();
+    while (turn());
+    expect(joined.got).to.deep.equal(["v2"]);
+    readers.forEach((reader, index) => {
+      const hadFirst = index < 6;
+      const expected = index === 7 ? [] : index === 1 ? ["v1"] : hadFirst ? ["v1", "v2"] : ["v2"];
+      expect(reader.got).to.deep.equal(expected);
+    });
+  });
+});
+
+describe("a topic whose document is deleted", () => {
+  for (const deletionPolicy of ["keep", "empty", "close"] as const) {
+    it(`serves the last snapshot to everyone during the grace (${deletionPolicy})`, () => {
+      const { topic, clock, tell } = useTopic({ deletionPolicy });
+      const before = new Reader(topic);
+      tell(1);
+      topic.deleted();
+      clock.advance(graceMs - 1);
+      const during = new Reader(topic);
+      expect(topic.isInGrace).to.be.true;
+      for (const reader of [before, during]) {
+        expect(reader.got).to.deep.equal(["v1"]);
+        expect(reader.refusal).to.be.undefined;
+      }
+    });
+
+    it(`sends what is re-created during the grace, and forgets the deletion (${deletionPolicy})`, () => {
+      const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
+      const same = new Reader(topic);
+      tell(1);
+      topic.deleted();
+      clock.advance(graceMs / 2);
+      tell(1);
+      expect(clock.pendingTimers).to.equal(0);
+      clock.advance(graceMs * 2);
+      while (turn());
+      expect(topic.state.kind).to.equal("live");
+      expect(same.got).to.deep.equal(["v1"]);
+      topic.deleted();
+      tell(2);
+      expect(same.got).to.deep.equal(["v1", "v2"]);
+      expect(same.refusal).to.be.undefined;
+    });
+
+    it(`lets the grace run on, and the policy count, while the source can't keep up (${deletionPolicy})`, () => {
+      const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
+      tell(1);
+      topic.deleted();
+      topic.stale(new Error("away"));
+      clock.advance(graceMs);
+      while (turn());
+      expect(topic.state.kind).to.equal("stale");
+      expect(standing(topic.state)).to.include({ kind: "deleted", phase: "settled" });
+      tell(2);
+      expect(new Reader(topic).got).to.deep.equal(["v2"]);
+    });
+
+    it(`sends what is re-created after the policy has counted (${deletionPolicy})`, () => {
+      const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
+      tell(1);
+      topic.deleted();
+      clock.advance(graceMs);
+      const after = new Reader(topic);
+      tell(2);
+      while (turn());
+      expect(after.got.at(-1)).to.equal("v2");
+      expect(after.refusal).to.be.undefined;
+      topic.deleted();
+      expect(topic.isInGrace).to.be.true;
+    });
+  }
+
+  it("keeps serving the last snapshot, to new subscribers too, by the policy keep", () => {
+    const { topic, clock, tell } = useTopic({ deletionPolicy: "keep" });
+    const before = new Reader(topic);
+    tell(1);
+    topic.deleted();
+    clock.advance(graceMs);
+    expect(before.got).to.deep.equal(["v1"]);
+    expect(new Reader(topic).got).to.deep.equal(["v1"]);
+    expect(topic.state).to.include({ kind: "deleted", phase: "settled" });
+  });
+
+  it("sends a document without flags to old and new, by the policy empty", () => {
+    const { topic, clock, tell } = useTopic({ deletionPolicy: "empty" });
+    const before = new Reader(topic);
+    tell(1);
+    topic.deleted();
+    clock.advance(graceMs);
+    expect(before.got).to.deep.equal(["v1", "empty"]);
+    expect(new Reader(topic).got).to.deep.equal(["empty"]);
+    tell("empty");
+    expect(before.got).to.deep.equal(["v1", "empty"]);
+    expect(topic.state.kind).to.equal("live");
+  });
+
+  it("ends those there are and holds those that come, by the policy close", () => {
+    const { topic, clock, tell, turn, counts } = useTopic({ deletionPolicy: "close" }, 3);
+    tell(1);
+    const before = Array.from({ length: 10 }, () => new Reader(topic));
+    topic.deleted();
+    clock.advance(graceMs);
+    const after = new Reader(topic);
+    while (turn());
+    for (const reader of before) expect(reader.refusal).to.have.property("code", "TOPIC_DELETED");
+    expect(after.refusal).to.be.undefined;
+    expect(after.got).to.deep.equal([]);
+    expect(counts.held).to.equal(1);
+    tell(1);
+    expect(after.got).to.deep.equal(["v1"]);
+  });
+
+  it("does not end those whom a re-created document found first, by the policy close", () => {
+    const { topic, clock, tell, turn } = useTopic({ deletionPolicy: "close" }, 3);
+    tell(1);
+    topic.deleted();
+    clock.advance(graceMs);
+    const held = new Reader(topic);
+    tell(2);
+    while (turn());
+    topic.deleted();
+    clock.advance(graceMs - 1);
+    expect(held.refusal).to.be.undefined;
+  });
+
+  it("takes it for a deletion when the source forgot that it had what this topic serves", () => {
+    const { topic, clock, tell } = useTopic({ deletionPolicy: "empty" });
+    tell(1);
+    topic.missing();
+    expect(topic.state).to.include({ kind: "deleted", phase: "grace" });
+    topic.deleted();
+    topic.missing();
+    clock.advance(graceMs);
+    expect(new Reader(topic).got).to.deep.equal(["empty"]);
+  });
+
+  it("holds, having nothing to keep, when the document was gone before it began", () => {
+    const { topic, clock, tell, counts } = useTopic({ deletionPolicy: "keep" });
+    const reader = new Reader(topic);
+    topic.deleted();
+    clock.advance(graceMs);
+    expect(reader.got).to.deep.equal([]);
+    expect(counts.held).to.equal(1);
+    tell(1);
+    expect(reader.got).to.deep.equal(["v1"]);
+  });
+
+  it("is not missed by anyone who never had it: a deletion of what is missing changes nothing", () => {
+    const { topic, clock } = useTopic({ deletionPolicy: "close" });
+    topic.missing();
+    const reader = new Reader(topic);
+    topic.deleted();
+    clock.advance(graceMs);
+    expect(topic.state.kind).to.equal("missing");
+    expect(reader.refusal).to.be.undefined;
+  });
+
+  it("leaves nothing behind when it is closed, and hears nothing any more", () => {
+    const { topic, clock, tell, turn, counts } = useTopic();
+    const reader = new Reader(topic);
+    topic.close();
+    while (turn());
+    expect(reader.refusal).to.have.property("code", "SHUTTING_DOWN");
+    tell(1);
+    topic.deleted();
+    topic.missing();
+    topic.stale(new Error("away"));
+    topic.close();
+    expect(reader.got).to.deep.equal([]);
+    expect(clock.pendingTimers).to.equal(0);
+    expect(counts.held).to.equal(0);
+    for (const count of Object.values(counts.topics)) expect(count).to.equal(0);
+  });
+});

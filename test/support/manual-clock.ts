@@ -1,0 +1,45 @@
+import type { Clock } from "@bunting/runtime";
+
+interface Timer {
+  readonly dueMs: number;
+  readonly callback: () => void;
+}
+
+/** A clock that stands still until a test moves it. */
+export class ManualClock implements Clock {
+  readonly #timers = new Set<Timer>();
+  #nowMs = 1_000;
+
+  now(): number {
+    return 1_700_000_000_000 + this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { dueMs: this.#nowMs + delayMs, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  /** Timers that have not fired and were not called off: none may be left when all is over. */
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /** Moves on, stopping at each timer that falls due, those set meanwhile included. */
+  advance(byMs: number): void {
+    const endMs = this.#nowMs + byMs;
+    for (;;) {
+      const due = [...this.#timers].filter((timer) => timer.dueMs <= endMs);
+      const next = due.sort((a, b) => a.dueMs - b.dueMs)[0];
+      if (next === undefined) break;
+      this.#timers.delete(next);
+      this.#nowMs = next.dueMs;
+      next.callback();
+    }
+    this.#nowMs = endMs;
+  }
+}

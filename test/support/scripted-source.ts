@@ -1,0 +1,83 @@
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import { systemClock, type Clock } from "@bunting/runtime";
+import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
+
+interface Watch {
+  readonly sink: SourceSink;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A source of events for tests of what comes after it: says what a test tells it to say, and nothing by itself unless it was told
+ * to answer. It keeps the promises of FlagSource, and fails where its user breaks one.
+ */
+export class ScriptedSource implements FlagSource {
+  readonly name = "scripted source";
+  hasSynced = true;
+  /** How often each topic was watched so far. */
+  readonly watchCounts = new Map<TopicKey, number>();
+  readonly #watches = new Map<TopicKey, Watch>();
+  readonly #existing = new Map<TopicKey, FlagDocument>();
+  readonly #clock: Clock;
+  readonly #isAnswering: boolean;
+  #resourceVersion = 0;
+
+  /** @param isAnswering whether a new watch is told at once whether its document exists, as a source that has synced does. */
+  constructor(clock: Clock = systemClock, isAnswering = true) {
+    this.#clock = clock;
+    this.#isAnswering = isAnswering;
+  }
+
+  onSynced(listener: () => void): void {
+    listener();
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    if (this.#watches.has(topic)) throw new Error(`a second watch of ${topic} was opened beside the first`);
+    const watch = { sink, signal };
+    this.#watches.set(topic, watch);
+    this.watchCounts.set(topic, (this.watchCounts.get(topic) ?? 0) + 1);
+    signal.addEventListener("abort", () => this.#watches.delete(topic), { once: true });
+    if (this.#isAnswering) queueMicrotask(() => this.#answer(topic, watch));
+  }
+
+  run(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Open watches. */
+  get watchCount(): number {
+    return this.#watches.size;
+  }
+
+  publish(topic: TopicKey, document: FlagDocument): void {
+    this.#existing.set(topic, document);
+    this.#tellDocument(this.#watches.get(topic), document);
+  }
+
+  delete(topic: TopicKey): void {
+    this.#existing.delete(topic);
+    this.#watches.get(topic)?.sink.deleted();
+  }
+
+  missing(topic: TopicKey): void {
+    this.#watches.get(topic)?.sink.missing();
+  }
+
+  stale(topic: TopicKey, reason: Error): void {
+    this.#watches.get(topic)?.sink.stale(reason);
+  }
+
+  #answer(topic: TopicKey, watch: Watch): void {
+    if (watch.signal.aborted) return;
+    const document = this.#existing.get(topic);
+    if (document === undefined) watch.sink.missing();
+    else this.#tellDocument(watch, document);
+  }
+
+  #tellDocument(watch: Watch | undefined, document: FlagDocument): void {
+    this.#resourceVersion++;
+    const resourceVersion = String(this.#resourceVersion);
+    watch?.sink.document(document, { noticedMs: this.#clock.monotonicMs(), resourceVersion });
+  }
+}
