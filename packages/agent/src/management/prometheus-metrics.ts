@@ -1,0 +1,176 @@
+import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
+import type { ApiMetrics } from "../api/api-metrics.js";
+import type { StoreMetrics } from "../store/store-metrics.js";
+import type { SyncMetrics } from "../sync/sync-metrics.js";
+import { EvaluationCounts } from "./evaluation-counts.js";
+
+const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const sizeBuckets = [100, 1_000, 10_000, 100_000, 1_000_000];
+const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
+
+/** Backs the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is rendered from what is registered here. */
+export function prometheusMetrics(registry: Registry): SyncMetrics & StoreMetrics & ApiMetrics {
+  return { ...syncMetrics(registry), ...storeMetrics(registry), ...apiMetrics(registry) };
+}
+
+function syncMetrics(registry: Registry): SyncMetrics {
+  const registers = [registry];
+  const connected = new Gauge({
+    name: "bunting_agent_sync_connected",
+    help: "1 while the source can be heard, 0 while it can't and its flags may be stale.",
+    labelNames: ["source"],
+    registers,
+  });
+  const lastDocument = new Gauge({
+    name: "bunting_agent_sync_last_document_timestamp_seconds",
+    help: "When the newest document of the source came, in seconds since the epoch.",
+    labelNames: ["source"],
+    registers,
+  });
+  const received = new Counter({
+    name: "bunting_agent_sync_documents_total",
+    help: "Documents that came from the source.",
+    labelNames: ["source"],
+    registers,
+  });
+  const failures = new Counter({
+    name: "bunting_agent_sync_failures_total",
+    help: "Streams of the source that ended, files that could not be read, connections that did not come about.",
+    labelNames: ["source", "reason"],
+    registers,
+  });
+  return {
+    connected: (source, isConnected) => connected.set({ source }, isConnected ? 1 : 0),
+    documentReceived: (source) => {
+      received.inc({ source });
+      lastDocument.set({ source }, Date.now() / 1_000);
+    },
+    sourceFailed: (source, reason) => {
+      failures.inc({ source, reason });
+      connected.set({ source }, 0);
+    },
+  };
+}
+
+function storeMetrics(registry: Registry): StoreMetrics {
+  const registers = [registry];
+  const update = new Histogram({
+    name: "bunting_agent_store_update_seconds",
+    help: "Seconds that taking over a document held the event loop.",
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    registers,
+  });
+  const documentBytes = new Gauge({
+    name: "bunting_agent_store_document_bytes",
+    help: "Size of the document the source stands at.",
+    labelNames: ["source"],
+    registers,
+  });
+  const refused = new Counter({
+    name: "bunting_agent_store_refused_documents_total",
+    help: "Documents refused as a whole; the one before is served on.",
+    labelNames: ["source", "code"],
+    registers,
+  });
+  const served = new Gauge({ name: "bunting_agent_store_flags", help: "Flags that are served.", registers });
+  const rejected = new Gauge({
+    name: "bunting_agent_store_rejected_flags",
+    help: "Flags of the source's newest document that are refused; each keeps its previous value, if it had one.",
+    labelNames: ["source"],
+    registers,
+  });
+  const cacheFailures = new Counter({
+    name: "bunting_agent_store_last_known_good_failures_total",
+    help: "Times a document could not be kept on disk.",
+    labelNames: ["source"],
+    registers,
+  });
+  return {
+    documentApplied: (source, durationMs, bytes) => {
+      update.observe(durationMs / 1_000);
+      documentBytes.set({ source }, bytes);
+    },
+    documentRefused: (source, code) => refused.inc({ source, code }),
+    flagsServed: (total) => served.set(total),
+    flagsRejected: (source, current) => rejected.set({ source }, current),
+    lastKnownGoodFailed: (source) => cacheFailures.inc({ source }),
+  };
+}
+
+function apiMetrics(registry: Registry): ApiMetrics {
+  const registers = [registry];
+  const counts = new EvaluationCounts(registry);
+  const httpLabels = [
+    "service_name",
+    "http_route",
+    "http_request_method",
+    "http_response_status_code",
+    "url_scheme",
+  ];
+  const duration = new Histogram({
+    name: "http_server_request_duration_seconds",
+    help: "Seconds an HTTP request took to answer.",
+    labelNames: httpLabels,
+    buckets: requestBuckets,
+    registers,
+  });
+  const size = new Histogram({
+    name: "http_server_response_body_size_bytes",
+    help: "Bytes of the answer to an HTTP request.",
+    labelNames: httpLabels,
+    buckets: sizeBuckets,
+    registers,
+  });
+  const active = new Gauge({
+    name: "http_server_active_requests",
+    help: "HTTP requests that are being answered.",
+    labelNames: ["service_name"],
+    registers,
+  });
+  const streams = new Gauge({
+    name: "feature_flag_flagd_sync_active_streams",
+    help: "Open SyncFlags streams of providers that evaluate in process.",
+    labelNames: ["selector", "provider_id"],
+    registers,
+  });
+  const streamDuration = new Histogram({
+    name: "feature_flag_flagd_sync_stream_duration_seconds",
+    help: "Seconds a SyncFlags stream lived, by the reason for its end.",
+    labelNames: ["selector", "provider_id", "reason"],
+    buckets: streamBuckets,
+    registers,
+  });
+  // Resolving labels costs more than counting; there are few combinations, and routes are ours, so they are kept.
+  const kept = new Map<string, { readonly duration: Observer; readonly size: Observer }>();
+  return {
+    evaluated: (flagKey, reason, variant) => counts.evaluated(flagKey, reason, variant),
+    evaluationFailed: (_flagKey, errorCode) => counts.failed(errorCode),
+    httpRequest: (service, route, method, status, durationMs, responseBytes) => {
+      const key = `${service} ${method} ${status} ${route}`;
+      let observers = kept.get(key);
+      if (observers === undefined) {
+        const labels = {
+          service_name: service,
+          http_route: route,
+          http_request_method: method,
+          http_response_status_code: String(status),
+          url_scheme: "http",
+        };
+        observers = { duration: duration.labels(labels), size: size.labels(labels) };
+        kept.set(key, observers);
+      }
+      observers.duration.observe(durationMs / 1_000);
+      observers.size.observe(responseBytes);
+    },
+    httpActiveRequests: (service, change) => active.inc({ service_name: service }, change),
+    syncStreamOpened: (selector, providerId) => streams.inc({ selector, provider_id: providerId }),
+    syncStreamClosed: (selector, providerId, reason, durationMs) => {
+      streams.dec({ selector, provider_id: providerId });
+      streamDuration.observe({ selector, provider_id: providerId, reason }, durationMs / 1_000);
+    },
+  };
+}
+
+interface Observer {
+  observe(value: number): void;
+}
