@@ -1,0 +1,52 @@
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import type { SourceStatus } from "../sync/flag-source.js";
+import { AgentReadiness } from "./agent-readiness.js";
+
+function status(over: Partial<SourceStatus>): SourceStatus {
+  const now = systemClock.now();
+  return {
+    sourceIndex: 0,
+    uri: "proxy:8015",
+    selector: "demo/flags",
+    state: "connected",
+    since: now,
+    lastUpdate: now,
+    error: undefined,
+    ...over,
+  };
+}
+
+function readinessOf(...sources: SourceStatus[]): AgentReadiness {
+  return new AgentReadiness({ sourceCount: sources.length, status: () => sources, clock: systemClock });
+}
+
+describe("AgentReadiness", () => {
+  it("is not ready until every source has delivered, although its stream is open (upstream is, and has no flags)", () => {
+    const readiness = readinessOf(status({}), status({ sourceIndex: 1, uri: "file" }));
+    expect(readiness.check().isReady).to.equal(false);
+    expect(readiness.delivered(0)).to.equal(false);
+    expect(readiness.check()).to.have.property("reason").that.contains("waiting for the first flags of file");
+    expect(readiness.delivered(1)).to.equal(true);
+    expect(readiness.check().isReady).to.equal(true);
+    expect(readiness.delivered(1), "told once").to.equal(false);
+  });
+
+  it("stays ready when a source is lost, and says in the body which one and why", () => {
+    const readiness = readinessOf(status({ state: "disconnected", error: "connection refused" }));
+    readiness.delivered(0);
+    const { isReady, reason } = readiness.check();
+    expect(isReady).to.equal(true);
+    expect(reason).to.match(
+      /^ready, but flags may be stale\nsource 0 proxy:8015 \(demo\/flags\): disconnected for 0 s/,
+    );
+    expect(reason).to.contain("connection refused");
+  });
+
+  it("is not ready any more once it shuts down", () => {
+    const readiness = readinessOf(status({}));
+    readiness.delivered(0);
+    readiness.stopping();
+    expect(readiness.check()).to.deep.equal({ isReady: false, reason: "shutting down" });
+  });
+});
