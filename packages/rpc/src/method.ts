@@ -16,6 +16,7 @@ export interface Call {
 export interface UnaryMethod<Request, Response> {
   /** `/package.Service/Method`. */
   readonly path: string;
+  /** May throw an RpcError to end the call with its status; anything else it throws ends it with INTERNAL. */
   readonly decode: (bytes: Uint8Array) => Request;
   readonly encode: (response: Response) => Uint8Array;
   /** Throws an RpcError to end the call with its status; anything else thrown ends it with UNKNOWN and is logged. */
@@ -111,6 +112,7 @@ function decodeRequest<Request>(decode: (bytes: Uint8Array) => Request, message:
   try {
     return decode(message);
   } catch (cause) {
+    if (cause instanceof RpcError) throw cause;
     // As other gRPC servers have it; it is the client's bytes that are wrong, and nothing for our log.
     throw new RpcError("INTERNAL", "the request is not a valid message of this method", { cause });
   }

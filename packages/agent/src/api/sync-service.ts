@@ -77,12 +77,12 @@ export class SyncService {
     return [
       serverStreaming({
         path: `${service}/SyncFlags`,
-        decode: decoderOf(syncV1.SyncFlagsRequest),
+        decode: decoderOf<syncV1.SyncFlagsRequest>(syncV1.SyncFlagsRequest),
         handle: (request, out) => this.#subscribe(request, out),
       }),
       unary({
         path: `${service}/FetchAllFlags`,
-        decode: decoderOf(syncV1.FetchAllFlagsRequest),
+        decode: decoderOf<syncV1.FetchAllFlagsRequest>(syncV1.FetchAllFlagsRequest),
         encode: messageCodec(syncV1.FetchAllFlagsResponse).encode,
         handle: (request, call) => this.#fetchAll(request, call),
       }),
