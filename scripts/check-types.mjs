@@ -9,6 +9,7 @@ const projects = [
   "test",
   "bench",
   "examples",
+  "scripts",
 ];
 for (const project of projects) {
   console.log(`types: ${project}`);

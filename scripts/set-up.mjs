@@ -48,7 +48,14 @@ async function unlessUnchanged(name, files, isThere, step) {
 }
 
 function manifests() {
-  const folders = ["", ...packages().map((name) => `packages/${name}`), "test", "bench", "examples"];
+  const folders = [
+    "",
+    ...packages().map((name) => `packages/${name}`),
+    "test",
+    "bench",
+    "examples",
+    "scripts",
+  ];
   return [
     ...folders.map((folder) => path.join(root, folder, "package.json")),
     path.join(root, "pnpm-lock.yaml"),

@@ -6,7 +6,7 @@ const root = path.dirname(import.meta.dirname);
 const args = process.argv.slice(2);
 const specs = args.some((arg) => arg.endsWith(".test.ts"))
   ? []
-  : ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"];
+  : ["packages/*/src/**/*.test.ts", "test/**/*.test.ts", "bench/{fixtures,load}/*.test.ts"];
 const mocha = spawn(
   process.execPath,
   [path.join(root, "node_modules/mocha/bin/mocha.js"), ...args, ...specs],

@@ -14,6 +14,8 @@ describe("HotHistogram", () => {
       slow.observe(value);
     }
     expect(await hot.metrics()).to.equal(await plain.metrics());
+    const [json] = await hot.getMetricsAsJSON();
+    expect(json).to.have.property("values").that.has.length(6);
   });
 
   it("shows all its buckets before anything was recorded", async () => {

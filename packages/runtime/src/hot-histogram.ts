@@ -3,6 +3,8 @@ import { Histogram, type HistogramConfiguration } from "prom-client";
 interface Sample {
   readonly metricName: string;
   readonly labels: Readonly<Record<string, string | number>>;
+  /** prom-client's `get` reads it, though there are none. */
+  readonly sharedLabels: Readonly<Record<string, string>>;
   readonly value: number;
 }
 
@@ -45,19 +47,11 @@ export class HotHistogram extends Histogram {
   /** What prom-client's registry asks a histogram for, also by way of `get`; its types do not have it. */
   getForPromString(): Promise<Reading> {
     let count = 0;
-    const buckets = [...this.#counts].map((inBucket, index) => {
+    const values: Sample[] = [...this.#counts].map((inBucket, index) => {
       count += inBucket;
-      return {
-        metricName: `${this.#name}_bucket`,
-        labels: { le: this.#bounds[index] ?? "+Inf" },
-        value: count,
-      };
+      return this.#sample("bucket", count, { le: this.#bounds[index] ?? "+Inf" });
     });
-    const values = [
-      ...buckets,
-      { metricName: `${this.#name}_sum`, labels: {}, value: this.#sum },
-      { metricName: `${this.#name}_count`, labels: {}, value: count },
-    ];
+    values.push(this.#sample("sum", this.#sum), this.#sample("count", count));
     return Promise.resolve({
       name: this.#name,
       help: this.#help,
@@ -65,5 +59,9 @@ export class HotHistogram extends Histogram {
       aggregator: "sum",
       values,
     });
+  }
+
+  #sample(what: string, value: number, labels: Sample["labels"] = {}): Sample {
+    return { metricName: `${this.#name}_${what}`, labels, sharedLabels: {}, value };
   }
 }
