@@ -11,7 +11,8 @@ export function createTestEvaluator(store: FlagStore): FlagEvaluator {
     const base = { variant: undefined, value: undefined, metadata: flag.metadata, errorCode: undefined };
     if (flag.state === "DISABLED") return { ...base, reason: "DISABLED" };
     if (flag.targeting !== undefined) {
-      if (!isJsonObject(flag.targeting) || !("var" in flag.targeting)) return { ...base, reason: "ERROR", errorCode: "PARSE_ERROR" };
+      if (!isJsonObject(flag.targeting) || !("var" in flag.targeting))
+        return { ...base, reason: "ERROR", errorCode: "PARSE_ERROR" };
       const name = context[String(flag.targeting["var"])];
       if (name !== undefined && name !== null) {
         const variant = String(name);

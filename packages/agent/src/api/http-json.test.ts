@@ -1,0 +1,363 @@
+import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { connect } from "node:http2";
+import { once } from "node:events";
+import { connect as connectTcp } from "node:net";
+import { createHttpJsonListener } from "./http-json.js";
+import {
+  afterwards,
+  createWorld,
+  listen,
+  post,
+  releaseAfterEach,
+  type HttpAnswer,
+  type World,
+  type WorldOptions,
+} from "./test-support.test.js";
+
+const document: JsonObject = {
+  flags: {
+    on: { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" },
+    off: { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "off" },
+    empty: { state: "ENABLED", variants: { none: "" }, defaultVariant: "none" },
+    number: {
+      state: "ENABLED",
+      variants: { n: 3.9, huge: 1e19, big: 9007199254740994 },
+      defaultVariant: "n",
+      targeting: { var: "number" },
+    },
+    object: { state: "ENABLED", variants: { o: { b: "é", a: 1 } }, defaultVariant: "o" },
+    codeDefault: { state: "ENABLED", variants: { on: true } },
+    disabled: { state: "DISABLED", variants: { o: { a: 1 } }, defaultVariant: "o" },
+    broken: { state: "ENABLED", variants: { on: true }, defaultVariant: "on", targeting: { nonsense: [] } },
+    targeted: {
+      state: "ENABLED",
+      variants: { red: "r", blue: "b" },
+      defaultVariant: "red",
+      targeting: { var: "color" },
+    },
+  },
+};
+
+const booleanV1 = "/flagd.evaluation.v1.Service/ResolveBoolean";
+const booleanV2 = "/flagd.evaluation.v2.Service/ResolveBoolean";
+const booleanSchema = "/schema.v1.Service/ResolveBoolean";
+
+interface Served {
+  readonly world: World;
+  readonly port: number;
+  post(path: string, body: unknown, headers?: Record<string, string>, method?: string): Promise<HttpAnswer>;
+}
+
+async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = {}): Promise<Served> {
+  const world = createWorld({ documents: [document], ...options });
+  const { services, metrics, logger } = world;
+  const { maxRequestBodyBytes = 1_000_000 } = options;
+  const http = createHttpJsonListener({ services, metrics, logger, clock: systemClock, maxRequestBodyBytes });
+  const { port } = await listen([], http);
+  return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };
+}
+
+function expectError(answer: HttpAnswer, status: number, code: string): void {
+  expect(answer.headers.get("content-type")).to.equal("application/json");
+  expect({ status: answer.status, code: (JSON.parse(answer.text) as { code: string }).code }).to.deep.equal({
+    status,
+    code,
+  });
+}
+
+describe("HTTP/JSON", () => {
+  releaseAfterEach();
+
+  it("answers the operator's end-to-end request with the members in order", async () => {
+    const { post } = await serve();
+    const { status, text, headers } = await post(booleanSchema, { flagKey: "on", context: {} });
+    expect(status).to.equal(200);
+    expect(headers.get("content-type")).to.equal("application/json");
+    expect(text).to.equal('{"value":true,"reason":"STATIC","variant":"on","metadata":{}}');
+  });
+
+  it("reads both spellings of a field, and passes over those it does not know", async () => {
+    const { post } = await serve();
+    for (const body of [
+      { flag_key: "on" },
+      { flagKey: "on", context: null },
+      { flagKey: "on", colour: { red: 1 } },
+    ]) {
+      expect((await post(booleanV1, body)).text).to.include('"value":true');
+    }
+  });
+
+  it("writes what is empty too: false, the empty string, int64 as a string", async () => {
+    const { post } = await serve();
+    expect((await post(booleanV1, { flagKey: "off" })).text).to.equal(
+      '{"value":false,"reason":"STATIC","variant":"off","metadata":{}}',
+    );
+    expect((await post("/flagd.evaluation.v2.Service/ResolveString", { flagKey: "empty" })).text).to.include(
+      '{"value":"",',
+    );
+    const int = async (number: string): Promise<unknown> =>
+      (
+        JSON.parse(
+          (await post("/flagd.evaluation.v1.Service/ResolveInt", { flagKey: "number", context: { number } }))
+            .text,
+        ) as { value: unknown }
+      ).value;
+    expect(await int("n")).to.equal("3");
+    expect(await int("big")).to.equal("9007199254740994");
+    expect(await int("huge")).to.equal("9223372036854775807");
+    expect((await post("/schema.v1.Service/ResolveFloat", { flagKey: "number" })).text).to.include(
+      '"value":3.9',
+    );
+    expect((await post("/schema.v1.Service/ResolveObject", { flagKey: "object" })).text).to.include(
+      '{"value":{"a":1,"b":"é"},',
+    );
+  });
+
+  it("leaves value and variant out of a v2 answer that has none, and writes zero values in the others", async () => {
+    const { post } = await serve();
+    expect((await post(booleanV2, { flagKey: "codeDefault" })).text).to.equal(
+      '{"reason":"DEFAULT","metadata":{}}',
+    );
+    expect((await post(booleanSchema, { flagKey: "codeDefault" })).text).to.equal(
+      '{"value":false,"reason":"DEFAULT","variant":"","metadata":{}}',
+    );
+    expect((await post("/flagd.evaluation.v1.Service/ResolveObject", { flagKey: "disabled" })).text).to.equal(
+      '{"value":{},"reason":"DISABLED","variant":"","metadata":{}}',
+    );
+  });
+
+  it("answers ResolveAll with flags by key", async () => {
+    const { post } = await serve({
+      documents: [
+        {
+          flags: {
+            b: { state: "ENABLED", variants: { x: 1 }, defaultVariant: "x" },
+            a: { state: "ENABLED", variants: { o: { z: 1 } }, defaultVariant: "o" },
+          },
+        },
+      ],
+    });
+    const all = await post("/flagd.evaluation.v1.Service/ResolveAll", {});
+    expect(all.text).to.equal(
+      '{"flags":{"a":{"reason":"STATIC","variant":"o","objectValue":{"z":1},"metadata":{}},"b":{"reason":"STATIC","variant":"x","doubleValue":1,"metadata":{}}},"metadata":{}}',
+    );
+    const old = await post("/schema.v1.Service/ResolveAll", {});
+    expect(old.text).to.equal(
+      '{"flags":{"a":{"reason":"STATIC","variant":"o","objectValue":{"z":1}},"b":{"reason":"STATIC","variant":"x","doubleValue":1}}}',
+    );
+    expectError(await post("/flagd.evaluation.v2.Service/ResolveAll", {}), 404, "unimplemented");
+  });
+
+  it("answers errors in Connect's words", async () => {
+    const { post } = await serve();
+    const missing = await post(booleanV1, { flagKey: "nowhere" });
+    expect(missing.text).to.equal('{"code":"not_found","message":"Flag not found"}');
+    expect(missing.status).to.equal(404);
+    expectError(await post(booleanV1, { flagKey: "empty" }), 400, "invalid_argument");
+    expectError(await post(booleanV1, { flagKey: "broken" }), 500, "data_loss");
+    expectError(
+      await post("/schema.v1.Service/ResolveString", { flagKey: "targeted", context: { color: "green" } }),
+      500,
+      "unknown",
+    );
+  });
+
+  const unreadable: Record<string, string> = {
+    "an empty body": "",
+    "no JSON": "{",
+    "a list": "[]",
+    null: "null",
+    "a flag key that is no string": '{"flagKey":1}',
+    "a context that is no object": '{"flagKey":"on","context":[]}',
+    "a context nested too deeply": `{"flagKey":"on","context":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`,
+  };
+  for (const [what, body] of Object.entries(unreadable)) {
+    it(`answers ${what} with invalid_argument`, async () => {
+      const { post, world } = await serve();
+      expectError(await post(booleanV1, body), 400, "invalid_argument");
+      expect(world.logger.lines).to.deep.equal([]);
+    });
+  }
+
+  it("answers bytes that are not UTF-8 with invalid_argument", async () => {
+    const { post } = await serve();
+    expectError(await post(booleanV1, Buffer.from('{"flagKey":"\xff"}', "latin1")), 400, "invalid_argument");
+  });
+
+  it("speaks protobuf where the content type says so, and errors as JSON", async () => {
+    const { post, port } = await serve();
+    const proto = { "content-type": "application/proto" };
+    const body = v2.ResolveBooleanRequest.encode({ flagKey: "on", context: { a: 1 } }).finish();
+    const response = await fetch(`http://127.0.0.1:${port}${booleanV2}`, {
+      method: "POST",
+      headers: { ...proto, connection: "close" },
+      body: Buffer.from(body),
+    });
+    expect(response.headers.get("content-type")).to.equal("application/proto");
+    expect(v2.ResolveBooleanResponse.decode(new Uint8Array(await response.arrayBuffer()))).to.deep.equal({
+      value: true,
+      reason: "STATIC",
+      variant: "on",
+      metadata: {},
+    });
+    const all = await fetch(`http://127.0.0.1:${port}/flagd.evaluation.v1.Service/ResolveAll`, {
+      method: "POST",
+      headers: { ...proto, connection: "close" },
+      body: Buffer.alloc(0),
+    });
+    expect(v1.ResolveAllResponse.decode(new Uint8Array(await all.arrayBuffer())).flags).to.have.property(
+      "on",
+    );
+    expectError(await post(booleanV2, Buffer.from("0a05616263", "hex"), proto), 400, "invalid_argument");
+  });
+
+  it("takes parameters of the content type, and answers others 415 with what it takes", async () => {
+    const { post } = await serve();
+    expect(
+      (await post(booleanV1, { flagKey: "on" }, { "content-type": "Application/JSON; charset=utf-8" }))
+        .status,
+    ).to.equal(200);
+    for (const type of ["text/plain", "application/xml"]) {
+      const answer = await post(booleanV1, "{}", { "content-type": type });
+      expectError(answer, 415, "invalid_argument");
+      expect(answer.headers.get("accept-post")).to.equal("application/json, application/proto");
+    }
+  });
+
+  it("says of Connect streams and gRPC-Web that they are not in effect yet", async () => {
+    const { post } = await serve();
+    for (const [path, type] of [
+      ["/flagd.evaluation.v1.Service/EventStream", "application/connect+json"],
+      ["/flagd.evaluation.v1.Service/EventStream", "application/json"],
+      [booleanV1, "application/grpc-web+proto"],
+    ] as const) {
+      const answer = await post(path, "{}", { "content-type": type });
+      expectError(answer, 415, "unimplemented");
+      expect(answer.text).to.include("not in effect yet");
+    }
+  });
+
+  it("answers other methods 405 and other paths 404", async () => {
+    const { post, world } = await serve();
+    const get = await post(booleanV1, undefined, {}, "GET");
+    expectError(get, 405, "unimplemented");
+    expect(get.headers.get("allow")).to.equal("POST");
+    expectError(await post("/flagd.evaluation.v1.Service/ResolveColour", {}), 404, "unimplemented");
+    expectError(await post("/", {}), 404, "unimplemented");
+    expectError(await post(booleanV1, "x", { "content-encoding": "gzip" }), 501, "unimplemented");
+    const routes = world.metrics.calls
+      .filter(([name]) => name === "httpRequest")
+      .map(([, , route, method, status]) => [route, method, status]);
+    expect(routes, "a path of a client's making is no label").to.deep.equal([
+      [booleanV1, "GET", 405],
+      ["", "POST", 404],
+      ["", "POST", 404],
+      [booleanV1, "POST", 501],
+    ]);
+  });
+
+  it("answers a body beyond the limit with resource_exhausted once it is there, and takes one at the limit", async () => {
+    const { post } = await serve({ maxRequestBodyBytes: 100 });
+    const body = (bytes: number): string => `{"flagKey":"on","x":"${"x".repeat(bytes - 23)}"}`;
+    expect(body(100)).to.have.length(100);
+    expect((await post(booleanV1, body(100))).status).to.equal(200);
+    expectError(await post(booleanV1, body(101)), 429, "resource_exhausted");
+    expectError(await post(booleanV1, body(5_000_000)), 429, "resource_exhausted");
+    const unbounded = await serve({ maxRequestBodyBytes: 0 });
+    expect((await unbounded.post(booleanV1, body(5_000_000))).status).to.equal(200);
+  });
+
+  it("stops reading a body that never ends", async () => {
+    const { port } = await serve({ maxRequestBodyBytes: 100 });
+    const socket = connectTcp(port, "127.0.0.1");
+    afterwards(() => socket.destroy());
+    socket.on("error", () => undefined);
+    socket.write(
+      `POST ${booleanV1} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
+    );
+    const chunk = Buffer.alloc(64 * 1024, "x");
+    let sent = 0;
+    const pump = (): void => {
+      if (socket.destroyed || sent > 64 * 1024 * 1024) return;
+      sent += chunk.length;
+      socket.write(`${chunk.length.toString(16)}\r\n`);
+      socket.write(chunk);
+      if (socket.write("\r\n")) setImmediate(pump);
+      else socket.once("drain", pump);
+    };
+    pump();
+    await new Promise((resolve) => socket.once("close", resolve));
+    expect(sent).to.be.lessThan(64 * 1024 * 1024);
+  });
+
+  it("maps headers into the context by their first value, but not in schema.v1", async () => {
+    const { post } = await serve({ contextFromHeader: { "X-Color": "color" } });
+    const ask = (path: string, header: string): Promise<HttpAnswer> =>
+      post(path, { flagKey: "targeted", context: { color: "red" } }, { "x-color": header });
+    expect((await ask("/flagd.evaluation.v1.Service/ResolveString", "blue")).text).to.include('"value":"b"');
+    expect((await ask("/flagd.evaluation.v1.Service/ResolveString", "")).text).to.include('"value":"r"');
+    expect((await ask("/schema.v1.Service/ResolveString", "blue")).text).to.include('"value":"r"');
+  });
+
+  it("keeps to a set by the Flagd-Selector header and refuses one it can't read", async () => {
+    const { post } = await serve();
+    expect((await post(booleanV1, { flagKey: "on" }, { "Flagd-Selector": "source-0" })).text).to.include(
+      '"metadata":{"source":"source-0"}',
+    );
+    expectError(
+      await post(booleanV1, { flagKey: "on" }, { "Flagd-Selector": "flagSetId=other" }),
+      404,
+      "not_found",
+    );
+    expectError(
+      await post(booleanV1, { flagKey: "on" }, { "Flagd-Selector": "color=red" }),
+      400,
+      "invalid_argument",
+    );
+  });
+
+  it("answers the same over HTTP/2 without TLS", async () => {
+    const { port } = await serve();
+    const session = connect(`http://127.0.0.1:${port}`);
+    afterwards(() => session.destroy());
+    const stream = session.request({
+      ":method": "POST",
+      ":path": booleanSchema,
+      "content-type": "application/json",
+    });
+    stream.end('{"flagKey":"on"}');
+    const [headers] = (await once(stream, "response")) as [Record<string, unknown>];
+    expect(headers).to.include({ ":status": 200, "content-type": "application/json" });
+    let text = "";
+    for await (const chunk of stream) text += String(chunk);
+    expect(text).to.equal('{"value":true,"reason":"STATIC","variant":"on","metadata":{}}');
+  });
+
+  it("logs what it can't answer and says no more than that", async () => {
+    const { world, post } = await serve();
+    world.evaluator.resolve = () => {
+      throw new Error("the evaluator is broken");
+    };
+    const answer = await post(booleanV1, { flagKey: "on" });
+    expectError(answer, 500, "unknown");
+    expect(answer.text).not.to.include("broken");
+    expect(world.logger.lines.map(({ level, message }) => [level, message])).to.deep.equal([
+      ["error", "an evaluation over HTTP failed"],
+    ]);
+  });
+
+  it("measures each request, with its real status and length", async () => {
+    const { world, post } = await serve();
+    const { text } = await post(booleanV1, { flagKey: "on" });
+    const [measured] = world.metrics.calls.filter(([name]) => name === "httpRequest");
+    expect(measured?.slice(0, 5)).to.deep.equal(["httpRequest", "evaluation", booleanV1, "POST", 200]);
+    expect(measured?.[5]).to.be.a("number");
+    expect(measured?.[6]).to.equal(Buffer.byteLength(text));
+    const active = world.metrics.calls
+      .filter(([name]) => name === "httpActiveRequests")
+      .map(([, , change]) => change);
+    expect(active).to.deep.equal([1, -1]);
+  });
+});

@@ -1,0 +1,301 @@
+import type { JsonObject } from "@bunting/protocol";
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { createHash } from "node:crypto";
+import { createOfrepListener } from "./ofrep.js";
+import {
+  createWorld,
+  listen,
+  post,
+  releaseAfterEach,
+  type HttpAnswer,
+  type World,
+  type WorldOptions,
+} from "./test-support.test.js";
+
+const document: JsonObject = {
+  flags: {
+    on: { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" },
+    off: { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "off" },
+    object: { state: "ENABLED", variants: { o: { b: [1], a: null } }, defaultVariant: "o" },
+    codeDefault: { state: "ENABLED", variants: { on: true } },
+    disabled: { state: "DISABLED", variants: { on: true }, defaultVariant: "on", metadata: { why: "test" } },
+    targeted: {
+      state: "ENABLED",
+      variants: { red: "r", blue: "b" },
+      defaultVariant: "red",
+      targeting: { var: "color" },
+    },
+    "naïve/key with space": { state: "ENABLED", variants: { n: 1 }, defaultVariant: "n" },
+  },
+};
+const broken: JsonObject = {
+  flags: {
+    broken: { state: "ENABLED", variants: { on: true }, defaultVariant: "on", targeting: { nonsense: [] } },
+    described: {
+      state: "ENABLED",
+      variants: { on: true },
+      defaultVariant: "on",
+      targeting: { nonsense: [] },
+      metadata: { owner: "ada" },
+    },
+  },
+  metadata: { flagSetId: "broken" },
+};
+
+const bulk = "/ofrep/v1/evaluate/flags";
+
+interface Served {
+  readonly world: World;
+  readonly port: number;
+  post(path: string, body: unknown, headers?: Record<string, string>, method?: string): Promise<HttpAnswer>;
+}
+
+async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = {}): Promise<Served> {
+  const world = createWorld({ documents: [document], ...options });
+  const { maxRequestBodyBytes = 1_000_000 } = options;
+  const { port } = await listen(
+    [],
+    createOfrepListener({ ...world, clock: systemClock, maxRequestBodyBytes }),
+  );
+  return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };
+}
+
+const body = (answer: HttpAnswer): unknown => JSON.parse(answer.text);
+
+describe("OFREP", () => {
+  releaseAfterEach();
+
+  describe("a single flag", () => {
+    it("is answered with value, key, reason, variant and metadata", async () => {
+      const { post } = await serve();
+      const answer = await post(`${bulk}/on`, { context: { targetingKey: "ada" } });
+      expect(answer.status).to.equal(200);
+      expect(answer.headers.get("content-type")).to.equal("application/json");
+      expect(answer.text).to.equal(
+        '{"value":true,"key":"on","reason":"STATIC","variant":"on","metadata":{}}',
+      );
+      expect((await post(`${bulk}/off`, {})).text).to.include('"value":false');
+      expect((await post(`${bulk}/object`, {})).text).to.include('"value":{"a":null,"b":[1]}');
+    });
+
+    it("may have a body, a context and a slash at the end, or not", async () => {
+      const { post } = await serve();
+      for (const sent of ["", "{}", '{"context":null}', "null", '{"context":{},"more":1}']) {
+        expect((await post(`${bulk}/on/`, sent)).status, sent).to.equal(200);
+      }
+    });
+
+    it("may have any key, percent-encoded", async () => {
+      const { post } = await serve();
+      const answer = await post(`${bulk}/${encodeURIComponent("naïve/key with space")}?x=1`, {});
+      expect(body(answer)).to.deep.include({ key: "naïve/key with space", value: 1 });
+    });
+
+    it("has neither value nor variant where it is left to the code, or disabled", async () => {
+      const { post } = await serve();
+      expect((await post(`${bulk}/codeDefault`, {})).text).to.equal(
+        '{"key":"codeDefault","reason":"DEFAULT","metadata":{}}',
+      );
+      expect((await post(`${bulk}/disabled`, {})).text).to.equal(
+        '{"key":"disabled","reason":"DISABLED","metadata":{"why":"test"}}',
+      );
+    });
+
+    it("is evaluated against the context, which static and header values add to", async () => {
+      const { post } = await serve({ contextFromHeader: { "x-color": "color" } });
+      expect((await post(`${bulk}/targeted`, { context: { color: "blue" } })).text).to.include('"value":"b"');
+      expect((await post(`${bulk}/targeted`, {}, { "X-Color": "blue" })).text).to.include('"value":"b"');
+      const fixed = await serve({ contextValues: { color: "blue" } });
+      expect((await fixed.post(`${bulk}/targeted`, { context: { color: "red" } })).text).to.include(
+        '"value":"b"',
+      );
+    });
+
+    it("that fails is answered with flagd's errors; metadata is null where there is none", async () => {
+      const { post } = await serve({ documents: [document, broken] });
+      const missing = await post(`${bulk}/nowhere`, {});
+      expect(missing.status).to.equal(404);
+      expect(missing.text).to.equal(
+        '{"key":"nowhere","errorCode":"FLAG_NOT_FOUND","errorDetails":"flag `nowhere` does not exist","metadata":null}',
+      );
+      const general = await post(`${bulk}/targeted`, { context: { color: "green" } });
+      expect(general.status).to.equal(400);
+      expect(general.text).to.equal(
+        '{"key":"targeted","errorCode":"GENERAL","errorDetails":"error processing the flag for evaluation","metadata":null}',
+      );
+      const unparsed = await post(`${bulk}/described`, {});
+      expect(unparsed.status).to.equal(400);
+      expect(body(unparsed)).to.deep.equal({
+        key: "described",
+        errorCode: "PARSE_ERROR",
+        errorDetails: "error parsing the flag `described`",
+        metadata: { flagSetId: "broken", owner: "ada" },
+      });
+    });
+
+    it("is answered INVALID_CONTEXT if the body can't be read", async () => {
+      const { post } = await serve();
+      const deep = `{"context":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
+      for (const sent of ["{", "[]", '"text"', deep, Buffer.from('{"context":{"a":"\xff"}}', "latin1")]) {
+        const answer = await post(`${bulk}/on`, sent);
+        expect(answer.status).to.equal(400);
+        expect(answer.text).to.equal(
+          '{"key":"on","errorCode":"INVALID_CONTEXT","errorDetails":"Provider context is not valid","metadata":null}',
+        );
+      }
+      expect(body(await post(bulk, "{"))).to.deep.equal({
+        errorCode: "INVALID_CONTEXT",
+        errorDetails: "Provider context is not valid",
+      });
+    });
+
+    it("is evaluated without a context that is no object, with one warning for all", async () => {
+      const { post, world } = await serve();
+      for (const context of [[], "text", 1]) {
+        expect((await post(`${bulk}/on`, { context })).status).to.equal(200);
+      }
+      expect(world.logger.lines.map(({ level }) => level)).to.deep.equal(["warn"]);
+    });
+  });
+
+  it("answers other methods 405 and other paths 404", async () => {
+    const { post } = await serve();
+    for (const path of [bulk, `${bulk}/on`]) {
+      for (const method of ["GET", "PUT", "DELETE"]) {
+        const answer = await post(path, {}, {}, method);
+        expect(answer.status, `${method} ${path}`).to.equal(405);
+        expect(answer.headers.get("allow")).to.equal("POST");
+      }
+    }
+    for (const path of ["/", "/ofrep/v1/evaluate", `${bulk}/a/b`, `${bulk}//`, `${bulk}/%`, `${bulk}s`]) {
+      expect((await post(path, {})).status, path).to.equal(404);
+    }
+  });
+
+  it("answers a body beyond the limit 413", async () => {
+    const { post } = await serve({ maxRequestBodyBytes: 20 });
+    const answer = await post(`${bulk}/on`, { context: { a: "x".repeat(2_000_000) } });
+    expect(answer.status).to.equal(413);
+    expect(answer.text).to.equal('{"errorDetails":"request body too large"}');
+    expect((await post(`${bulk}/on`, '{"context":{"a":11}}')).status).to.equal(200);
+  });
+
+  it("keeps to a set by the Flagd-Selector header and refuses one it can't read", async () => {
+    const { post } = await serve({ documents: [document, broken] });
+    const select = (selector: string): Record<string, string> => ({ "Flagd-Selector": selector });
+    expect((await post(`${bulk}/on`, {}, select("source=source-0"))).text).to.include(
+      '"metadata":{"source":"source-0"}',
+    );
+    expect((await post(`${bulk}/on`, {}, select("flagSetId=broken"))).status).to.equal(404);
+    for (const path of [bulk, `${bulk}/on`]) {
+      const refused = await post(path, {}, select("color=red"));
+      expect(refused.status).to.equal(400);
+      expect(body(refused))
+        .to.include({ errorCode: "GENERAL" })
+        .and.have.property("errorDetails")
+        .that.includes("color");
+    }
+  });
+
+  describe("all flags", () => {
+    it("come sorted by set and key, with those that have no value or failed", async () => {
+      const { post } = await serve({ documents: [document, broken] });
+      for (const path of [bulk, `${bulk}/`]) {
+        const answer = await post(path, { context: { color: "blue" } });
+        expect(answer.status).to.equal(200);
+        const { flags, metadata } = body(answer) as { flags: Record<string, unknown>[]; metadata: unknown };
+        expect(metadata).to.deep.equal({});
+        expect(flags).to.deep.equal([
+          { key: "codeDefault", reason: "DEFAULT", metadata: {} },
+          { key: "disabled", reason: "DISABLED", metadata: { why: "test" } },
+          { key: "naïve/key with space", value: 1, reason: "STATIC", variant: "n", metadata: {} },
+          { key: "object", value: { a: null, b: [1] }, reason: "STATIC", variant: "o", metadata: {} },
+          { key: "off", value: false, reason: "STATIC", variant: "off", metadata: {} },
+          { key: "on", value: true, reason: "STATIC", variant: "on", metadata: {} },
+          { key: "targeted", value: "b", reason: "TARGETING_MATCH", variant: "blue", metadata: {} },
+          {
+            key: "broken",
+            errorCode: "PARSE_ERROR",
+            errorDetails: "error parsing the flag `broken`",
+            metadata: { flagSetId: "broken" },
+          },
+          {
+            key: "described",
+            errorCode: "PARSE_ERROR",
+            errorDetails: "error parsing the flag `described`",
+            metadata: { flagSetId: "broken", owner: "ada" },
+          },
+        ]);
+      }
+    });
+
+    it("are those of the selected set, which the metadata names", async () => {
+      const { post } = await serve({ documents: [document, broken] });
+      const { flags, metadata } = body(await post(bulk, {}, { "flagd-selector": "flagSetId=broken" })) as {
+        flags: { key: string }[];
+        metadata: unknown;
+      };
+      expect(flags.map(({ key }) => key)).to.deep.equal(["broken", "described"]);
+      expect(metadata).to.deep.equal({ flagSetId: "broken" });
+      expect((await post(bulk, {}, { "flagd-selector": "flagSetId=none" })).text).to.equal(
+        '{"flags":[],"metadata":{"flagSetId":"none"}}',
+      );
+    });
+
+    it("have an ETag of the body, which a client that has them gets 304 for", async () => {
+      const { post, world } = await serve();
+      const first = await post(bulk, {});
+      const etag = first.headers.get("etag") ?? "";
+      expect(etag).to.equal(`"${createHash("sha1").update(first.text).digest("base64url")}"`);
+      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, `"a,b" ,W/${etag}`, "*", ` * `]) {
+        const again = await post(bulk, {}, { "if-none-match": known });
+        expect([again.status, again.text, again.headers.get("etag")], known).to.deep.equal([304, "", etag]);
+      }
+      for (const unknown of ['"other"', etag.slice(1, -1), `"x${etag.slice(1)}`, ""]) {
+        expect((await post(bulk, {}, { "if-none-match": unknown })).status, unknown).to.equal(200);
+      }
+      const other = await post(bulk, { context: { color: "blue" } }, { "if-none-match": etag });
+      expect(other.status, "another context, another answer").to.equal(200);
+      world.put({ ...document, metadata: { release: "2" } });
+      const changed = await post(bulk, {}, { "if-none-match": etag });
+      expect(changed.status).to.equal(200);
+      expect(changed.headers.get("etag")).not.to.equal(etag);
+    });
+
+    it("that can't be evaluated are answered 500 with an id that the log has too", async () => {
+      const { post, world } = await serve();
+      world.evaluator.resolveAll = () => {
+        throw new Error("the evaluator is broken");
+      };
+      const answer = await post(bulk, {});
+      expect(answer.status).to.equal(500);
+      const { errorCode, errorDetails } = body(answer) as { errorCode: string; errorDetails: string };
+      expect(errorCode).to.equal("GENERAL");
+      const [line] = world.logger.lines;
+      expect(line?.level).to.equal("error");
+      expect(errorDetails).to.match(
+        new RegExp(`Tracking ID: ${(line?.fields as { trackingId: string }).trackingId}$`),
+      );
+    });
+  });
+
+  it("counts evaluations, which flagd leaves out, and requests by route, not by path", async () => {
+    const { post, world } = await serve();
+    await post(`${bulk}/on`, {});
+    await post(`${bulk}/nowhere`, {});
+    await post("/etc/passwd", {});
+    await post(bulk, {});
+    const named = (name: string): (readonly unknown[])[] =>
+      world.metrics.calls.filter(([called]) => called === name);
+    expect(named("evaluated")[0]).to.deep.equal(["evaluated", "on", "STATIC", "on"]);
+    expect(named("evaluated")).to.have.length(1 + 7);
+    expect(named("evaluationFailed")).to.deep.equal([["evaluationFailed", "nowhere", "FLAG_NOT_FOUND"]]);
+    expect(named("httpRequest").map((call) => call.slice(1, 5))).to.deep.equal([
+      ["ofrep", `${bulk}/{key}`, "POST", 200],
+      ["ofrep", `${bulk}/{key}`, "POST", 404],
+      ["ofrep", "", "POST", 404],
+      ["ofrep", bulk, "POST", 200],
+    ]);
+  });
+});
