@@ -1,0 +1,271 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { encodeDocument, isJsonObject, type FlagDocument, type JsonObject } from "@bunting/protocol";
+import { makeFlagSet, type FlagSet } from "./fixtures/flag-set.js";
+import type { EvaluationCounts, EvaluationLoadHandlers } from "./load/evaluation-load.js";
+import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
+import { agentBinary, proxyBinary } from "./support/binaries.js";
+import { bundle } from "./support/bundle.js";
+import { ChildProcess } from "./support/child-process.js";
+import { bytesText, digits, range } from "./support/format.js";
+import { countParameter } from "./support/parameters.js";
+import { pinSelf, planCores, processMemory, resetPeakMemory, type CorePlan } from "./support/processor.js";
+import { median, spread } from "./support/statistics.js";
+import { freePort, untilReady } from "./support/wait.js";
+
+export const agentMemoryCase: BenchCase = {
+  name: "agent-memory",
+  method:
+    "The shipped bundle under the V8 flags of the image's entrypoint, pinned to one core, is fed by the shipped proxy; both are started afresh for each run. Idle is read 5 s " +
+    "after the agent became ready. Then 25 updates, one flag each, come in while 8 callers over gRPC and 8 over OFREP evaluate as fast as they are answered; the peak " +
+    "is the kernel's own mark of the highest RSS (VmHWM). Private is anonymous memory (RssAnon); the rest is mostly node's binary, which sidecars of one image share.",
+  run: runAgentMemory,
+};
+
+interface MemoryRun {
+  readonly idleRssMb: number;
+  readonly idlePrivateMb: number;
+  readonly loadedPeakRssMb: number;
+  /** When the load ended. */
+  readonly loadedRssMb: number;
+  readonly loadedPrivateMb: number;
+  readonly evaluations: EvaluationCounts;
+  readonly loadSeconds: number;
+}
+
+const concurrency = 8;
+const updates = 25;
+
+async function runAgentMemory({ isQuick, parameters, progress }: RunOptions): Promise<CaseOutcome> {
+  const flags = countParameter(parameters, "flags", isQuick ? 100 : 1_000);
+  const runs = countParameter(parameters, "runs", isQuick ? 1 : 5);
+  const cores = planCores();
+  pinSelf(cores.load);
+  const flagSet = makeFlagSet(flags);
+  const bytes = Buffer.byteLength(encodeDocument(flagSet.document));
+  const timing = isQuick ? { idleMs: 500, updateEveryMs: 40 } : { idleMs: 5_000, updateEveryMs: 240 };
+  const samples: MemoryRun[] = [];
+  for (let run = 1; run <= runs; run++) {
+    samples.push(await measureOnce(flagSet, cores, timing));
+    progress(
+      `run ${run} of ${runs}: ${JSON.stringify(samples.at(-1), (_, value: unknown) => (typeof value === "number" ? Number(digits(value)) : value))}`,
+    );
+  }
+  const rate = median(
+    samples.map(({ evaluations, loadSeconds }) => (evaluations.grpc + evaluations.ofrep) / loadSeconds),
+  );
+  const { nodeFlags } = agentBinary();
+  return {
+    setup: [
+      `${flags.toLocaleString("en")} flags (${bytesText(bytes)})`,
+      `V8 flags \`${nodeFlags.join(" ")}\``,
+      `${runs} runs`,
+      `about ${Math.round(rate / 100) * 100} evaluations a second under load`,
+      cores.description,
+    ],
+    tables: [table(samples)],
+    targets: [
+      {
+        what: "RSS idle: median",
+        limit: 50,
+        measured: median(samples.map((run) => run.idleRssMb)),
+        unit: "MB",
+      },
+      {
+        what: "private memory idle: median",
+        limit: 14,
+        measured: median(samples.map((run) => run.idlePrivateMb)),
+        unit: "MB",
+      },
+      {
+        what: "peak RSS under updates and evaluations: median",
+        limit: 65,
+        measured: median(samples.map((run) => run.loadedPeakRssMb)),
+        unit: "MB",
+      },
+    ],
+    warnings: [],
+    invalid: [],
+    samples,
+  };
+}
+
+function table(samples: readonly MemoryRun[]): CaseOutcome["tables"][number] {
+  const row = (what: string, of: (run: MemoryRun) => number): string[] => [
+    what,
+    range(spread(samples.map(of))),
+  ];
+  return {
+    title: "Memory of the agent's process",
+    columns: ["", "MB: median (min–max)"],
+    rows: [
+      row("RSS idle", (run) => run.idleRssMb),
+      row("of it private", (run) => run.idlePrivateMb),
+      row("peak RSS under load", (run) => run.loadedPeakRssMb),
+      row("RSS at the end of the load", (run) => run.loadedRssMb),
+      row("of it private", (run) => run.loadedPrivateMb),
+    ],
+  };
+}
+
+interface Timing {
+  readonly idleMs: number;
+  readonly updateEveryMs: number;
+}
+
+async function measureOnce(
+  { document, keysByKind }: FlagSet,
+  cores: CorePlan,
+  timing: Timing,
+): Promise<MemoryRun> {
+  const folder = mkdtempSync(path.join(tmpdir(), "bunting-bench-"));
+  const processes: { stop(): Promise<void> }[] = [];
+  try {
+    const publish = watchedFile(folder);
+    publish(document);
+    const proxy = await startProxy(path.join(folder, "watched"), cores.load);
+    processes.push(proxy.process);
+    const agent = await startAgent(proxy.port, cores.measured);
+    processes.push(agent.process);
+    const keys = Object.values(keysByKind).flat();
+    const booleanKeys = keys.filter((key) => isBoolean(document.flags[key]));
+    await delay(timing.idleMs);
+    const idle = processMemory(agent.process.pid);
+    resetPeakMemory(agent.process.pid);
+    const script = await bundle("load/evaluation-load.ts", "proxy");
+    const load = new ChildProcess<EvaluationLoadHandlers>({
+      name: "evaluation load",
+      script,
+      core: cores.load,
+    });
+    processes.push(load);
+    const startedMs = performance.now();
+    await load.call("start", {
+      grpcPort: agent.grpcPort,
+      ofrepPort: agent.ofrepPort,
+      concurrency,
+      booleanKeys,
+      keys,
+    });
+    for (let update = 1; update <= updates; update++) {
+      await delay(timing.updateEveryMs);
+      publish(withUpdate(document, keys[0], update));
+    }
+    await untilUpdated(agent.ofrepPort, keys[0], updates);
+    const loaded = processMemory(agent.process.pid);
+    const evaluations = await load.call("stop", undefined);
+    return {
+      idleRssMb: idle.rssMb,
+      idlePrivateMb: idle.privateMb,
+      loadedPeakRssMb: loaded.peakRssMb,
+      loadedRssMb: loaded.rssMb,
+      loadedPrivateMb: loaded.privateMb,
+      evaluations,
+      loadSeconds: (performance.now() - startedMs) / 1000,
+    };
+  } finally {
+    await Promise.all(processes.map((each) => each.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Makes a watched folder, and returns what renames a document into it. */
+function watchedFile(folder: string): (document: FlagDocument) => void {
+  mkdirSync(path.join(folder, "watched"));
+  return (document) => {
+    const waiting = path.join(folder, "bench.json");
+    writeFileSync(waiting, encodeDocument(document));
+    renameSync(waiting, path.join(folder, "watched", "bench.json"));
+  };
+}
+
+async function startProxy(
+  folder: string,
+  core: number | undefined,
+): Promise<{ process: ChildProcess; port: number }> {
+  const [port, managementPort] = [await freePort(), await freePort()];
+  const args = [
+    "start",
+    "--host",
+    "127.0.0.1",
+    "--port",
+    String(port),
+    "--management-port",
+    String(managementPort),
+  ];
+  const process = new ChildProcess({
+    name: "bunting-proxy",
+    ...proxyBinary(),
+    hasChannel: false,
+    args: [...args, "--source", `dir:${folder}`],
+    core,
+  });
+  await untilReady(`http://127.0.0.1:${managementPort}/readyz`, () => process.assertRuns());
+  return { process, port };
+}
+
+interface StartedAgent {
+  readonly process: ChildProcess;
+  readonly grpcPort: number;
+  readonly ofrepPort: number;
+}
+
+async function startAgent(proxyPort: number, core: number | undefined): Promise<StartedAgent> {
+  const [grpcPort, managementPort, syncPort, ofrepPort] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ];
+  const ports = {
+    "--port": grpcPort,
+    "--management-port": managementPort,
+    "--sync-port": syncPort,
+    "--ofrep-port": ofrepPort,
+  };
+  const sources = JSON.stringify([
+    { uri: `127.0.0.1:${proxyPort}`, provider: "grpc", selector: "default/bench" },
+  ]);
+  const process = new ChildProcess({
+    name: "bunting-agent",
+    ...agentBinary(),
+    hasChannel: false,
+    args: [
+      "start",
+      "--sources",
+      sources,
+      ...Object.entries(ports).flatMap(([flag, port]) => [flag, String(port)]),
+    ],
+    core,
+  });
+  await untilReady(`http://127.0.0.1:${managementPort}/readyz`, () => process.assertRuns());
+  return { process, grpcPort, ofrepPort };
+}
+
+/** Resolves once the agent serves the update of this number. */
+async function untilUpdated(ofrepPort: number, key = "", update: number): Promise<void> {
+  const until = performance.now() + 20_000;
+  for (;;) {
+    const response = await fetch(`http://127.0.0.1:${ofrepPort}/ofrep/v1/evaluate/flags/${key}`, {
+      method: "POST",
+      body: "{}",
+    });
+    const { metadata } = (await response.json()) as { metadata?: { update?: number } };
+    if (metadata?.update === update) return;
+    if (performance.now() > until) throw new Error(`update ${update} did not reach the agent within 20 s`);
+    await delay(50);
+  }
+}
+
+function withUpdate(document: FlagDocument, key = "", update: number): FlagDocument {
+  const flag = document.flags[key] as JsonObject;
+  const metadata = { ...(flag["metadata"] as JsonObject), update };
+  return { ...document, flags: { ...document.flags, [key]: { ...flag, metadata } } };
+}
+
+function isBoolean(flag: unknown): boolean {
+  const variants = isJsonObject(flag as JsonObject) ? (flag as JsonObject)["variants"] : undefined;
+  return Object.values((variants ?? {}) as JsonObject).every((value) => typeof value === "boolean");
+}

@@ -1,0 +1,127 @@
+import { frameFlag, frameHeaderBytes, frameType } from "./http2-frames.js";
+
+/** What a subscriber does with what its server sends. */
+export interface FrameHandler {
+  /** Bytes of a DATA frame, without padding; only valid during the call. */
+  onData(bytes: Buffer, start: number, end: number): void;
+  /** A DATA frame has been read, padding and all: what flow control counts. */
+  onDataFrame(frameBytes: number): void;
+  onSettings(): void;
+  onPing(opaque: Buffer): void;
+  /** The server ended the stream or the connection; `detail` says how. */
+  onEnd(detail: string): void;
+}
+
+const controlBytes = 8;
+
+/**
+ * Reads HTTP/2 frames as they come, in pieces of any size, on a connection with one stream. It keeps nothing but where it stands: ten
+ * thousand of these share one read buffer. Response headers are skipped, not decoded; that a subscriber got what it asked for shows
+ * in its payloads.
+ */
+export class FrameReader {
+  readonly #handler: FrameHandler;
+  #headerRead = 0;
+  #length = 0;
+  #type = 0;
+  #flags = 0;
+  /** Payload bytes of the frame that are still to come. */
+  #left = 0;
+  /** Of these, how many at the end are padding; -1 while the byte that says so is still to come. */
+  #padding = 0;
+  #control: Buffer | undefined;
+  #controlRead = 0;
+
+  constructor(handler: FrameHandler) {
+    this.#handler = handler;
+  }
+
+  push(bytes: Buffer, start: number, end: number): void {
+    let at = start;
+    while (at < end) {
+      at =
+        this.#headerRead < frameHeaderBytes
+          ? this.#readHeader(bytes, at, end)
+          : this.#readPayload(bytes, at, end);
+    }
+  }
+
+  #readHeader(bytes: Buffer, start: number, end: number): number {
+    let at = start;
+    for (; at < end && this.#headerRead < frameHeaderBytes; at++, this.#headerRead++) {
+      const byte = bytes[at] ?? 0;
+      // Three bytes of length, type, flags; the stream's number is of no interest, as there is only one.
+      if (this.#headerRead < 3) this.#length = this.#length * 256 + byte;
+      else if (this.#headerRead === 3) this.#type = byte;
+      else if (this.#headerRead === 4) this.#flags = byte;
+    }
+    if (this.#headerRead === frameHeaderBytes) {
+      this.#left = this.#length;
+      this.#padding = this.#type === frameType.data && (this.#flags & frameFlag.padded) !== 0 ? -1 : 0;
+      if (this.#left === 0) this.#endFrame();
+    }
+    return at;
+  }
+
+  #readPayload(bytes: Buffer, start: number, end: number): number {
+    const until = Math.min(end, start + this.#left);
+    if (this.#type === frameType.data) this.#readData(bytes, start, until);
+    else this.#readControl(bytes, start, until);
+    this.#left -= until - start;
+    if (this.#left === 0) this.#endFrame();
+    return until;
+  }
+
+  #readData(bytes: Buffer, start: number, until: number): void {
+    let from = start;
+    let left = this.#left;
+    if (this.#padding < 0) {
+      this.#padding = bytes[from] ?? 0;
+      from++;
+      left--;
+    }
+    const to = Math.min(until, from + Math.max(0, left - this.#padding));
+    if (to > from) this.#handler.onData(bytes, from, to);
+  }
+
+  /** Keeps the first bytes of anything that is not DATA: a PING's eight, an error code. */
+  #readControl(bytes: Buffer, start: number, until: number): void {
+    if (this.#controlRead >= controlBytes) return;
+    this.#control ??= Buffer.alloc(controlBytes);
+    this.#controlRead += bytes.copy(this.#control, this.#controlRead, start, until);
+  }
+
+  #endFrame(): void {
+    const control = this.#control ?? Buffer.alloc(controlBytes);
+    const type = this.#type;
+    const flags = this.#flags;
+    const length = this.#length;
+    this.#headerRead = 0;
+    this.#length = 0;
+    this.#controlRead = 0;
+    this.#handle(type, flags, length, control);
+  }
+
+  #handle(type: number, flags: number, length: number, control: Buffer): void {
+    const handler = this.#handler;
+    switch (type) {
+      case frameType.data:
+        handler.onDataFrame(length);
+        break;
+      case frameType.settings:
+        if ((flags & frameFlag.ack) === 0) handler.onSettings();
+        return;
+      case frameType.ping:
+        if ((flags & frameFlag.ack) === 0) handler.onPing(control);
+        return;
+      case frameType.rstStream:
+        handler.onEnd(`RST_STREAM, code ${control.readUInt32BE(0)}`);
+        return;
+      case frameType.goaway:
+        handler.onEnd(`GOAWAY, code ${control.readUInt32BE(4)}`);
+        return;
+    }
+    const canEndStream = type === frameType.data || type === frameType.headers;
+    if (canEndStream && (flags & frameFlag.endStream) !== 0) handler.onEnd("the end of the stream");
+  }
+}

@@ -1,0 +1,73 @@
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { agentMemoryCase } from "./agent-memory.bench.js";
+import { broadcastCase } from "./broadcast.bench.js";
+import { evaluateCase } from "./evaluate.bench.js";
+import { renderDocs, resultFile } from "./render.js";
+import { isMet, type BenchCase } from "./support/bench-case.js";
+import { digits } from "./support/format.js";
+import { describeMachine } from "./support/machine.js";
+import { updateCase } from "./update.bench.js";
+
+/**
+ * `npm run bench -- [case …] [--quick] [--name=value …]`: runs the cases, keeps each result and renders docs/benchmarks.md. `--render`
+ * only renders. A quick run proves that a case works and converges; its times mean nothing, so it keeps no result.
+ */
+
+const cases: readonly BenchCase[] = [evaluateCase, updateCase, agentMemoryCase, broadcastCase];
+
+const args = process.argv.slice(2);
+const names = args.filter((arg) => !arg.startsWith("--"));
+const isQuick = args.includes("--quick");
+const parameters = new Map(
+  args
+    .filter((arg) => /^--[^=]+=/.test(arg))
+    .map((arg): [string, string] => [arg.slice(2, arg.indexOf("=")), arg.slice(arg.indexOf("=") + 1)]),
+);
+
+for (const name of names) {
+  if (!cases.some((each) => each.name === name)) {
+    console.error(
+      `bench: there is no case "${name}"; there are ${cases.map((each) => each.name).join(", ")}`,
+    );
+    process.exit(2);
+  }
+}
+if (!args.includes("--render")) {
+  for (const chosen of names.length === 0 ? cases : cases.filter(({ name }) => names.includes(name)))
+    await run(chosen);
+}
+if (!isQuick) renderDocs(cases);
+
+async function run(chosen: BenchCase): Promise<void> {
+  const progress = (line: string): void => console.log(`${chosen.name}: ${line}`);
+  progress("begins");
+  const outcome = await chosen.run({ isQuick, parameters, progress });
+  for (const { title, columns, rows } of outcome.tables) {
+    console.log(`\n${title}`);
+    console.table(
+      rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index]]))),
+    );
+  }
+  for (const warning of outcome.warnings) progress(`note: ${warning}`);
+  if (isQuick) {
+    progress("ran and converged");
+    return;
+  }
+  for (const target of outcome.targets) {
+    const { what, limit, measured, unit } = target;
+    progress(
+      `${isMet(target) ? "met" : "MISSED"}: ${what}: ${digits(measured)} ${unit} (at most ${limit} ${unit})`,
+    );
+  }
+  for (const reason of outcome.invalid) progress(`does not count: ${reason}`);
+  if (outcome.invalid.length > 0) process.exitCode = 1;
+  const result = {
+    case: chosen.name,
+    date: new Date().toISOString(),
+    machine: describeMachine(),
+    ...outcome,
+  };
+  writeFileSync(resultFile(chosen.name), `${JSON.stringify(result, null, 1)}\n`);
+  progress(`kept in ${path.relative(process.cwd(), resultFile(chosen.name))}`);
+}

@@ -1,0 +1,80 @@
+import { createServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { encodeDocument, syncV1, type FlagDocument } from "@bunting/protocol";
+import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
+import { serveCalls } from "../support/child-protocol.js";
+import { monotonicMs } from "../support/monotonic.js";
+import type { PublishInput, Published, ServerHandlers } from "./server-handlers.js";
+
+/**
+ * What ours is compared with: the least that node:http2 needs to fan one shared buffer out and still leave every subscriber at the newest
+ * one. No topics, no selectors, no limits, no metrics. `--yield=N` lets the event loop turn every N streams.
+ */
+
+interface Subscriber {
+  readonly stream: ServerHttp2Stream;
+  sent: Buffer | undefined;
+  isWriting: boolean;
+}
+
+const yieldEvery = Number(
+  process.argv.find((arg) => arg.startsWith("--yield="))?.slice("--yield=".length) ?? Infinity,
+);
+const subscribers = new Set<Subscriber>();
+let newest = frameOf(sequencedDocument({ sequence: firstSequence, bytes: 1024 }));
+
+const server = createServer();
+server.on("stream", (stream) => {
+  const subscriber: Subscriber = { stream, sent: undefined, isWriting: false };
+  subscribers.add(subscriber);
+  stream.on("error", () => undefined);
+  stream.on("close", () => subscribers.delete(subscriber));
+  stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true });
+  send(subscriber);
+});
+
+function send(subscriber: Subscriber): void {
+  if (subscriber.isWriting || subscriber.sent === newest) return;
+  subscriber.isWriting = true;
+  subscriber.sent = newest;
+  subscriber.stream.write(newest, () => {
+    subscriber.isWriting = false;
+    send(subscriber);
+  });
+}
+
+function frameOf(document: FlagDocument): Buffer {
+  const flagConfiguration = encodeDocument(document);
+  const message = syncV1.SyncFlagsResponse.encode({ flagConfiguration, syncContext: undefined }).finish();
+  const frame = Buffer.allocUnsafeSlow(5 + message.length);
+  frame.writeUInt8(0);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  return frame;
+}
+
+async function broadcast(): Promise<void> {
+  let sinceYield = 0;
+  for (const subscriber of subscribers) {
+    send(subscriber);
+    if (++sinceYield % yieldEvery === 0) await new Promise(setImmediate);
+  }
+}
+
+const handlers: ServerHandlers = {
+  listen: (): Promise<{ port: number }> =>
+    new Promise((resolve) =>
+      server.listen({ port: 0, host: "127.0.0.1", backlog: 4096 }, () =>
+        resolve({ port: (server.address() as AddressInfo).port }),
+      ),
+    ),
+  publish: (input: PublishInput): Published => {
+    const document = sequencedDocument(input);
+    const publishedMs = monotonicMs();
+    newest = frameOf(document);
+    void broadcast();
+    return { publishedMs };
+  },
+};
+
+serveCalls(handlers);

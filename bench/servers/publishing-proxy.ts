@@ -1,0 +1,79 @@
+import type { TopicKey } from "@bunting/protocol";
+import { prometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
+import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
+import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
+import { parseSelector } from "@bunting/proxy/internal/source/selector.js";
+import { TopicRegistry } from "@bunting/proxy/internal/topic/topic-registry.js";
+import { GrpcServer, PortListener } from "@bunting/rpc";
+import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
+import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
+import { serveCalls } from "../support/child-protocol.js";
+import { monotonicMs } from "../support/monotonic.js";
+import type { Published, PublishInput, ServerHandlers } from "./server-handlers.js";
+
+/** The proxy's own stages, wired as in its proxy.ts, behind a source that publishes what the case hands it: no file is read or watched. */
+
+class HandedSource implements FlagSource {
+  readonly name = "handed";
+  readonly hasSynced = true;
+  readonly #sinks = new Map<TopicKey, SourceSink>();
+
+  run(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  onSynced(listener: () => void): void {
+    listener();
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    this.#sinks.set(topic, sink);
+    signal.addEventListener("abort", () => this.#sinks.delete(topic), { once: true });
+    setImmediate(() => this.publish({ sequence: firstSequence, bytes: 1024 }));
+  }
+
+  publish(input: PublishInput): Published {
+    const document = sequencedDocument(input);
+    const publishedMs = monotonicMs();
+    for (const sink of this.#sinks.values())
+      sink.document(document, { noticedMs: systemClock.monotonicMs() });
+    return { publishedMs };
+  }
+}
+
+const logger = createLogger({ format: "json", debug: false });
+const metrics = prometheusMetrics(createRegistry(true));
+const clock = systemClock;
+const source = new HandedSource();
+const topics = new TopicRegistry({
+  source,
+  clock,
+  logger,
+  metrics,
+  lingerMs: 30_000,
+  missingPolicy: "hold",
+  deletionGraceMs: 60_000,
+  deletionPolicy: "keep",
+});
+const flagSync = new FlagSync({
+  topics,
+  parseSelector: (selector) => parseSelector(selector, { allowFileSelectors: false }),
+  clock,
+  metrics,
+});
+const port = new PortListener({
+  endpoint: { port: 0, host: "127.0.0.1" },
+  logger,
+  grpc: new GrpcServer({ methods: syncService(flagSync), logger, clock }),
+});
+
+const handlers: ServerHandlers = {
+  listen: async (): Promise<{ port: number }> => {
+    await port.listen();
+    return { port: port.port };
+  },
+  publish: (input: PublishInput): Published => source.publish(input),
+};
+
+serveCalls(handlers);

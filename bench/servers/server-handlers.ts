@@ -1,0 +1,16 @@
+import type { SequencedDocumentInput } from "../fixtures/sequenced-document.js";
+
+/** What a case may ask of a server that it publishes to directly. */
+
+export type PublishInput = SequencedDocumentInput;
+
+export interface Published {
+  /** When the server was handed the document, before anything of it was encoded. */
+  readonly publishedMs: number;
+}
+
+export interface ServerHandlers {
+  [name: string]: (input: never) => unknown;
+  listen: (input: null) => Promise<{ port: number }>;
+  publish: (input: PublishInput) => Published;
+}

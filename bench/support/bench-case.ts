@@ -1,0 +1,47 @@
+/** What a case is, and what it hands to the renderer. */
+
+export interface BenchCase {
+  readonly name: string;
+  /** One paragraph for docs/benchmarks.md: what is measured, and how. */
+  readonly method: string;
+  run(options: RunOptions): Promise<CaseOutcome>;
+}
+
+export interface RunOptions {
+  /** Small numbers, to see that everything runs and converges; times mean nothing then. */
+  readonly isQuick: boolean;
+  /** `--name=value` arguments that are the case's own. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly progress: (line: string) => void;
+}
+
+export interface CaseOutcome {
+  /** What was run, in words: how many, how large, on which cores. */
+  readonly setup: readonly string[];
+  readonly tables: readonly ResultTable[];
+  readonly targets: readonly Target[];
+  /** What a reader must know before believing the numbers; for instance that the client was the limit. */
+  readonly warnings: readonly string[];
+  /** Reasons why this run does not count. The numbers are kept, marked, and the run fails. */
+  readonly invalid: readonly string[];
+  /** Every single measurement. */
+  readonly samples: unknown;
+}
+
+export interface ResultTable {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
+export interface Target {
+  readonly what: string;
+  readonly limit: number;
+  readonly measured: number;
+  readonly unit: string;
+}
+
+/** All targets here are upper bounds. */
+export function isMet({ limit, measured }: Target): boolean {
+  return measured <= limit;
+}

@@ -1,0 +1,20 @@
+import { availableParallelism, cpus, release, totalmem, type } from "node:os";
+
+/** What a reader must know of where numbers come from. */
+export interface Machine {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryGb: number;
+  readonly system: string;
+  readonly node: string;
+}
+
+export function describeMachine(): Machine {
+  return {
+    processor: cpus()[0]?.model.trim() ?? "unknown",
+    cores: availableParallelism(),
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    system: `${type()} ${release()}`,
+    node: process.version,
+  };
+}

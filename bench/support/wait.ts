@@ -1,0 +1,38 @@
+import { createServer, type AddressInfo } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { busyShare, machineTime } from "./processor.js";
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Resolves once the URL answers 200. */
+export async function untilReady(url: string, assertRuns: () => void, timeoutMs = 20_000): Promise<void> {
+  const until = performance.now() + timeoutMs;
+  for (;;) {
+    assertRuns();
+    const status = await fetch(url).then(
+      (response) => response.status,
+      () => undefined,
+    );
+    if (status === 200) return;
+    if (performance.now() > until) throw new Error(`${url} did not answer 200 within ${timeoutMs / 1000} s`);
+    await delay(25);
+  }
+}
+
+/**
+ * Waits for a moment in which the machine has little else to do, as long as it takes up to the given time: what runs beside a measurement is in it.
+ */
+export async function untilQuiet(maxWaitMs: number): Promise<void> {
+  const until = performance.now() + maxWaitMs;
+  while (performance.now() < until) {
+    const before = machineTime();
+    await delay(200);
+    if (busyShare(before, machineTime()) < 0.1) return;
+  }
+}
