@@ -26,7 +26,7 @@ export interface SubscribeOptions {
 const paths = { current: "/flagd.sync.v1.FlagSyncService", legacy: "/sync.v1.FlagSyncService" };
 
 /** A stock client of a sync port: grpc-js as it comes, with the generated messages. Close it, or the test leaks a connection. */
-export class SyncClient {
+export class StockSyncClient {
   readonly #client: Client;
 
   constructor(address: string, options: ChannelOptions = {}) {
