@@ -64,6 +64,7 @@ export class Subscriber implements FrameHandler {
         buffer: readBuffer,
         callback: (bytesRead) => {
           this.#frames.push(readBuffer, 0, bytesRead);
+          this.#updateWindows();
           return true;
         },
       },
@@ -84,9 +85,6 @@ export class Subscriber implements FrameHandler {
 
   onDataFrame(frameBytes: number): void {
     this.#unacknowledgedBytes += frameBytes;
-    if (this.#unacknowledgedBytes < this.#updateAtBytes) return;
-    this.#socket.write(windowUpdates(streamId, this.#unacknowledgedBytes));
-    this.#unacknowledgedBytes = 0;
   }
 
   onSettings(): void {
@@ -99,6 +97,13 @@ export class Subscriber implements FrameHandler {
 
   onEnd(detail: string): void {
     this.#fail(new Error(`the server sent ${detail}`));
+  }
+
+  /** Once for all that one read brought. */
+  #updateWindows(): void {
+    if (this.#unacknowledgedBytes < this.#updateAtBytes || this.#isClosed) return;
+    this.#socket.write(windowUpdates(streamId, this.#unacknowledgedBytes));
+    this.#unacknowledgedBytes = 0;
   }
 
   #request(): Buffer {
