@@ -2,6 +2,7 @@
  * What can go wrong in the proxy.
  *
  * - OPTION_INVALID: an option has a value that can't be used, or a needed one is absent.
+ * - PORT_UNUSABLE: a port can't be listened on.
  * - SOURCE_UNREADABLE: a source can't be read for now; what it told last still stands.
  * - SOURCE_CONFLICT: two places of a source claim the same FeatureFlag; the one already served stays.
  * - DOCUMENT_INVALID: a document can't be served; the one before it still stands.
@@ -12,6 +13,7 @@
  */
 export type ProxyErrorCode =
   | "OPTION_INVALID"
+  | "PORT_UNUSABLE"
   | "SOURCE_UNREADABLE"
   | "SOURCE_CONFLICT"
   | "DOCUMENT_INVALID"

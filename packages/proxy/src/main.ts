@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+import { createLogger, processSignals, runProgram } from "@bunting/runtime";
+import { proxyOptionTable } from "./options.js";
+import { createProxy } from "./proxy.js";
+import { version } from "./version.js";
+
+process.exitCode = await runProgram(
+  {
+    name: "bunting-proxy",
+    version,
+    describe: "Watches feature flags and streams every change of them to agents and OpenFeature providers.",
+    table: proxyOptionTable,
+    userErrors: ["ProxyError"],
+    start: async (options, warnings) => {
+      const logger = createLogger({ format: options.logFormat, debug: options.debug });
+      for (const warning of warnings) logger.warn(warning);
+      const stop = processSignals();
+      try {
+        await createProxy(options, logger).run(stop.signal);
+      } finally {
+        stop.release();
+      }
+    },
+  },
+  process.argv.slice(2),
+  process.env,
+);

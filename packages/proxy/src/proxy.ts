@@ -1,0 +1,127 @@
+/**
+ * The one file that sees the whole proxy. Read it top down and you have the way of a flag change: source → topics (which encode
+ * snapshots and hold subscriptions) → the services on the sync port. Nothing is started here; `components` says in which order it is.
+ */
+import {
+  GrpcServer,
+  healthService,
+  PortListener,
+  reflectionService,
+  type ListenEndpoint,
+  type Method,
+} from "@bunting/rpc";
+import {
+  createRegistry,
+  managementHandler,
+  runComponents,
+  runnableComponent,
+  systemClock,
+  type Clock,
+  type Component,
+  type Logger,
+} from "@bunting/runtime";
+import { ProxyHealth } from "./management/proxy-health.js";
+import { prometheusMetrics } from "./management/prometheus-metrics.js";
+import type { ProxyOptions } from "./options.js";
+import { DrainingPort } from "./service/draining-port.js";
+import { FlagSync } from "./service/flag-sync.js";
+import { legacySyncService } from "./service/legacy-sync-service.js";
+import { listeningComponent } from "./service/listening-component.js";
+import { ProxyReadiness } from "./service/proxy-readiness.js";
+import { syncService } from "./service/sync-service.js";
+import { createSource } from "./source/create-source.js";
+import { parseSelector } from "./source/selector.js";
+import { TopicRegistry } from "./topic/topic-registry.js";
+
+export interface Proxy {
+  /** Runs until the signal aborts, then drains. Rejects with what kept it from starting or ended it. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** How long after its turn to drain a connection may take to get its last bytes out. */
+const drainGraceMs = 1_000;
+
+/**
+ * @throws ProxyError OPTION_INVALID if the options name no source.
+ */
+export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock = systemClock): Proxy {
+  const registry = createRegistry(true);
+  const metrics = prometheusMetrics(registry);
+
+  const source = createSource(options, { clock, logger, metrics });
+  const topics = new TopicRegistry({
+    source,
+    clock,
+    logger,
+    metrics,
+    lingerMs: options.topicLinger,
+    missingPolicy: options.missingPolicy,
+    deletionGraceMs: options.deletionGrace,
+    deletionPolicy: options.deletionPolicy,
+  });
+  const flagSync = new FlagSync({
+    topics,
+    parseSelector: (selector) => parseSelector(selector, { allowFileSelectors: options.allowFileSelectors }),
+    clock,
+    metrics,
+  });
+
+  const services = [...syncService(flagSync), ...legacySyncService(flagSync)];
+  const readiness = new ProxyReadiness({ source, clock });
+  const health = new ProxyHealth(() => readiness.check(), serviceNames(services));
+  source.onSynced(() => health.changed());
+
+  const healthMethods = healthService(health);
+  const reflection = reflectionService([...services, ...healthMethods].map(({ path }) => path));
+  const syncPort = new PortListener({
+    endpoint: endpoint(options.port, options.host),
+    optionName: "--port",
+    logger,
+    grpc: new GrpcServer({ methods: [...services, ...healthMethods, ...reflection], logger, clock }),
+  });
+  const managementPort = new PortListener({
+    endpoint: endpoint(options.managementPort, options.host),
+    optionName: "--management-port",
+    logger,
+    grpc: new GrpcServer({ methods: healthMethods, logger, clock }),
+    http: managementHandler(() => readiness.check(), registry),
+  });
+
+  const components: Component[] = [
+    listeningComponent({
+      name: "management",
+      reason: "first up and last down: probes and Prometheus see the start and the drain",
+      port: managementPort,
+      logger,
+    }),
+    runnableComponent(source, "read before anybody asks, and watched until nobody does"),
+    runnableComponent(topics, "outlive the streams that are fed from them"),
+    new DrainingPort({
+      port: syncPort,
+      logger,
+      clock,
+      flagSync,
+      delayMs: options.drainDelay,
+      windowMs: options.drainWindow,
+      graceMs: drainGraceMs,
+      onListening: () => {
+        readiness.listening();
+        health.changed();
+      },
+      onDraining: () => {
+        readiness.draining();
+        health.changed();
+      },
+    }),
+  ];
+  const stopTimeoutMs = options.drainDelay + options.drainWindow + drainGraceMs + 5_000;
+  return { run: (signal) => runComponents(components, signal, { stopTimeoutMs }) };
+}
+
+function endpoint(port: number, host: string): ListenEndpoint {
+  return host === "" ? { port } : { port, host };
+}
+
+function serviceNames(methods: readonly Method[]): Set<string> {
+  return new Set(methods.map(({ path }) => path.slice(1, path.lastIndexOf("/"))));
+}
