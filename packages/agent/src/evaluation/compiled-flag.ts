@@ -1,0 +1,93 @@
+import type { JsonValue } from "@bunting/protocol";
+import type { Flag } from "../store/flag.js";
+import { compile } from "./compile.js";
+import { jsonText } from "./json-text.js";
+import type { Evaluate } from "./operators/operator.js";
+import type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
+import type { Scope } from "./scope.js";
+import type { Value } from "./value.js";
+
+/** A name that reads the same in JSON as it is: nearly every name. */
+const plainName = /^[^"\\<>&\u0000-\u001f\u2028\u2029\ud800-\udfff]*$/;
+
+/** Told why a rule could not be carried through. */
+export type OnFailure = (flag: Flag, error: unknown) => void;
+
+/**
+ * A flag made ready to be evaluated often. Its answers are made once and shared: an evaluation finds the right one and makes nothing. Its
+ * rule is compiled when it is first needed, for of many flags few may ever be asked for.
+ */
+export class CompiledFlag {
+  readonly flag: Flag;
+  /** The answer, where it is the same for every context. */
+  readonly fixed: Resolution | undefined;
+  /** What a rule that gives null answers. */
+  readonly #fallback: Resolution;
+  #rule: Evaluate | undefined;
+  /** Answers for the variants a rule may name, where a string can name them as they are. */
+  #matches: ReadonlyMap<Value, Resolution> | undefined;
+  #parseError: Resolution | undefined;
+
+  constructor(flag: Flag) {
+    this.flag = flag;
+    const hasRule = flag.targeting !== undefined;
+    const { defaultVariant } = flag;
+    this.#fallback =
+      defaultVariant === undefined
+        ? withoutValue(flag, "FALLBACK")
+        : withVariant(flag, hasRule ? "DEFAULT" : "STATIC", defaultVariant);
+    if (flag.state === "DISABLED") this.fixed = withoutValue(flag, "DISABLED");
+    else if (!hasRule) this.fixed = this.#fallback;
+  }
+
+  /** Never throws: a rule that can't be carried through is an answer too. */
+  resolve(context: EvaluationContext, scope: Scope, onFailure: OnFailure | undefined): Resolution {
+    if (this.fixed !== undefined) return this.fixed;
+    try {
+      this.#rule ??= compile(this.flag.targeting ?? null);
+      return this.#outcome(this.#rule(context, scope.begin(context, this.flag.key)));
+    } catch (error) {
+      // Not only what our operators throw: a stack or string grown beyond its bounds is the rule's doing as well.
+      onFailure?.(this.flag, error);
+      return (this.#parseError ??= failed(this.flag, "PARSE_ERROR"));
+    } finally {
+      scope.end();
+    }
+  }
+
+  /** A result names a variant by its JSON text without the quotes: true by "true", 1 by "1". */
+  #outcome(result: Value): Resolution {
+    if (result === null) return this.#fallback;
+    this.#matches ??= this.#plainMatches();
+    const match = this.#matches.get(result);
+    if (match !== undefined) return match;
+    const name = jsonText(result).replaceAll('"', "");
+    return this.flag.variants.has(name)
+      ? withVariant(this.flag, "TARGETING_MATCH", name)
+      : failed(this.flag, "GENERAL");
+  }
+
+  #plainMatches(): ReadonlyMap<Value, Resolution> {
+    const matches = new Map<Value, Resolution>();
+    for (const name of this.flag.variants.keys()) {
+      if (!plainName.test(name)) continue;
+      const match = withVariant(this.flag, "TARGETING_MATCH", name);
+      matches.set(name, match);
+      if (name === "true" || name === "false") matches.set(name === "true", match);
+    }
+    return matches;
+  }
+}
+
+function withVariant(flag: Flag, reason: Reason, variant: string): Resolution {
+  const value: JsonValue | undefined = flag.variants.get(variant);
+  return { reason, variant, value, metadata: flag.metadata, errorCode: undefined };
+}
+
+function withoutValue(flag: Flag, reason: Reason): Resolution {
+  return { reason, variant: undefined, value: undefined, metadata: flag.metadata, errorCode: undefined };
+}
+
+function failed(flag: Flag, errorCode: EvaluationErrorCode): Resolution {
+  return { reason: "ERROR", variant: undefined, value: undefined, metadata: flag.metadata, errorCode };
+}

@@ -1,0 +1,56 @@
+import { isList, type Value } from "./value.js";
+
+const maxTotalWeight = 2 ** 31 - 1;
+
+interface Bucket {
+  readonly variant: Value;
+  /** The sum of the weights up to and with this one. */
+  readonly end: number;
+}
+
+/** Variants and the shares of all hashes they get. */
+export interface Distribution {
+  readonly buckets: readonly Bucket[];
+  readonly totalWeight: number;
+}
+
+/** Reads `["variant", weight]` lists; undefined if one of them is not of that form, or the weights are too much. */
+export function parseDistribution(shares: readonly Value[]): Distribution | undefined {
+  const buckets: Bucket[] = [];
+  let end = 0;
+  for (const share of shares) {
+    const [variant, weight] = isList(share) ? share : [];
+    if (!isVariant(variant)) return undefined;
+    const counted = weightOf(weight ?? null);
+    if (counted === undefined) return undefined;
+    end += counted;
+    buckets.push({ variant, end });
+  }
+  return end > maxTotalWeight ? undefined : { buckets, totalWeight: end };
+}
+
+/** The variant that a 32-bit hash falls to; null if all weights are zero. */
+export function pickVariant({ buckets, totalWeight }: Distribution, hash: number): Value {
+  const place = scaled(hash, totalWeight);
+  for (const { variant, end } of buckets) if (place < end) return variant;
+  return null;
+}
+
+/** hash * weight / 2^32, rounded down. The product may need 63 bits, which a number has not: hence in two halves. */
+function scaled(hash: number, weight: number): number {
+  const low = Math.floor(((hash & 0xffff) * weight) / 0x10000);
+  return Math.floor(((hash >>> 16) * weight + low) / 0x10000);
+}
+
+function isVariant(value: Value | undefined): value is string | boolean | number | null {
+  return (
+    value === null || typeof value === "string" || typeof value === "boolean" || typeof value === "number"
+  );
+}
+
+/** One if none is given, none if negative; undefined if it is not a whole number or too large. */
+function weightOf(weight: Value): number | undefined {
+  if (weight === null) return 1;
+  if (typeof weight !== "number" || !Number.isInteger(weight)) return undefined;
+  return weight > maxTotalWeight || weight < -(2 ** 63) ? undefined : Math.max(0, weight);
+}

@@ -1,0 +1,70 @@
+import type { Clock } from "@bunting/runtime";
+import type { Flag } from "../store/flag.js";
+import type { OnFailure } from "./compiled-flag.js";
+import { FlagIndex } from "./flag-index.js";
+import type { EvaluationContext, Resolution } from "./resolution.js";
+import { Scope } from "./scope.js";
+
+/** What an update did to the flags that are served: of each flagSetId and key, one flag or none. */
+export interface FlagChanges {
+  /** Flags that are new, or take the place of the one with the same flagSetId and key. */
+  readonly upserted: readonly Flag[];
+  readonly removed: readonly Flag[];
+}
+
+export type FlagFilter = (flag: Flag) => boolean;
+
+export interface ResolvedFlag {
+  readonly flag: Flag;
+  readonly resolution: Resolution;
+}
+
+export interface EvaluatorOptions {
+  readonly clock: Clock;
+  /** Told why a flag answers PARSE_ERROR. */
+  readonly onFailure?: OnFailure;
+}
+
+const notFound: Resolution = Object.freeze({
+  reason: "ERROR",
+  variant: undefined,
+  value: undefined,
+  metadata: Object.freeze({}),
+  errorCode: "FLAG_NOT_FOUND",
+});
+
+/** Answers evaluations from the flags that are served now. It never throws, and an answer is never changed after it was given. */
+export class Evaluator {
+  readonly #index = new FlagIndex();
+  readonly #scope: Scope;
+  readonly #onFailure: OnFailure | undefined;
+
+  constructor({ clock, onFailure }: EvaluatorOptions) {
+    this.#scope = new Scope(clock);
+    this.#onFailure = onFailure;
+  }
+
+  /** Follows an update of the store. It costs what changed: all other flags keep what was compiled of them. */
+  apply({ upserted, removed }: FlagChanges): void {
+    this.#index.remove(removed);
+    this.#index.put(upserted);
+  }
+
+  /** Without `select`, of several flags with this key the one of the latest source is evaluated. */
+  resolve(key: string, context: EvaluationContext, select?: FlagFilter): Resolution {
+    const compiled = select === undefined ? this.#index.first(key) : this.#index.select(key, select);
+    if (compiled === undefined) return notFound;
+    return compiled.fixed ?? compiled.resolve(context, this.#scope, this.#onFailure);
+  }
+
+  /** One item a flag, by flagSetId, then key. */
+  resolveAll(context: EvaluationContext, select?: FlagFilter): readonly ResolvedFlag[] {
+    const resolved: ResolvedFlag[] = [];
+    for (const compiled of this.#index.all()) {
+      const { flag } = compiled;
+      if (select !== undefined && !select(flag)) continue;
+      resolved.push({ flag, resolution: compiled.resolve(context, this.#scope, this.#onFailure) });
+    }
+    return resolved;
+  }
+}

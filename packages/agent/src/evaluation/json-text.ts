@@ -1,0 +1,43 @@
+import { compareUtf8 } from "@bunting/protocol";
+import { fail } from "./rule-failure.js";
+import { numberText } from "./to-text.js";
+import { isList, type Value } from "./value.js";
+
+/** Characters that Go's JSON writes as escapes and JavaScript's does not. */
+const escapedByGo = /[<>&\u2028\u2029]/g;
+const loneSurrogate = /\\ud[89a-f][\da-f]{2}/g;
+
+/**
+ * A value as Go's encoder writes it: keys in order, `<`, `>` and `&` escaped, minus zero kept. It is how flagd finds the variant that a
+ * rule's result names.
+ *
+ * @throws RuleFailure for a number that JSON can't write
+ */
+export function jsonText(value: Value): string {
+  switch (typeof value) {
+    case "boolean":
+      return String(value);
+    case "number":
+      return jsonNumber(value);
+    case "string":
+      return jsonString(value);
+    case "bigint":
+      return "0";
+    case "object":
+      if (value === null) return "null";
+      if (isList(value)) return `[${value.map(jsonText).join(",")}]`;
+  }
+  const members = Object.entries(value).sort(([a], [b]) => compareUtf8(a, b));
+  return `{${members.map(([key, member]) => `${jsonString(key)}:${jsonText(member)}`).join(",")}}`;
+}
+
+function jsonNumber(number: number): string {
+  if (!Number.isFinite(number)) return fail("a result can't be infinite or not a number");
+  return number === 0 ? numberText(number) : String(number);
+}
+
+function jsonString(text: string): string {
+  return JSON.stringify(text)
+    .replace(escapedByGo, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)
+    .replace(loneSurrogate, "\ufffd");
+}

@@ -1,0 +1,70 @@
+import { toNumber } from "../to-number.js";
+import { integerZero, isList, type Value } from "../value.js";
+import { argument, binary, eager, listOf, type Apply, type Operator } from "./operator.js";
+
+export const sum: Operator = binary(
+  // Not from the first on: two minus zeros make a zero.
+  (a, b) => 0 + toNumber(a) + toNumber(b),
+  (args, scope) => {
+    if (!isList(args)) return toNumber(args);
+    if (args.length === 1) return toNumber(argument(args, 0));
+    return listOf(args, scope).reduce<number>((total, value) => total + toNumber(value), 0);
+  },
+);
+
+export const difference: Operator = binary(
+  (a, b) => toNumber(a) - toNumber(b),
+  (args, scope) => {
+    const values = listOf(args, scope);
+    if (values.length === 0) return integerZero;
+    const first = toNumber(argument(values, 0));
+    if (values.length === 1) return -1 * first;
+    return values.slice(1).reduce<number>((total, value) => total - toNumber(value), first);
+  },
+);
+
+export const product: Operator = binary(
+  (a, b) => toNumber(a) * toNumber(b),
+  (args, scope) => listOf(args, scope).reduce<number>((total, value) => total * toNumber(value), 1),
+);
+
+export const quotient: Operator = binary(
+  (a, b) => toNumber(a) / toNumber(b),
+  (args, scope) => {
+    const values = listOf(args, scope);
+    if (values.length === 0) return integerZero;
+    return values
+      .slice(1)
+      .reduce<number>((total, value) => total / toNumber(value), toNumber(argument(values, 0)));
+  },
+);
+
+export const remainder: Operator = binary(
+  (a, b) => toNumber(a) % toNumber(b),
+  (args, scope) => {
+    const values = listOf(args, scope);
+    return toNumber(argument(values, 0)) % toNumber(argument(values, 1));
+  },
+);
+
+export const absolute: Operator = eager((args) =>
+  Math.abs(toNumber(isList(args) ? argument(args, 0) : args)),
+);
+
+export const maximum: Operator = eager(extreme((a, b) => a > b));
+export const minimum: Operator = eager(extreme((a, b) => a < b));
+
+/** The first value that none of the later ones beats; one that is not a number beats none and is beaten by none. */
+function extreme(beats: (a: number, b: number) => boolean): Apply {
+  return (args, scope) => {
+    const values = listOf(args, scope);
+    if (values.length === 0) return null;
+    let best = toNumber(argument(values, 0));
+    for (let i = 1; i < values.length; i++) {
+      const value: Value = argument(values, i);
+      const number = toNumber(value);
+      if (beats(number, best)) best = number;
+    }
+    return best;
+  };
+}

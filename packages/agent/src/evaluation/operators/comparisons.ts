@@ -1,0 +1,47 @@
+import { isEqual, isLess, isStrictlyEqual } from "../comparison.js";
+import { isList, type Value } from "../value.js";
+import { binary, listOf, type Operator } from "./operator.js";
+
+type Relation = (a: Value, b: Value) => boolean;
+
+/** Whether two values are related; a third must be related to the second in the same way. More do not count. */
+function ordering(isRelated: Relation): Operator {
+  return binary(isRelated, (args, scope) => {
+    const values = listOf(args, scope);
+    const [a, b, c] = values;
+    if (a === undefined || b === undefined || !isRelated(a, b)) return false;
+    return c === undefined || values.length > 3 || isRelated(b, c);
+  });
+}
+
+const isAtMost: Relation = (a, b) => isLess(a, b) || isEqual(a, b);
+
+export const less = ordering(isLess);
+export const lessOrEqual = ordering(isAtMost);
+export const greater = ordering((a, b) => isLess(b, a));
+export const greaterOrEqual = ordering((a, b) => isAtMost(b, a));
+
+export const equal = equality(true);
+export const unequal = equality(false);
+
+function equality(wanted: boolean): Operator {
+  return binary(
+    (a, b) => isEqual(a, b) === wanted,
+    (args, scope) => areFirstTwo(isEqual, listOf(args, scope)) === wanted,
+  );
+}
+
+export const strictlyEqual = strictEquality(true);
+export const strictlyUnequal = strictEquality(false);
+
+/** Unlike equality it takes anything for its arguments; what is no list of two is unequal. */
+function strictEquality(wanted: boolean): Operator {
+  return binary(
+    (a, b) => isStrictlyEqual(a, b) === wanted,
+    (args) => (isList(args) && areFirstTwo(isStrictlyEqual, args)) === wanted,
+  );
+}
+
+function areFirstTwo(isRelated: Relation, [a, b]: readonly Value[]): boolean {
+  return a !== undefined && b !== undefined && isRelated(a, b);
+}

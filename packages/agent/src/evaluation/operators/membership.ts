@@ -1,0 +1,100 @@
+import { fail } from "../rule-failure.js";
+import type { Scope } from "../scope.js";
+import { toNumber } from "../to-number.js";
+import { isList, isMap, isNumber, type Value } from "../value.js";
+import { argument, binary, eager, listOf, type Operator } from "./operator.js";
+
+/** From this many strings on, a list in a rule is searched by hash. */
+const minIndexed = 8;
+
+const general = binary(isIn, (args, scope) => {
+  const values = listOf(args, scope);
+  return isIn(argument(values, 0), values[1] ?? null, scope);
+});
+
+/** Whether a text contains another, or a list an item. A list within the list is a range, from its first to its second number. */
+export const isWithin: Operator = (args, compile) => {
+  const container = isList(args) && args.length === 2 ? argument(args, 1) : null;
+  if (!isList(args) || !isList(container) || !isIndexable(container)) return general(args, compile);
+  const { evaluate } = compile(argument(args, 0));
+  const index = new Set(container);
+  return (data, scope) => {
+    const item = evaluate(data, scope);
+    return typeof item === "string" ? index.has(item) : isIn(item, container, scope);
+  };
+};
+
+function isIndexable(list: readonly Value[]): boolean {
+  return list.length >= minIndexed && list.every((item) => typeof item === "string");
+}
+
+function isIn(item: Value, container: Value, scope: Scope): boolean {
+  if (typeof container === "string") {
+    if (typeof item !== "string") return fail("only a string can be searched for in a string");
+    return container.includes(item);
+  }
+  if (!isList(container)) return false;
+  scope.charge(container.length);
+  for (const element of container) {
+    if (matches(item, element)) return true;
+  }
+  return false;
+}
+
+function matches(item: Value, element: Value): boolean {
+  if (isList(element)) return isInRange(item, element);
+  if (typeof item === "number") return toNumber(element) === item;
+  if (typeof item === "bigint") {
+    // Go's integer equals no number of JSON; but what can't be made a number still fails.
+    toNumber(element);
+    return false;
+  }
+  return isSame(item, element);
+}
+
+function isInRange(item: Value, range: readonly Value[]): boolean {
+  const low = argument(range, 0);
+  const high = argument(range, 1);
+  return toNumber(item) >= toNumber(low) && toNumber(high) >= toNumber(item);
+}
+
+/** Equality without any conversion. Two lists, or two objects, can't be compared. */
+function isSame(a: Value, b: Value): boolean {
+  if ((isMap(a) && isMap(b)) || (isList(a) && isList(b))) return fail("objects and lists can't be compared");
+  return a === b;
+}
+
+/** Whether a list contains every item of another. */
+export const containsAll: Operator = onTwoLists(false, (list, wanted) =>
+  wanted.every((item) => contains(list, item)),
+);
+
+/** Whether a list contains at least one item of another. */
+export const containsAny: Operator = onTwoLists(false, (list, wanted) =>
+  wanted.some((item) => contains(list, item)),
+);
+
+/** Whether a list contains no item of another. */
+export const containsNone: Operator = onTwoLists(
+  true,
+  (list, wanted) => !wanted.some((item) => contains(list, item)),
+);
+
+function onTwoLists(
+  otherwise: boolean,
+  test: (list: readonly Value[], wanted: readonly Value[]) => boolean,
+): Operator {
+  return eager((args, scope) => {
+    if (!isList(args) || args.length !== 2) return otherwise;
+    const [list, wanted] = args;
+    if (list === undefined || wanted === undefined || !isList(list) || !isList(wanted)) return otherwise;
+    scope.charge(list.length * wanted.length);
+    return test(list, wanted);
+  });
+}
+
+function contains(list: readonly Value[], wanted: Value): boolean {
+  return list.some((item) =>
+    isNumber(item) && isNumber(wanted) ? toNumber(item) === toNumber(wanted) : isSame(item, wanted),
+  );
+}

@@ -1,0 +1,51 @@
+import { compareVersions, parseVersion, type Version } from "../semver.js";
+import { numberText } from "../to-text.js";
+import { isList, type Value } from "../value.js";
+import { eager, type Operator } from "./operator.js";
+
+type Relation = (a: Version, b: Version) => boolean;
+
+const relations = new Map<Value, Relation>([
+  ["=", (a, b) => compareVersions(a, b) === 0],
+  ["!=", (a, b) => compareVersions(a, b) !== 0],
+  ["<", (a, b) => compareVersions(a, b) < 0],
+  ["<=", (a, b) => compareVersions(a, b) <= 0],
+  [">", (a, b) => compareVersions(a, b) > 0],
+  [">=", (a, b) => compareVersions(a, b) >= 0],
+  ["^", (a, b) => a.major === b.major],
+  ["~", (a, b) => a.major === b.major && a.minor === b.minor],
+]);
+
+const general = eager((args) => {
+  if (!isList(args) || args.length !== 3) return null;
+  const [a = null, relation = null, b = null] = args;
+  return compare(a, relations.get(relation), versionOf(b));
+});
+
+/** Whether two versions are related: `[version, relation, version]`. Anything else gives null. */
+export const semVer: Operator = (args, compile) => {
+  if (!isList(args) || args.length !== 3) return general(args, compile);
+  const [a = null, relationName = null, b = null] = args;
+  if (typeof relationName !== "string" || typeof b !== "string") return general(args, compile);
+  const { evaluate } = compile(a);
+  const relation = relations.get(relationName);
+  const version = versionOf(b);
+  return (data, scope) => compare(evaluate(data, scope), relation, version);
+};
+
+function compare(a: Value, relation: Relation | undefined, b: Version | undefined): Value {
+  if (relation === undefined || b === undefined) return null;
+  const version = versionOf(a);
+  return version === undefined ? null : relation(version, b);
+}
+
+/** From here on Go prints a number with an exponent, which is no version. */
+const minExponential = 1e6;
+
+/** A number is a version too, as Go prints it. */
+function versionOf(value: Value): Version | undefined {
+  if (typeof value === "string") return parseVersion(value);
+  if (typeof value === "number")
+    return Math.abs(value) < minExponential ? parseVersion(numberText(value)) : undefined;
+  return typeof value === "bigint" ? parseVersion("0") : undefined;
+}

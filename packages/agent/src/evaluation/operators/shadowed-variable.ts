@@ -1,0 +1,29 @@
+import type { Scope } from "../scope.js";
+import type { Value } from "../value.js";
+import { isInert } from "./data-rule.js";
+import type { Operator, Surroundings } from "./operator.js";
+import { isOfItem } from "./substitution.js";
+import { variable } from "./variables.js";
+
+/** Thrown when a variable that is looked up holds an object, which would have become part of the rule. Only item-rule.ts catches it. */
+export const mustReplace = new Error("a variable holds an object");
+
+/**
+ * A variable that is looked up where the engine of flagd would have replaced it: in what lies around the list, then in the item. That is
+ * the same as long as the value is nothing that, as part of a rule, would be a rule itself.
+ */
+export function shadowedVariable(surroundings: Surroundings): Operator {
+  return (args, compile) => {
+    const read = variable(args, compile);
+    if (isOfItem(args)) return read;
+    if (surroundings === "item") return (data, scope) => inert(read(data, scope), scope);
+    const readItem =
+      surroundings === "outer" ? read : (data: Value, scope: Scope) => inert(read(data, scope), scope);
+    return (data, scope) => inert(read(scope.outer, scope), scope) ?? readItem(data, scope);
+  };
+}
+
+function inert(value: Value, scope: Scope): Value {
+  if (!isInert(value, scope)) throw mustReplace;
+  return value;
+}

@@ -1,0 +1,40 @@
+import type { Scope } from "../scope.js";
+import { isList, isMap, type Value } from "../value.js";
+import { isInert } from "./data-rule.js";
+import type { Compile } from "./operator.js";
+import { readVariable } from "./variables.js";
+
+/**
+ * The rule with its variables replaced by what the data has for them; the others stay. This is how the engine of flagd lets a rule for
+ * the items of a list see what lies around the list. It has odd consequences: what lies around wins over the item, an item's own
+ * value becomes part of the rule, and a rule may change its form. See item-rule.ts, which avoids it where that makes no difference.
+ */
+export function substituteVariables(rule: Value, data: Value, scope: Scope, compile: Compile): Value {
+  scope.charge(1);
+  if (isList(rule)) return rule.map((item) => substituteVariables(item, data, scope, compile));
+  if (!isMap(rule)) return rule;
+  const members: [string, Value][] = [];
+  for (const [key, member] of Object.entries(rule)) {
+    if (key === "var") {
+      const value = isOfItem(member) ? null : valueOf(member, data, scope, compile);
+      if (value !== null) return charged(value, scope);
+      members.push([key, member]);
+    } else members.push([key, substituteVariables(member, data, scope, compile)]);
+  }
+  return Object.fromEntries(members);
+}
+
+function valueOf(variable: Value, data: Value, scope: Scope, compile: Compile): Value {
+  return readVariable(compile(variable, "plain").evaluate(data, scope), data, scope);
+}
+
+/** A path that means the item and nothing around the list: all of it, or one that begins with a dot. */
+export function isOfItem(path: Value): boolean {
+  return typeof path === "string" && (path === "" || path.startsWith("."));
+}
+
+/** The value becomes part of a rule, which is then compiled. */
+function charged(value: Value, scope: Scope): Value {
+  isInert(value, scope);
+  return value;
+}

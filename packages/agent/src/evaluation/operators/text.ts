@@ -1,0 +1,61 @@
+import { fail } from "../rule-failure.js";
+import type { Scope } from "../scope.js";
+import { toInteger, toNumber } from "../to-number.js";
+import { toText } from "../to-text.js";
+import { trimSpace } from "../trim-space.js";
+import { isList, type Value } from "../value.js";
+import { argument, binary, eager, listOf, type Operator } from "./operator.js";
+
+/** Texts one after the other. White space around the whole goes, unless there is but one. */
+export const cat: Operator = binary(
+  (a, b, scope) => joined(toText(a) + toText(b), scope),
+  (args, scope) => {
+    if (typeof args === "string") return args;
+    const texts = listOf(args, scope);
+    if (texts.length === 1) return toText(argument(texts, 0));
+    let text = "";
+    for (const item of texts) text += toText(item);
+    return joined(text, scope);
+  },
+);
+
+function joined(text: string, scope: Scope): string {
+  chargeText(text, scope);
+  return trimSpace(text);
+}
+
+/** Part of a text, counted in code points: from a place (from the end, if negative), so many (all but so many at the end, if negative). */
+export const substr: Operator = eager((args, scope) => {
+  const values = listOf(args, scope);
+  const text = toText(argument(values, 0));
+  chargeText(text, scope);
+  const start = toInteger(toNumber(argument(values, 1)));
+  const points = hasSurrogates(text) ? Array.from(text) : undefined;
+  const { length } = points ?? text;
+  const from = start < 0 ? start + length : start;
+  if (from < 0 || from > length) return text;
+  const count = values.length === 3 ? toInteger(toNumber(argument(values, 2))) : length;
+  const to = count < 0 ? count + length : Math.min(from + count, length);
+  if (to < from) return fail("the end of the text asked for lies before its beginning");
+  return points?.slice(from, to).join("") ?? text.slice(from, to);
+});
+
+function hasSurrogates(text: string): boolean {
+  return /[\ud800-\udfff]/.test(text);
+}
+
+export const startsWith: Operator = onTwoTexts((text, part) => text.startsWith(part));
+export const endsWith: Operator = onTwoTexts((text, part) => text.endsWith(part));
+
+/** Anything but exactly two strings gives null. */
+function onTwoTexts(test: (text: string, part: string) => boolean): Operator {
+  const applyTwo = (text: Value, part: Value): Value =>
+    typeof text === "string" && typeof part === "string" ? test(text, part) : null;
+  return binary(applyTwo, (args) =>
+    isList(args) && args.length === 2 ? applyTwo(argument(args, 0), argument(args, 1)) : null,
+  );
+}
+
+function chargeText(text: string, scope: Scope): void {
+  scope.charge(text.length >> 3);
+}

@@ -1,0 +1,73 @@
+import { parsePath, type Read } from "../path.js";
+import { fail } from "../rule-failure.js";
+import type { Scope } from "../scope.js";
+import { toInteger, toNumber } from "../to-number.js";
+import { toText } from "../to-text.js";
+import { isList, isNumber, isPrimitive, type Value } from "../value.js";
+import { runAsRule } from "./data-rule.js";
+import { argument, listOf, type Compile, type Operator } from "./operator.js";
+
+/** Part of the data, or what to take if there is none. */
+export const variable: Operator = (args, compile) => {
+  if (typeof args === "string" || typeof args === "number") return parsePath(toText(args));
+  if (isList(args) && typeof args[0] === "string") {
+    const read = parsePath(args[0]);
+    // All arguments are evaluated, so that one that fails does so whether it is needed or not.
+    const { evaluate } = compile(args);
+    if (args.length === 1) return read;
+    return (data, scope) => orDefault(read(data, scope), evaluate(data, scope));
+  }
+  const { evaluate } = compile(args);
+  return (data, scope) => readVariable(evaluate(data, scope), data, scope);
+};
+
+/** The part of the data that a variable's arguments, evaluated, mean. */
+export function readVariable(args: Value, data: Value, scope: Scope): Value {
+  if (args === null) return isPrimitive(data) ? data : null;
+  if (isNumber(args)) return parsePath(toText(args))(data, scope);
+  if (typeof args === "string") return parsePath(args)(data, scope);
+  if (!isList(args)) return data === null ? null : fail("a variable must be named by a string or a number");
+  if (args.length === 0) return scope.whole(data);
+  const [path] = args;
+  if (typeof path !== "string") return fail("in a list, a variable must be named by a string");
+  return orDefault(parsePath(path)(data, scope), args);
+}
+
+/** Only with exactly one argument after the name is that a default. */
+function orDefault(value: Value, args: Value): Value {
+  return value === null && isList(args) && args.length === 2 ? argument(args, 1) : value;
+}
+
+/** Those of the names given that the data has nothing for. */
+export const missing: Operator = (args, compile) => {
+  const names = isList(args) ? args : [args];
+  if (names.every((name) => typeof name === "string")) {
+    const reads = names.map(parsePath);
+    return (data, scope) => names.filter((_, i) => isMissing(reads[i], data, scope));
+  }
+  const { evaluate } = compile(args);
+  return (data, scope) => {
+    const given = evaluate(data, scope);
+    return missingOf(typeof given === "string" ? [given] : listOf(given, scope), data, scope, compile);
+  };
+};
+
+/** Nothing if the data has at least so many of the names, else those it has nothing for. */
+export const missingSome: Operator = (args, compile) => {
+  const { evaluate } = compile(args);
+  return (data, scope) => {
+    const values = listOf(evaluate(data, scope), scope);
+    const needed = toInteger(toNumber(argument(values, 0)));
+    const names = listOf(argument(values, 1), scope);
+    const absent = missingOf(names, data, scope, compile);
+    return needed > names.length - absent.length ? absent : [];
+  };
+};
+
+function missingOf(names: readonly Value[], data: Value, scope: Scope, compile: Compile): readonly Value[] {
+  return names.filter((name) => readVariable(runAsRule(name, data, scope, compile), data, scope) === null);
+}
+
+function isMissing(read: Read | undefined, data: Value, scope: Scope): boolean {
+  return read?.(data, scope) === null;
+}

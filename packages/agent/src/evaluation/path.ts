@@ -1,0 +1,62 @@
+import { flagdProperty, type Scope } from "./scope.js";
+import { toInteger, toNumber } from "./to-number.js";
+import { isList, type Value } from "./value.js";
+
+/** One step from a value to a part of it: a member of an object, or an item of a list. */
+interface Step {
+  readonly name: string;
+  readonly index: number;
+  /** Objects have something of this name without anyone having put it there. */
+  readonly isInherited: boolean;
+}
+
+/** Gives the part of the data that a path leads to; null if there is none. */
+export type Read = (data: Value, scope: Scope) => Value;
+
+/** Reads a path such as `user.tags.0`. Steps without a name are none. */
+export function parsePath(path: string): Read {
+  const steps = path
+    .split(".")
+    .filter((name) => name !== "")
+    .map(stepOf);
+  const [first, ...others] = steps;
+  if (first === undefined) return (data, scope) => scope.whole(data);
+  const readFirst = first.name === flagdProperty ? readFlagd(first) : readMember(first);
+  if (others.length === 0) return readFirst;
+  return (data, scope) => {
+    let value = readFirst(data, scope);
+    for (const step of others) {
+      if (value === null) return null;
+      value = take(value, step);
+    }
+    return value;
+  };
+}
+
+function readFlagd(step: Step): Read {
+  return (data, scope) => (scope.isContext(data) ? scope.flagd() : take(data, step));
+}
+
+function readMember(step: Step): Read {
+  const { name } = step;
+  if (step.isInherited) return (data) => take(data, step);
+  return (data) => {
+    if (typeof data !== "object" || data === null) return null;
+    return isList(data) ? take(data, step) : (data[name] ?? null);
+  };
+}
+
+function take(value: Value, { name, index, isInherited }: Step): Value {
+  if (typeof value !== "object" || value === null) return null;
+  if (isList(value)) return value[index] ?? null;
+  return isInherited && !Object.hasOwn(value, name) ? null : (value[name] ?? null);
+}
+
+function stepOf(name: string): Step {
+  return { name: interned(name), index: toInteger(toNumber(name)), isInherited: name in Object.prototype };
+}
+
+/** The same name as the engine keeps names of members: reading one is quicker then. */
+function interned(name: string): string {
+  return Object.keys({ [name]: true })[0] ?? name;
+}
