@@ -1,0 +1,77 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Call, ResponseStream, RpcStatus, TransportStream } from "@bunting/rpc";
+import type { Clock } from "@bunting/runtime";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { Snapshot } from "../snapshot/snapshot.js";
+import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
+import { firstSnapshot } from "../topic/first-snapshot.js";
+import type { TopicRegistry } from "../topic/topic-registry.js";
+import { requestTopic } from "./request-topic.js";
+import { rpcErrorOf, statusOf } from "./status-of.js";
+
+export interface FlagSyncOptions {
+  readonly topics: TopicRegistry;
+  /** Throws a ProtocolError that says the expected form. */
+  readonly parseSelector: (selector: string) => TopicKey;
+  readonly clock: Clock;
+  readonly metrics: ProxyMetrics;
+  /** How long FetchAllFlags waits for a document that is not there; 5 s, as flagd-proxy does. */
+  readonly fetchTimeoutMs?: number;
+}
+
+/** The request of every method that names a topic, in flagd.sync.v1 and sync.v1 alike. */
+export interface SelectingRequest {
+  readonly selector: string;
+}
+
+/** What flagd.sync.v1 and sync.v1 have in common: a request becomes a subscription, and that a stream or one answer. */
+export class FlagSync {
+  readonly #options: FlagSyncOptions;
+  readonly #streams = new Map<TransportStream, SubscriberStream>();
+
+  constructor(options: FlagSyncOptions) {
+    this.#options = options;
+  }
+
+  /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
+  syncFlags(
+    frameOf: (snapshot: Snapshot) => Uint8Array,
+  ): (request: SelectingRequest, out: ResponseStream) => void {
+    const { topics, clock, metrics } = this.#options;
+    const protocol: SubscriberProtocol = { frameOf, statusOf, clock, metrics };
+    return (request, out) => {
+      const subscriber = new SubscriberStream(protocol, out);
+      try {
+        const subscription = topics.subscribe(this.#topicOf(out, request), subscriber);
+        this.#streams.set(out.stream, subscriber);
+        out.onClose(() => this.#streams.delete(out.stream));
+        subscriber.open(subscription);
+      } catch (error) {
+        throw rpcErrorOf(error);
+      }
+    };
+  }
+
+  /** The handler of FetchAllFlags: the bytes of its answer. */
+  async fetchAllFlags(request: SelectingRequest, call: Call): Promise<Uint8Array> {
+    const { topics, clock, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
+    try {
+      const topic = this.#topicOf(call, request);
+      const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call });
+      return snapshot.fetchAllMessage;
+    } catch (error) {
+      throw rpcErrorOf(error);
+    }
+  }
+
+  /** Flushes the newest version to a stream, then ends it. False if it is none of ours. A stream whose peer does not read stays as it is. */
+  drain(stream: TransportStream, status: RpcStatus): boolean {
+    const subscriber = this.#streams.get(stream);
+    subscriber?.drain(status);
+    return subscriber !== undefined;
+  }
+
+  #topicOf(call: Call, request: SelectingRequest): TopicKey {
+    return requestTopic(call, request.selector, this.#options.parseSelector);
+  }
+}

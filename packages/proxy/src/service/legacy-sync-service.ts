@@ -1,0 +1,23 @@
+import { legacySyncV1 } from "@bunting/protocol";
+import { serverStreaming, unary, type Method } from "@bunting/rpc";
+import type { FlagSync } from "./flag-sync.js";
+
+const { SyncFlagsRequest, FetchAllFlagsRequest } = legacySyncV1;
+const service = "/sync.v1.FlagSyncService";
+
+/** sync.v1: what flagd sidecars before v0.9 speak. */
+export function legacySyncService(flagSync: FlagSync): readonly Method[] {
+  return [
+    serverStreaming({
+      path: `${service}/SyncFlags`,
+      decode: (bytes) => SyncFlagsRequest.decode(bytes),
+      handle: flagSync.syncFlags((snapshot) => snapshot.legacySyncFrame),
+    }),
+    unary({
+      path: `${service}/FetchAllFlags`,
+      decode: (bytes) => FetchAllFlagsRequest.decode(bytes),
+      handle: (request, call) => flagSync.fetchAllFlags(request, call),
+      encode: (message) => message,
+    }),
+  ];
+}

@@ -1,0 +1,43 @@
+import { expect } from "chai";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ProxyReadiness } from "./proxy-readiness.js";
+
+function useReadiness(hasSynced: boolean) {
+  const clock = new ManualClock();
+  const source = { hasSynced };
+  return { clock, source, readiness: new ProxyReadiness({ source, clock }) };
+}
+
+describe("the proxy's readiness", () => {
+  it("waits for the port", () => {
+    const { readiness } = useReadiness(true);
+    expect(readiness.check()).to.deep.equal({ isReady: false, reason: "not listening yet" });
+    readiness.listening();
+    expect(readiness.check()).to.deep.equal({ isReady: true, reason: "ready" });
+  });
+
+  it("waits for the source, but no longer than 10 s, and says so", () => {
+    const { clock, source, readiness } = useReadiness(false);
+    clock.advance(60_000);
+    readiness.listening();
+    clock.advance(9_999);
+    expect(readiness.check()).to.have.property("isReady", false);
+    expect(readiness.check().reason).to.include("source");
+    clock.advance(1);
+    expect(readiness.check().isReady).to.be.true;
+    expect(readiness.check().reason).to.include("not been read");
+    source.hasSynced = true;
+    expect(readiness.check()).to.deep.equal({ isReady: true, reason: "ready" });
+  });
+
+  it("is not lost again but by draining", () => {
+    const { source, readiness } = useReadiness(true);
+    readiness.listening();
+    expect(readiness.check().isReady).to.be.true;
+    source.hasSynced = false;
+    expect(readiness.check().isReady).to.be.true;
+    readiness.draining();
+    expect(readiness.check().isReady).to.be.false;
+    expect(readiness.check().reason).to.include("draining");
+  });
+});

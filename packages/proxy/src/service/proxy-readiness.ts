@@ -1,0 +1,51 @@
+import type { Clock, Readiness } from "@bunting/runtime";
+import type { FlagSource } from "../source/flag-source.js";
+
+export interface ProxyReadinessOptions {
+  readonly source: Pick<FlagSource, "hasSynced">;
+  readonly clock: Clock;
+  /** How long after it began to listen the proxy waits for its source before it is ready without. */
+  readonly syncTimeoutMs?: number;
+}
+
+/**
+ * Whether the proxy may be sent traffic: once it listens, and its source has synced or has had 10 s for it (subscribers are then held,
+ * which is better than refused). From there on only draining makes it unready: an outage of what is behind the source must not take
+ * the proxy, and with it every agent's connection, out of service.
+ */
+export class ProxyReadiness {
+  readonly #source: Pick<FlagSource, "hasSynced">;
+  readonly #clock: Clock;
+  readonly #syncTimeoutMs: number;
+  #listeningSinceMs: number | undefined;
+  #wasReady = false;
+  #isDraining = false;
+
+  constructor(options: ProxyReadinessOptions) {
+    this.#source = options.source;
+    this.#clock = options.clock;
+    this.#syncTimeoutMs = options.syncTimeoutMs ?? 10_000;
+  }
+
+  /** To be called when the port of the sync services accepts connections. */
+  listening(): void {
+    this.#listeningSinceMs ??= this.#clock.monotonicMs();
+  }
+
+  /** To be called when the proxy was told to stop; it serves on for a while. */
+  draining(): void {
+    this.#isDraining = true;
+  }
+
+  check(): Readiness {
+    if (this.#isDraining) return { isReady: false, reason: "draining: the proxy is shutting down" };
+    if (this.#listeningSinceMs === undefined) return { isReady: false, reason: "not listening yet" };
+    const waitedMs = this.#clock.monotonicMs() - this.#listeningSinceMs;
+    this.#wasReady ||= this.#source.hasSynced || waitedMs >= this.#syncTimeoutMs;
+    if (!this.#wasReady)
+      return { isReady: false, reason: "waiting for the source to be read for the first time" };
+    return this.#source.hasSynced
+      ? { isReady: true, reason: "ready" }
+      : { isReady: true, reason: "ready, though the source has not been read for the first time yet" };
+  }
+}

@@ -1,0 +1,32 @@
+import { syncV1 } from "@bunting/protocol";
+import { serverStreaming, unary, type Method } from "@bunting/rpc";
+import type { FlagSync } from "./flag-sync.js";
+
+const { SyncFlagsRequest, FetchAllFlagsRequest, GetMetadataRequest, GetMetadataResponse } = syncV1;
+const service = "/flagd.sync.v1.FlagSyncService";
+
+/** The same as the `sync_context` of every snapshot: Java and Python providers ask for it before each stream. */
+const metadata = GetMetadataResponse.encode({ metadata: {} }).finish();
+
+/** flagd.sync.v1: what stock flagd sidecars and in-process providers speak. */
+export function syncService(flagSync: FlagSync): readonly Method[] {
+  return [
+    serverStreaming({
+      path: `${service}/SyncFlags`,
+      decode: (bytes) => SyncFlagsRequest.decode(bytes),
+      handle: flagSync.syncFlags((snapshot) => snapshot.syncFrame),
+    }),
+    unary({
+      path: `${service}/FetchAllFlags`,
+      decode: (bytes) => FetchAllFlagsRequest.decode(bytes),
+      handle: (request, call) => flagSync.fetchAllFlags(request, call),
+      encode: (message) => message,
+    }),
+    unary({
+      path: `${service}/GetMetadata`,
+      decode: (bytes) => GetMetadataRequest.decode(bytes),
+      handle: () => metadata,
+      encode: (message) => message,
+    }),
+  ];
+}

@@ -1,0 +1,69 @@
+import type { TransportSession } from "@bunting/rpc";
+
+/** Peers whose window is no larger than this may have a whole message under way unread: the kernel's memory bears that much. */
+const ungatedWindowBytes = 256 * 1024;
+
+/** Who waits at a gate. */
+export interface Gated {
+  passGate(): void;
+}
+
+/**
+ * Holds back the next message of a stream until its peer shows, by answering a PING sent after the last one, that it reads. A write
+ * callback says only that flow control let the bytes go: towards a peer with a window of megabytes that has stopped reading,
+ * they pile up in the kernel, version after version. One PING is under way at a time for all streams of a session; a stream that has
+ * written since it was sent waits for the next one.
+ */
+export class PingGate {
+  static readonly #gates = new WeakMap<TransportSession, PingGate>();
+
+  readonly #session: TransportSession;
+  /** Those whom the PING under way will let through, and those who came after it was sent. */
+  #waiting: Gated[] = [];
+  #later: Gated[] = [];
+  #isPinging = false;
+
+  private constructor(session: TransportSession) {
+    this.#session = session;
+  }
+
+  /** True if a stream of this session has to wait at the gate after a message of so many bytes. PINGs cost a small message a third. */
+  static isNeeded(session: TransportSession, messageBytes: number): boolean {
+    const { peerWindowBytes } = session;
+    return peerWindowBytes > ungatedWindowBytes || messageBytes > peerWindowBytes;
+  }
+
+  /** The gate that all streams of a session share. */
+  static of(session: TransportSession): PingGate {
+    let gate = PingGate.#gates.get(session);
+    if (gate === undefined) {
+      gate = new PingGate(session);
+      PingGate.#gates.set(session, gate);
+    }
+    return gate;
+  }
+
+  /** Calls `passGate` once the peer has answered; also if the session ends first, as there is nothing more to wait for. */
+  wait(gated: Gated): void {
+    this.#later.push(gated);
+    if (!this.#isPinging) this.#ping();
+  }
+
+  #ping(): void {
+    this.#waiting = this.#later;
+    this.#later = [];
+    this.#isPinging = true;
+    const isSent = this.#session.ping(() => this.#open());
+    // A session that can't be pinged any more is closing, and what is written to it goes nowhere.
+    if (!isSent) this.#open();
+  }
+
+  #open(): void {
+    const passing = this.#waiting;
+    this.#waiting = [];
+    // Who comes back to the gate from within this waits for the next PING.
+    for (const gated of passing) gated.passGate();
+    this.#isPinging = false;
+    if (this.#later.length > 0) this.#ping();
+  }
+}

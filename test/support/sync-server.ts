@@ -1,0 +1,69 @@
+import { parseTopicSelector } from "@bunting/protocol";
+import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
+import { legacySyncService } from "@bunting/proxy/internal/service/legacy-sync-service.js";
+import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
+import { noMetrics, type ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
+import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
+import { GrpcServer, PortListener } from "@bunting/rpc";
+import { createLogger, systemClock, type Clock } from "@bunting/runtime";
+import { ScriptedSource } from "./scripted-source.js";
+
+export interface SyncServerOptions extends Partial<TopicRegistryOptions> {
+  readonly clock?: Clock;
+  readonly metrics?: ProxyMetrics;
+}
+
+/** The proxy from source to socket, on a port of its own; only what is behind the source is a test's script. */
+export class SyncServer {
+  readonly source: ScriptedSource;
+  readonly topics: TopicRegistry;
+  readonly flagSync: FlagSync;
+  readonly listener: PortListener;
+  /** Lines the proxy logged. */
+  readonly logs: string[] = [];
+  readonly #abort = new AbortController();
+  #running: Promise<void> | undefined;
+
+  constructor(options: SyncServerOptions = {}) {
+    const { clock = systemClock, metrics = noMetrics } = options;
+    const logger = createLogger(
+      { format: "json", debug: false },
+      { write: (line) => void this.logs.push(line) },
+    );
+    this.source = new ScriptedSource(clock);
+    this.topics = new TopicRegistry({
+      source: this.source,
+      lingerMs: 30_000,
+      missingPolicy: "hold",
+      deletionGraceMs: 60_000,
+      deletionPolicy: "keep",
+      ...options,
+      clock,
+      metrics,
+      logger,
+    });
+    this.flagSync = new FlagSync({ topics: this.topics, parseSelector: parseTopicSelector, clock, metrics });
+    const methods = [...syncService(this.flagSync), ...legacySyncService(this.flagSync)];
+    this.listener = new PortListener({
+      endpoint: { host: "127.0.0.1", port: 0 },
+      logger,
+      grpc: new GrpcServer({ methods, logger }),
+    });
+  }
+
+  get port(): number {
+    return this.listener.port;
+  }
+
+  async start(): Promise<this> {
+    await this.listener.listen();
+    this.#running = this.topics.run(this.#abort.signal);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.listener.close();
+    this.#abort.abort();
+    await this.#running;
+  }
+}
