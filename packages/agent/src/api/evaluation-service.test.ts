@@ -224,7 +224,7 @@ describe("the evaluation services over gRPC", () => {
       version: 7,
       ok: true,
     });
-    expect(await ask("on", "")).to.deep.equal(setMetadata);
+    expect(await ask("off", "")).to.deep.equal(setMetadata);
   });
 
   it("look only into the selected set", async () => {
@@ -260,8 +260,6 @@ describe("the evaluation services over gRPC", () => {
       contextFromHeader: { "X-Color": "color" },
     });
     const header = { "x-color": "blue" };
-    const text = (messages: typeof v1): never[] => messages as unknown as never[];
-    void text;
     expect(
       await client.unary(
         `${pathV2}String`,

@@ -47,7 +47,12 @@ const booleanSchema = "/schema.v1.Service/ResolveBoolean";
 interface Served {
   readonly world: World;
   readonly port: number;
-  post(path: string, body: unknown, headers?: Record<string, string>, method?: string): Promise<HttpAnswer>;
+  readonly post: (
+    path: string,
+    body: unknown,
+    headers?: Record<string, string>,
+    method?: string,
+  ) => Promise<HttpAnswer>;
 }
 
 async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = {}): Promise<Served> {

@@ -48,7 +48,12 @@ const bulk = "/ofrep/v1/evaluate/flags";
 interface Served {
   readonly world: World;
   readonly port: number;
-  post(path: string, body: unknown, headers?: Record<string, string>, method?: string): Promise<HttpAnswer>;
+  readonly post: (
+    path: string,
+    body: unknown,
+    headers?: Record<string, string>,
+    method?: string,
+  ) => Promise<HttpAnswer>;
 }
 
 async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = {}): Promise<Served> {

@@ -6,6 +6,7 @@ import { expect } from "chai";
 import type { RequestListener } from "node:http";
 import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
 import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { Evaluator } from "../evaluation/evaluator.js";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.js";
@@ -17,7 +18,7 @@ import { createEvaluationService, type EvaluationService } from "./evaluation-se
 import type { FlagEvaluator } from "./backend.js";
 import { schemaV1 } from "./schema-v1.js";
 import { createSelections, type Selections } from "./selection.js";
-import { createTestEvaluator, parseTestSelector } from "./temporary-backend.test.js";
+import { parseTestSelector } from "./temporary-backend.test.js";
 
 // What the tests of this folder share: a real store and evaluator behind real sockets, released after each test.
 
@@ -118,15 +119,17 @@ export function createWorld(options: WorldOptions = {}): World {
   });
   const put = (document: JsonObject, sourceIndex = 0): void =>
     void store.replace(sourceIndex, Buffer.from(JSON.stringify(document)));
+  const clock = new ManualClock();
+  const evaluator = new Evaluator({ clock });
+  store.onChange((change) => evaluator.apply(change));
   documents.forEach((document, index) => put(document, index));
-  const evaluator = createTestEvaluator(store);
   const selections = createSelections(parseTestSelector);
   const context = createContextEnrichment({ contextValues, contextFromHeader });
   const dependencies = { evaluator, selections, context, metrics, logger };
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     createEvaluationService(dialect, dependencies),
   );
-  return { store, evaluator, selections, context, metrics, logger, clock: new ManualClock(), services, put };
+  return { store, evaluator, selections, context, metrics, logger, clock, services, put };
 }
 
 /** Listens on a free port; closed after the test. */

@@ -51,7 +51,7 @@ describe("DueQueue", () => {
   it("lets what it calls touch and delete items", () => {
     const clock = new ManualClock();
     const due: string[] = [];
-    const queue: DueQueue<string> = new DueQueue(clock, 100, (item) => {
+    const queue = new DueQueue<string>(clock, 100, (item) => {
       due.push(`${item}@${clock.monotonicMs()}`);
       if (item === "a") queue.touch("a");
       else queue.delete("c");

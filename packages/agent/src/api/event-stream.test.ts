@@ -1,0 +1,217 @@
+import { evaluationV1, evaluationV2, schemaV1, type JsonObject } from "@bunting/protocol";
+import { statusCode } from "@bunting/rpc";
+import { expect } from "chai";
+import { EventStreams } from "./event-stream.js";
+import { RawStream } from "./raw-stream.test.js";
+import {
+  createWorld,
+  GrpcClient,
+  listen,
+  releaseAfterEach,
+  StreamProbe,
+  type World,
+} from "./test-support.test.js";
+import { eventually } from "../../../../test/support/event-queue.js";
+
+const services = ["flagd.evaluation.v2.Service", "flagd.evaluation.v1.Service", "schema.v1.Service"];
+const types = [evaluationV2.EventStreamRequest, evaluationV2.EventStreamResponse] as const;
+const ready = { type: "provider_ready", data: {} };
+
+const flags = (...keys: string[]): JsonObject =>
+  Object.fromEntries(
+    keys.map((key) => [key, { state: "ENABLED", variants: { on: true }, defaultVariant: "on" }]),
+  );
+
+interface Served {
+  readonly world: World;
+  readonly events: EventStreams;
+  readonly port: number;
+  readonly open: (
+    headers?: Readonly<Record<string, string>>,
+    service?: string,
+  ) => StreamProbe<evaluationV2.EventStreamResponse>;
+}
+
+async function serve(
+  streamDeadlineMs = 0,
+  documents: readonly JsonObject[] = [{ flags: flags("a") }],
+): Promise<Served> {
+  const world = createWorld({ documents });
+  const events = new EventStreams({ selections: world.selections, clock: world.clock, streamDeadlineMs });
+  world.store.onChange(({ changes }) => events.publish(changes));
+  const { port } = await listen(services.map((service) => events.method(service)));
+  const client = new GrpcClient(port);
+  return {
+    world,
+    events,
+    port,
+    open: (headers = {}, service = services[0]) =>
+      client.stream(`/${service ?? ""}/EventStream`, types, {}, headers),
+  };
+}
+
+const change = (changed: Record<string, string>): unknown => ({
+  type: "configuration_change",
+  data: { flags: Object.fromEntries(Object.entries(changed).map(([key, type]) => [key, { type }])) },
+});
+
+describe("EventStream", () => {
+  releaseAfterEach();
+
+  it("begins with provider_ready and tells each change of flags, in all three protocols", async () => {
+    const { world, open } = await serve();
+    for (const [index, response] of [evaluationV2, evaluationV1, schemaV1].entries()) {
+      expect(
+        response.EventStreamResponse.decode(
+          evaluationV2.EventStreamResponse.encode({ type: "x", data: {} }).finish(),
+        ),
+      ).to.deep.equal({ type: "x", data: {} });
+      const stream = open({}, services[index]);
+      expect(await stream.next()).to.deep.equal(ready);
+      world.put({
+        flags: { ...flags("a", "b"), a: { state: "DISABLED", variants: { on: true }, defaultVariant: "on" } },
+      });
+      expect(await stream.next()).to.deep.equal(change({ a: "update", b: "write" }));
+      world.put({ flags: flags("a") });
+      expect(await stream.next()).to.deep.equal(change({ a: "update", b: "delete" }));
+      stream.call.cancel();
+    }
+  });
+
+  it("tells nothing of an update that changes nothing", async () => {
+    const { world, open } = await serve();
+    const stream = open();
+    await stream.next();
+    world.put({ flags: flags("a") });
+    world.put({ flags: flags("a", "b") });
+    expect(await stream.next()).to.deep.equal(change({ b: "write" }));
+  });
+
+  it("tells a stream of its selector's set only", async () => {
+    const { world, open } = await serve(0, [
+      { flags: flags("a") },
+      { flags: flags("b"), metadata: { flagSetId: "other" } },
+    ]);
+    const all = open();
+    const other = open({ "flagd-selector": "flagSetId=other" });
+    await all.next();
+    await other.next();
+    world.put({ flags: flags("a", "c") }, 0);
+    world.put({ flags: flags("b", "c"), metadata: { flagSetId: "other" } }, 1);
+    expect(await all.next()).to.deep.equal(change({ c: "write" }));
+    expect(await all.next(), "a flag of the same key in the other set").to.deep.equal(change({ c: "write" }));
+    expect(await other.next()).to.deep.equal(change({ c: "write" }));
+    world.put(
+      {
+        flags: {
+          ...flags("a", "c"),
+          b: { state: "ENABLED", variants: { on: true }, metadata: { flagSetId: "other2" } },
+        },
+      },
+      0,
+    );
+    world.put({ flags: flags("c"), metadata: { flagSetId: "other" } }, 1);
+    expect(await all.next()).to.deep.equal(change({ b: "write" }));
+    expect(await all.next()).to.deep.equal(change({ b: "delete" }));
+    expect(await other.next()).to.deep.equal(change({ b: "delete" }));
+  });
+
+  it("refuses a selector that can't be read", async () => {
+    const { open } = await serve();
+    expect(await open({ "flagd-selector": "color=red" }).status).to.include({
+      code: statusCode.INVALID_ARGUMENT,
+    });
+  });
+
+  it("sends keep_alive after 20 s without another event", async () => {
+    const { world, open } = await serve();
+    const stream = open();
+    await stream.next();
+    world.clock.advance(15_000);
+    world.put({ flags: flags("a", "b") });
+    expect(await stream.next()).to.deep.equal(change({ b: "write" }));
+    world.clock.advance(19_999);
+    world.put({ flags: flags("a") });
+    expect(await stream.next(), "no keep_alive in between").to.deep.equal(change({ b: "delete" }));
+    world.clock.advance(20_000);
+    expect(await stream.next()).to.deep.equal({ type: "keep_alive", data: undefined });
+    world.clock.advance(20_000);
+    expect(await stream.next()).to.deep.equal({ type: "keep_alive", data: undefined });
+  });
+
+  it("ends at the server's deadline with DEADLINE_EXCEEDED, each stream at its own", async () => {
+    const { world, events, open } = await serve(60_000);
+    const first = open();
+    await first.next();
+    world.clock.advance(30_000);
+    const second = open();
+    await second.next();
+    world.clock.advance(30_000);
+    expect(await first.status).to.deep.include({
+      code: statusCode.DEADLINE_EXCEEDED,
+      details: "stream closed due to server-side timeout",
+    });
+    expect(events.size).to.equal(1);
+    world.clock.advance(30_000);
+    expect(await second.status).to.include({ code: statusCode.DEADLINE_EXCEEDED });
+    await eventually(() => world.clock.pendingTimers === 0, 5_000, "no timer is left");
+  });
+
+  it("says provider_shutdown and ends with UNAVAILABLE, never OK, when the agent stops; so do streams that still come", async () => {
+    const { world, events, open } = await serve();
+    const stream = open();
+    await stream.next();
+    events.shutdown();
+    expect(await stream.next()).to.deep.equal({ type: "provider_shutdown", data: {} });
+    expect(await stream.status).to.deep.include({
+      code: statusCode.UNAVAILABLE,
+      details: "the agent is shutting down",
+    });
+    expect(await open().status).to.include({ code: statusCode.UNAVAILABLE });
+    world.put({ flags: {} });
+    await eventually(() => world.clock.pendingTimers === 0, 5_000, "no timer is left");
+  });
+
+  it("forgets a client that went away", async () => {
+    const { world, events, open } = await serve(60_000);
+    const stream = open();
+    await stream.next();
+    expect(events.size).to.equal(1);
+    stream.call.cancel();
+    await eventually(() => events.size === 0, 5_000, "the stream is forgotten");
+    expect(world.clock.pendingTimers).to.equal(0);
+  });
+
+  it("sends a client that did not read for a while the net of what it missed, in one event", async () => {
+    const { world, port } = await serve();
+    const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
+    stream.read();
+    await stream.messages.nextEvent(5_000, "provider_ready");
+    stream.pause();
+    const many = Array.from({ length: 200 }, (_, i) => `flag-${i}`);
+    world.put({ flags: flags(...many) }); // more than the window: in flight
+    for (let i = 0; i < 1_000; i++) world.put({ flags: flags(...many, `brief-${i}`) });
+    world.put({ flags: flags(...many, "late") });
+    stream.read();
+    const inFlight = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent(5_000));
+    expect((inFlight.data?.["flags"] as JsonObject)["a"]).to.deep.equal({ type: "delete" });
+    const missed = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent(5_000));
+    expect(missed).to.deep.equal(change({ late: "write" }));
+    world.put({ flags: flags(...many) });
+    const next = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent(5_000));
+    expect(next).to.deep.equal(change({ late: "delete" }));
+  });
+
+  it("resets a stream whose client never reads its end, in a way that clients take as UNAVAILABLE", async () => {
+    const { world, events, port } = await serve();
+    const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
+    await eventually(() => events.size === 1, 5_000, "the stream is open");
+    world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
+    events.shutdown();
+    expect(events.size).to.equal(0);
+    world.clock.advance(5_000);
+    const NGHTTP2_REFUSED_STREAM = 7;
+    expect((await stream.closed).rstCode).to.equal(NGHTTP2_REFUSED_STREAM);
+    expect(world.clock.pendingTimers).to.equal(0);
+  });
+});
