@@ -133,7 +133,7 @@ describe("encodeAllResponse", () => {
     fc.record({
       accessor: fc.constant(accessor),
       value: values[accessor],
-      key: text,
+      key: text.filter((key) => key !== "__proto__"),
       reason,
       variant: text,
       metadata,
