@@ -1,12 +1,19 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import {
+  reportBroadcast,
+  warmUpRounds,
+  type BroadcastSample,
+  type MemorySample,
+  type StormSample,
+} from "./broadcast-report.js";
 import { firstSequence } from "./fixtures/sequenced-document.js";
 import type { SwarmHandlers } from "./load/swarm-process.js";
 import { broadcastPath, broadcastSelector, contenders, type Contender } from "./servers/contender.js";
-import type { BenchCase, CaseOutcome, ResultTable, RunOptions, Target } from "./support/bench-case.js";
+import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
-import { bytesText, digits, percent, range } from "./support/format.js";
+import { bytesText, digits } from "./support/format.js";
 import { countParameter, namesParameter, sizesParameter } from "./support/parameters.js";
 import {
   cpuTime,
@@ -16,43 +23,15 @@ import {
   resetPeakMemory,
   type CorePlan,
 } from "./support/processor.js";
-import { median, spread } from "./support/statistics.js";
 import { untilQuiet } from "./support/wait.js";
-
-/** One broadcast, timed. */
-interface Sample {
-  readonly contender: string;
-  readonly bytes: number;
-  readonly round: number;
-  readonly firstMs: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly lastMs: number;
-  /** CPU of the server for each subscriber. */
-  readonly serverCpuUs: number;
-  /** How much longer it took since others ran on the server's core, as a share of `lastMs`. */
-  readonly serverWaitShare: number;
-  readonly clientBusyShare: number;
-}
-
-/** RSS before the first broadcast of a size, and the most it was until after the last. */
-interface MemorySample {
-  readonly contender: string;
-  readonly bytes: number;
-  readonly idleMb: number;
-  readonly peakMb: number;
-}
 
 interface Pair {
   readonly contender: Contender;
   readonly swarm: ChildProcess<SwarmHandlers>;
 }
 
-const warmUpRounds = 2;
 /** After the last subscriber has it, the server still has callbacks of writes to answer: they count too. */
 const settleMs = 150;
-const maxClientBusyShare = 0.9;
-const reference = "plain node:http2";
 
 export const broadcastCase: BenchCase = {
   name: "broadcast",
@@ -77,8 +56,8 @@ async function runBroadcast(options: RunOptions): Promise<CaseOutcome> {
   pinSelf(cores.load);
   const pairs: Pair[] = [];
   try {
-    await openAll(pairs, { servers, connections, cores, progress });
-    const samples: Sample[] = [];
+    const storms = await openAll(pairs, { servers, connections, cores, progress });
+    const samples: BroadcastSample[] = [];
     const memory: MemorySample[] = [];
     let sequence = firstSequence;
     for (const bytes of payloads) {
@@ -97,7 +76,7 @@ async function runBroadcast(options: RunOptions): Promise<CaseOutcome> {
         memory.push({ contender: contender.name, bytes, idleMb: idle[index] ?? NaN, peakMb });
       });
     }
-    return outcome({ connections, rounds, payloads, cores, samples, memory, isQuick });
+    return reportBroadcast({ connections, rounds, payloads, cores, storms, samples, memory, isQuick });
   } finally {
     await Promise.all(pairs.flatMap(({ contender, swarm }) => [swarm.stop(), contender.stop()]));
   }
@@ -110,8 +89,12 @@ interface OpenInput {
   readonly progress: (line: string) => void;
 }
 
-async function openAll(pairs: Pair[], { servers, connections, cores, progress }: OpenInput): Promise<void> {
+async function openAll(
+  pairs: Pair[],
+  { servers, connections, cores, progress }: OpenInput,
+): Promise<StormSample[]> {
   const script = await bundle("load/swarm-process.ts", "proxy");
+  const storms: StormSample[] = [];
   for (const [name, start] of Object.entries(contenders)) {
     if (!servers.includes(name)) continue;
     const contender = await start(cores.measured);
@@ -129,7 +112,9 @@ async function openAll(pairs: Pair[], { servers, connections, cores, progress }:
     };
     const { elapsedMs } = await swarm.call("connect", { ...where, connections }, 120_000);
     progress(`${contender.name}: ${connections} subscribers connected in ${digits(elapsedMs / 1000)} s`);
+    storms.push({ contender: contender.name, elapsedMs });
   }
+  return storms;
 }
 
 interface BroadcastInput {
@@ -139,7 +124,7 @@ interface BroadcastInput {
   readonly connections: number;
 }
 
-async function broadcastOnce({ contender, swarm }: Pair, input: BroadcastInput): Promise<Sample> {
+async function broadcastOnce({ contender, swarm }: Pair, input: BroadcastInput): Promise<BroadcastSample> {
   const { bytes, round, sequence, connections } = input;
   await swarm.call("expect", { sequence });
   const before = cpuTime(contender.pid);
@@ -184,128 +169,4 @@ function assertFilesSuffice(connections: number): void {
       `${connections} connections need ${needed} open files a process, and the limit is ${limit}: raise it (ulimit -n ${needed}) or give --connections=${limit - 200}`,
     );
   }
-}
-
-interface OutcomeInput {
-  readonly connections: number;
-  readonly rounds: number;
-  readonly payloads: readonly number[];
-  readonly cores: CorePlan;
-  readonly samples: readonly Sample[];
-  readonly memory: readonly MemorySample[];
-  readonly isQuick: boolean;
-}
-
-function outcome({
-  connections,
-  rounds,
-  payloads,
-  cores,
-  samples,
-  memory,
-  isQuick,
-}: OutcomeInput): CaseOutcome {
-  const names = [...new Set(samples.map(({ contender }) => contender))];
-  const tables = payloads.map((bytes) => payloadTable({ bytes, names, samples, memory }));
-  const { invalid, warnings } = judge(samples, isQuick);
-  return {
-    setup: [
-      `${connections} connections × 1 stream for each server, ${rounds} rounds after ${warmUpRounds} to warm up`,
-      `documents of ${payloads.map((bytes) => `${bytes} bytes`).join(", ")}, of which one number changes`,
-      cores.description,
-    ],
-    tables,
-    targets: payloads.includes(10_000) ? targets(samples, memory) : [],
-    warnings,
-    invalid,
-    samples: { broadcasts: samples, memory },
-  };
-}
-
-interface TableInput {
-  readonly bytes: number;
-  readonly names: readonly string[];
-  readonly samples: readonly Sample[];
-  readonly memory: readonly MemorySample[];
-}
-
-function payloadTable({ bytes, names, samples, memory }: TableInput): ResultTable {
-  const rows = names.map((name) => {
-    const own = samples.filter((sample) => sample.contender === name && sample.bytes === bytes);
-    const at = memory.find((sample) => sample.contender === name && sample.bytes === bytes);
-    return [
-      name,
-      range(spread(own.map(({ lastMs }) => lastMs))),
-      name === reference ? "1" : range(spread(ratios(own, samples))),
-      digits(median(own.map(({ p50Ms }) => p50Ms))),
-      digits(median(own.map(({ serverCpuUs }) => serverCpuUs))),
-      digits(at?.idleMb ?? NaN),
-      digits((at?.peakMb ?? NaN) - (at?.idleMb ?? NaN)),
-      percent(median(own.map(({ clientBusyShare }) => clientBusyShare))),
-    ];
-  });
-  return {
-    title: `${bytesText(bytes)} to everyone`,
-    columns: [
-      "server",
-      "ms to the last: median (min–max)",
-      "ratio to plain: median (min–max)",
-      "ms to the median subscriber",
-      "server CPU µs per subscriber",
-      "RSS before, MB",
-      "RSS growth to its peak, MB",
-      "client busy",
-    ],
-    rows,
-  };
-}
-
-/** Of each broadcast's time to the last, to that of the plain server in the same round. */
-function ratios(own: readonly Sample[], samples: readonly Sample[]): number[] {
-  return own.map(({ bytes, round, lastMs }) => {
-    const plain = samples.find(
-      (other) => other.contender === reference && other.bytes === bytes && other.round === round,
-    );
-    return lastMs / (plain?.lastMs ?? NaN);
-  });
-}
-
-function targets(samples: readonly Sample[], memory: readonly MemorySample[]): Target[] {
-  const name = "bunting-proxy, from publish";
-  const own = samples.filter(({ contender, bytes }) => contender === name && bytes === 10_000);
-  const shipped = memory.find(
-    ({ contender, bytes }) => contender === "bunting-proxy, from rename" && bytes === 10_000,
-  );
-  return [
-    {
-      what: "10 KB to the last of all subscribers, from publish: median ratio to the plain server",
-      limit: 1.15,
-      measured: median(ratios(own, samples)),
-      unit: "×",
-    },
-    {
-      what: "RSS growth of the shipped proxy over all 10 KB broadcasts",
-      limit: 20,
-      measured: (shipped?.peakMb ?? NaN) - (shipped?.idleMb ?? NaN),
-      unit: "MB",
-    },
-  ];
-}
-
-function judge(samples: readonly Sample[], isQuick: boolean): Pick<CaseOutcome, "invalid" | "warnings"> {
-  const limited = samples.filter(({ clientBusyShare }) => clientBusyShare > maxClientBusyShare);
-  const disturbed = samples.filter(({ serverWaitShare }) => serverWaitShare > 0.06);
-  const warnings: string[] = [];
-  if (disturbed.length > 0) {
-    warnings.push(
-      `in ${disturbed.length} of ${samples.length} broadcasts the server waited for its core for over 6 % of the time: something else ran on it`,
-    );
-  }
-  const invalid =
-    limited.length > samples.length / 10 && !isQuick
-      ? [
-          `client-limited: in ${limited.length} of ${samples.length} broadcasts the load client was busy for over 90 % of the time`,
-        ]
-      : [];
-  return { warnings, invalid };
 }
