@@ -27,9 +27,11 @@ const paths = { current: "/flagd.sync.v1.FlagSyncService", legacy: "/sync.v1.Fla
 
 /** A stock client of a sync port: grpc-js as it comes, with the generated messages. Close it, or the test leaks a connection. */
 export class StockSyncClient {
+  readonly address: string;
   readonly #client: Client;
 
   constructor(address: string, options: ChannelOptions = {}) {
+    this.address = address;
     this.#client = new Client(address, credentials.createInsecure(), {
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.use_local_subchannel_pool": 1,

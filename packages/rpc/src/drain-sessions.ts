@@ -48,7 +48,8 @@ function drainSession(session: TransportSession, delayMs: number, options: Drain
       const streams = [...session.streams];
       resetStreams = streams.length;
       for (const stream of streams) stream.reset("REFUSED_STREAM");
-      session.destroy();
+      // A turn later: a peer that reads its connection, if not its streams, shall still get the RST_STREAMs.
+      setImmediate(() => session.destroy());
     };
     const begin = (): void => {
       cancel = clock.after(graceMs, cutOff);

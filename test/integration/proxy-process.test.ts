@@ -1,0 +1,270 @@
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { createServer, connect, type AddressInfo, type Server } from "node:net";
+import { status } from "@grpc/grpc-js";
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { manifest, versionOf } from "../support/manifests.js";
+import { startProxy } from "../support/proxy-process.js";
+import { binaries, ServiceProcess } from "../support/service-process.js";
+import { StalledSubscriber } from "../support/stalled-subscribers.js";
+import { StockSyncClient } from "../support/stock-sync-client.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+const quickDrain = ["--drain-delay", "0", "--drain-window", "0"];
+
+/** What a process that can't start leaves behind: its words and its exit code. */
+async function refusal(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+  const proxy = new ServiceProcess(binaries.proxy, { args, env });
+  expect(await proxy.exit, proxy.output).to.equal(1);
+  return proxy.words.join("\n");
+}
+
+describe("bunting-proxy as a process", function () {
+  this.timeout(30_000);
+  let directory: TempDirectory;
+  const running: ServiceProcess[] = [];
+  const clients: StockSyncClient[] = [];
+
+  const start = async (args: readonly string[] = quickDrain) => {
+    const proxy = await startProxy(directory.path, args);
+    running.push(proxy.process);
+    const client = new StockSyncClient(proxy.sync);
+    clients.push(client);
+    return { ...proxy, client };
+  };
+
+  beforeEach(() => (directory = new TempDirectory()));
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.close();
+    for (const one of running.splice(0)) await one.stop("SIGKILL");
+    directory.remove();
+  });
+
+  describe("start", () => {
+    it("ends with a sentence that names --source dir:PATH where there is no source", async () => {
+      expect(await refusal(["start"])).to.match(
+        /^bunting-proxy: there is no source of flags: .*--source dir:PATH/,
+      );
+      expect(await refusal(["start", "--source", "ftp:x"])).to.contain("--source dir:PATH");
+    });
+
+    it("says which port is taken and which option chooses another, without a stack", async () => {
+      const taken: Server = createServer().listen(0, "127.0.0.1");
+      await new Promise((resolve) => taken.once("listening", resolve));
+      const { port } = taken.address() as AddressInfo;
+      const source = ["--source", `dir:${directory.path}`, "--host", "127.0.0.1"];
+      const words = await refusal(["start", ...source, "--port", `${port}`, "--management-port", "0"]);
+      taken.close();
+      expect(words).to.equal(
+        `bunting-proxy: port ${port} of 127.0.0.1 is taken by another process: stop that one, or choose another port with --port`,
+      );
+    });
+
+    it("tolerates flags it does not know, and Kubernetes service links in its environment", async () => {
+      const proxy = new ServiceProcess(binaries.proxy, {
+        args: [
+          "start",
+          "--host",
+          "127.0.0.1",
+          "--management-port",
+          "0",
+          "--some-new-flag",
+          "x",
+          ...quickDrain,
+        ],
+        env: {
+          BUNTING_SOURCE: `dir:${directory.path}`,
+          FLAGD_PROXY_PORT: "tcp://10.0.0.1:80",
+          BUNTING_PORT: "0",
+        },
+      });
+      running.push(proxy);
+      await proxy.nextLog("--some-new-flag is ignored: there is no such flag");
+      await proxy.nextLog("listening");
+      expect(await proxy.stop()).to.equal(0);
+    });
+
+    it("listens at once, whatever the source does, and is not ready until it was read (P-16)", async () => {
+      // A FIFO in place of the directory is never read to its end.
+      const missing = directory.file("not-there-yet");
+      const { process, management, client } = await startProxy(missing, quickDrain).then((proxy) => {
+        running.push(proxy.process);
+        const one = new StockSyncClient(proxy.sync);
+        clients.push(one);
+        return { ...proxy, client: one };
+      });
+      const early = client.subscribe({ selector: "default/flags" });
+      await early.headers;
+      const notReady = await fetch(`${management}/readyz`);
+      expect([notReady.status, await notReady.text()]).to.deep.equal([
+        412,
+        "waiting for the source to be read for the first time\n",
+      ]);
+      expect((await fetch(`${management}/healthz`)).status).to.equal(200);
+      expect(process.child.exitCode).to.equal(null);
+    });
+  });
+
+  describe("serving", () => {
+    it("serves both protocols, by header or field, FetchAllFlags and GetMetadata (P-13, P-14)", async () => {
+      directory.replace("flags.yaml", manifest("flags", 1, "demo"));
+      const { client } = await start();
+      const selector = "core.openfeature.dev/demo/flags";
+      const byHeader = await client
+        .subscribe({ header: selector, selector: "demo/other" })
+        .messages.nextEvent(5_000);
+      expect(versionOf(byHeader.text)).to.equal(1);
+      expect(byHeader.syncContext).to.deep.equal({});
+      const byField = await client.subscribe({ selector: "demo/flags" }).messages.nextEvent(5_000);
+      expect(byField.text).to.equal(byHeader.text);
+      const legacy = await client.subscribe({ selector, legacy: true }).messages.nextEvent(5_000);
+      expect([legacy.text, legacy.state]).to.deep.equal([byHeader.text, 1]);
+      expect(await client.fetchAll(selector)).to.equal(byHeader.text);
+      expect(await client.fetchAll(selector, true)).to.equal(byHeader.text);
+      expect(await client.metadata()).to.deep.equal({});
+    });
+
+    it("holds a subscriber of a FeatureFlag that does not exist, through its leaving and coming back (P-6)", async () => {
+      const { client, process } = await start();
+      const first = client.subscribe({ selector: "default/flags" });
+      await first.headers;
+      await process.nextLog("The FeatureFlag does not exist; its subscribers are held until it does");
+      first.cancel();
+      await first.ended;
+      const second = client.subscribe({ selector: "default/flags" });
+      await second.headers;
+      directory.replace("flags.yaml", manifest("flags", 1));
+      expect(versionOf((await second.messages.nextEvent(5_000)).text)).to.equal(1);
+    });
+
+    for (const { policy, expected } of [
+      { policy: "empty", expected: '{"flags":{}}' },
+      { policy: "close", expected: status.NOT_FOUND },
+    ]) {
+      it(`passes a deletion on as --deletion-policy ${policy} says, and serves the FeatureFlag when it is back (P-5)`, async () => {
+        directory.replace("flags.yaml", manifest("flags", 1));
+        const { client } = await start([
+          ...quickDrain,
+          "--deletion-policy",
+          policy,
+          "--deletion-grace",
+          "100ms",
+        ]);
+        const old = client.subscribe({ selector: "default/flags" });
+        await old.messages.nextEvent(5_000);
+        rmSync(directory.file("flags.yaml"));
+        const last = policy === "close" ? (await old.ended).code : (await old.messages.nextEvent(5_000)).text;
+        expect(last).to.equal(expected);
+        const next = policy === "close" ? client.subscribe({ selector: "default/flags" }) : old;
+        directory.replace("flags.yaml", manifest("flags", 2));
+        expect(
+          versionOf((await next.messages.nextMatching(({ text }) => text.includes("version"), 5_000)).text),
+        ).to.equal(2);
+      });
+    }
+
+    it("serves a deleted FeatureFlag on to old and new subscribers by default", async () => {
+      directory.replace("flags.yaml", manifest("flags", 1));
+      const { client, process } = await start([...quickDrain, "--deletion-grace", "50ms"]);
+      const old = client.subscribe({ selector: "default/flags" });
+      await old.messages.nextEvent(5_000);
+      rmSync(directory.file("flags.yaml"));
+      await eventually(
+        () => process.logs.some(({ msg }) => msg.includes("deleted")),
+        5_000,
+        "a log line on the deletion",
+      );
+      await old.messages.nothing(200);
+      const late = await client.subscribe({ selector: "default/flags" }).messages.nextEvent(5_000);
+      expect(versionOf(late.text)).to.equal(1);
+    });
+
+    it("keeps the last good flags of a file that became invalid, and says once where it is wrong", async () => {
+      directory.replace("flags.yaml", manifest("flags", 1));
+      const { client, process, management } = await start();
+      const one = client.subscribe({ selector: "default/flags" });
+      await one.messages.nextEvent(5_000);
+      directory.replace("flags.yaml", manifest("flags", 2).replace("variants:", "variants: ["));
+      await eventually(() => process.logs.some(({ level }) => level === "error"), 5_000, "an error line");
+      const [error, ...more] = process.logs.filter(({ level }) => level === "error");
+      expect(error).to.include({ file: directory.file("flags.yaml") });
+      expect(error?.["line"]).to.be.a("number");
+      expect(more).to.deep.equal([]);
+      expect(await (await fetch(`${management}/metrics`)).text()).to.match(
+        /bunting_proxy_source_invalid_documents_total(\{[^}]*\})? 1/,
+      );
+      directory.replace("flags.yaml", manifest("flags", 3));
+      expect(versionOf((await one.messages.nextEvent(5_000)).text)).to.equal(3);
+    });
+  });
+
+  describe("SIGTERM", () => {
+    it("turns /readyz to 412, serves on for the delay, then ends streams with UNAVAILABLE and exits with 0 (P-17)", async () => {
+      directory.replace("flags.yaml", manifest("flags", 1));
+      const { client, process, management } = await start(["--drain-delay", "1s", "--drain-window", "200ms"]);
+      const old = client.subscribe({ selector: "default/flags" });
+      await old.messages.nextEvent(5_000);
+      process.child.kill("SIGTERM");
+      await process.nextLog("draining");
+      expect((await fetch(`${management}/readyz`)).status).to.equal(412);
+      const late = await client.subscribe({ selector: "default/flags" }).messages.nextEvent(5_000);
+      expect(versionOf(late.text)).to.equal(1);
+      directory.replace("flags.yaml", manifest("flags", 2));
+      expect(versionOf((await old.messages.nextEvent(5_000)).text)).to.equal(2);
+      expect((await old.ended).code).to.equal(status.UNAVAILABLE);
+      expect(await process.exit).to.equal(0);
+    });
+
+    it("exits with 0 within 10 s at the default delay and window, with 1,000 subscribers that do not read", async () => {
+      directory.replace("flags.yaml", manifest("flags", 1));
+      const { process, sync } = await start([]);
+      const stalled = Array.from({ length: 1_000 }, () => new StalledSubscriber(sync, "default/flags"));
+      await Promise.all(stalled.map(({ opened }) => opened));
+      const exited = process.stop().then((code) => ({ code }));
+      const late = new Promise<{ code: string }>((resolve) =>
+        setTimeout(() => resolve({ code: "not within 10 s" }), 10_000).unref(),
+      );
+      expect(await Promise.race([exited, late])).to.deep.equal({ code: 0 });
+      await Promise.all(stalled.map(({ closed }) => closed));
+      // REFUSED_STREAM is what clients read as UNAVAILABLE.
+      expect(new Set(stalled.map(({ resetCode }) => resetCode))).to.deep.equal(new Set([7]));
+    });
+
+    it("leaves no process, and a second signal does not wait", async () => {
+      const { process } = await start(["--drain-delay", "1m"]);
+      process.child.kill("SIGTERM");
+      await process.nextLog("draining");
+      process.child.kill("SIGINT");
+      expect(await process.exit).to.equal(130);
+      expect(existsSync(`/proc/${process.pid}`)).to.equal(false);
+    });
+  });
+
+  it("answers 408 to a management client that sends its request too slowly", async () => {
+    const { management } = await start();
+    const { port } = new URL(management);
+    const socket = connect(Number(port), "127.0.0.1");
+    socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\n");
+    const answer = await new Promise<string>((resolve) => {
+      let text = "";
+      socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+      socket.once("close", () => resolve(text));
+    });
+    expect(answer).to.match(/^HTTP\/1\.1 408 /);
+  });
+
+  it("keeps no file open for a subscriber that left", async () => {
+    directory.replace("flags.yaml", manifest("flags", 1));
+    const { client, process } = await start();
+    const open = (): number => readdirSync(`/proc/${process.pid}/fd`).length;
+    await client.fetchAll("default/flags");
+    const before = open();
+    for (let i = 0; i < 5; i++) {
+      const one = new StalledSubscriber(client.address, "default/flags");
+      await one.opened;
+      one.destroy();
+      await one.closed;
+    }
+    await eventually(() => open() <= before, 5_000, "the connections of those who left are closed");
+  });
+});
