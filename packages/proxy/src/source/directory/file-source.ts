@@ -1,0 +1,57 @@
+import { basename, dirname } from "node:path";
+import type { TopicKey } from "@bunting/protocol";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import { filePathOf } from "../selector.js";
+import { DirectorySource, type DirectorySourceOptions } from "./directory-source.js";
+
+/**
+ * Serves single files, each as a topic of its own, for selectors of the form `file:PATH`. A file is watched, by way of its directory,
+ * for as long as its topic is.
+ */
+export class FileSource implements FlagSource {
+  readonly name = "file selectors";
+  /** There is nothing to read before somebody asks. */
+  readonly hasSynced = true;
+  readonly #options: Omit<DirectorySourceOptions, "path" | "only">;
+  readonly #running = new Set<Promise<void>>();
+  /** Watches that were opened before `run`. */
+  readonly #waiting = new Set<(signal: AbortSignal) => void>();
+  #signal: AbortSignal | undefined;
+
+  constructor(options: Omit<DirectorySourceOptions, "path" | "only">) {
+    this.#options = options;
+  }
+
+  onSynced(listener: () => void): void {
+    listener();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    this.#signal = signal;
+    for (const start of this.#waiting) start(signal);
+    this.#waiting.clear();
+    if (!signal.aborted) {
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    }
+    await Promise.all(this.#running);
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    const path = filePathOf(topic);
+    if (path === undefined || signal.aborted) return;
+    const source = new DirectorySource({
+      ...this.#options,
+      path: dirname(path),
+      only: { fileName: basename(path), topic },
+    });
+    source.watch(topic, sink, signal);
+    const start = (whole: AbortSignal): void => {
+      const running = source
+        .run(AbortSignal.any([whole, signal]))
+        .finally(() => this.#running.delete(running));
+      this.#running.add(running);
+    };
+    if (this.#signal === undefined) this.#waiting.add(start);
+    else start(this.#signal);
+  }
+}

@@ -1,0 +1,137 @@
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { Manifest, ManifestFault } from "../manifest/manifest.js";
+
+/** A file's word on a topic. */
+export interface Claim {
+  readonly path: string;
+  readonly realPath: string;
+  readonly line: number;
+  /** What the file said last about the topic that could be served; absent if it never did. */
+  readonly document: FlagDocument | undefined;
+  /** Why what the file says now can't be served; the document is from before. */
+  readonly trouble: Error | undefined;
+  readonly noticedMs: number;
+}
+
+/** Where and when a file was read. */
+export interface ReadFile {
+  readonly path: string;
+  readonly realPath: string;
+  readonly noticedMs: number;
+  /** What the file is most likely about, if it can't be read and never was. */
+  readonly likelyTopic: TopicKey | undefined;
+}
+
+/**
+ * Which file speaks for which topic. Of several the one that is served stays, whatever comes later; when it goes, the next takes over.
+ * A file that can't be read keeps what it said last (last-known-good): in parts, where it is clear which parts are meant.
+ */
+export class TopicClaims {
+  readonly #onChange: (topic: TopicKey) => void;
+  /** Those with a document come first, in the order in which they got it: so the first is served. */
+  readonly #claims = new Map<TopicKey, Claim[]>();
+  readonly #topics = new Map<string, Set<TopicKey>>();
+  readonly #everServed = new Set<TopicKey>();
+
+  /** `onChange` is called when the claim that is served is another, or says something else. */
+  constructor(onChange: (topic: TopicKey) => void) {
+    this.#onChange = onChange;
+  }
+
+  served(topic: TopicKey): Claim | undefined {
+    return this.#claims.get(topic)?.[0];
+  }
+
+  /** True if there is or was a document for the topic. */
+  wasServed(topic: TopicKey): boolean {
+    return this.#everServed.has(topic);
+  }
+
+  get topicCount(): number {
+    return this.#claims.size;
+  }
+
+  /** The claims of a file that have a document. */
+  *of(path: string): Generator<[TopicKey, Claim]> {
+    for (const topic of this.#topics.get(path) ?? []) {
+      const claim = this.#claimOf(topic, path);
+      if (claim?.document !== undefined) yield [topic, claim];
+    }
+  }
+
+  /** The file was read; `troubleOf` makes the error that says what a fault keeps from being served. */
+  apply(file: ReadFile, manifest: Manifest, troubleOf: (fault: ManifestFault) => Error): void {
+    const { path, realPath, noticedMs } = file;
+    const former = [...(this.#topics.get(path) ?? [])];
+    const next = new Map<TopicKey, Claim>();
+    for (const { topic, document, line } of manifest.flags) {
+      next.set(topic, { path, realPath, line, document, trouble: undefined, noticedMs });
+    }
+    const keep = (topic: TopicKey, fault: ManifestFault): void => {
+      if (next.has(topic)) return;
+      const before = this.#claimOf(topic, path) ?? emptyClaim(file, fault.line);
+      next.set(topic, { ...before, realPath, trouble: troubleOf(fault) });
+    };
+    for (const fault of manifest.faults) if (fault.topic !== undefined) keep(fault.topic, fault);
+    const unclear = manifest.faults.find(({ topic }) => topic === undefined);
+    if (unclear !== undefined) {
+      for (const topic of former) keep(topic, unclear);
+      if (next.size === 0 && file.likelyTopic !== undefined) keep(file.likelyTopic, unclear);
+    }
+    for (const topic of former) if (!next.has(topic)) this.#remove(topic, path, noticedMs);
+    for (const [topic, claim] of next) this.#put(topic, claim);
+  }
+
+  /** The file can't be read for now. */
+  trouble(file: ReadFile, error: Error): void {
+    const topics = [...(this.#topics.get(file.path) ?? [])];
+    if (topics.length === 0 && file.likelyTopic !== undefined) topics.push(file.likelyTopic);
+    for (const topic of topics) {
+      this.#put(topic, { ...(this.#claimOf(topic, file.path) ?? emptyClaim(file, 1)), trouble: error });
+    }
+  }
+
+  /** The file is gone. */
+  remove(path: string, noticedMs: number): void {
+    for (const topic of [...(this.#topics.get(path) ?? [])]) this.#remove(topic, path, noticedMs);
+  }
+
+  #claimOf(topic: TopicKey, path: string): Claim | undefined {
+    return this.#claims.get(topic)?.find((claim) => claim.path === path);
+  }
+
+  #put(topic: TopicKey, claim: Claim): void {
+    const claims = this.#claims.get(topic) ?? [];
+    this.#claims.set(topic, claims);
+    const served = claims[0];
+    const index = claims.findIndex(({ path }) => path === claim.path);
+    if (index >= 0 && (claims[index]?.document !== undefined || claim.document === undefined)) {
+      claims[index] = claim;
+    } else {
+      if (index >= 0) claims.splice(index, 1);
+      const withDocument = claims.filter(({ document }) => document !== undefined).length;
+      claims.splice(claim.document === undefined ? claims.length : withDocument, 0, claim);
+    }
+    const topics = this.#topics.get(claim.path) ?? new Set();
+    this.#topics.set(claim.path, topics.add(topic));
+    if (claim.document !== undefined) this.#everServed.add(topic);
+    if (claims[0] !== served) this.#onChange(topic);
+  }
+
+  #remove(topic: TopicKey, path: string, noticedMs: number): void {
+    const claims = this.#claims.get(topic) ?? [];
+    const served = claims[0];
+    const rest = claims.filter((claim) => claim.path !== path);
+    const topics = this.#topics.get(path);
+    topics?.delete(topic);
+    if (topics?.size === 0) this.#topics.delete(path);
+    const [heir] = rest;
+    if (heir === undefined) this.#claims.delete(topic);
+    else this.#claims.set(topic, heir === served ? rest : [{ ...heir, noticedMs }, ...rest.slice(1)]);
+    if (heir !== served) this.#onChange(topic);
+  }
+}
+
+function emptyClaim({ path, realPath, noticedMs }: ReadFile, line: number): Claim {
+  return { path, realPath, line, document: undefined, trouble: undefined, noticedMs };
+}

@@ -1,0 +1,37 @@
+import {
+  normaliseDocument,
+  ProtocolError,
+  type DocumentRemark,
+  type JsonValue,
+  type TopicKey,
+} from "@bunting/protocol";
+import { faultAt, type Place, type ReadPlace } from "./manifest.js";
+
+/** Reads a flagd document, which lies at `below` in the place, for the topic. */
+export function readFlags(
+  place: Place,
+  topic: TopicKey,
+  value: JsonValue,
+  below: readonly string[] = [],
+): ReadPlace {
+  const lineOf = (path: readonly string[]): number =>
+    place.document.lineOf([...place.path, ...below, ...path]);
+  try {
+    const { document, remarks } = normaliseDocument(value);
+    return {
+      flags: { topic, document, line: place.document.lineOf(place.path) },
+      remarks: remarks.map((remark) => ({
+        kind: isStrippedMetadata(remark) ? "stripped_metadata" : "other",
+        line: lineOf(remark.path),
+        message: remark.message,
+      })),
+    };
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    return faultAt(place, "document", error.message, [...below, ...error.path], topic);
+  }
+}
+
+function isStrippedMetadata({ path }: DocumentRemark): boolean {
+  return path.at(-2) === "metadata";
+}

@@ -1,0 +1,70 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import { scanJson } from "./scan-json.js";
+
+describe("scanJson", () => {
+  it("takes for JSON what JSON.parse takes for JSON, and says where it ends", () => {
+    fc.assert(
+      fc.property(fc.json(), fc.nat(4), (text, indent) => {
+        const pretty = JSON.stringify(JSON.parse(text) as unknown, null, indent);
+        expect(scanJson(` ${pretty}\n`)).to.deep.equal({
+          kind: "value",
+          start: 1,
+          end: pretty.length + 1,
+          found: 1,
+        });
+      }),
+    );
+  });
+
+  it("refuses what JSON.parse refuses, wherever a text is broken off or changed", () => {
+    fc.assert(
+      fc.property(
+        fc.json({ maxDepth: 3 }),
+        fc.nat(),
+        fc.constantFrom("", ",", "}", "]", "x", '"', "\\", "\n", "0"),
+        (json, seed, put) => {
+          const at = seed % (json.length + 1);
+          for (const text of [json.slice(0, at), json.slice(0, at) + put + json.slice(at)]) {
+            const scan = scanJson(text);
+            const isWhole = scan.kind === "value" && text.slice(scan.end).trim() === "";
+            const hasDuplicate = scan.kind === "error" && scan.message.includes("twice");
+            if (!hasDuplicate) expect(isWhole, text).to.equal(isJson(text));
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it("finds the key at a path, or the nearest around it", () => {
+    const text = '{"a": [1, {"b\\"c": {}}], "__proto__": 2}';
+    const found = (...path: string[]): string => {
+      const scan = scanJson(text, 0, path);
+      return scan.kind === "value" ? text.slice(scan.found, scan.found + 6) : scan.message;
+    };
+    expect(found("a", "1", 'b"c')).to.equal('"b\\"c"');
+    expect(found("a", "0")).to.equal('1, {"b');
+    expect(found("a", "7", "x")).to.equal('"a": [');
+    expect(found("__proto__")).to.equal('"__pro');
+    expect(found("nope")).to.equal('{"a": ');
+  });
+
+  it("refuses a key that is there twice, at the second, and endless nesting", () => {
+    expect(scanJson('{"a":1,\n"\\u0061":2}')).to.deep.equal({
+      kind: "error",
+      offset: 8,
+      message: 'the key "a" is there twice',
+    });
+    expect(scanJson("[".repeat(100_000))).to.have.property("kind", "error");
+  });
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

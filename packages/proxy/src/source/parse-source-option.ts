@@ -1,0 +1,30 @@
+import { resolve } from "node:path";
+import { ProxyError } from "../proxy-error.js";
+
+/** What `--source` names. */
+export interface SourceOption {
+  readonly kind: "directory";
+  readonly path: string;
+}
+
+const supported =
+  "use --source dir:PATH, with the path of a directory of FeatureFlag manifests or flagd files";
+
+/**
+ * Reads the value of `--source`. Relative paths start at the working directory; `~` stands for itself, as the shell would have replaced it.
+ *
+ * @throws ProxyError OPTION_INVALID with a sentence that says what to write.
+ */
+export function parseSourceOption(value: string): SourceOption {
+  if (value === "") throw invalid(`there is no source of flags: ${supported}`);
+  const colon = value.indexOf(":");
+  const kind = value.slice(0, Math.max(colon, 0));
+  const path = value.slice(colon + 1);
+  if (kind !== "dir") throw invalid(`the source "${value}" is of no kind there is: ${supported}`);
+  if (path === "") throw invalid(`the source "${value}" has no path: ${supported}`);
+  return { kind: "directory", path: resolve(path) };
+}
+
+function invalid(message: string): ProxyError {
+  return new ProxyError("OPTION_INVALID", message);
+}

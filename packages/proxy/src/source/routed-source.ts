@@ -1,0 +1,31 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { FlagSource, SourceSink } from "./flag-source.js";
+import { filePathOf } from "./selector.js";
+
+/** Sends topics that are files to one source and all others to another. */
+export class RoutedSource implements FlagSource {
+  readonly name = "source";
+  readonly #main: FlagSource;
+  readonly #files: FlagSource;
+
+  constructor(main: FlagSource, files: FlagSource) {
+    this.#main = main;
+    this.#files = files;
+  }
+
+  get hasSynced(): boolean {
+    return this.#main.hasSynced;
+  }
+
+  onSynced(listener: () => void): void {
+    this.#main.onSynced(listener);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#main.run(signal), this.#files.run(signal)]);
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    (filePathOf(topic) === undefined ? this.#main : this.#files).watch(topic, sink, signal);
+  }
+}

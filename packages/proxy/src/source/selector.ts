@@ -1,0 +1,34 @@
+import { extname, resolve } from "node:path";
+import { parseTopicSelector, ProtocolError, type TopicKey } from "@bunting/protocol";
+import { flagFileExtensions } from "./flag-file-extensions.js";
+
+const filePrefix = "file:";
+
+/**
+ * Reads what a subscriber asks for: a FeatureFlag (`core.openfeature.dev/ns/name`, `ns/name`) or, where that is allowed, a file of flags
+ * (`file:PATH`; relative paths start at the working directory). A file's topic is `file:` and its absolute path, so that it can't be
+ * mistaken for a FeatureFlag's, whose namespace has no colon.
+ *
+ * @throws ProtocolError SELECTOR_INVALID with a sentence for the subscriber.
+ */
+export function parseSelector(selector: string, options: { readonly allowFileSelectors: boolean }): TopicKey {
+  if (!selector.startsWith(filePrefix)) return parseTopicSelector(selector);
+  if (!options.allowFileSelectors) {
+    throw invalid("selectors that name a file are off: the proxy allows them with --allow-file-selectors");
+  }
+  const path = selector.slice(filePrefix.length);
+  if (path === "" || path.includes("\0")) throw invalid("the selector names no file: expected file:PATH");
+  if (!flagFileExtensions.has(extname(path))) {
+    throw invalid(`the file of the selector must end in ${[...flagFileExtensions].join(", ")}`);
+  }
+  return `file:${resolve(path)}` as TopicKey;
+}
+
+/** The absolute path of a topic that is a file; undefined if it is a FeatureFlag. */
+export function filePathOf(topic: TopicKey): string | undefined {
+  return topic.startsWith(filePrefix) ? topic.slice(filePrefix.length) : undefined;
+}
+
+function invalid(message: string): ProtocolError {
+  return new ProtocolError("SELECTOR_INVALID", message);
+}

@@ -1,0 +1,295 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { encodeDocument, type FlagDocument, type TopicKey } from "@bunting/protocol";
+import { createLogger, systemClock, type Clock } from "@bunting/runtime";
+import { expect } from "chai";
+import { DirectorySource } from "./directory/directory-source.js";
+import type { FlagSource, SourceSink, SourceVersion } from "./flag-source.js";
+import type { SourceMetrics } from "./source-metrics.js";
+
+export type SinkEvent =
+  | { readonly kind: "document"; readonly text: string; readonly version: SourceVersion }
+  | { readonly kind: "missing" | "deleted" }
+  | { readonly kind: "stale"; readonly reason: Error };
+
+/** A sink that keeps what it was told. */
+export class RecordingSink implements SourceSink {
+  readonly events: SinkEvent[] = [];
+  #read = 0;
+  #wake: (() => void) | undefined;
+
+  document(document: FlagDocument, version: SourceVersion): void {
+    this.#add({ kind: "document", text: encodeDocument(document), version });
+  }
+
+  missing(): void {
+    this.#add({ kind: "missing" });
+  }
+
+  deleted(): void {
+    this.#add({ kind: "deleted" });
+  }
+
+  stale(reason: Error): void {
+    this.#add({ kind: "stale", reason });
+  }
+
+  get last(): SinkEvent | undefined {
+    return this.events.at(-1);
+  }
+
+  get lastText(): string | undefined {
+    return this.events.findLast((event) => event.kind === "document")?.text;
+  }
+
+  /** The next event that was not taken yet. */
+  async next(withinMs = 5_000): Promise<SinkEvent> {
+    const event = await this.#take(withinMs);
+    if (event === undefined) throw new Error(`no event within ${withinMs} ms`);
+    return event;
+  }
+
+  /** The next event, which must be a document; its flags as they were written by `flags`. */
+  async nextText(withinMs = 5_000): Promise<string> {
+    const event = await this.next(withinMs);
+    expect(event.kind).to.equal("document");
+    return event.kind === "document" ? event.text : "";
+  }
+
+  async nextStale(withinMs = 5_000): Promise<Error> {
+    const event = await this.next(withinMs);
+    expect(event.kind).to.equal("stale");
+    return event.kind === "stale" ? event.reason : new Error();
+  }
+
+  /** Takes events until the document is this one. */
+  async until(text: string, withinMs = 5_000): Promise<void> {
+    const deadline = performance.now() + withinMs;
+    for (;;) {
+      const event = await this.next(deadline - performance.now());
+      if (event.kind === "document" && event.text === text) return;
+    }
+  }
+
+  async nothing(withinMs: number): Promise<void> {
+    const event = await this.#take(withinMs);
+    expect(event, "an event that was not to come").to.equal(undefined);
+  }
+
+  async #take(withinMs: number): Promise<SinkEvent | undefined> {
+    if (this.#read === this.events.length) {
+      const timer = new AbortController();
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      await Promise.race([
+        woken,
+        wait(Math.max(0, withinMs), undefined, { signal: timer.signal }).catch(() => undefined),
+      ]);
+      timer.abort();
+    }
+    return this.#read < this.events.length ? this.events[this.#read++] : undefined;
+  }
+
+  #add(event: SinkEvent): void {
+    this.events.push(event);
+    this.#wake?.();
+  }
+}
+
+/** Time that passes only where a test says so; the time of day goes on, since files have real times. */
+export class ManualClock implements Clock {
+  #nowMs = 1_000;
+  #timers: { readonly dueMs: number; readonly callback: () => void }[] = [];
+
+  now(): number {
+    return Date.now();
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { dueMs: this.#nowMs + delayMs, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** Lets time pass, a millisecond after the other, with the file system given time to answer in between. */
+  async advance(byMs: number): Promise<void> {
+    for (let passed = 0; passed < byMs; passed++) {
+      this.#nowMs++;
+      this.#fire();
+      await wait(1);
+    }
+  }
+
+  /** Time jumps, as if nothing had happened in between. */
+  jump(byMs: number): void {
+    this.#nowMs += byMs;
+    this.#fire();
+  }
+
+  #fire(): void {
+    const due = this.#timers.filter(({ dueMs }) => dueMs <= this.#nowMs);
+    this.#timers = this.#timers.filter(({ dueMs }) => dueMs > this.#nowMs);
+    for (const { callback } of due) callback();
+  }
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly file?: string;
+  readonly line?: number;
+  readonly reason?: string;
+  readonly remark?: string;
+  readonly topic?: string;
+}
+
+export class CountingMetrics implements SourceMetrics {
+  readonly counts: Record<string, number> = {};
+
+  sourceError(): void {
+    this.#count("sourceError");
+  }
+
+  documentInvalid(reason: string): void {
+    this.#count(`invalid:${reason}`);
+  }
+
+  documentRemark(kind: string): void {
+    this.#count(`remark:${kind}`);
+  }
+
+  #count(key: string): void {
+    this.counts[key] = (this.counts[key] ?? 0) + 1;
+  }
+}
+
+/** A source that runs, and what it says. */
+export class RunningSource {
+  readonly metrics = new CountingMetrics();
+  readonly #lines: string[] = [];
+  readonly #stopping = new AbortController();
+  readonly source: FlagSource;
+  readonly #running: Promise<void>;
+
+  constructor(
+    make: (parts: ConstructorParameters<typeof DirectorySource>[0]) => FlagSource,
+    path: string,
+    clock: Clock,
+  ) {
+    const logger = createLogger(
+      { format: "json", debug: true },
+      { write: (line) => void this.#lines.push(line) },
+    );
+    this.source = make({ path, clock, logger, metrics: this.metrics });
+    this.#running = this.source.run(this.#stopping.signal);
+  }
+
+  synced(): Promise<void> {
+    return new Promise((resolve) => this.source.onSynced(resolve));
+  }
+
+  watch(topic: string, signal: AbortSignal = this.#stopping.signal): RecordingSink {
+    const sink = new RecordingSink();
+    this.source.watch(topic as TopicKey, sink, signal);
+    return sink;
+  }
+
+  get log(): LogLine[] {
+    return this.#lines.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  logged(level: string): LogLine[] {
+    return this.log.filter((line) => line.level === level);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+}
+
+/** Gives each test a directory, and sources that are stopped after it; then no watch may be left. */
+export function useDirectory(): {
+  readonly path: string;
+  start(clock?: Clock, path?: string): Promise<RunningSource>;
+  run(make: ConstructorParameters<typeof RunningSource>[0], clock?: Clock, path?: string): RunningSource;
+} {
+  let path = "";
+  let running: RunningSource[] = [];
+  beforeEach(() => {
+    path = join(realpathSync(mkdtempSync(join(tmpdir(), "bunting-source-"))), "flags");
+  });
+  afterEach(async () => {
+    await Promise.all(running.map((source) => source.stop()));
+    running = [];
+    rmSync(join(path, ".."), { recursive: true, force: true });
+    await noWatchLeft();
+  });
+  const run = (
+    make: ConstructorParameters<typeof RunningSource>[0],
+    clock: Clock = systemClock,
+    at = path,
+  ): RunningSource => {
+    const source = new RunningSource(make, at, clock);
+    running.push(source);
+    return source;
+  };
+  return {
+    get path() {
+      return path;
+    },
+    run,
+    start: async (clock, at) => {
+      const source = run((options) => new DirectorySource(options), clock, at);
+      await source.synced();
+      return source;
+    },
+  };
+}
+
+/** A closed watch is released in the next turn of the event loop. */
+export async function noWatchLeft(): Promise<void> {
+  await wait(1);
+  await wait(1);
+  const left = process.getActiveResourcesInfo().filter((resource) => resource === "FSEventWrap");
+  expect(left, "watches left").to.deep.equal([]);
+}
+
+/** Flags that differ by their version. */
+export function flags(version: number): { readonly flags: object } {
+  return { flags: { greeting: { state: "ENABLED", variants: { v: version }, defaultVariant: "v" } } };
+}
+
+/** The document of `flags` as a topic is told it. */
+export function textOf(version: number): string {
+  return `{"flags":{"greeting":{"defaultVariant":"v","state":"ENABLED","variants":{"v":${version}}}}}`;
+}
+
+/** A FeatureFlag manifest. */
+export function manifest(name: string, version: number, namespace?: string): string {
+  return [
+    "apiVersion: core.openfeature.dev/v1beta1",
+    "kind: FeatureFlag",
+    "metadata:",
+    `  name: ${name}`,
+    ...(namespace === undefined ? [] : [`  namespace: ${namespace}`]),
+    "spec:",
+    "  flagSpec:",
+    "    flags:",
+    "      greeting:",
+    "        state: ENABLED",
+    "        variants:",
+    `          v: ${version}`,
+    "        defaultVariant: v",
+    "",
+  ].join("\n");
+}
