@@ -1,0 +1,267 @@
+import { isJsonObject, type JsonValue } from "@bunting/protocol";
+import type { DocumentIndex } from "./document-index.js";
+import { EntryTable } from "./entry-table.js";
+import { heapWeights } from "./heap-weights.js";
+import { JsonScanner, ScanError } from "./json-scanner.js";
+import { isSameSlice, parseSlice, type Slice } from "./slice.js";
+
+export interface ScanOptions {
+  /** Called with what all flags read so far would take on the heap, in bytes; throws to give up. */
+  readonly onWeight: (weight: number) => void;
+  /** How deep objects and lists of one flag may lie within each other. */
+  readonly maxDepth: number;
+}
+
+/**
+ * One reading of one document, along the document before it if there is one to follow.
+ *
+ * Documents that come one after the other differ in a flag or two and their writers sort keys, so most of one is bytes of the one
+ * before, moved by a few. So the scan keeps a cursor in the previous document and compares whole runs of flags natively; only where
+ * bytes differ does it read, flag by flag, until both are in step again. This holds whatever the shape of the document: objects, lists
+ * and strings of JSON end where they end, so equal bytes at the beginning of a flag are an equal flag. Nor does the order matter: a flag
+ * at an unexpected place is looked up by its key.
+ *
+ * Where `index.hasDuplicates` comes out of a scan that followed, its rows must not be used: the last flag of a key wins, and only a scan
+ * that follows nothing gets that right.
+ */
+export class DocumentScan {
+  readonly previousRows: number[] = [];
+  readonly changedRows: number[] = [];
+  readonly #scanner: JsonScanner;
+  readonly #previous: DocumentIndex | undefined;
+  readonly #options: ScanOptions;
+  readonly #entries: EntryTable;
+  /** Rows of the previous document that were met. */
+  readonly #met: Uint8Array;
+  /** Rows by id, of those that the previous document does not have. */
+  readonly #newRows = new Map<string, number>();
+  #previousById: ReadonlyMap<string, number> | undefined;
+  #cursor = 0;
+  #run = 64;
+  #hasFlags = false;
+  #list: Slice | undefined;
+  #metadata: Slice | undefined;
+  #evaluators: Slice | undefined;
+  #hasDuplicates = false;
+
+  constructor(bytes: Buffer, previous: DocumentIndex | undefined, options: ScanOptions) {
+    this.#scanner = new JsonScanner(bytes);
+    this.#previous = previous;
+    this.#options = options;
+    this.#entries = new EntryTable(previous?.entries.size ?? 0);
+    this.#met = new Uint8Array(previous?.entries.size ?? 0);
+  }
+
+  run(): DocumentIndex {
+    this.#readDocument();
+    if (!this.#hasFlags) throw new ScanError('it has no "flags"', 0);
+    if (this.#list !== undefined) this.#readList(this.#list);
+    this.#entries.trim();
+    return {
+      bytes: this.#scanner.bytes,
+      entries: this.#entries,
+      isList: this.#list !== undefined,
+      metadata: this.#metadata,
+      evaluators: this.#evaluators,
+      hasDuplicates: this.#hasDuplicates,
+    };
+  }
+
+  #readDocument(): void {
+    const scanner = this.#scanner;
+    scanner.take("{", "at the beginning of a flag document");
+    if (!scanner.tryTake("}")) {
+      do {
+        scanner.skipWhitespace();
+        const key = scanner.takeKey();
+        scanner.take(":", "after a key");
+        scanner.skipWhitespace();
+        if (key === "flags") this.#readFlags();
+        else this.#readOther(key);
+      } while (scanner.tryTake(","));
+      scanner.take("}", "at the end of the document");
+    }
+    scanner.skipWhitespace();
+    if (scanner.position < scanner.bytes.length) throw scanner.unexpected("the document should end");
+  }
+
+  #readOther(key: string): void {
+    const slice = this.#readValue(0);
+    if (key === "metadata") this.#metadata = slice;
+    else if (key === "$evaluators") this.#evaluators = slice;
+    else parseSlice(this.#scanner.bytes, slice);
+  }
+
+  #readFlags(): void {
+    const scanner = this.#scanner;
+    if (this.#hasFlags) this.#forgetFlags();
+    this.#hasFlags = true;
+    if (scanner.tryTake("{")) {
+      if (!scanner.tryTake("}")) this.#readEach("}", () => this.#readMember());
+      return;
+    }
+    // The flags of a list are told apart by their flagSetId too, which may come from metadata that is still to be read.
+    if (!scanner.isAt("[")) throw scanner.unexpected('"flags" must be an object or a list');
+    this.#list = this.#readValue(0);
+  }
+
+  /** `flags` came twice: as everywhere in JSON the later one is meant, but the earlier one must be JSON too. */
+  #forgetFlags(): void {
+    this.#hasDuplicates = true;
+    const { bytes } = this.#scanner;
+    if (this.#list !== undefined) parseSlice(bytes, this.#list);
+    for (let row = 0; row < this.#entries.size; row++) parseSlice(bytes, this.#entries.value(row));
+    this.#list = undefined;
+    this.#entries.clear();
+    this.#newRows.clear();
+  }
+
+  #readList(list: Slice): void {
+    const scanner = this.#scanner;
+    const metadata = this.#metadata && parseSlice(scanner.bytes, this.#metadata);
+    const setFlagSetId = flagSetIdIn(metadata, "");
+    scanner.position = list.start + 1;
+    if (!scanner.tryTake("]")) this.#readEach("]", () => this.#readItem(setFlagSetId));
+  }
+
+  #readEach(close: string, readOne: () => void): void {
+    const scanner = this.#scanner;
+    do {
+      scanner.skipWhitespace();
+      if (!this.#followRun()) readOne();
+    } while (scanner.tryTake(","));
+    scanner.take(close, "after the last flag");
+  }
+
+  /** Moves behind as many flags as equal, byte by byte, those at the cursor of the previous document. */
+  #followRun(): boolean {
+    const scanner = this.#scanner;
+    const previous = this.#previous;
+    if (previous === undefined || !this.#canFollow(previous)) return false;
+    const { entries } = previous;
+    const at = scanner.position;
+    const from = entries.start(this.#cursor);
+    let count = Math.min(this.#run, entries.size - this.#cursor);
+    for (; count > 0; count >>= 2) {
+      const to = entries.end(this.#cursor + count - 1);
+      const until = at + to - from;
+      if (until > scanner.bytes.length || !delimitsItself(previous.bytes[to - 1])) continue;
+      if (previous.bytes.compare(scanner.bytes, at, until, from, to) === 0) break;
+    }
+    this.#run = Math.max(1, count * 2);
+    if (count === 0) return false;
+    this.#entries.pushMoved(entries, this.#cursor, count, at - from);
+    scanner.position = this.#entries.end(this.#entries.size - 1);
+    for (const last = this.#cursor + count; this.#cursor < last; this.#cursor++) this.#meet(this.#cursor);
+    return true;
+  }
+
+  /** The flags of a list hang on the set's metadata as well. */
+  #canFollow(previous: DocumentIndex): boolean {
+    if (this.#cursor >= previous.entries.size || previous.isList !== (this.#list !== undefined)) return false;
+    return (
+      !previous.isList || isSameSlice(this.#scanner.bytes, this.#metadata, previous.bytes, previous.metadata)
+    );
+  }
+
+  #readMember(): void {
+    const scanner = this.#scanner;
+    const start = scanner.position;
+    const id = scanner.takeKey();
+    scanner.take(":", `after the key ${JSON.stringify(id)}`);
+    scanner.skipWhitespace();
+    this.#add(id, start);
+  }
+
+  #readItem(setFlagSetId: string): void {
+    const scanner = this.#scanner;
+    const start = scanner.position;
+    scanner.skipValue();
+    const slice = { start, end: scanner.position };
+    const id = listItemId(parseSlice(scanner.bytes, slice), setFlagSetId);
+    scanner.position = start;
+    // A flag without a key is going to be refused, and nothing but its text tells it from others like it.
+    this.#add(id ?? `\0\0${scanner.bytes.toString("utf8", slice.start, slice.end)}`, start);
+  }
+
+  #add(id: string, start: number): void {
+    const scanner = this.#scanner;
+    const weightBefore = scanner.weight;
+    const value = this.#readValue(heapWeights.flag);
+    const entry = {
+      start,
+      valueStart: value.start,
+      end: value.end,
+      weight: scanner.weight - weightBefore,
+      isTooDeep: scanner.depth > this.#options.maxDepth,
+      mentionsReference: scanner.mentionsReference,
+    };
+    const duplicate = this.#newRows.get(id);
+    if (duplicate !== undefined) {
+      this.#hasDuplicates = true;
+      parseSlice(scanner.bytes, this.#entries.value(duplicate));
+      this.#entries.overwrite(duplicate, entry);
+      return;
+    }
+    const row = this.#entries.push(id, entry);
+    const previousRow = this.#findPrevious(id);
+    if (previousRow < 0) this.#newRows.set(id, row);
+    if (!this.#isUnchanged(row, previousRow)) this.changedRows.push(row);
+    if (previousRow >= 0) this.#cursor = previousRow + 1;
+    this.#meet(previousRow);
+  }
+
+  #isUnchanged(row: number, previousRow: number): boolean {
+    const previous = this.#previous;
+    if (previous === undefined || previousRow < 0) return false;
+    return isSameSlice(
+      this.#scanner.bytes,
+      this.#entries.value(row),
+      previous.bytes,
+      previous.entries.value(previousRow),
+    );
+  }
+
+  #findPrevious(id: string): number {
+    const entries = this.#previous?.entries;
+    if (entries === undefined) return -1;
+    if (entries.ids[this.#cursor] === id) return this.#cursor;
+    this.#previousById ??= entries.rowsById();
+    return this.#previousById.get(id) ?? -1;
+  }
+
+  /** Notes which flag of the previous document the row just added is. */
+  #meet(previousRow: number): void {
+    this.previousRows.push(previousRow);
+    if (previousRow < 0) return;
+    if (this.#met[previousRow] === 1) this.#hasDuplicates = true;
+    this.#met[previousRow] = 1;
+  }
+
+  #readValue(extraWeight: number): Slice {
+    const scanner = this.#scanner;
+    const start = scanner.position;
+    scanner.weight += extraWeight;
+    scanner.skipValue();
+    this.#options.onWeight(scanner.weight);
+    return { start, end: scanner.position };
+  }
+}
+
+/** Names a flag of a list as its identity does; undefined if it has no key. */
+function listItemId(item: JsonValue, setFlagSetId: string): string | undefined {
+  const key = isJsonObject(item) ? item["key"] : undefined;
+  if (!isJsonObject(item) || typeof key !== "string") return undefined;
+  return `${flagSetIdIn(item["metadata"], setFlagSetId)}\0${key}`;
+}
+
+/** A flagSetId that is there but no string stands for none, as parseFlag has it. */
+function flagSetIdIn(metadata: JsonValue | undefined, otherwise: string): string {
+  if (!isJsonObject(metadata) || !Object.hasOwn(metadata, "flagSetId")) return otherwise;
+  return typeof metadata["flagSetId"] === "string" ? metadata["flagSetId"] : "";
+}
+
+/** A number or a word goes on with what follows it, so equal bytes are not an equal value. */
+function delimitsItself(lastByte: number | undefined): boolean {
+  return lastByte === 0x7d || lastByte === 0x5d || lastByte === 0x22;
+}

@@ -1,0 +1,415 @@
+import type { JsonObject, JsonValue } from "@bunting/protocol";
+import { createLogger, type Logger } from "@bunting/runtime";
+import { expect } from "chai";
+import fc from "fast-check";
+import { AgentError } from "../agent-error.js";
+import type { Flag } from "./flag.js";
+import { FlagStore, type FlagChange, type StoreChange } from "./flag-store.js";
+import { HeapBudget } from "./heap-budget.js";
+import { noStoreMetrics, type StoreMetrics } from "./store-metrics.js";
+import { StoreModel, writeDocument, type TestDocument, type WritingStyle } from "./flag-store-model.test.js";
+
+const on: JsonObject = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
+const off: JsonObject = { ...on, defaultVariant: "off" };
+const bad: JsonObject = { ...on, defaultVariant: "nowhere" };
+
+describe("FlagStore", () => {
+  it("names exactly the flags that an update changed, and keeps the others' objects", () => {
+    const { store, changes } = useStore(1);
+    store.replace(0, text({ flags: { a: on, b: on, c: on } }));
+    const kept = store.flag("", "a");
+    const result = store.replace(0, text({ flags: { a: on, b: off, d: on } }));
+    expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete c", "update b", "write d"]);
+    expect(result.upserted.map(({ key }) => key)).to.have.members(["b", "d"]);
+    expect(result.removed.map(({ key }) => key)).to.deep.equal(["c"]);
+    expect(store.flag("", "a")).to.equal(kept);
+    expect(changes.at(-1)?.changes.find(({ key }) => key === "b")).to.deep.include({
+      after: store.flag("", "b"),
+    });
+  });
+
+  it("is silent about a document that only looks different", () => {
+    const { store, changes } = useStore(1);
+    store.replace(0, text({ flags: { a: on, b: on } }));
+    const before = [...store.flags()];
+    const pretty = JSON.stringify({ flags: { b: on, a: on } }, null, 2).replace('"a"', '"\\u0061"');
+    expect(store.replace(0, Buffer.from(pretty)).changed).to.equal(false);
+    expect(changes).to.have.length(1);
+    expect([...store.flags()]).to.deep.equal(before);
+    before.forEach((flag) => expect(store.flag("", flag.key)).to.equal(flag));
+  });
+
+  it("keeps the flags of two sources apart that have the same URI", () => {
+    const { store } = useStore(2);
+    store.replace(0, text({ flags: { a: on } }));
+    store.replace(1, text({ flags: { b: on } }));
+    expect(store.flags().map(({ key }) => key)).to.deep.equal(["a", "b"]);
+    store.replace(0, text({ flags: { a: off } }));
+    expect(store.flags().map(({ key }) => key)).to.deep.equal(["a", "b"]);
+  });
+
+  it("serves the flag of the latest source, and the one behind it when that goes", () => {
+    const { store, changes } = useStore(2);
+    store.replace(1, text({ flags: { a: on } }));
+    store.replace(0, text({ flags: { a: off } }));
+    expect(store.flag("", "a")).to.include({ defaultVariant: "on", sourceIndex: 1 });
+    expect(changes).to.have.length(1);
+    store.replace(1, text({ flags: {} }));
+    expect(store.flag("", "a")).to.include({ defaultVariant: "off", sourceIndex: 0 });
+    expect(summary(changes.at(-1)?.changes)).to.deep.equal(["update a"]);
+    store.replace(0, text({ flags: {} }));
+    expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete a"]);
+  });
+
+  it("refuses a bad flag alone: it keeps its previous value, if it had one", () => {
+    const { store } = useStore(1);
+    store.replace(0, text({ flags: { a: on, b: on } }));
+    const before = store.flag("", "a");
+    const result = store.replace(0, text({ flags: { a: bad, b: off, c: bad } }));
+    expect(result.rejectedFlags.map(({ key }) => key)).to.deep.equal(["a", "c"]);
+    expect(result.rejectedFlags[0]?.reason).to.contain('"nowhere" is none of its variants');
+    expect(store.flag("", "a")).to.equal(before);
+    expect(store.flag("", "b")).to.include({ defaultVariant: "off" });
+    expect(store.flag("", "c")).to.equal(undefined);
+  });
+
+  it("goes on listing a refused flag until it is mended or gone, and logs it once", () => {
+    const lines: string[] = [];
+    const { store } = useStore(1, { logLines: lines });
+    store.replace(0, text({ flags: { a: bad, b: on } }));
+    expect(store.replace(0, text({ flags: { a: bad, b: off } })).rejectedFlags).to.have.length(1);
+    expect(lines.filter((line) => line.includes("flags were refused"))).to.have.length(1);
+    expect(store.replace(0, text({ flags: { a: on, b: off } })).rejectedFlags).to.deep.equal([]);
+    expect(store.flag("", "a")).to.include({ defaultVariant: "on" });
+  });
+
+  const notDocuments: readonly [name: string, text: string, message: RegExp][] = [
+    ["nothing", "", /"\{" was expected.*\(line 1, byte 1\)/],
+    ["half a document", '{"flags":{"a":{"state"', /closing brackets.*line 1/],
+    ["a list", "[]", /"\{" was expected/],
+    ["a document without flags", "{}", /it has no "flags"/],
+    ["flags that are no flags", '{"flags":null}', /"flags" must be an object or a list/],
+    ["metadata that is a list", '{"flags":{},"metadata":[]}', /"metadata" must be an object/],
+    [
+      "a flag that is not JSON",
+      '{"flags":{\n "a": {"state": tru}}}',
+      /in the flag "a": Unexpected token '\}' \(line 2, byte 20\)/,
+    ],
+    ["a trailing comma", '{"flags":{"a":{},}}', /a key in quotes/],
+    ["words after the end", '{"flags":{}} x', /should end/],
+    ["a line break in a key", '{"flags":{"a\nb":{}}}', /in a key/],
+    ["nonsense beside the flags", '{"flags":{},"$schema":nonsense}', /Unexpected token/],
+  ];
+  for (const [name, document, message] of notDocuments) {
+    it(`refuses ${name}, says where, and serves on what it had`, () => {
+      const refused: string[] = [];
+      const { store } = useStore(1, {
+        metrics: { ...noStoreMetrics, documentRefused: (_, code) => refused.push(code) },
+      });
+      store.replace(0, text({ flags: { a: on } }));
+      expect(() => store.replace(0, Buffer.from(document)))
+        .to.throw(AgentError, message)
+        .with.property("code", "DOCUMENT_INVALID");
+      expect(store.flags().map(({ key }) => key)).to.deep.equal(["a"]);
+      expect(refused).to.deep.equal(["DOCUMENT_INVALID"]);
+    });
+  }
+
+  it("refuses a flag alone that is nested too deep to walk", () => {
+    const { store } = useStore(1);
+    const deep = `{"flags":{"a":${JSON.stringify(on)},"b":{"variants":{"on":true},"targeting":${'{"!":['.repeat(50_000)}true${"]}".repeat(50_000)}}}}`;
+    const result = store.replace(0, Buffer.from(deep));
+    expect(result.rejectedFlags).to.have.length(1);
+    expect(result.rejectedFlags[0]?.reason).to.contain("levels deep");
+    expect(store.flags().map(({ key }) => key)).to.deep.equal(["a"]);
+  });
+
+  it("takes a number that grew by a digit for another value", () => {
+    const { store } = useStore(1);
+    store.replace(0, Buffer.from('{"flags":{"a":1}}'));
+    expect(store.replace(0, Buffer.from('{"flags":{"a":12}}')).rejectedFlags[0]?.reason).to.contain("12");
+  });
+
+  it("re-derives flags that refer to an evaluator that changed, and no others", () => {
+    const { store, changes } = useStore(1);
+    const refers = { ...on, targeting: { if: [{ $ref: "staff" }, "on", "off"] } };
+    store.replace(0, text({ flags: { a: refers, b: on }, $evaluators: { staff: { "==": [1, 1] } } }));
+    store.replace(0, text({ flags: { a: refers, b: on }, $evaluators: { staff: { "==": [1, 2] } } }));
+    expect(summary(changes.at(-1)?.changes)).to.deep.equal(["update a"]);
+    expect(store.flag("", "a")?.targeting).to.deep.equal({ if: [{ "==": [1, 2] }, "on", "off"] });
+  });
+
+  it("moves flags to another set when the set's metadata does, except those with a set of their own", () => {
+    const { store, changes } = useStore(1);
+    const own = { ...on, metadata: { flagSetId: "own" } };
+    store.replace(0, text({ flags: { a: on, b: own }, metadata: { flagSetId: "one" } }));
+    store.replace(0, text({ flags: { a: on, b: own }, metadata: { flagSetId: "two" } }));
+    expect(
+      changes.at(-1)?.changes.map(({ key, flagSetId, type }) => ({ key, flagSetId, type })),
+    ).to.have.deep.members([
+      { key: "a", flagSetId: "one", type: "delete" },
+      { key: "a", flagSetId: "two", type: "write" },
+    ]);
+  });
+
+  it("takes flags as a list, where the same key may stand in several sets", () => {
+    const { store, changes } = useStore(1);
+    const list = [
+      { key: "b", ...on, metadata: { flagSetId: "x" } },
+      { key: "b", ...off, metadata: { flagSetId: "y" } },
+      { key: "a", ...on },
+      { ...on },
+    ];
+    const result = store.replace(0, text({ flags: list }));
+    expect(store.flags().map(({ key, flagSetId }) => `${flagSetId}/${key}`)).to.deep.equal([
+      "/a",
+      "x/b",
+      "y/b",
+    ]);
+    expect(result.rejectedFlags).to.have.length(1);
+    const map = { a: on, b: { ...on, metadata: { flagSetId: "x" } } };
+    store.replace(0, text({ flags: map }));
+    expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete b"]);
+  });
+
+  it("goes on when a listener fails", () => {
+    const { store, changes } = useStore(1);
+    store.onChange(() => {
+      throw new Error("listener");
+    });
+    const later: StoreChange[] = [];
+    const stop = store.onChange((change) => later.push(change));
+    store.replace(0, text({ flags: { a: on } }));
+    expect(changes).to.have.length(1);
+    expect(later).to.have.length(1);
+    stop();
+    store.replace(0, text({ flags: { a: off } }));
+    expect(later).to.have.length(1);
+  });
+
+  it("agrees with a plain model whatever documents come, in whatever form and order", () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
+        const { store, changes } = useStore(3);
+        const model = new StoreModel(3);
+        const current: TestDocument[] = [emptyDocument, emptyDocument, emptyDocument];
+        for (const { source, edit, style, damage } of steps) {
+          const document = "flags" in edit ? edit : applyEdit(current[source] ?? emptyDocument, edit);
+          current[source] = document;
+          const bytes = damageBytes(writeDocument(document, style), damage);
+          const before = new Map(store.flags().map((flag) => [idOf(flag), flag]));
+          changes.length = 0;
+          const expected = model.replace(source, bytes.toString());
+          if (expected === "refused") {
+            expect(() => store.replace(source, bytes))
+              .to.throw(AgentError)
+              .with.property("code", "DOCUMENT_INVALID");
+          } else {
+            const result = store.replace(source, bytes);
+            expect(result.rejectedFlags.map(({ key }) => key).sort()).to.deep.equal(expected.rejected);
+          }
+          expect(store.flags()).to.deep.equal(model.flags());
+          expectExactChanges(before, store.flags(), changes);
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+});
+
+/** What was announced must lead from what was served to what is; and what means the same must be the same object. */
+function expectExactChanges(
+  before: ReadonlyMap<string, Flag>,
+  after: readonly Flag[],
+  changes: readonly StoreChange[],
+): void {
+  expect(changes.length).to.be.lessThan(2);
+  const announced = (changes[0]?.changes ?? []).map(
+    ({ key, flagSetId, type }) => `${type} ${flagSetId}/${key}`,
+  );
+  const happened: string[] = [];
+  const afterById = new Map(after.map((flag) => [idOf(flag), flag]));
+  for (const [id, flag] of afterById) {
+    const was = before.get(id);
+    if (was === undefined) happened.push(`write ${id}`);
+    else if (was !== flag) {
+      expect(was).to.not.deep.equal(flag);
+      happened.push(`update ${id}`);
+    }
+  }
+  for (const id of before.keys()) if (!afterById.has(id)) happened.push(`delete ${id}`);
+  expect(announced.sort()).to.deep.equal(happened.sort());
+}
+
+function idOf(flag: Flag): string {
+  return `${flag.flagSetId}/${flag.key}`;
+}
+
+const key = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom("a", "b", "c", "d", "e", "f", "10", "9", "aa") },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      "__proto__",
+      "constructor",
+      "ä",
+      "\u{1f600}",
+      '"',
+      "\\",
+      "{",
+      "}}",
+      "a,b",
+      "$ref",
+    ),
+  },
+  { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 4 }) },
+);
+const nastyText = fc.oneof(
+  fc.constantFrom("{", "}", '"', "\\", '\\"', "[,]", "\u2028", "é", "x"),
+  fc.string({ maxLength: 6 }),
+);
+const definition: fc.Arbitrary<JsonValue> = fc.oneof(
+  { weight: 5, arbitrary: fc.constantFrom<JsonValue>(on, off, { ...on, state: "DISABLED" }, bad) },
+  {
+    weight: 3,
+    arbitrary: fc.record(
+      {
+        state: fc.constantFrom("ENABLED", "DISABLED"),
+        variants: fc.dictionary(nastyText, nastyText, { maxKeys: 3 }),
+        targeting: fc.constantFrom<JsonValue>(
+          { if: [{ $ref: "e1" }, "on", "off"] },
+          { $ref: "e2" },
+          {},
+          null,
+          { "==": [1, "}"] },
+        ),
+        metadata: fc.constantFrom<JsonValue>(
+          { flagSetId: "x" },
+          { flagSetId: "y", n: 1 },
+          { flagSetId: null },
+          { list: [1] },
+          {},
+        ),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { weight: 1, arbitrary: fc.constantFrom<JsonValue>(1, 12, "text", true, null, [], [{}], -0.5, "") },
+);
+const setMetadata = fc.constantFrom<JsonValue | undefined>(
+  ...[undefined, undefined, undefined, { flagSetId: "x" }, { flagSetId: "z", n: 2 }, null, { deep: {} }],
+);
+const setEvaluators = fc.constantFrom<JsonValue | undefined>(
+  ...[undefined, undefined, undefined, { e1: { "==": [1, 1] } }, { e1: { "==": [1, 2] }, e2: "on" }],
+);
+const flag = fc.tuple(key, definition);
+const document: fc.Arbitrary<TestDocument> = fc.record({
+  flags: fc.oneof(
+    { weight: 4, arbitrary: fc.uniqueArray(flag, { maxLength: 12, selector: ([name]) => name }) },
+    { weight: 1, arbitrary: fc.array(flag, { maxLength: 9 }) },
+  ),
+  metadata: setMetadata,
+  evaluators: setEvaluators,
+});
+interface Edit {
+  readonly remove: readonly number[];
+  readonly put: readonly (readonly [key: string, definition: JsonValue])[];
+  readonly swap: boolean;
+  readonly metadata: JsonValue | undefined;
+  readonly evaluators: JsonValue | undefined;
+}
+const edit: fc.Arbitrary<Edit> = fc.record({
+  remove: fc.array(fc.nat(11), { maxLength: 2 }),
+  put: fc.array(flag, { maxLength: 2 }),
+  swap: fc.constantFrom(false, false, false, true),
+  metadata: setMetadata,
+  evaluators: setEvaluators,
+});
+const emptyDocument: TestDocument = { flags: [], metadata: undefined, evaluators: undefined };
+
+function applyEdit(document: TestDocument, { remove, put, swap, metadata, evaluators }: Edit): TestDocument {
+  const flags = document.flags.filter((_, i) => !remove.includes(i));
+  for (const [name, value] of put) {
+    const at = flags.findIndex(([other]) => other === name);
+    flags.splice(at < 0 ? flags.length : at, at < 0 ? 0 : 1, [name, value]);
+  }
+  if (swap) flags.unshift(...flags.splice(-1));
+  return {
+    flags,
+    metadata: metadata === undefined ? document.metadata : metadata,
+    evaluators: evaluators === undefined ? document.evaluators : evaluators,
+  };
+}
+
+const style: fc.Arbitrary<WritingStyle> = fc.record({
+  form: fc.oneof(
+    { weight: 4, arbitrary: fc.constant("map" as const) },
+    { weight: 1, arbitrary: fc.constant("list" as const) },
+  ),
+  order: fc.oneof(
+    { weight: 4, arbitrary: fc.constant("sorted" as const) },
+    { weight: 1, arbitrary: fc.constantFrom("as is" as const, "reversed" as const) },
+  ),
+  indent: fc.constantFrom("", "", "", "", "  ", "\n\t"),
+  escapes: fc.constantFrom(false, false, false, true),
+  metadataFirst: fc.boolean(),
+  repeatsFlags: fc.constantFrom(false, false, false, false, false, true),
+});
+const step = fc.record({
+  source: fc.constantFrom(0, 0, 0, 0, 0, 1, 2),
+  edit: fc.oneof({ weight: 1, arbitrary: document }, { weight: 3, arbitrary: edit }),
+  style,
+  damage: fc.option(
+    fc.record({
+      at: fc.double({ min: 0, max: 1, noNaN: true }),
+      how: fc.constantFrom(
+        "cut" as const,
+        "{" as const,
+        "}" as const,
+        '"' as const,
+        "," as const,
+        "1" as const,
+      ),
+    }),
+    { freq: 6 },
+  ),
+});
+
+function damageBytes(bytes: Buffer, damage: { at: number; how: string } | null): Buffer {
+  if (damage === null) return bytes;
+  const at = Math.floor(damage.at * bytes.length);
+  if (damage.how === "cut") return bytes.subarray(0, at);
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(damage.how), bytes.subarray(at + 1)]);
+}
+
+interface UseStoreOptions {
+  readonly metrics?: StoreMetrics;
+  readonly logLines?: string[];
+}
+
+function useStore(
+  sources: number,
+  options: UseStoreOptions = {},
+): { store: FlagStore; changes: StoreChange[] } {
+  const changes: StoreChange[] = [];
+  const store = new FlagStore({
+    sources: Array.from({ length: sources }, () => ({ uri: "proxy:8015" })),
+    budget: new HeapBudget(),
+    logger: logInto(options.logLines ?? []),
+    metrics: options.metrics ?? noStoreMetrics,
+  });
+  store.onChange((change) => changes.push(change));
+  return { store, changes };
+}
+
+function logInto(lines: string[]): Logger {
+  return createLogger({ format: "json", debug: true }, { write: (line) => void lines.push(line) });
+}
+
+function text(document: unknown): Buffer {
+  return Buffer.from(JSON.stringify(document));
+}
+
+function summary(changes: readonly FlagChange[] | undefined): string[] {
+  return (changes ?? []).map(({ key, type }) => `${type} ${key}`).sort();
+}

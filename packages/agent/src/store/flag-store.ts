@@ -1,0 +1,201 @@
+import { compareUtf8 } from "@bunting/protocol";
+import type { Logger } from "@bunting/runtime";
+import { AgentError } from "../agent-error.js";
+import { EffectiveFlags } from "./effective-flags.js";
+import type { Flag } from "./flag.js";
+import type { HeapBudget } from "./heap-budget.js";
+import { ScanError } from "./json-scanner.js";
+import type { StoreMetrics } from "./store-metrics.js";
+import { updateSource, type RejectedFlag, type SourceState, type SourceUpdate } from "./update-source.js";
+
+/** What one update did to one flag that is served. */
+export interface FlagChange {
+  readonly key: string;
+  readonly flagSetId: string;
+  readonly type: "write" | "update" | "delete";
+  readonly before: Flag | undefined;
+  readonly after: Flag | undefined;
+}
+
+/** What one update did to the flags that are served, all sources taken together. */
+export interface StoreChange {
+  /** Exactly the flags that changed; never empty. */
+  readonly changes: readonly FlagChange[];
+  /** Flags that are served now and were not, or not as they are. */
+  readonly upserted: readonly Flag[];
+  /** Flags of which nothing is served any more. */
+  readonly removed: readonly Flag[];
+}
+
+export interface ReplaceResult {
+  /** Whether what is served changed. */
+  readonly changed: boolean;
+  readonly upserted: readonly Flag[];
+  readonly removed: readonly Flag[];
+  /** All flags of the document that are refused, also those that were before. */
+  readonly rejectedFlags: readonly RejectedFlag[];
+}
+
+export interface FlagStoreOptions {
+  /** In the order of their priority: of flags with the same flagSetId and key, the one of the latest source is served. */
+  readonly sources: readonly { readonly uri: string }[];
+  readonly budget: HeapBudget;
+  readonly logger: Logger;
+  readonly metrics: StoreMetrics;
+}
+
+const nothing: Omit<StoreChange, "changes"> & { changes: readonly FlagChange[] } = {
+  changes: [],
+  upserted: [],
+  removed: [],
+};
+
+/**
+ * The flags that are served. Each source has one document here, which a newer one replaces as a whole and at once.
+ *
+ * A source is its place in the list, never its URI: the sources that the operator writes for two FeatureFlags have the same URI, the
+ * proxy's, and a store that goes by URI lets each wipe the flags of the other (as flagd does).
+ */
+export class FlagStore {
+  readonly #options: FlagStoreOptions;
+  readonly #states: (SourceState | undefined)[];
+  readonly #effective = new EffectiveFlags();
+  readonly #listeners = new Set<(change: StoreChange) => void>();
+  #sorted: readonly Flag[] | undefined;
+
+  constructor(options: FlagStoreOptions) {
+    this.#options = options;
+    this.#states = options.sources.map(() => undefined);
+  }
+
+  /** The flag that is served for a flagSetId ("" for none) and key. */
+  flag(flagSetId: string, key: string): Flag | undefined {
+    return this.#effective.get(flagSetId, key);
+  }
+
+  /** All flags that are served, by flagSetId, then key. The list is never changed: keep it as long as you like. */
+  flags(): readonly Flag[] {
+    this.#sorted ??= [...this.#effective].sort(
+      (a, b) => compareUtf8(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key),
+    );
+    return this.#sorted;
+  }
+
+  /** The document a source stands at, as it came. */
+  document(sourceIndex: number): Buffer | undefined {
+    return this.#states[sourceIndex]?.index.bytes;
+  }
+
+  /** Calls back after each change of what is served. Returns a function that ends this. */
+  onChange(listener: (change: StoreChange) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Takes over a source's new document.
+   *
+   * @throws AgentError DOCUMENT_INVALID or DOCUMENT_TOO_LARGE, logged and counted here; the document before is then served on.
+   */
+  replace(sourceIndex: number, bytes: Buffer): ReplaceResult {
+    const { metrics } = this.#options;
+    const startedMs = performance.now();
+    const update = this.#read(sourceIndex, bytes);
+    const change = this.#swap(sourceIndex, update);
+    const { rejected } = update.state;
+    metrics.documentApplied(sourceIndex, performance.now() - startedMs, bytes.length);
+    metrics.flagsServed(this.#effective.size);
+    metrics.flagsRejected(sourceIndex, rejected.size);
+    this.#logRejections(sourceIndex, update.newlyRejected);
+    if (change.changes.length > 0) this.#notify(change);
+    return {
+      changed: change.changes.length > 0,
+      upserted: change.upserted,
+      removed: change.removed,
+      rejectedFlags: [...rejected.values()],
+    };
+  }
+
+  #read(sourceIndex: number, bytes: Buffer): SourceUpdate {
+    const { sources, budget, logger, metrics } = this.#options;
+    const uri = sources[sourceIndex]?.uri ?? "";
+    const heldWeight = this.#states.reduce((sum, state) => sum + (state?.weight ?? 0), 0);
+    try {
+      budget.checkDocument(bytes.length);
+      return updateSource(bytes, this.#states[sourceIndex], { uri, sourceIndex }, (weight) =>
+        budget.checkFlags(bytes.length, heldWeight, weight),
+      );
+    } catch (cause) {
+      const error = cause instanceof ScanError ? documentInvalid(cause, bytes) : cause;
+      if (
+        error instanceof AgentError &&
+        (error.code === "DOCUMENT_INVALID" || error.code === "DOCUMENT_TOO_LARGE")
+      ) {
+        metrics.documentRefused(sourceIndex, error.code);
+        logger.error(
+          { source: uri, sourceIndex, code: error.code, reason: error.message },
+          "a flag document was refused; the flags from before are served on",
+        );
+      }
+      throw error;
+    }
+  }
+
+  #swap(sourceIndex: number, update: SourceUpdate): StoreChange {
+    this.#states[sourceIndex] = update.state;
+    if (update.put.length === 0 && update.removed.length === 0) return nothing;
+    const touched = [...update.put, ...update.removed];
+    const before = touched.map((flag) => this.#effective.get(flag.flagSetId, flag.key));
+    for (const flag of update.put) this.#effective.put(flag);
+    for (const flag of update.removed) this.#effective.remove(flag);
+    const changes: FlagChange[] = [];
+    touched.forEach(({ key, flagSetId }, i) => {
+      const was = before[i];
+      const is = this.#effective.get(flagSetId, key);
+      if (was === is) return;
+      const type = was === undefined ? "write" : is === undefined ? "delete" : "update";
+      changes.push({ key, flagSetId, type, before: was, after: is });
+    });
+    if (changes.length > 0) this.#sorted = undefined;
+    return {
+      changes,
+      upserted: changes.flatMap(({ after }) => after ?? []),
+      removed: changes.flatMap(({ before: was, after }) => (after === undefined ? (was ?? []) : [])),
+    };
+  }
+
+  #notify(change: StoreChange): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        this.#options.logger.error({ error }, "a listener of the flag store failed");
+      }
+    }
+  }
+
+  #logRejections(sourceIndex: number, rejected: readonly RejectedFlag[]): void {
+    const [first] = rejected;
+    if (first === undefined) return;
+    this.#options.logger.warn(
+      {
+        source: this.#options.sources[sourceIndex]?.uri,
+        sourceIndex,
+        flags: rejected.slice(0, 10).map(({ key }) => key),
+        count: rejected.length,
+        reason: first.reason,
+      },
+      "flags were refused; each keeps its previous value, if it had one",
+    );
+  }
+}
+
+function documentInvalid(cause: ScanError, bytes: Buffer): AgentError {
+  const lineStart = bytes.lastIndexOf("\n", Math.max(0, cause.offset - 1)) + 1;
+  let line = 1;
+  for (let at = bytes.indexOf("\n"); at >= 0 && at < lineStart; at = bytes.indexOf("\n", at + 1)) line++;
+  const place = `line ${line}, byte ${cause.offset - lineStart + 1}`;
+  return new AgentError("DOCUMENT_INVALID", `this is not a flag document: ${cause.message} (${place})`, {
+    cause,
+  });
+}

@@ -1,0 +1,54 @@
+import type { DocumentIndex } from "./document-index.js";
+import { DocumentScan, type ScanOptions } from "./document-scan.js";
+import { isSameSlice } from "./slice.js";
+
+/** How the flags of a document relate to those of the one before. */
+export interface RowMatch {
+  /** For each row, the row of the same flag in the previous document, or -1. */
+  readonly previousRows: readonly number[];
+  /** Rows whose text is not what it was. */
+  readonly changedRows: readonly number[];
+}
+
+export type IndexedDocument = RowMatch & { readonly index: DocumentIndex };
+
+/**
+ * Finds the flags of a document, and which of them are not what they were. Nothing of a changed flag has been parsed or believed yet.
+ *
+ * @throws ScanError if the document has not the structure of one.
+ */
+export function indexDocument(
+  bytes: Buffer,
+  previous: DocumentIndex | undefined,
+  options: ScanOptions,
+): IndexedDocument {
+  if (previous !== undefined && !previous.hasDuplicates) {
+    const scan = new DocumentScan(bytes, previous, options);
+    const index = scan.run();
+    if (!index.hasDuplicates)
+      return { index, previousRows: scan.previousRows, changedRows: scan.changedRows };
+  }
+  // Without anything to follow every flag is read, and of those with the same key the last one is kept.
+  const index = new DocumentScan(bytes, undefined, options).run();
+  return { index, ...matchRows(index, previous) };
+}
+
+/** Finds each flag by its id among those of the previous document. */
+function matchRows(index: DocumentIndex, previous: DocumentIndex | undefined): RowMatch {
+  const { entries } = index;
+  if (previous === undefined) {
+    return { previousRows: entries.ids.map(() => -1), changedRows: entries.ids.map((_, row) => row) };
+  }
+  const rows = previous.entries.rowsById();
+  const previousRows = entries.ids.map((id) => rows.get(id) ?? -1);
+  const changedRows: number[] = [];
+  previousRows.forEach((previousRow, row) => {
+    if (
+      previousRow < 0 ||
+      !isSameSlice(index.bytes, entries.value(row), previous.bytes, previous.entries.value(previousRow))
+    ) {
+      changedRows.push(row);
+    }
+  });
+  return { previousRows, changedRows };
+}

@@ -1,0 +1,199 @@
+import { heapWeights } from "./heap-weights.js";
+
+/** Thrown by the scanner: what was expected, and at which byte. Callers turn it into an AgentError that names line and column. */
+export class ScanError extends Error {
+  override readonly name = "ScanError";
+  readonly offset: number;
+
+  constructor(message: string, offset: number, options?: ErrorOptions) {
+    super(message, options);
+    this.offset = offset;
+  }
+}
+
+const tab = 0x09;
+const newline = 0x0a;
+const carriageReturn = 0x0d;
+const space = 0x20;
+const quote = 0x22;
+const comma = 0x2c;
+const colon = 0x3a;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+
+/**
+ * Finds where JSON values begin and end, in bytes, without making anything of them.
+ *
+ * It knows strings and nesting and nothing else: on JSON it finds the true end of every value, on anything else it finds some end or
+ * throws. So what it cut out must be given to JSON.parse before it is believed. On the way it counts what a value would cost once it
+ * is parsed, which is how a document that does not fit is refused before a single object is made of it.
+ */
+export class JsonScanner {
+  readonly bytes: Buffer;
+  position: number;
+  /** How deep objects and lists lie within each other in the value skipped last. */
+  depth = 0;
+  /** Whether a string `$ref` may have been in the value skipped last; at times true without need, never false in error. */
+  mentionsReference = false;
+  /** What the values skipped since it was last set to 0 would take on the heap, in bytes; see heap-weights.ts. */
+  weight = 0;
+
+  constructor(bytes: Buffer, position = 0) {
+    this.bytes = bytes;
+    this.position = position;
+  }
+
+  skipWhitespace(): void {
+    const { bytes } = this;
+    let at = this.position;
+    for (;;) {
+      const byte = bytes[at];
+      if (byte !== space && byte !== newline && byte !== tab && byte !== carriageReturn) break;
+      at++;
+    }
+    this.position = at;
+  }
+
+  /** Moves behind `text` if it is next (after white space). */
+  tryTake(text: string): boolean {
+    this.skipWhitespace();
+    if (this.bytes[this.position] !== text.charCodeAt(0)) return false;
+    this.position++;
+    return true;
+  }
+
+  isAt(text: string): boolean {
+    return this.bytes[this.position] === text.charCodeAt(0);
+  }
+
+  take(text: string, where: string): void {
+    if (!this.tryTake(text)) throw this.unexpected(`"${text}" was expected ${where}`);
+  }
+
+  /** Reads the string that begins at the position. */
+  takeKey(): string {
+    const start = this.position;
+    if (this.bytes[start] !== quote) throw this.unexpected("a key in quotes was expected");
+    const hasEscape = this.#skipString();
+    const content = this.bytes.toString("utf8", start + 1, this.position - 1);
+    if (!hasEscape && !controlCharacter.test(content)) return content;
+    try {
+      return JSON.parse(`"${content}"`) as string;
+    } catch (cause) {
+      throw new ScanError(`in a key: ${(cause as Error).message}`, start, { cause });
+    }
+  }
+
+  /** Moves behind the value that begins at the position. */
+  skipValue(): void {
+    this.depth = 0;
+    this.mentionsReference = false;
+    const first = this.bytes[this.position];
+    if (first === openBrace || first === openBracket) this.#skipNested();
+    else if (first === quote) this.#skipString();
+    else this.#skipScalar();
+  }
+
+  unexpected(message: string): ScanError {
+    const { bytes, position } = this;
+    const found =
+      position >= bytes.length
+        ? "the document ends"
+        : `there is ${JSON.stringify(bytes.toString("utf8", position, position + 12))}`;
+    return new ScanError(`${message}, but ${found}`, position);
+  }
+
+  #skipNested(): void {
+    const { bytes } = this;
+    const { length } = bytes;
+    let at = this.position;
+    let depth = 0;
+    let deepest = 0;
+    let weight = 0;
+    while (at < length) {
+      switch (bytes[at]) {
+        case quote:
+          this.position = at;
+          this.#skipString();
+          at = this.position;
+          continue;
+        case openBrace:
+          weight += heapWeights.object;
+          if (++depth > deepest) deepest = depth;
+          break;
+        case openBracket:
+          weight += heapWeights.list;
+          if (++depth > deepest) deepest = depth;
+          break;
+        case comma:
+          weight += heapWeights.item;
+          break;
+        case colon:
+          weight += heapWeights.property;
+          break;
+        case closeBrace:
+        case closeBracket:
+          if (--depth === 0) {
+            this.position = at + 1;
+            this.depth = deepest;
+            this.weight += weight;
+            return;
+          }
+          break;
+      }
+      at++;
+    }
+    this.position = at;
+    throw this.unexpected(`${depth} more closing brackets were expected`);
+  }
+
+  /** Returns whether there is an escape in it. */
+  #skipString(): boolean {
+    const { bytes, position } = this;
+    const { length } = bytes;
+    let at = position + 1;
+    let seen = 0;
+    let hasEscape = false;
+    while (at < length) {
+      const byte = bytes[at] ?? 0;
+      if (byte === quote) {
+        const size = at - position;
+        // One character beyond Latin-1 and V8 takes two bytes for each of the string.
+        this.weight += heapWeights.string + (seen >= 0x80 || hasEscape ? 2 * size : size);
+        this.mentionsReference ||= hasEscape || (size === 5 && isReference(bytes, position + 1));
+        this.position = at + 1;
+        return hasEscape;
+      }
+      seen |= byte;
+      if (byte === backslash) {
+        hasEscape = true;
+        at++;
+      }
+      at++;
+    }
+    this.position = position;
+    throw this.unexpected("a closing quote was expected");
+  }
+
+  #skipScalar(): void {
+    const { bytes, position } = this;
+    let at = position;
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      if (byte <= space || byte === comma || byte === closeBrace || byte === closeBracket) break;
+    }
+    if (at === position) throw this.unexpected("a value was expected");
+    this.position = at;
+    this.weight += heapWeights.item;
+  }
+}
+
+/** Must be escaped in JSON. */
+const controlCharacter = /[\u0000-\u001f]/;
+
+function isReference(bytes: Buffer, at: number): boolean {
+  return bytes[at] === 0x24 && bytes[at + 1] === 0x72 && bytes[at + 2] === 0x65 && bytes[at + 3] === 0x66;
+}

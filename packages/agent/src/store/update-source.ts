@@ -1,0 +1,234 @@
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { AgentError } from "../agent-error.js";
+import type { DocumentIndex } from "./document-index.js";
+import type { Flag, Metadata, MetadataValue } from "./flag.js";
+import { heapWeights } from "./heap-weights.js";
+import { indexDocument, type IndexedDocument } from "./index-document.js";
+import { ScanError } from "./json-scanner.js";
+import { parseFlag, type FlagSetContext } from "./parse-flag.js";
+import { hasSameVariants, isSameFlag, isSameJson } from "./same-flag.js";
+import { isSameSlice, parseSlice, parseText, type Slice } from "./slice.js";
+
+/** A flag that is refused alone; it keeps its previous value, if it had one. */
+export interface RejectedFlag {
+  readonly key: string;
+  readonly reason: string;
+}
+
+/** The document of one source, and what was made of it. Never changed: an update makes a new one. */
+export interface SourceState {
+  readonly index: DocumentIndex;
+  readonly set: FlagSetContext;
+  /** By row of the index; undefined for a rejected flag that had no previous value. */
+  readonly flags: readonly (Flag | undefined)[];
+  /** Rejected flags by their id in the index. */
+  readonly rejected: ReadonlyMap<string, RejectedFlag>;
+  /** What the flags take on the heap, in bytes, as JsonScanner counts it. */
+  readonly weight: number;
+}
+
+export interface SourceUpdate {
+  readonly state: SourceState;
+  /** Flags that are new or not what they were. */
+  readonly put: readonly Flag[];
+  /** Flags that are gone; none of them has a successor of the same key and flagSetId in `put`. */
+  readonly removed: readonly Flag[];
+  /** Those of `state.rejected` that were not there before, or for another reason. */
+  readonly newlyRejected: readonly RejectedFlag[];
+}
+
+/**
+ * How deep objects and lists of one flag may lie within each other. JSON.parse takes any depth, but what walks, compiles and writes flags
+ * calls itself, and a stack overflow in the middle of an evaluation helps nobody. A rule written by a person stays below 30.
+ */
+export const maxFlagDepth = 250;
+
+/**
+ * Makes the next state of a source from the bytes of a document. Only what changed is parsed, and a flag that means the same as before
+ * stays the same object. Nothing is touched unless all of it succeeds.
+ *
+ * @param onWeight see ScanOptions
+ * @throws ScanError if it is not a flag document
+ */
+export function updateSource(
+  bytes: Buffer,
+  previous: SourceState | undefined,
+  source: { readonly uri: string; readonly sourceIndex: number },
+  onWeight: (weight: number) => void,
+): SourceUpdate {
+  const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxFlagDepth });
+  const set = readSet(indexed.index, previous, source);
+  const rows = rowsToDerive(indexed, set, previous);
+  onWeight(weightOf(rows, indexed));
+  const flags = indexed.previousRows.map((row) => (row < 0 ? undefined : previous?.flags[row]));
+  const rejected = stillRejected(indexed, rows, previous);
+  const newlyRejected: RejectedFlag[] = [];
+  const derived = new Map<number, Flag>();
+  const replaced = new Map<string, Flag>();
+  for (const row of rows) {
+    const before = flags[row];
+    const result = deriveFlag(indexed.index, row, set);
+    if ("reason" in result) {
+      const id = indexed.index.entries.ids[row] ?? "";
+      rejected.set(id, result);
+      if (previous?.rejected.get(id)?.reason !== result.reason) newlyRejected.push(result);
+    } else {
+      derived.set(row, before === undefined ? result : shareParts(result, before));
+      if (before !== undefined) replaced.set(identity(before), before);
+    }
+  }
+  for (const flag of goneFlags(indexed, previous)) replaced.set(identity(flag), flag);
+  const put: Flag[] = [];
+  for (const [row, flag] of derived) {
+    const before = replaced.get(identity(flag));
+    if (before !== undefined) replaced.delete(identity(flag));
+    const isSame = before !== undefined && isSameFlag(before, flag);
+    flags[row] = isSame ? before : flag;
+    if (!isSame) put.push(flag);
+  }
+  const weight = indexed.index.entries.totalWeight();
+  const state = { index: indexed.index, set, flags, rejected, weight };
+  return { state, put, removed: [...replaced.values()], newlyRejected };
+}
+
+function readSet(
+  index: DocumentIndex,
+  previous: SourceState | undefined,
+  source: { readonly uri: string; readonly sourceIndex: number },
+): FlagSetContext {
+  const isUnchanged = (part: "metadata" | "evaluators"): boolean =>
+    previous !== undefined &&
+    isSameSlice(index.bytes, index[part], previous.index.bytes, previous.index[part]);
+  const metadata = isUnchanged("metadata")
+    ? previous?.set.metadata
+    : primitivesOf(readObject(index.bytes, index.metadata, "metadata"));
+  const evaluators = isUnchanged("evaluators")
+    ? previous?.set.evaluators
+    : readObject(index.bytes, index.evaluators, "$evaluators");
+  return {
+    metadata: metadata ?? {},
+    evaluators: evaluators ?? {},
+    source: source.uri,
+    sourceIndex: source.sourceIndex,
+  };
+}
+
+function readObject(bytes: Buffer, slice: Slice | undefined, name: string): JsonObject {
+  const value = slice === undefined ? null : parseSlice(bytes, slice);
+  if (value === null) return {};
+  if (!isJsonObject(value)) throw new ScanError(`"${name}" must be an object`, slice?.start ?? 0);
+  return value;
+}
+
+/** null means "not set"; lists and objects have no place in the metadata of an answer. */
+function primitivesOf(metadata: JsonObject): Metadata {
+  const isPrimitive = (entry: [string, JsonValue]): entry is [string, MetadataValue] =>
+    ["string", "number", "boolean"].includes(typeof entry[1]);
+  return Object.fromEntries(Object.entries(metadata).filter(isPrimitive));
+}
+
+/** Flags whose text changed, and those that look different under the new metadata or evaluators. */
+function rowsToDerive(
+  { index, changedRows }: IndexedDocument,
+  set: FlagSetContext,
+  previous: SourceState | undefined,
+): readonly number[] {
+  if (previous === undefined) return changedRows;
+  const { entries } = index;
+  const allRows = (): number[] => [...entries.ids.keys()];
+  if (!isSameJson(set.metadata, previous.set.metadata)) return allRows();
+  if (isSameJson(set.evaluators, previous.set.evaluators)) return changedRows;
+  const referring = allRows().filter((row) => entries.mentionsReference(row));
+  return [...new Set([...changedRows, ...referring])];
+}
+
+/** What deriving these rows adds to the heap: nearly nothing for those whose text is the same, as they share their parts. */
+function weightOf(rows: readonly number[], { index, changedRows }: IndexedDocument): number {
+  const changed = new Set(changedRows);
+  const weights = rows.map((row) =>
+    changed.has(row) || index.entries.mentionsReference(row) ? index.entries.weight(row) : heapWeights.flag,
+  );
+  return weights.reduce((sum, weight) => sum + weight, 0);
+}
+
+/** A flag takes over from the one before it what is equal, so that both do not have it on the heap. */
+function shareParts(flag: Flag, before: Flag): Flag {
+  const { targeting } = flag;
+  const hasSameRule =
+    targeting !== undefined && before.targeting !== undefined && isSameJson(targeting, before.targeting);
+  return {
+    ...flag,
+    variants: hasSameVariants(flag.variants, before.variants) ? before.variants : flag.variants,
+    targeting: hasSameRule ? before.targeting : targeting,
+  };
+}
+
+function stillRejected(
+  { index }: IndexedDocument,
+  derivedRows: readonly number[],
+  previous: SourceState | undefined,
+): Map<string, RejectedFlag> {
+  const rejected = new Map<string, RejectedFlag>();
+  if (previous === undefined || previous.rejected.size === 0) return rejected;
+  const derivedAgain = new Set(derivedRows);
+  index.entries.ids.forEach((id, row) => {
+    const rejection = previous.rejected.get(id);
+    if (rejection !== undefined && !derivedAgain.has(row)) rejected.set(id, rejection);
+  });
+  return rejected;
+}
+
+/** Parses one flag; whatever speaks against this flag alone comes back as a rejection. */
+function deriveFlag(
+  { bytes, entries, isList }: DocumentIndex,
+  row: number,
+  set: FlagSetContext,
+): Flag | RejectedFlag {
+  const id = entries.ids[row] ?? "";
+  const { start, end } = entries.value(row);
+  const definition = parseDefinition(bytes.toString("utf8", start, end), start, isList ? undefined : id);
+  const key = isList ? keyOf(definition) : id;
+  if (key === undefined) {
+    const text = bytes.toString("utf8", start, Math.min(end, start + 60));
+    return { key: "(no key)", reason: `a flag of the list has no "key": ${text}` };
+  }
+  if (entries.isTooDeep(row)) {
+    return {
+      key,
+      reason: `flag ${JSON.stringify(key)}: its objects and lists lie more than ${maxFlagDepth} levels deep`,
+    };
+  }
+  try {
+    return parseFlag(key, definition, set);
+  } catch (error) {
+    if (error instanceof AgentError && error.code === "FLAG_INVALID") return { key, reason: error.message };
+    throw error;
+  }
+}
+
+function parseDefinition(text: string, offset: number, key: string | undefined): JsonValue {
+  try {
+    return parseText(text, offset);
+  } catch (error) {
+    if (!(error instanceof ScanError) || key === undefined) throw error;
+    throw new ScanError(`in the flag ${JSON.stringify(key)}: ${error.message}`, error.offset);
+  }
+}
+
+function keyOf(definition: JsonValue): string | undefined {
+  const key = isJsonObject(definition) ? definition["key"] : undefined;
+  return typeof key === "string" ? key : undefined;
+}
+
+function* goneFlags({ previousRows }: IndexedDocument, previous: SourceState | undefined): Iterable<Flag> {
+  if (previous === undefined) return;
+  const kept = new Uint8Array(previous.flags.length);
+  for (const row of previousRows) if (row >= 0) kept[row] = 1;
+  for (const [row, flag] of previous.flags.entries()) {
+    if (kept[row] === 0 && flag !== undefined) yield flag;
+  }
+}
+
+function identity(flag: Flag): string {
+  return `${flag.flagSetId}\0${flag.key}`;
+}

@@ -1,0 +1,141 @@
+import type { JsonValue } from "@bunting/protocol";
+import { AgentError } from "../agent-error.js";
+import { JsonSyntaxError, parseJson } from "../json-syntax.js";
+import type { FileSourceConfig, GrpcSourceConfig, SourceConfig } from "./source-config.js";
+import { readSourceFields, type SourceFields } from "./source-fields.js";
+
+const fileProviders = ["file", "fsnotify", "fileinfo"];
+
+/** What to do instead, by provider. */
+const unsupported: Readonly<Record<string, string>> = {
+  kubernetes:
+    "agents need no access to the Kubernetes API: let bunting-proxy watch the FeatureFlag and name it here as provider grpc with selector core.openfeature.dev/<namespace>/<name>",
+  http: "use provider grpc or file",
+  gcs: "use provider grpc or file",
+  azblob: "use provider grpc or file",
+  s3: "use provider grpc or file",
+};
+
+const uriPrefixes: readonly (readonly [prefix: RegExp, provider: string])[] = [
+  [/^file:/, "file"],
+  [/^core\.openfeature\.dev\//, "kubernetes"],
+  [/^https?:\/\//, "http"],
+  [/^(grpcs?|envoy|dns|uds|unix|xds):/, "grpc"],
+  [/^gs:\/\//, "gcs"],
+  [/^azblob:\/\//, "azblob"],
+  [/^s3:\/\//, "s3"],
+];
+
+export interface SourceOptionTexts {
+  /** Values of `--uri`. */
+  readonly uris: readonly string[];
+  /** The value of `--sources`: a JSON list; "" for none. */
+  readonly sources: string;
+}
+
+/**
+ * Reads `--uri` and `--sources` as flagd does: those of `--uri` come first, and of equal flags the later source's is served.
+ *
+ * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED with a sentence for whoever wrote them.
+ */
+export function parseSources({ uris, sources }: SourceOptionTexts): readonly SourceConfig[] {
+  const described = [
+    ...uris.map((uri, i) => ({ where: `--uri ${quote(uri)}`, fields: fieldsOfUri(uri, i) })),
+    ...parseList(sources).map((value, i) => ({
+      where: `source ${i + 1} of --sources`,
+      fields: readSourceFields(value, `source ${i + 1} of --sources`),
+    })),
+  ];
+  return Object.freeze(described.map(({ where, fields }, i) => Object.freeze(configOf(fields, i, where))));
+}
+
+function fieldsOfUri(uri: string, index: number): SourceFields {
+  const provider = uriPrefixes.find(([prefix]) => prefix.test(uri))?.[1];
+  if (provider === undefined) {
+    throw invalid(
+      `--uri ${quote(uri)} has no known prefix: write file:PATH for a file, or grpc://HOST:PORT for a proxy`,
+    );
+  }
+  return readSourceFields({ uri, provider }, `--uri ${index + 1}`);
+}
+
+function parseList(text: string): readonly JsonValue[] {
+  if (text.trim() === "") return [];
+  let value: JsonValue;
+  try {
+    value = parseJson(text);
+  } catch (cause) {
+    if (!(cause instanceof JsonSyntaxError)) throw cause;
+    const near = quote(text.slice(Math.max(0, cause.position - 10), cause.position + 10));
+    throw invalid(
+      `--sources is not JSON: ${cause.message} at character ${cause.position + 1}, near ${near}`,
+      cause,
+    );
+  }
+  if (Array.isArray(value)) return value as readonly JsonValue[];
+  throw invalid('--sources must be a list: [{"uri":"…","provider":"…"}]');
+}
+
+function configOf(fields: SourceFields, sourceIndex: number, where: string): SourceConfig {
+  if (fileProviders.includes(fields.provider)) return fileConfig(fields, sourceIndex);
+  if (fields.provider === "grpc") return grpcConfig(fields, sourceIndex, where);
+  const remedy = unsupported[fields.provider];
+  if (remedy === undefined) {
+    throw invalid(`${where}: there is no provider ${quote(fields.provider)}; there are grpc and file`);
+  }
+  throw new AgentError(
+    "SOURCE_UNSUPPORTED",
+    `${where}: provider ${fields.provider} is not supported: ${remedy}`,
+  );
+}
+
+function fileConfig(fields: SourceFields, sourceIndex: number): FileSourceConfig {
+  const path = fields.uri.replace(/^file:(\/\/(?=\/))?/, "");
+  return { provider: "file", sourceIndex, uri: path, selector: fields.selector, path };
+}
+
+function grpcConfig(fields: SourceFields, sourceIndex: number, where: string): GrpcSourceConfig {
+  if (fields.tls || fields.uri.startsWith("grpcs://")) {
+    throw new AgentError(
+      "SOURCE_UNSUPPORTED",
+      `${where}: TLS to a source is not supported yet: connect in plaintext, with provider grpc and without tls or grpcs://`,
+    );
+  }
+  const uri = fields.uri.replace(/^grpc:\/\//, "");
+  const { target, authority } = targetOf(uri, where);
+  return {
+    provider: "grpc",
+    sourceIndex,
+    uri,
+    selector: fields.selector,
+    target,
+    authority,
+    providerId: fields.providerId,
+    headers: fields.headers,
+    maxMessageBytes: fields.maxMsgSize === 0 ? undefined : fields.maxMsgSize,
+  };
+}
+
+/** Turns the targets that grpc-go and flagd know into those of grpc-js. */
+function targetOf(uri: string, where: string): { target: string; authority: string | undefined } {
+  if (uri.startsWith("xds:")) {
+    throw new AgentError(
+      "SOURCE_UNSUPPORTED",
+      `${where}: xds targets are not supported: use dns:///HOST:PORT`,
+    );
+  }
+  const envoy = /^envoy:\/\/([^/]+)\/(.+)$/.exec(uri);
+  if (envoy !== null) return { target: `dns:///${envoy[1] ?? ""}`, authority: envoy[2] };
+  if (uri.startsWith("envoy:"))
+    throw invalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quote(uri)}`);
+  if (uri === "") throw invalid(`${where}: the address after grpc:// is missing`);
+  return { target: uri.replace(/^uds:/, "unix:"), authority: undefined };
+}
+
+function invalid(message: string, cause?: unknown): AgentError {
+  return new AgentError("OPTION_INVALID", message, { cause });
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text);
+}

@@ -1,0 +1,76 @@
+import type { Clock, Logger } from "@bunting/runtime";
+import type { SourceStatus } from "./flag-source.js";
+import type { SourceConfig } from "./source-config.js";
+import type { SyncMetrics } from "./sync-metrics.js";
+
+export interface SourceStateOptions {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly metrics: SyncMetrics;
+}
+
+/** Whether a source can be heard, and since when. Logs one line for each transition, not one for each try. */
+export class SourceState {
+  readonly #config: SourceConfig;
+  readonly #options: SourceStateOptions;
+  #state: SourceStatus["state"] = "connecting";
+  #since: number;
+  #lastUpdate: number | undefined;
+  #error: { readonly reason: string; readonly message: string } | undefined;
+
+  constructor(config: SourceConfig, options: SourceStateOptions) {
+    this.#config = config;
+    this.#options = options;
+    this.#since = options.clock.now();
+  }
+
+  status(): SourceStatus {
+    return {
+      sourceIndex: this.#config.sourceIndex,
+      uri: this.#config.uri,
+      selector: this.#config.selector,
+      state: this.#state,
+      since: this.#since,
+      lastUpdate: this.#lastUpdate,
+      error: this.#error?.message,
+    };
+  }
+
+  connected(): void {
+    if (this.#state === "connected") return;
+    this.#enter("connected");
+    this.#error = undefined;
+    this.#options.logger.info(this.#fields(), "connected to the source");
+  }
+
+  documentReceived(bytes: number): void {
+    this.connected();
+    this.#lastUpdate = this.#options.clock.now();
+    this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
+  }
+
+  /** @param reason one of a small set of words: a new one is logged, the same one again is not. */
+  failed(reason: string, message: string): void {
+    const { logger, metrics } = this.#options;
+    const isNews = this.#state === "connected" || this.#error?.reason !== reason;
+    metrics.sourceFailed(this.#config.sourceIndex, reason);
+    this.#error = { reason, message };
+    if (this.#state === "connected") this.#enter("disconnected");
+    const fields = { ...this.#fields(), reason, error: message };
+    if (!isNews) logger.debug(fields, "the source is still away");
+    else if (this.#lastUpdate === undefined)
+      logger.warn(fields, "the source is away; it is tried again and again");
+    else logger.warn(fields, "lost the source; its flags are served on, and it is tried again and again");
+  }
+
+  #enter(state: SourceStatus["state"]): void {
+    this.#state = state;
+    this.#since = this.#options.clock.now();
+    this.#options.metrics.connected(this.#config.sourceIndex, state === "connected");
+  }
+
+  #fields(): Readonly<Record<string, unknown>> {
+    const { uri, selector, sourceIndex } = this.#config;
+    return { source: uri, ...(selector === "" ? {} : { selector }), sourceIndex };
+  }
+}
