@@ -13,6 +13,7 @@ import {
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, SyncStreamEndReason } from "./api-metrics.js";
 import type { FlagChange, FlagReader } from "./backend.js";
+import { boundedLabels } from "./bounded-labels.js";
 import { encodeStruct } from "./codec/struct-writer.js";
 import { selectorHeader, type Selections } from "./selection.js";
 import { DueQueue } from "./stream/due-queue.js";
@@ -35,6 +36,9 @@ export interface SyncServiceOptions {
   readonly holdMs?: number;
 }
 
+/** Selectors and provider ids are what clients say: so many of each are told apart in metrics. */
+const maxLabels = 50;
+
 const service = "/flagd.sync.v1.FlagSyncService";
 
 /**
@@ -50,6 +54,8 @@ export class SyncService {
   readonly #open = new Map<TransportStream, SyncStream>();
   readonly #expiring: DueQueue<SyncStream>;
   readonly #ending: StreamEnding;
+  readonly #selectorLabel = boundedLabels(maxLabels);
+  readonly #providerLabel = boundedLabels(maxLabels);
   readonly #holdEndsMs: number;
   readonly #whenReleased = new Set<() => void>();
   #cancelHold: (() => void) | undefined;
@@ -140,11 +146,12 @@ export class SyncService {
       return;
     }
     const { metrics, clock, streamDeadlineMs } = this.#options;
-    const stream = new SyncStream(out, group, providerId, clock.monotonicMs());
+    const labels = [this.#selectorLabel(group.text), this.#providerLabel(providerId)] as const;
+    const stream = new SyncStream(out, group, labels, clock.monotonicMs());
     this.#groups.set(group.text, group);
     group.add(stream);
     this.#open.set(out.stream, stream);
-    metrics.syncStreamOpened(group.text, providerId);
+    metrics.syncStreamOpened(...labels);
     if (streamDeadlineMs > 0) this.#expiring.touch(stream);
     out.onClose(() => this.#leave(stream, "client_disconnect"));
     // At once, also while it is held: Rust clients give up after 5 s without.
@@ -188,12 +195,12 @@ export class SyncService {
   /** Nothing more is sent to the stream; it has closed, or is about to end. */
   #leave(stream: SyncStream, reason: SyncStreamEndReason): void {
     if (!this.#open.delete(stream.out.stream)) return;
-    const { group, providerId, openedMs } = stream;
+    const { group, labels, openedMs } = stream;
     const { metrics, clock } = this.#options;
     this.#expiring.delete(stream);
     group.delete(stream);
     if (group.size === 0) this.#groups.delete(group.text);
-    metrics.syncStreamClosed(group.text, providerId, reason, clock.monotonicMs() - openedMs);
+    metrics.syncStreamClosed(...labels, reason, clock.monotonicMs() - openedMs);
   }
 }
 

@@ -18,7 +18,7 @@ import { createEvaluationService, type EvaluationService } from "./evaluation-se
 import type { FlagEvaluator } from "./backend.js";
 import { schemaV1 } from "./schema-v1.js";
 import { createSelections, type Selections } from "./selection.js";
-import { parseTestSelector } from "./temporary-backend.test.js";
+import { parseFlagSelector } from "../store/flag-selector.js";
 
 // What the tests of this folder share: a real store and evaluator behind real sockets, released after each test.
 
@@ -123,7 +123,7 @@ export function createWorld(options: WorldOptions = {}): World {
   const evaluator = new Evaluator({ clock });
   store.onChange((change) => evaluator.apply(change));
   documents.forEach((document, index) => put(document, index));
-  const selections = createSelections(parseTestSelector);
+  const selections = createSelections(parseFlagSelector);
   const context = createContextEnrichment({ contextValues, contextFromHeader });
   const dependencies = { evaluator, selections, context, metrics, logger };
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>

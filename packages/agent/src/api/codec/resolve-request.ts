@@ -21,7 +21,7 @@ export function decodeResolveRequest(bytes: Uint8Array): ResolveRequest {
   let context: EvaluationContext | undefined;
   while (reader.at < end) {
     const tag = reader.tag(end);
-    if (tag === flagKeyField) flagKey = reader.string(end);
+    if (tag === flagKeyField) flagKey = reader.key(end);
     else if (tag === contextField) context = readStruct(reader, reader.messageEnd(end), context);
     else reader.skip(tag, end);
   }

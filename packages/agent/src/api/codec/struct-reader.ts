@@ -35,7 +35,7 @@ function readEntry(reader: WireReader, end: number, into: JsonObject, depth: num
   let value: JsonValue = null;
   while (reader.at < end) {
     const tag = reader.tag(end);
-    if (tag === entryKey) key = reader.string(end);
+    if (tag === entryKey) key = reader.key(end);
     else if (tag === entryValue) value = readValue(reader, reader.messageEnd(end), depth);
     else reader.skip(tag, end);
   }

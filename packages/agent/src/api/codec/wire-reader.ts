@@ -1,11 +1,14 @@
 import { isUtf8 } from "node:buffer";
 import { RpcError } from "@bunting/rpc";
+import { KeyTable } from "./key-table.js";
 
 /** The wire types of protobuf. */
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const;
 
 /** Groups within groups, which only a hostile client sends; nobody uses them any more. */
 const maxGroupDepth = 32;
+
+const keys = new KeyTable();
 
 /**
  * Reads protobuf from a request. Whatever the bytes are, it either reads or throws INVALID_ARGUMENT: every length is checked against
@@ -77,6 +80,19 @@ export class WireReader {
     if (stop - start <= 64 && this.#isAscii(first, stop)) return this.#bytes.toString("latin1", first, stop);
     if (!isUtf8(this.#bytes.subarray(first, stop))) throw malformed("a string in it is not UTF-8");
     return this.#bytes.toString("utf8", first, stop);
+  }
+
+  /** A string that is likely to come again and again. */
+  key(end: number): string {
+    const start = this.#at;
+    const stop = this.messageEnd(end);
+    const key = keys.key(this.#bytes, this.#at, stop);
+    if (key !== undefined) {
+      this.#at = stop;
+      return key;
+    }
+    this.#at = start;
+    return this.string(end);
   }
 
   /** Passes over a field that nobody asked for. */

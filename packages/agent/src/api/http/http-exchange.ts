@@ -9,6 +9,9 @@ export interface HttpExchangeOptions {
   readonly clock: Clock;
 }
 
+/** Over HTTP/2 a client may call its method what it likes; OpenTelemetry counts others as one. */
+const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
+
 /** One HTTP request and its one answer, measured. */
 export class HttpExchange implements RequestHeaders {
   readonly request: IncomingMessage;
@@ -48,7 +51,7 @@ export class HttpExchange implements RequestHeaders {
     response.writeHead(status, status === 304 ? { ...headers } : { ...headers, "content-length": bytes });
     response.end(body);
     const { service, metrics, clock } = this.#options;
-    const method = this.request.method ?? "";
+    const method = knownMethods.has(this.request.method ?? "") ? (this.request.method ?? "") : "_OTHER";
     metrics.httpRequest(service, this.route, method, status, clock.monotonicMs() - this.#startedMs, bytes);
   }
 

@@ -5,17 +5,23 @@ import type { SyncGroup, SyncSubscriber } from "./sync-group.js";
 export class SyncStream implements SyncSubscriber {
   readonly out: ResponseStream;
   readonly group: SyncGroup;
-  readonly providerId: string;
+  /** What it is counted under: its selector and its provider's id. */
+  readonly labels: readonly [selector: string, providerId: string];
   readonly openedMs: number;
   readonly #onWritten: (error?: Error) => void;
   #isWriting = false;
   /** Of the last snapshot that was sent. Not the snapshot: a stream that does not read must not keep an old one alive. */
   #sentDigest: string | undefined;
 
-  constructor(out: ResponseStream, group: SyncGroup, providerId: string, openedMs: number) {
+  constructor(
+    out: ResponseStream,
+    group: SyncGroup,
+    labels: readonly [selector: string, providerId: string],
+    openedMs: number,
+  ) {
     this.out = out;
     this.group = group;
-    this.providerId = providerId;
+    this.labels = labels;
     this.openedMs = openedMs;
     this.#onWritten = (error) => {
       this.#isWriting = false;

@@ -1,0 +1,34 @@
+const slots = 512;
+const maxBytes = 48;
+
+/**
+ * Remembers keys: those of flags and contexts are the same from one request to the next, and making a string of bytes costs V8 many
+ * times what comparing them does. Each key has one slot, where the newest stays; so it takes a bounded amount, whatever clients send.
+ */
+export class KeyTable {
+  readonly #keys: string[] = Array.from({ length: slots }, () => "");
+
+  /** The ASCII text of `bytes[from..to)`, or undefined if it is too long to remember or not ASCII. */
+  key(bytes: Buffer, from: number, to: number): string | undefined {
+    if (to - from > maxBytes) return undefined;
+    let hash = 0;
+    for (let i = from; i < to; i++) {
+      const byte = bytes[i] ?? 0;
+      if (byte >= 0x80) return undefined;
+      hash = (Math.imul(hash, 31) + byte) | 0;
+    }
+    const slot = (hash ^ (hash >>> 15)) & (slots - 1);
+    const known = this.#keys[slot] ?? "";
+    if (isSame(known, bytes, from, to)) return known;
+    const key = bytes.toString("latin1", from, to);
+    this.#keys[slot] = key;
+    return key;
+  }
+}
+
+function isSame(text: string, bytes: Buffer, from: number, to: number): boolean {
+  const length = to - from;
+  if (text.length !== length) return false;
+  for (let i = 0; i < length; i++) if (text.charCodeAt(i) !== bytes[from + i]) return false;
+  return true;
+}
