@@ -81,6 +81,11 @@ export class FlagStore {
     return this.#sorted;
   }
 
+  /** Size in bytes of the largest document that is worth receiving. */
+  get maxDocumentBytes(): number {
+    return this.#options.budget.maxDocumentBytes;
+  }
+
   /** The document a source stands at, as it came. */
   document(sourceIndex: number): Buffer | undefined {
     return this.#states[sourceIndex]?.index.bytes;

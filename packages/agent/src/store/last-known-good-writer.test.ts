@@ -1,0 +1,11 @@
+/** Not a test: a process for last-known-good.test.ts that writes one document after the other until it is killed. */
+import { LastKnownGoodFile } from "./last-known-good-file.js";
+
+const [directory] = process.argv.slice(2);
+if (process.argv[1]?.endsWith("last-known-good-writer.test.ts") && directory !== undefined) {
+  const file = new LastKnownGoodFile(directory, { provider: "file", uri: "written", selector: "" });
+  for (let i = 0; ; i++) {
+    await file.write(Buffer.from(`${"x".repeat(200_000)} ${i}`));
+    if (i === 0) process.stdout.write("writing\n");
+  }
+}

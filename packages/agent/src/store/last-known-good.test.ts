@@ -1,0 +1,207 @@
+import { createLogger, systemClock, type Clock, type Logger } from "@bunting/runtime";
+import { expect } from "chai";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { eventually } from "../../../../test/support/event-queue.js";
+import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { LastKnownGoodFile, type CachedSource } from "./last-known-good-file.js";
+import { LastKnownGood } from "./last-known-good.js";
+import { noStoreMetrics } from "./store-metrics.js";
+
+const proxy: CachedSource = { provider: "grpc", uri: "proxy:8015", selector: "demo/a" };
+const sameProxy: CachedSource = { ...proxy, selector: "demo/b" };
+const newer = Buffer.from('{"flags":{"a":{}}}');
+const older = Buffer.from('{"flags":{}}');
+
+describe("LastKnownGood", () => {
+  let directory: TempDirectory;
+  let logLines: string[];
+  beforeEach(() => {
+    directory = new TempDirectory();
+    logLines = [];
+  });
+  afterEach(() => directory.remove());
+
+  const cacheOf = (
+    sources: readonly CachedSource[],
+    options: { path?: string; clock?: Clock; failed?: () => void } = {},
+  ) =>
+    new LastKnownGood({
+      directory: options.path ?? directory.path,
+      sources,
+      logger: logInto(logLines),
+      clock: options.clock ?? systemClock,
+      metrics: { ...noStoreMetrics, lastKnownGoodFailed: options.failed ?? (() => undefined) },
+    });
+  const loadAll = async (sources: readonly CachedSource[]): Promise<Record<number, string>> => {
+    const loaded: Record<number, string> = {};
+    await cacheOf(sources).load((index, bytes) => {
+      loaded[index] = bytes.toString();
+      return true;
+    });
+    return loaded;
+  };
+  const keepOnDisk = async (source: CachedSource, document: Buffer): Promise<string> => {
+    const cache = cacheOf([source]);
+    cache.keep(0, document);
+    await cache.flush();
+    return new LastKnownGoodFile(directory.path, source).path;
+  };
+
+  it("gives back the newest document of each source, also where sources share a URI", async () => {
+    const cache = cacheOf([proxy, sameProxy]);
+    cache.keep(0, older);
+    cache.keep(1, older);
+    cache.keep(1, newer);
+    await cache.flush();
+    expect(await loadAll([sameProxy, proxy])).to.deep.equal({ 0: newer.toString(), 1: older.toString() });
+  });
+
+  it("loads nothing where there is nothing, and is off without a directory", async () => {
+    expect(await loadAll([proxy])).to.deep.equal({});
+    const off = cacheOf([proxy], { path: "" });
+    off.keep(0, newer);
+    await off.flush();
+    await off.load(() => expect.fail("nothing to load"));
+    expect(logLines).to.deep.equal([]);
+  });
+
+  it("names no source in the directory, whose URI might carry a secret", async () => {
+    await keepOnDisk({ provider: "http", uri: "https://user:hunter2@host", selector: "" }, newer);
+    const [name = ""] = readdirSync(directory.path);
+    expect(name).to.match(/^[0-9a-f]{64}\.flags$/);
+    expect(readFileSync(directory.file(name), "utf8")).to.not.contain("hunter2");
+  });
+
+  const damages: readonly [name: string, damage: (content: Buffer) => Buffer, reason: RegExp][] = [
+    ["is cut short", (content) => content.subarray(0, -1), /bytes/],
+    ["has a flipped bit", (content) => Buffer.concat([content.subarray(0, -1), Buffer.from(";")]), /content/],
+    ["is empty", () => Buffer.alloc(0), /version/],
+    ["is of something else", () => Buffer.from('{"flags":{}}\n'), /version/],
+    [
+      "is of a later version",
+      (content) => Buffer.from(content.toString().replace("good 1", "good 2")),
+      /version/,
+    ],
+    [
+      "is of another source",
+      (content) => Buffer.from(content.toString().replace(/ [0-9a-f]{64} /, ` ${"0".repeat(64)} `)),
+      /source/,
+    ],
+  ];
+  for (const [name, damage, reason] of damages) {
+    it(`ignores a file that ${name}, and says so`, async () => {
+      const file = await keepOnDisk(proxy, newer);
+      writeFileSync(file, damage(readFileSync(file)));
+      expect(await loadAll([proxy])).to.deep.equal({});
+      expect(logLines).to.have.length(1);
+      expect(logLines[0]).to.match(reason).and.contain("were not loaded");
+    });
+  }
+
+  it("goes on without a cache where the directory can't be written: one warning, and each failure counted", async () => {
+    writeFileSync(directory.file("file"), "");
+    let failures = 0;
+    const cache = cacheOf([proxy, sameProxy], {
+      path: path.join(directory.path, "file/cache"),
+      failed: () => failures++,
+    });
+    cache.keep(0, newer);
+    cache.keep(1, newer);
+    await cache.flush();
+    cache.keep(0, older);
+    await cache.flush();
+    expect(failures).to.equal(3);
+    expect(logLines.filter((line) => line.includes("can't be written"))).to.have.length(1);
+  });
+
+  it("makes the directory if it is not there", async () => {
+    const cache = cacheOf([proxy], { path: directory.file("deep/cache") });
+    cache.keep(0, newer);
+    await cache.flush();
+    expect(existsSync(directory.file("deep/cache"))).to.equal(true);
+  });
+
+  it("writes the first of a burst at once, then only the newest, after a pause", async () => {
+    const clock = new ManualClock();
+    const cache = cacheOf([proxy], { clock });
+    const onDisk = (): Promise<Buffer | undefined> => new LastKnownGoodFile(directory.path, proxy).read();
+    const isOnDisk = async (text: string): Promise<boolean> => (await onDisk())?.toString() === text;
+    cache.keep(0, Buffer.from("0"));
+    await eventually(() => clock.size === 1, 5_000, "the pause");
+    expect(await isOnDisk("0")).to.equal(true);
+    for (let i = 1; i <= 100; i++) cache.keep(0, Buffer.from(String(i)));
+    expect(await isOnDisk("0")).to.equal(true);
+    clock.passAll();
+    await eventually(() => isOnDisk("100"), 5_000, "the newest document");
+    await cache.flush();
+    clock.passAll();
+    expect(await isOnDisk("100")).to.equal(true);
+  });
+
+  it("does not write again what is on disk already", async () => {
+    const file = await keepOnDisk(proxy, newer);
+    utimesSync(file, 1, 1);
+    const cache = cacheOf([proxy]);
+    await cache.load(() => true);
+    cache.keep(0, Buffer.from(newer));
+    await cache.flush();
+    const [name = ""] = readdirSync(directory.path);
+    expect(statSync(directory.file(name)).mtimeMs).to.equal(1_000);
+  });
+
+  it("is whole after a writer was killed at any moment, and leftovers are swept", async function () {
+    this.timeout(30_000);
+    const script = path.join(import.meta.dirname, "last-known-good-writer.test.ts");
+    const writer = spawn(
+      process.execPath,
+      ["--conditions=@bunting/source", "--import=tsx", script, directory.path],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
+    await once(writer.stdout, "data");
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+    writer.kill("SIGKILL");
+    await once(writer, "exit");
+    const source = { provider: "file", uri: "written", selector: "" };
+    const document = await new LastKnownGoodFile(directory.path, source).read();
+    expect(document?.toString()).to.match(/^(x+) \d+$/);
+    const leftover = `${new LastKnownGoodFile(directory.path, source).path}.1.tmp`;
+    writeFileSync(leftover, "half");
+    utimesSync(leftover, 1, 1);
+    await loadAll([source]);
+    expect(existsSync(leftover)).to.equal(false);
+  });
+});
+
+/** A clock whose timers fire when the test says so. */
+class ManualClock implements Clock {
+  readonly now = (): number => systemClock.now();
+  readonly monotonicMs = (): number => systemClock.monotonicMs();
+  readonly #timers = new Set<() => void>();
+
+  get size(): number {
+    return this.#timers.size;
+  }
+
+  after(_delayMs: number, callback: () => void): () => void {
+    this.#timers.add(callback);
+    return () => this.#timers.delete(callback);
+  }
+
+  passAll(): void {
+    const due = [...this.#timers];
+    this.#timers.clear();
+    for (const callback of due) callback();
+  }
+}
+
+function logInto(lines: string[]): Logger {
+  const write = (line: string): void => {
+    if (!line.includes('"info"')) lines.push(line);
+  };
+  return createLogger({ format: "json", debug: true }, { write });
+}

@@ -1,0 +1,116 @@
+import type { Clock, Logger } from "@bunting/runtime";
+import { AgentError } from "../agent-error.js";
+import { LastKnownGoodFile, type CachedSource } from "./last-known-good-file.js";
+import type { StoreMetrics } from "./store-metrics.js";
+
+export interface LastKnownGoodOptions {
+  /** Where the files are; "" keeps nothing. */
+  readonly directory: string;
+  readonly sources: readonly CachedSource[];
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly metrics: StoreMetrics;
+}
+
+/** In a burst of updates each source is written once in this time: the first at once, then the newest. */
+const minIntervalMs = 1_000;
+
+/** Where one source's file stands. */
+interface Slot {
+  readonly file: LastKnownGoodFile;
+  /** The newest document that is not on disk yet. */
+  pending: Buffer | undefined;
+  writing: Promise<void> | undefined;
+  /** Calls off the next write. */
+  cancel: (() => void) | undefined;
+}
+
+/**
+ * The newest document of each source on disk, so that the agent can start while its sources are away. That the disk fails is never a
+ * reason to serve less: it is logged once and counted.
+ */
+export class LastKnownGood {
+  readonly #options: LastKnownGoodOptions;
+  readonly #slots: readonly Slot[];
+  #hasFailed = false;
+
+  constructor(options: LastKnownGoodOptions) {
+    this.#options = options;
+    const { directory, sources } = options;
+    this.#slots =
+      directory === ""
+        ? []
+        : sources.map((source) => ({
+            file: new LastKnownGoodFile(directory, source),
+            pending: undefined,
+            writing: undefined,
+            cancel: undefined,
+          }));
+  }
+
+  /** Hands over what is on disk, source by source. A file that can't be used is left out with a warning. */
+  async load(take: (sourceIndex: number, bytes: Buffer) => boolean): Promise<void> {
+    const { logger } = this.#options;
+    for (const [sourceIndex, { file }] of this.#slots.entries()) {
+      await file.sweep();
+      try {
+        const document = await file.read();
+        if (document === undefined || !take(sourceIndex, document)) continue;
+        logger.info({ sourceIndex, file: file.path }, "loaded the last known flags of a source");
+      } catch (error) {
+        if (!(error instanceof AgentError)) throw error;
+        logger.warn(
+          { sourceIndex, reason: error.message },
+          "the last known flags of a source were not loaded",
+        );
+      }
+    }
+  }
+
+  /** Notes the newest document of a source, to be written soon. */
+  keep(sourceIndex: number, bytes: Buffer): void {
+    const slot = this.#slots[sourceIndex];
+    if (slot === undefined) return;
+    slot.pending = bytes;
+    if (slot.writing === undefined && slot.cancel === undefined) this.#write(sourceIndex, slot);
+  }
+
+  /** Resolves when all that was noted is on disk, and no write will come any more. */
+  async flush(): Promise<void> {
+    for (const [sourceIndex, slot] of this.#slots.entries()) {
+      // A write that is under way sets the pause before the next one, so the pause is called off after it.
+      await slot.writing;
+      slot.cancel?.();
+      slot.cancel = undefined;
+      await this.#writePending(sourceIndex, slot);
+    }
+  }
+
+  #write(sourceIndex: number, slot: Slot): void {
+    slot.writing = this.#writePending(sourceIndex, slot).then(() => {
+      slot.writing = undefined;
+      slot.cancel = this.#options.clock.after(minIntervalMs, () => {
+        slot.cancel = undefined;
+        if (slot.pending !== undefined) this.#write(sourceIndex, slot);
+      });
+    });
+  }
+
+  async #writePending(sourceIndex: number, slot: Slot): Promise<void> {
+    const document = slot.pending;
+    if (document === undefined) return;
+    slot.pending = undefined;
+    try {
+      await slot.file.write(document);
+      this.#hasFailed = false;
+    } catch (error) {
+      this.#options.metrics.lastKnownGoodFailed(sourceIndex);
+      if (this.#hasFailed) return;
+      this.#hasFailed = true;
+      this.#options.logger.warn(
+        { sourceIndex, directory: this.#options.directory, error },
+        "flags can't be written to the cache directory; without them the agent can't start while its sources are away",
+      );
+    }
+  }
+}
