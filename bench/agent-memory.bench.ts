@@ -11,7 +11,7 @@ import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits, range } from "./support/format.js";
 import { countParameter } from "./support/parameters.js";
-import { pinSelf, planCores, processMemory, resetPeakMemory, type CorePlan } from "./support/processor.js";
+import { processMemory, resetPeakMemory, type CorePlan } from "./support/processor.js";
 import { median, spread } from "./support/statistics.js";
 import { freePort, untilReady } from "./support/wait.js";
 
@@ -38,11 +38,9 @@ interface MemoryRun {
 const concurrency = 8;
 const updates = 25;
 
-async function runAgentMemory({ isQuick, parameters, progress }: RunOptions): Promise<CaseOutcome> {
+async function runAgentMemory({ isQuick, parameters, cores, progress }: RunOptions): Promise<CaseOutcome> {
   const flags = countParameter(parameters, "flags", isQuick ? 100 : 1_000);
   const runs = countParameter(parameters, "runs", isQuick ? 1 : 5);
-  const cores = planCores();
-  pinSelf(cores.load);
   const flagSet = makeFlagSet(flags);
   const bytes = Buffer.byteLength(encodeDocument(flagSet.document));
   const timing = isQuick ? { idleMs: 500, updateEveryMs: 40 } : { idleMs: 5_000, updateEveryMs: 240 };

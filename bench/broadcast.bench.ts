@@ -15,14 +15,7 @@ import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits } from "./support/format.js";
 import { countParameter, namesParameter, sizesParameter } from "./support/parameters.js";
-import {
-  cpuTime,
-  pinSelf,
-  planCores,
-  processMemory,
-  resetPeakMemory,
-  type CorePlan,
-} from "./support/processor.js";
+import { cpuTime, processMemory, resetPeakMemory, type CorePlan } from "./support/processor.js";
 import { untilQuiet } from "./support/wait.js";
 
 interface Pair {
@@ -46,14 +39,12 @@ export const broadcastCase: BenchCase = {
 };
 
 async function runBroadcast(options: RunOptions): Promise<CaseOutcome> {
-  const { isQuick, parameters, progress } = options;
+  const { isQuick, parameters, cores, progress } = options;
   const connections = countParameter(parameters, "connections", isQuick ? 200 : 10_000);
   const rounds = countParameter(parameters, "pairs", isQuick ? 2 : 9);
   const payloads = sizesParameter(parameters, "payloads", isQuick ? [10_000] : [10_000, 1_000, 100_000]);
   assertFilesSuffice(connections);
   const servers = namesParameter(parameters, "servers", Object.keys(contenders));
-  const cores = planCores();
-  pinSelf(cores.load);
   const pairs: Pair[] = [];
   try {
     const storms = await openAll(pairs, { servers, connections, cores, progress });

@@ -5,7 +5,6 @@ import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { percent, range } from "./support/format.js";
 import { countParameter } from "./support/parameters.js";
-import { pinSelf, planCores } from "./support/processor.js";
 import { median, spread } from "./support/statistics.js";
 
 /** What of the fixture's flags is asked for, and the rules it stands for. */
@@ -41,12 +40,10 @@ export const evaluateCase: BenchCase = {
   run: runEvaluate,
 };
 
-async function runEvaluate({ isQuick, parameters, progress }: RunOptions): Promise<CaseOutcome> {
+async function runEvaluate({ isQuick, parameters, cores, progress }: RunOptions): Promise<CaseOutcome> {
   const flags = countParameter(parameters, "flags", isQuick ? 100 : 1_000);
   const rounds = countParameter(parameters, "rounds", isQuick ? 3 : 31);
   const evaluations = isQuick ? 1_000 : 100_000;
-  const cores = planCores();
-  pinSelf(cores.load);
   const nodeFlags = entrypointFlags("agent.Dockerfile");
   const script = await bundle("measured/evaluate-process.ts", "agent");
   const child = new ChildProcess<EvaluateHandlers>({

@@ -45,7 +45,7 @@ function between(text: string, name: string, content: string): string {
 
 function renderCase(result: CaseResult, method: string): string {
   const { date, machine, setup, tables, targets, warnings, invalid } = result;
-  const where = `${machine.cores} cores of ${machine.processor}, ${machine.memoryGb} GB, ${machine.system}, Node ${machine.node.slice(1)}`;
+  const where = `${machine.cores} ${machine.cores === 1 ? "core" : "cores"} of ${machine.processor}, ${machine.memoryGb} GB, ${machine.system}, Node ${machine.node.slice(1)}`;
   return [
     method,
     `Measured ${date.slice(0, 10)} on ${where}: ${setup.join("; ")}.`,

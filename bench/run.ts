@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentMemoryCase } from "./agent-memory.bench.js";
 import { broadcastCase } from "./broadcast.bench.js";
@@ -7,6 +7,7 @@ import { renderDocs, resultFile } from "./render.js";
 import { isMet, type BenchCase } from "./support/bench-case.js";
 import { digits } from "./support/format.js";
 import { describeMachine } from "./support/machine.js";
+import { pinSelf, planCores } from "./support/processor.js";
 import { updateCase } from "./update.bench.js";
 
 /**
@@ -33,7 +34,11 @@ for (const name of names) {
     process.exit(2);
   }
 }
+// Before this process is pinned: afterwards it sees one core.
+const machine = describeMachine();
+const cores = planCores();
 if (!args.includes("--render")) {
+  pinSelf(cores.load);
   for (const chosen of names.length === 0 ? cases : cases.filter(({ name }) => names.includes(name)))
     await run(chosen);
 }
@@ -42,7 +47,7 @@ if (!isQuick) renderDocs(cases);
 async function run(chosen: BenchCase): Promise<void> {
   const progress = (line: string): void => console.log(`${chosen.name}: ${line}`);
   progress("begins");
-  const outcome = await chosen.run({ isQuick, parameters, progress });
+  const outcome = await chosen.run({ isQuick, parameters, cores, progress });
   for (const { title, columns, rows } of outcome.tables) {
     console.log(`\n${title}`);
     console.table(
@@ -65,9 +70,10 @@ async function run(chosen: BenchCase): Promise<void> {
   const result = {
     case: chosen.name,
     date: new Date().toISOString(),
-    machine: describeMachine(),
+    machine,
     ...outcome,
   };
+  mkdirSync(path.dirname(resultFile(chosen.name)), { recursive: true });
   writeFileSync(resultFile(chosen.name), `${JSON.stringify(result, null, 1)}\n`);
   progress(`kept in ${path.relative(process.cwd(), resultFile(chosen.name))}`);
 }

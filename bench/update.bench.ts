@@ -6,7 +6,6 @@ import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits, percent, range } from "./support/format.js";
 import { countParameter } from "./support/parameters.js";
-import { pinSelf, planCores } from "./support/processor.js";
 import { spread } from "./support/statistics.js";
 import { encodeDocument } from "@bunting/protocol";
 
@@ -22,11 +21,9 @@ export const updateCase: BenchCase = {
   run: runUpdate,
 };
 
-async function runUpdate({ isQuick, parameters, progress }: RunOptions): Promise<CaseOutcome> {
+async function runUpdate({ isQuick, parameters, cores, progress }: RunOptions): Promise<CaseOutcome> {
   const rounds = countParameter(parameters, "rounds", isQuick ? 3 : 51);
   const counts = isQuick ? [100] : [1_000, 10_000];
-  const cores = planCores();
-  pinSelf(cores.load);
   const script = await bundle("measured/update-process.ts", "agent");
   const rows: string[][] = [];
   const all: (UpdateSamples & { flags: number; bytes: number; edit: string })[] = [];
@@ -94,15 +91,16 @@ interface RowInput {
 
 function tableRows({ flags, bytes, edit, nodeFlags, samples }: RowInput): string[][] {
   const head = [flags.toLocaleString("en"), bytesText(bytes)];
-  const tail = [percent(samples.waitShare), `\`${nodeFlags.join(" ")}\``];
+  const flagsText = `\`${nodeFlags.join(" ")}\``;
   const updates = [
     ...head,
     edit === "one-flag" ? "one flag" : "every flag",
     range(spread(samples.updateMs)),
-    ...tail,
+    percent(samples.waitShare),
+    flagsText,
   ];
   return edit === "one-flag"
-    ? [[...head, "first document", digits(samples.firstMs), ...tail], updates]
+    ? [[...head, "first document", digits(samples.firstMs), "", flagsText], updates]
     : [updates];
 }
 

@@ -1,3 +1,5 @@
+import type { CorePlan } from "./processor.js";
+
 /** What a case is, and what it hands to the renderer. */
 
 export interface BenchCase {
@@ -12,6 +14,7 @@ export interface RunOptions {
   readonly isQuick: boolean;
   /** `--name=value` arguments that are the case's own. */
   readonly parameters: ReadonlyMap<string, string>;
+  readonly cores: CorePlan;
   readonly progress: (line: string) => void;
 }
 

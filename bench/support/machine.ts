@@ -1,4 +1,4 @@
-import { availableParallelism, cpus, release, totalmem, type } from "node:os";
+import { cpus, release, totalmem, type } from "node:os";
 
 /** What a reader must know of where numbers come from. */
 export interface Machine {
@@ -12,9 +12,9 @@ export interface Machine {
 export function describeMachine(): Machine {
   return {
     processor: cpus()[0]?.model.trim() ?? "unknown",
-    cores: availableParallelism(),
+    cores: cpus().length,
     memoryGb: Math.round(totalmem() / 2 ** 30),
-    system: `${type()} ${release()}`,
+    system: `${type()} ${release().split("-", 1).join()}`,
     node: process.version,
   };
 }

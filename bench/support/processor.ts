@@ -60,13 +60,14 @@ export function planCores(): CorePlan {
   const hasTaskset = spawnSync("taskset", ["--version"]).status === 0;
   if (!hasTaskset || load === undefined || measured === undefined) {
     const why = hasTaskset ? "this machine has one core" : "there is no taskset";
-    return {
-      measured: undefined,
-      load: undefined,
-      description: `not pinned, as ${why}: servers and clients share cores`,
-    };
+    const description = `nothing pinned, as ${why}: what is measured shares its core with what measures`;
+    return { measured: undefined, load: undefined, description };
   }
-  return { measured, load, description: `servers pinned to core ${measured}, clients to core ${load}` };
+  return {
+    measured,
+    load,
+    description: `what is measured pinned to core ${measured}, all else to core ${load}`,
+  };
 }
 
 /** Keeps this process, which only waits and counts, off the core of what is measured. */
