@@ -55,6 +55,12 @@ export class ScriptedSource implements FlagSource {
     this.#tellDocument(this.#watches.get(topic), document);
   }
 
+  /** Tells the watch of a topic again whether its document exists, and which it is. */
+  repeat(topic: TopicKey): void {
+    const watch = this.#watches.get(topic);
+    if (watch !== undefined) this.#answer(topic, watch);
+  }
+
   delete(topic: TopicKey): void {
     this.#existing.delete(topic);
     this.#watches.get(topic)?.sink.deleted();

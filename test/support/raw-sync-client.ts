@@ -1,0 +1,105 @@
+import {
+  connect,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+} from "node:http2";
+import { once } from "node:events";
+import { syncV1 } from "@bunting/protocol";
+
+/** A client on node:http2 itself: cheap enough to be a thousand, and it can stop reading, which a gRPC library does not let one. */
+export class RawSyncConnection {
+  readonly #session: ClientHttp2Session;
+
+  private constructor(session: ClientHttp2Session) {
+    this.#session = session;
+  }
+
+  /** @param windowBytes how much of a stream may be on its way unread. */
+  static async open(port: number, windowBytes = 65_535): Promise<RawSyncConnection> {
+    const session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: windowBytes } });
+    session.on("error", () => undefined);
+    // Once our settings are acknowledged the window counts for every stream.
+    await once(session, "localSettings");
+    return new RawSyncConnection(session);
+  }
+
+  subscribe(selector: string): RawSyncStream {
+    const stream = this.#session.request({
+      ":method": "POST",
+      ":path": "/flagd.sync.v1.FlagSyncService/SyncFlags",
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+    });
+    const request = syncV1.SyncFlagsRequest.encode({ providerId: "", selector }).finish();
+    const frame = Buffer.alloc(5 + request.length);
+    frame.writeUInt32BE(request.length, 1);
+    frame.set(request, 5);
+    stream.end(frame);
+    return new RawSyncStream(stream);
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+}
+
+/** One SyncFlags stream: how many documents came, the last of them, and how it ended. */
+export class RawSyncStream {
+  /** The `f.state` of each document, in the order they came. */
+  readonly versions: string[] = [];
+  status: number | undefined;
+  resetCode: number | undefined;
+  readonly #stream: ClientHttp2Stream;
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+
+  constructor(stream: ClientHttp2Stream) {
+    this.#stream = stream;
+    stream.on("error", () => undefined);
+    stream.on("data", (chunk: Buffer) => this.#read(chunk));
+    stream.on("trailers", (trailers: IncomingHttpHeaders) => (this.status = Number(trailers["grpc-status"])));
+    stream.on("close", () => {
+      if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.resetCode = stream.rstCode;
+    });
+  }
+
+  get last(): string | undefined {
+    return this.versions.at(-1);
+  }
+
+  /** Stops reading: beyond its buffer of 16 KB, and the window, nothing more comes. */
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  cancel(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  #read(chunk: Buffer): void {
+    this.#pending.push(chunk);
+    this.#pendingBytes += chunk.length;
+    for (let frame = this.#nextFrame(); frame !== undefined; frame = this.#nextFrame()) {
+      const { flagConfiguration } = syncV1.SyncFlagsResponse.decode(frame);
+      this.versions.push(/"f":\{"state":"([^"]*)"/.exec(flagConfiguration)?.[1] ?? flagConfiguration);
+    }
+  }
+
+  #nextFrame(): Buffer | undefined {
+    if (this.#pendingBytes < 5) return undefined;
+    const whole = this.#pending.length === 1 ? this.#pending[0] : Buffer.concat(this.#pending);
+    if (whole === undefined) return undefined;
+    const length = 5 + whole.readUInt32BE(1);
+    this.#pending = [whole];
+    if (whole.length < length) return undefined;
+    this.#pending = [whole.subarray(length)];
+    this.#pendingBytes = whole.length - length;
+    return whole.subarray(5, length);
+  }
+}
