@@ -1,0 +1,84 @@
+import { createLogger, systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import type { SourceConfig } from "./source-config.js";
+import { SourceState } from "./source-state.js";
+import { noSyncMetrics } from "./sync-metrics.js";
+
+const config: SourceConfig = {
+  provider: "file",
+  sourceIndex: 3,
+  uri: "flags.json",
+  selector: "",
+  path: "flags.json",
+};
+
+describe("SourceState", () => {
+  it("logs one line for each transition, and none for another try that ends the same way", () => {
+    const { state, lines } = useState();
+    for (let i = 0; i < 5; i++) state.failed("UNAVAILABLE", `refused ${i}`);
+    expect(lines()).to.deep.equal(["the source is away; it is tried again and again"]);
+    expect(state.status()).to.include({ state: "connecting", error: "refused 4", lastUpdate: undefined });
+    state.failed("NOT_FOUND", "no such flags");
+    state.connected();
+    state.connected();
+    state.documentReceived(10);
+    for (let i = 0; i < 5; i++) state.failed("NOT_FOUND", "gone");
+    expect(lines()).to.deep.equal([
+      "the source is away; it is tried again and again",
+      "the source is away; it is tried again and again",
+      "connected to the source",
+      "lost the source; its flags are served on, and it is tried again and again",
+    ]);
+    expect(state.status()).to.include({ state: "disconnected", error: "gone" });
+  });
+
+  it("forgets the error when the source is back, and keeps the time of its newest document", () => {
+    const { state, times } = useState();
+    times.now = 1_000;
+    state.documentReceived(10);
+    times.now = 2_000;
+    state.failed("UNAVAILABLE", "gone");
+    times.now = 3_000;
+    state.connected();
+    expect(state.status()).to.include({
+      state: "connected",
+      since: 3_000,
+      lastUpdate: 1_000,
+      error: undefined,
+    });
+  });
+
+  it("counts every failure and tells when the source can be heard", () => {
+    const { state, told } = useState();
+    state.failed("UNAVAILABLE", "");
+    state.failed("UNAVAILABLE", "");
+    state.documentReceived(10);
+    state.failed("OK", "");
+    expect(told).to.deep.equal([
+      "failed UNAVAILABLE",
+      "failed UNAVAILABLE",
+      "connected true",
+      "document 10",
+      "failed OK",
+      "connected false",
+    ]);
+  });
+});
+
+function useState() {
+  const written: string[] = [];
+  const told: string[] = [];
+  const times = { now: 0 };
+  const state = new SourceState(config, {
+    logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
+    clock: { ...systemClock, now: () => times.now },
+    metrics: {
+      ...noSyncMetrics,
+      connected: (_, isConnected) => told.push(`connected ${isConnected}`),
+      documentReceived: (_, bytes) => told.push(`document ${bytes}`),
+      sourceFailed: (_, reason) => told.push(`failed ${reason}`),
+    },
+  });
+  const lines = (): string[] => written.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  return { state, told, times, lines };
+}
