@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bunting/protocol";
 import type { Flag } from "../store/flag.js";
 import { compile } from "./compile.js";
-import { jsonText } from "./json-text.js";
+import { jsonText, requireWritable } from "./json-text.js";
 import type { Evaluate } from "./operators/operator.js";
 import type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
 import type { Scope } from "./scope.js";
@@ -61,10 +61,19 @@ export class CompiledFlag {
     this.#matches ??= this.#plainMatches();
     const match = this.#matches.get(result);
     if (match !== undefined) return match;
+    if (typeof result === "object" && !this.#namesStructures()) {
+      requireWritable(result);
+      return failed(this.flag, "GENERAL");
+    }
     const name = jsonText(result).replaceAll('"', "");
     return this.flag.variants.has(name)
       ? withVariant(this.flag, "TARGETING_MATCH", name)
       : failed(this.flag, "GENERAL");
+  }
+
+  /** Whether a list or object could name a variant; to write one down takes long if it came from a large context. */
+  #namesStructures(): boolean {
+    return [...this.flag.variants.keys()].some((name) => name.startsWith("[") || name.startsWith("{"));
   }
 
   #plainMatches(): ReadonlyMap<Value, Resolution> {

@@ -31,8 +31,20 @@ export function jsonText(value: Value): string {
   return `{${members.map(([key, member]) => `${jsonString(key)}:${jsonText(member)}`).join(",")}}`;
 }
 
+/** @throws RuleFailure if the value has a number in it that JSON can't write */
+export function requireWritable(value: Value): void {
+  if (typeof value === "number") requireFinite(value);
+  else if (typeof value === "object" && value !== null) {
+    for (const member of Object.values(value) as readonly Value[]) requireWritable(member);
+  }
+}
+
+function requireFinite(number: number): void {
+  if (!Number.isFinite(number)) fail("a result can't be infinite or not a number");
+}
+
 function jsonNumber(number: number): string {
-  if (!Number.isFinite(number)) return fail("a result can't be infinite or not a number");
+  requireFinite(number);
   return number === 0 ? numberText(number) : String(number);
 }
 

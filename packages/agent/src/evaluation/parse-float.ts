@@ -1,5 +1,6 @@
-const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
-const hexadecimal = /^([+-]?)0x(?=\.?[\da-f])([\da-f]*)\.?([\da-f]*)p([+-]?\d+)$/i;
+// Texts come from contexts and may be long: none of these patterns tries the same place twice.
+const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
+const hexadecimal = /^([+-]?)0x(?=\.?[\da-f])([\da-f]*)(?:\.([\da-f]*))?p([+-]?\d+)$/i;
 const infinity = /^([+-]?)inf(?:inity)?$/i;
 const notANumber = /^nan$/i;
 /** Beyond this the number is zero or infinite whatever its digits are. */

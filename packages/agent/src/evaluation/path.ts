@@ -13,17 +13,19 @@ interface Step {
 /** Gives the part of the data that a path leads to; null if there is none. */
 export type Read = (data: Value, scope: Scope) => Value;
 
+/** The usual beginning of a bucketing key: read without looking at the clock for the other property. */
+const flagKeyPath = `${flagdProperty}.flagKey`;
+
 /** Reads a path such as `user.tags.0`. Steps without a name are none. */
 export function parsePath(path: string): Read {
-  const steps = path
+  const [first, ...others] = path
     .split(".")
     .filter((name) => name !== "")
     .map(stepOf);
-  const [first, ...others] = steps;
   if (first === undefined) return (data, scope) => scope.whole(data);
   const readFirst = first.name === flagdProperty ? readFlagd(first) : readMember(first);
   if (others.length === 0) return readFirst;
-  return (data, scope) => {
+  const read: Read = (data, scope) => {
     let value = readFirst(data, scope);
     for (const step of others) {
       if (value === null) return null;
@@ -31,6 +33,8 @@ export function parsePath(path: string): Read {
     }
     return value;
   };
+  if (path !== flagKeyPath) return read;
+  return (data, scope) => (scope.isContext(data) ? scope.contextFlagKey : read(data, scope));
 }
 
 function readFlagd(step: Step): Read {

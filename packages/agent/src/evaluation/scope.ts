@@ -11,7 +11,7 @@ export const flagdProperty = "$flagd";
  * above what a rule needs, and well below what would keep the event loop from its other work: lists within lists over a large context
  * otherwise run for minutes, or until memory ends.
  */
-const maxWork = 1 << 22;
+const maxWork = 1 << 21;
 
 /** How often data may be run as a rule within data run as a rule. The engine of flagd has no bound there, and dies of it. */
 const maxDataRules = 32;
@@ -61,6 +61,10 @@ export class Scope {
   /** The data as a rule sees it when it asks for all of it. */
   whole(data: Value): Value {
     return this.isContext(data) ? { ...this.#context, [flagdProperty]: this.flagd() } : data;
+  }
+
+  get contextFlagKey(): string {
+    return this.#flagKey;
   }
 
   flagd(): ValueMap {

@@ -1,15 +1,21 @@
-const whiteSpace = "\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
-const outerSpace = new RegExp(`^[${whiteSpace}]+|[${whiteSpace}]+$`, "g");
-
 /** Takes white space off both ends: what Unicode calls so, which is not quite what `trim` takes off. */
 export function trimSpace(text: string): string {
-  const { length } = text;
-  if (length === 0) return text;
-  return mayBeSpace(text.charCodeAt(0)) || mayBeSpace(text.charCodeAt(length - 1))
-    ? text.replace(outerSpace, "")
-    : text;
+  let start = 0;
+  let end = text.length;
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return end - start === text.length ? text : text.slice(start, end);
 }
 
-function mayBeSpace(unit: number): boolean {
-  return unit <= 0x20 || unit >= 0x85;
+export function isSpace(unit: number): boolean {
+  if (unit < 0x80) return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d);
+  if (unit < 0x2000) return unit === 0x85 || unit === 0xa0 || unit === 0x1680;
+  return (
+    unit <= 0x200a ||
+    unit === 0x2028 ||
+    unit === 0x2029 ||
+    unit === 0x202f ||
+    unit === 0x205f ||
+    unit === 0x3000
+  );
 }

@@ -1,16 +1,23 @@
 import { isEqual, isLess, isStrictlyEqual } from "../comparison.js";
+import type { Scope } from "../scope.js";
 import { isList, type Value } from "../value.js";
 import { binary, listOf, type Operator } from "./operator.js";
+import { chargeText } from "./text.js";
 
 type Relation = (a: Value, b: Value) => boolean;
 
 /** Whether two values are related; a third must be related to the second in the same way. More do not count. */
 function ordering(isRelated: Relation): Operator {
-  return binary(isRelated, (args, scope) => {
+  const applyTwo = (a: Value, b: Value, scope: Scope): boolean => {
+    // Texts are compared in our own code, by UTF-8 order.
+    if (typeof a === "string") chargeText(a, scope);
+    return isRelated(a, b);
+  };
+  return binary(applyTwo, (args, scope) => {
     const values = listOf(args, scope);
     const [a, b, c] = values;
-    if (a === undefined || b === undefined || !isRelated(a, b)) return false;
-    return c === undefined || values.length > 3 || isRelated(b, c);
+    if (a === undefined || b === undefined || !applyTwo(a, b, scope)) return false;
+    return c === undefined || values.length > 3 || applyTwo(b, c, scope);
   });
 }
 

@@ -1,6 +1,9 @@
 import type { Scope } from "../scope.js";
-import type { Value } from "../value.js";
+import { isList, type Value } from "../value.js";
 import type { Compile } from "./operator.js";
+
+/** To compile something costs several times what it costs to visit it. */
+const workPerNode = 8;
 
 /**
  * Runs data as a rule. A few operators evaluate what their arguments gave once more; then an object in the context that has one key is a
@@ -8,26 +11,24 @@ import type { Compile } from "./operator.js";
  */
 export function runAsRule(rule: Value, data: Value, scope: Scope, compile: Compile): Value {
   if (isInert(rule, scope)) return rule;
+  chargeAsRule(rule, scope);
   scope.enterDataRule();
   const result = compile(rule, "plain").evaluate(data, scope);
   scope.leaveDataRule();
   return result;
 }
 
-/** True for a value that gives itself when it is run as a rule: one without objects in it. Its size counts as work. */
+/** True for a value that gives itself when it is run as a rule: one without objects in it. */
 export function isInert(value: Value, scope: Scope): boolean {
   if (typeof value !== "object" || value === null) return true;
-  if (!Array.isArray(value)) {
-    chargeTree(value, scope);
-    return false;
-  }
+  if (!isList(value)) return false;
   scope.charge(value.length);
-  return (value as readonly Value[]).every((item) => isInert(item, scope));
+  return value.every((item) => isInert(item, scope));
 }
 
-function chargeTree(value: Value, scope: Scope): void {
+/** Counts as work that a value is compiled. */
+export function chargeAsRule(value: Value, scope: Scope): void {
+  scope.charge(workPerNode);
   if (typeof value !== "object" || value === null) return;
-  const members = Object.values(value) as readonly Value[];
-  scope.charge(1 + members.length);
-  for (const member of members) chargeTree(member, scope);
+  for (const member of Object.values(value) as readonly Value[]) chargeAsRule(member, scope);
 }

@@ -1,8 +1,9 @@
 import { parseDistribution, pickVariant, type Distribution } from "../distribution.js";
 import { murmur3 } from "../murmur3.js";
 import type { Scope } from "../scope.js";
-import { isList, isMap, type Value } from "../value.js";
-import type { Evaluate, Operator } from "./operator.js";
+import { isList, isMap, type Value, type ValueMap } from "../value.js";
+import { compileJoinedHash } from "./joined-hash.js";
+import type { Compile, Evaluate, Operator } from "./operator.js";
 
 /**
  * Splits subjects among variants by the hash of a text: of the first argument if that is a string, else of the flag's key and the
@@ -11,48 +12,67 @@ import type { Evaluate, Operator } from "./operator.js";
  * Shares are mostly written out in the rule; then they are read once.
  */
 export const fractional: Operator = (args, compile) => {
-  if (!isList(args) || args.length === 0) {
+  if (!isList(args)) {
     const { evaluate } = compile(args);
-    return (data, scope) => fractionOf(evaluate(data, scope), data, scope);
+    return (data, scope) => splitBy(evaluate(data, scope), data, scope);
   }
-  const expressions = args.map((arg) => compile(arg));
-  const [first, ...shares] = expressions;
+  const [first, ...others] = args;
+  if (first === undefined) return () => null;
+  const shares = others.map((share) => compile(share));
   const constants = shares.flatMap(({ constant }) => (constant === undefined ? [] : [constant]));
-  if (first === undefined || constants.length < shares.length) {
-    return (data, scope) =>
-      fractionOf(
-        expressions.map(({ evaluate }) => evaluate(data, scope)),
-        data,
-        scope,
-      );
-  }
-  return fixedShares(first.evaluate, constants);
+  if (constants.length === shares.length) return ofFixedShares(first, constants, compile);
+  const expressions = [compile(first), ...shares];
+  return (data, scope) => {
+    const values = expressions.map(({ evaluate }) => evaluate(data, scope));
+    return splitBy(values, data, scope);
+  };
 };
 
-function fixedShares(evaluateFirst: Evaluate, shares: readonly Value[]): Evaluate {
+function ofFixedShares(first: Value, shares: readonly Value[], compile: Compile): Evaluate {
   const distribution = parseDistribution(shares);
+  const hash = compileJoinedHash(first, compile);
+  if (hash !== undefined) {
+    return (data, scope) => {
+      const hashed = hash(data, scope);
+      return distribution === undefined || !isMap(data) ? null : pickVariant(distribution, hashed);
+    };
+  }
+  const { evaluate, constant } = compile(first);
+  if (constant !== undefined && isList(constant)) {
+    const whole = parseDistribution([constant, ...shares]);
+    return (data, scope) => (isMap(data) ? splitImplicitly(whole, data, scope) : null);
+  }
   return (data, scope) => {
-    const first = evaluateFirst(data, scope);
-    if (typeof first === "string") return isMap(data) ? pick(distribution, first) : null;
-    if (first === null) return pick(distribution, implicitKey(data, scope));
-    return pick(parseDistribution([first, ...shares]), implicitKey(data, scope));
+    const key = evaluate(data, scope);
+    return isMap(data) ? split(key, distribution, shares, data, scope) : null;
   };
 }
 
-function fractionOf(args: Value, data: Value, scope: Scope): Value {
-  if (!isList(args) || !isMap(data)) return null;
-  const [first, ...others] = args;
-  if (first === undefined) return null;
-  if (typeof first === "string") return pick(parseDistribution(others), first);
-  return pick(parseDistribution(first === null ? others : args), implicitKey(data, scope));
+function splitBy(args: Value, data: Value, scope: Scope): Value {
+  const [key, ...shares] = isList(args) ? args : [];
+  return key === undefined || !isMap(data)
+    ? null
+    : split(key, parseDistribution(shares), shares, data, scope);
 }
 
-function pick(distribution: Distribution | undefined, key: string | undefined): Value {
-  return distribution === undefined || key === undefined ? null : pickVariant(distribution, murmur3(key));
+/** What is no key, and not null where a key should be, counts as the first share. */
+function split(
+  key: Value,
+  distribution: Distribution | undefined,
+  shares: readonly Value[],
+  data: ValueMap,
+  scope: Scope,
+): Value {
+  if (key === null) return splitImplicitly(distribution, data, scope);
+  if (typeof key !== "string") return splitImplicitly(parseDistribution([key, ...shares]), data, scope);
+  scope.charge(key.length >> 3);
+  return distribution === undefined ? null : pickVariant(distribution, murmur3(key));
 }
 
-function implicitKey(data: Value, scope: Scope): string | undefined {
-  const targetingKey = isMap(data) && Object.hasOwn(data, "targetingKey") ? data["targetingKey"] : undefined;
-  if (!isMap(data) || typeof targetingKey !== "string" || targetingKey === "") return undefined;
-  return scope.flagKey(data) + targetingKey;
+/** By the flag's key and the targeting key, so that each flag splits the same subjects in its own way. */
+function splitImplicitly(distribution: Distribution | undefined, data: ValueMap, scope: Scope): Value {
+  const key = data["targetingKey"];
+  if (distribution === undefined || typeof key !== "string" || key === "") return null;
+  scope.charge(key.length >> 3);
+  return pickVariant(distribution, murmur3(scope.flagKey(data), key));
 }

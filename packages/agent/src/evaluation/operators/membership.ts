@@ -7,6 +7,9 @@ import { argument, binary, eager, listOf, type Operator } from "./operator.js";
 /** From this many strings on, a list in a rule is searched by hash. */
 const minIndexed = 8;
 
+/** A search looks at a place of the text as often as the searched text is long, at worst; mostly at few of them. */
+const maxFactor = 64;
+
 const general = binary(isIn, (args, scope) => {
   const values = listOf(args, scope);
   return isIn(argument(values, 0), values[1] ?? null, scope);
@@ -15,22 +18,30 @@ const general = binary(isIn, (args, scope) => {
 /** Whether a text contains another, or a list an item. A list within the list is a range, from its first to its second number. */
 export const isWithin: Operator = (args, compile) => {
   const container = isList(args) && args.length === 2 ? argument(args, 1) : null;
-  if (!isList(args) || !isList(container) || !isIndexable(container)) return general(args, compile);
+  if (!isList(args) || !isList(container) || !container.every((item) => typeof item === "string")) {
+    return general(args, compile);
+  }
   const { evaluate } = compile(argument(args, 0));
-  const index = new Set(container);
+  const hasText = container.length < minIndexed ? searched(container) : indexed(container);
   return (data, scope) => {
     const item = evaluate(data, scope);
-    return typeof item === "string" ? index.has(item) : isIn(item, container, scope);
+    return typeof item === "string" ? hasText(item) : isIn(item, container, scope);
   };
 };
 
-function isIndexable(list: readonly Value[]): boolean {
-  return list.length >= minIndexed && list.every((item) => typeof item === "string");
+function searched(texts: readonly string[]): (text: string) => boolean {
+  return (text) => texts.includes(text);
+}
+
+function indexed(texts: readonly string[]): (text: string) => boolean {
+  const index = new Set(texts);
+  return (text) => index.has(text);
 }
 
 function isIn(item: Value, container: Value, scope: Scope): boolean {
   if (typeof container === "string") {
     if (typeof item !== "string") return fail("only a string can be searched for in a string");
+    scope.charge(1 + (container.length * Math.min(item.length, maxFactor)) / 64);
     return container.includes(item);
   }
   if (!isList(container)) return false;

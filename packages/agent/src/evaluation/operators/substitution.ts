@@ -1,6 +1,6 @@
 import type { Scope } from "../scope.js";
 import { isList, isMap, type Value } from "../value.js";
-import { isInert } from "./data-rule.js";
+import { chargeAsRule } from "./data-rule.js";
 import type { Compile } from "./operator.js";
 import { readVariable } from "./variables.js";
 
@@ -10,14 +10,17 @@ import { readVariable } from "./variables.js";
  * value becomes part of the rule, and a rule may change its form. See item-rule.ts, which avoids it where that makes no difference.
  */
 export function substituteVariables(rule: Value, data: Value, scope: Scope, compile: Compile): Value {
-  scope.charge(1);
+  chargeAsRule(null, scope);
   if (isList(rule)) return rule.map((item) => substituteVariables(item, data, scope, compile));
   if (!isMap(rule)) return rule;
   const members: [string, Value][] = [];
   for (const [key, member] of Object.entries(rule)) {
     if (key === "var") {
       const value = isOfItem(member) ? null : valueOf(member, data, scope, compile);
-      if (value !== null) return charged(value, scope);
+      if (value !== null) {
+        chargeAsRule(value, scope);
+        return value;
+      }
       members.push([key, member]);
     } else members.push([key, substituteVariables(member, data, scope, compile)]);
   }
@@ -31,10 +34,4 @@ function valueOf(variable: Value, data: Value, scope: Scope, compile: Compile): 
 /** A path that means the item and nothing around the list: all of it, or one that begins with a dot. */
 export function isOfItem(path: Value): boolean {
   return typeof path === "string" && (path === "" || path.startsWith("."));
-}
-
-/** The value becomes part of a rule, which is then compiled. */
-function charged(value: Value, scope: Scope): Value {
-  isInert(value, scope);
-  return value;
 }

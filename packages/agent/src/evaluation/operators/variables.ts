@@ -7,6 +7,8 @@ import { isList, isNumber, isPrimitive, type Value } from "../value.js";
 import { runAsRule } from "./data-rule.js";
 import { argument, listOf, type Compile, type Operator } from "./operator.js";
 
+const workPerPath = 8;
+
 /** Part of the data, or what to take if there is none. */
 export const variable: Operator = (args, compile) => {
   if (typeof args === "string" || typeof args === "number") return parsePath(toText(args));
@@ -25,12 +27,18 @@ export const variable: Operator = (args, compile) => {
 export function readVariable(args: Value, data: Value, scope: Scope): Value {
   if (args === null) return isPrimitive(data) ? data : null;
   if (isNumber(args)) return parsePath(toText(args))(data, scope);
-  if (typeof args === "string") return parsePath(args)(data, scope);
+  if (typeof args === "string") return readPath(args, data, scope);
   if (!isList(args)) return data === null ? null : fail("a variable must be named by a string or a number");
   if (args.length === 0) return scope.whole(data);
   const [path] = args;
   if (typeof path !== "string") return fail("in a list, a variable must be named by a string");
-  return orDefault(parsePath(path)(data, scope), args);
+  return orDefault(readPath(path, data, scope), args);
+}
+
+/** A path that only the data tells: it is taken apart each time. */
+function readPath(path: string, data: Value, scope: Scope): Value {
+  scope.charge(workPerPath * (1 + path.length / 2));
+  return parsePath(path)(data, scope);
 }
 
 /** Only with exactly one argument after the name is that a default. */
