@@ -1,0 +1,14 @@
+import { FileSource } from "./file-source.js";
+import type { FlagSource, SourceOptions } from "./flag-source.js";
+import { GrpcSource } from "./grpc-source.js";
+import type { SourceConfig } from "./source-config.js";
+
+/** The source that a configuration describes; nothing is opened before it runs. */
+export function createSource(config: SourceConfig, options: SourceOptions): FlagSource {
+  switch (config.provider) {
+    case "grpc":
+      return new GrpcSource(config, options);
+    case "file":
+      return new FileSource(config, options);
+  }
+}

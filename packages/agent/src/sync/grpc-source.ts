@@ -1,0 +1,142 @@
+import type { ChannelOptions } from "@grpc/grpc-js";
+import { Backoff, sleep } from "@bunting/runtime";
+import { AgentError } from "../agent-error.js";
+import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
+import type { GrpcSourceConfig } from "./source-config.js";
+import { SourceState } from "./source-state.js";
+import { callSyncFlags, type SyncCallEnd } from "./sync-call.js";
+import { SyncChannel } from "./sync-channel.js";
+
+/** Waits between streams: up to 0.3 s before the first, then twice as much, up to 10 s; see Backoff for the jitter. */
+const retryFirstMs = 300;
+const retryCapMs = 10_000;
+/** A server may ask to be tried at once, but not in a tight loop. */
+const pushbackFloorMs = 50;
+/** What a message may hold besides the document. */
+const contextSlackBytes = 64 * 1024;
+
+/** Shortened by tests. */
+export interface GrpcSourceTiming {
+  /** How long a connection may be silent before it is asked for a sign of life. */
+  readonly keepaliveMs: number;
+  /** How long that sign may take. */
+  readonly keepaliveTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+}
+
+const defaultTiming: GrpcSourceTiming = {
+  keepaliveMs: 20_000,
+  keepaliveTimeoutMs: 10_000,
+  connectTimeoutMs: 10_000,
+};
+
+/** A SyncFlags stream that is opened again whenever it ends, whatever it ended with: OK is no reason to stay away. */
+export class GrpcSource implements FlagSource {
+  readonly name: string;
+  readonly #config: GrpcSourceConfig;
+  readonly #options: SourceOptions;
+  readonly #timing: GrpcSourceTiming;
+  readonly #state: SourceState;
+  readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
+  readonly #maxDocumentBytes: number;
+  /** False while the server can be reached but what it sends can't be used. */
+  #isOpenEnough = true;
+
+  constructor(config: GrpcSourceConfig, options: SourceOptions, timing: Partial<GrpcSourceTiming> = {}) {
+    this.name = `source-${config.sourceIndex}`;
+    this.#config = config;
+    this.#options = options;
+    this.#timing = { ...defaultTiming, ...timing };
+    this.#state = new SourceState(config, options);
+    this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
+  }
+
+  status(): SourceStatus {
+    return this.#state.status();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    let channel: SyncChannel | undefined;
+    try {
+      while (!signal.aborted) {
+        channel ??= this.#connect();
+        const end = await this.#stream(channel, signal);
+        if (isAborted(signal)) break;
+        this.#report(end);
+        if (!channel.isConnected) {
+          await channel.close();
+          channel = undefined;
+        }
+        await sleep(this.#waitMs(end), signal, this.#options.clock);
+      }
+    } finally {
+      await channel?.close();
+    }
+  }
+
+  #connect(): SyncChannel {
+    const { target, authority } = this.#config;
+    const options: ChannelOptions = {
+      "grpc.max_receive_message_length": this.#maxDocumentBytes + contextSlackBytes,
+      "grpc.keepalive_time_ms": this.#timing.keepaliveMs,
+      "grpc.keepalive_timeout_ms": this.#timing.keepaliveTimeoutMs,
+      "grpc.keepalive_permit_without_calls": 0,
+      ...(authority === undefined ? {} : { "grpc.default_authority": authority }),
+    };
+    try {
+      return new SyncChannel(target, options);
+    } catch (cause) {
+      const what = JSON.stringify(target);
+      throw new AgentError(
+        "OPTION_INVALID",
+        `${what} can't be connected to: write a source of provider grpc as HOST:PORT, dns:///HOST:PORT or unix:PATH`,
+        { cause },
+      );
+    }
+  }
+
+  #stream(channel: SyncChannel, signal: AbortSignal): Promise<SyncCallEnd> {
+    const { sourceIndex, selector, providerId, headers } = this.#config;
+    return callSyncFlags(
+      channel,
+      {
+        request: { providerId, selector },
+        headers,
+        clock: this.#options.clock,
+        connectTimeoutMs: this.#timing.connectTimeoutMs,
+        opened: () => {
+          if (this.#isOpenEnough) this.#state.connected();
+        },
+        received: ({ document, context }) => {
+          this.#isOpenEnough = true;
+          this.#backoff.reset();
+          this.#state.documentReceived(document.length);
+          this.#options.deliver({ sourceIndex, bytes: document, context });
+        },
+      },
+      signal,
+    );
+  }
+
+  #report({ reason, message }: SyncCallEnd): void {
+    this.#isOpenEnough = reason !== "too_large" && reason !== "malformed";
+    this.#state.failed(reason, reason === "too_large" ? this.#tooLarge() : message);
+  }
+
+  #tooLarge(): string {
+    const limit = `the flag document is larger than ${this.#maxDocumentBytes} bytes, `;
+    return this.#maxDocumentBytes === this.#options.maxDocumentBytes
+      ? `${limit}which is what this agent has memory for: give it more memory, or select fewer flags`
+      : `${limit}which is the "maxMsgSize" of the source: raise it, or select fewer flags`;
+  }
+
+  #waitMs({ pushbackMs }: SyncCallEnd): number {
+    const waitMs = this.#backoff.next();
+    return pushbackMs === undefined ? waitMs : Math.min(Math.max(pushbackMs, pushbackFloorMs), retryCapMs);
+  }
+}
+
+/** TypeScript takes what it knew of `aborted` before an await for true after it. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

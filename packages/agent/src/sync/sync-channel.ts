@@ -1,0 +1,91 @@
+import type { Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
+import {
+  ChannelCredentials,
+  Client,
+  connectivityState,
+  credentials,
+  type ChannelOptions,
+} from "@grpc/grpc-js";
+
+type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
+
+/**
+ * A grpc-js client that is really gone once it is closed.
+ *
+ * grpc-js neither gives up nor closes a connection that was accepted but whose server never spoke HTTP/2, and closing a channel waits
+ * for what is under way. So the sockets are noted as they open (credentials are what gets to see them) and destroyed at the end.
+ *
+ * Its own way of connecting again is not used: after a try that failed to connect take another SyncChannel, which resolves the name
+ * and connects at once. grpc-js would resolve names at most every 30 s.
+ */
+export class SyncChannel {
+  readonly client: Client;
+  readonly #credentials = new TrackingCredentials();
+
+  /** @throws Error if the target is none that grpc-js knows. */
+  constructor(target: string, options: ChannelOptions) {
+    this.client = new Client(target, this.#credentials, {
+      "grpc.use_local_subchannel_pool": 1,
+      "grpc.initial_reconnect_backoff_ms": 100,
+      "grpc.max_reconnect_backoff_ms": 1_000,
+      "grpc.enable_retries": 0,
+      "grpc.service_config_disable_resolution": 1,
+      "grpc.enable_channelz": 0,
+      ...options,
+    });
+  }
+
+  /** True if there is a connection that can take calls. */
+  get isConnected(): boolean {
+    return this.client.getChannel().getConnectivityState(false) === connectivityState.READY;
+  }
+
+  async close(): Promise<void> {
+    this.client.close();
+    // What the calls and the channel had to say goes out first.
+    await setImmediate();
+    this.#credentials.destroySockets();
+  }
+}
+
+class TrackingCredentials extends ChannelCredentials {
+  readonly #plaintext = credentials.createInsecure();
+  readonly #sockets = new Set<Socket>();
+  #isClosed = false;
+
+  destroySockets(): void {
+    this.#isClosed = true;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  override compose(): never {
+    throw new Error("credentials of a call are not sent in plaintext");
+  }
+
+  override _isSecure(): boolean {
+    return false;
+  }
+
+  override _equals(other: ChannelCredentials): boolean {
+    return this === other;
+  }
+
+  override _createSecureConnector(
+    ...args: Parameters<ChannelCredentials["_createSecureConnector"]>
+  ): SecureConnector {
+    const connector = this.#plaintext._createSecureConnector(...args);
+    return {
+      waitForReady: () => connector.waitForReady(),
+      getCallCredentials: () => connector.getCallCredentials(),
+      destroy: () => connector.destroy(),
+      connect: (socket) => {
+        // grpc-js destroys the socket of a connect that rejects.
+        if (this.#isClosed) return Promise.reject(new Error("the channel is closed"));
+        this.#sockets.add(socket);
+        socket.once("close", () => this.#sockets.delete(socket));
+        return connector.connect(socket);
+      },
+    };
+  }
+}
