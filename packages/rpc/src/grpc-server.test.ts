@@ -1,45 +1,423 @@
+import { once } from "node:events";
+import { gzipSync } from "node:zlib";
 import { expect } from "chai";
-import { status } from "@grpc/grpc-js";
+import { compressionAlgorithms, Metadata, status } from "@grpc/grpc-js";
 import { frameMessage } from "./framing.js";
-import type { ResponseStream } from "./method.js";
+import { bidiStreaming, unary, type Call, type ResponseStream } from "./method.js";
+import { RpcError } from "./status.js";
 import {
+  answerOf,
   bytesStreaming,
   bytesUnary,
   BytesClient,
+  deferred,
+  eventually,
   failure,
+  grpcHeaders,
+  http2Client,
+  ManualClock,
+  recordingLogger,
   releaseAfterEach,
   serve,
 } from "./test-support.test.js";
 
+const echo = bytesUnary("/t.T/Echo", (request) => request);
+
 describe("GrpcServer", () => {
   releaseAfterEach();
 
-  it("answers a unary call of grpc-js", async () => {
-    const listener = await serve([bytesUnary("/t.T/Echo", (request) => Buffer.concat([request, request]))]);
-    const answer = await new BytesClient(listener).unary("/t.T/Echo", Buffer.from("ab"));
-    expect(answer.toString()).to.equal("abab");
+  describe("unary calls", () => {
+    it("answers what the handler returns, at once or by a promise", async () => {
+      const listener = await serve([
+        bytesUnary("/t.T/Sync", (request) => Buffer.concat([request, request])),
+        bytesUnary("/t.T/Async", (request) => Promise.resolve(request)),
+      ]);
+      const client = new BytesClient(listener);
+      expect(String(await client.unary("/t.T/Sync", Buffer.from("ab")))).to.equal("abab");
+      expect(String(await client.unary("/t.T/Async", Buffer.from("ab")))).to.equal("ab");
+      expect(await client.unary("/t.T/Sync", Buffer.alloc(0))).to.have.length(0);
+    });
+
+    it("answers a thousand calls at once on one connection, each with its own", async () => {
+      const client = new BytesClient(await serve([echo]));
+      const answers = await Promise.all(
+        Array.from({ length: 1_000 }, (_, call) => client.unary("/t.T/Echo", Buffer.from(String(call)))),
+      );
+      expect(answers.map(String)).to.deep.equal(Array.from({ length: 1_000 }, (_, call) => String(call)));
+    });
+
+    it("takes and gives a message larger than any window", async () => {
+      const client = new BytesClient(await serve([echo]));
+      const message = Buffer.alloc(3_000_000, "x");
+      expect((await client.unary("/t.T/Echo", message)).equals(message)).to.equal(true);
+    });
+
+    it("ends with the status of an RpcError, with its words and trailers, whichever way it is thrown", async () => {
+      const refusal = new RpcError("NOT_FOUND", "no flag »ü« at 100 %", {
+        trailers: { "x-hint": "try another" },
+      });
+      const listener = await serve([
+        bytesUnary("/t.T/Throws", () => {
+          throw refusal;
+        }),
+        bytesUnary("/t.T/Rejects", () => Promise.reject(refusal)),
+      ]);
+      const client = new BytesClient(listener);
+      for (const path of ["/t.T/Throws", "/t.T/Rejects"]) {
+        const error = await failure(client.unary(path, Buffer.from("x")));
+        expect(error.code).to.equal(status.NOT_FOUND);
+        expect(error.details).to.equal("no flag »ü« at 100 %");
+        expect(error.metadata.get("x-hint")).to.deep.equal(["try another"]);
+      }
+    });
+
+    it("tells the client nothing of other errors, and the log everything", async () => {
+      const logger = recordingLogger();
+      const secret = new Error("the password is 1234");
+      const listener = await serve(
+        [
+          bytesUnary("/t.T/Bug", () => {
+            throw secret;
+          }),
+        ],
+        { server: { logger } },
+      );
+      const error = await failure(new BytesClient(listener).unary("/t.T/Bug", Buffer.from("x")));
+      expect(error.code).to.equal(status.UNKNOWN);
+      expect(error.details).not.to.contain("1234");
+      expect(logger.lines).to.deep.equal([
+        { level: "error", message: "a gRPC handler failed", fields: { error: secret, path: "/t.T/Bug" } },
+      ]);
+    });
+
+    it("refuses bytes that are no message of the method without blaming itself", async () => {
+      const logger = recordingLogger();
+      const method = unary({
+        path: "/t.T/Decode",
+        decode: (): string => {
+          throw new Error("invalid wire type");
+        },
+        encode: () => Buffer.alloc(0),
+        handle: () => "never",
+      });
+      const listener = await serve([method], { server: { logger } });
+      const error = await failure(new BytesClient(listener).unary("/t.T/Decode", Buffer.from("x")));
+      expect(error.code).to.equal(status.INTERNAL);
+      expect(logger.lines).to.deep.equal([]);
+    });
+
+    it("names a method it does not have", async () => {
+      const error = await failure(
+        new BytesClient(await serve([echo])).unary("/t.T/Nothing", Buffer.from("x")),
+      );
+      expect(error.code).to.equal(status.UNIMPLEMENTED);
+      expect(error.details).to.contain("/t.T/Nothing");
+    });
+
+    it("wants exactly one message", async () => {
+      const session = http2Client(await serve([echo]));
+      const none = session.request(grpcHeaders("/t.T/Echo"));
+      none.end();
+      const { headers } = await answerOf(none);
+      expect(headers["grpc-status"]).to.equal(String(status.UNIMPLEMENTED));
+      const half = session.request(grpcHeaders("/t.T/Echo"));
+      half.end(frameMessage(Buffer.from("abc")).subarray(0, 6));
+      expect((await answerOf(half)).headers["grpc-status"]).to.equal(String(status.INTERNAL));
+    });
+
+    it("answers a client that never half-closes, and frees the stream", async () => {
+      const listener = await serve([echo]);
+      const request = http2Client(listener).request(grpcHeaders("/t.T/Echo"));
+      request.write(frameMessage(Buffer.from("abc")));
+      const { body, trailers, rstCode } = await answerOf(request);
+      expect(String(body.subarray(5))).to.equal("abc");
+      expect(trailers["grpc-status"]).to.equal("0");
+      expect(rstCode).to.equal(0);
+      const [session] = listener.sessions;
+      await eventually(() => session?.streams.size === 0, "the stream to be gone");
+    });
   });
 
-  it("sends headers of a held stream at once, frames when they come", async () => {
-    let out: ResponseStream | undefined;
-    const listener = await serve([
-      bytesStreaming("/t.T/Hold", (_request, stream) => {
-        out = stream;
-        stream.sendHeaders({ "x-held": "yes" });
+  describe("limits of a message", () => {
+    it("refuses a message above the limit and takes one at it", async () => {
+      const client = new BytesClient(await serve([echo], { server: { maxMessageBytes: 1_000 } }));
+      expect(await client.unary("/t.T/Echo", Buffer.alloc(1_000))).to.have.length(1_000);
+      const error = await failure(client.unary("/t.T/Echo", Buffer.alloc(1_001)));
+      expect(error.code).to.equal(status.RESOURCE_EXHAUSTED);
+      expect(error.details).to.contain("1001").and.to.contain("1000");
+    });
+
+    it("stops a client that goes on uploading after it was refused", async () => {
+      const listener = await serve([echo], { server: { maxMessageBytes: 1_000 } });
+      const request = http2Client(listener).request(grpcHeaders("/t.T/Echo"));
+      request.write(frameMessage(Buffer.alloc(10_000_000)));
+      const { headers, rstCode } = await answerOf(request);
+      expect(headers["grpc-status"]).to.equal(String(status.RESOURCE_EXHAUSTED));
+      expect(rstCode).to.equal(0);
+    });
+
+    it("decompresses gzip, up to the limit", async () => {
+      const session = http2Client(await serve([echo], { server: { maxMessageBytes: 1_000 } }));
+      const send = async (message: Buffer, encoding: string): ReturnType<typeof answerOf> => {
+        const request = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-encoding": encoding });
+        request.end(frameMessage(message, true));
+        return answerOf(request);
+      };
+      const fits = Buffer.alloc(1_000, "y");
+      expect((await send(gzipSync(fits), "gzip")).body.subarray(5).equals(fits)).to.equal(true);
+      const bomb = gzipSync(Buffer.alloc(600_000));
+      expect(bomb.length).to.be.below(1_000);
+      expect((await send(bomb, "gzip")).headers["grpc-status"]).to.equal(String(status.RESOURCE_EXHAUSTED));
+      expect((await send(Buffer.from("no gzip"), "gzip")).headers["grpc-status"]).to.equal(
+        String(status.INTERNAL),
+      );
+      expect((await send(gzipSync(fits), "identity")).headers["grpc-status"]).to.equal(
+        String(status.INTERNAL),
+      );
+    });
+
+    it("names the encodings it takes to a client that uses another", async () => {
+      const request = http2Client(await serve([echo])).request({
+        ...grpcHeaders("/t.T/Echo"),
+        "grpc-encoding": "snappy",
+      });
+      request.end(frameMessage(Buffer.from("x"), true));
+      const { headers } = await answerOf(request);
+      expect(headers["grpc-status"]).to.equal(String(status.UNIMPLEMENTED));
+      expect(headers["grpc-accept-encoding"]).to.equal("identity,gzip");
+    });
+
+    it("takes gzip from grpc-js", async () => {
+      const client = new BytesClient(await serve([echo]), {
+        "grpc.default_compression_algorithm": compressionAlgorithms.gzip,
+      });
+      const message = Buffer.alloc(100_000, "z");
+      expect((await client.unary("/t.T/Echo", message)).equals(message)).to.equal(true);
+    });
+  });
+
+  describe("what is not gRPC", () => {
+    it("is refused with the status that says why", async () => {
+      const session = http2Client(await serve([echo]));
+      const json = session.request({ ...grpcHeaders("/t.T/Echo"), "content-type": "application/json" });
+      json.end("{}");
+      expect((await answerOf(json)).headers[":status"]).to.equal(415);
+      const grpcJson = session.request({
+        ...grpcHeaders("/t.T/Echo"),
+        "content-type": "application/grpc+json",
+      });
+      grpcJson.end("{}");
+      expect((await answerOf(grpcJson)).headers[":status"]).to.equal(415);
+      const get = session.request({
+        ":method": "GET",
+        ":path": "/t.T/Echo",
+        "content-type": "application/grpc",
+      });
+      get.end();
+      const { headers } = await answerOf(get);
+      expect(headers).to.include({ ":status": 405, allow: "POST" });
+    });
+
+    it("answers with the content type it was asked with", async () => {
+      const session = http2Client(await serve([echo]));
+      for (const contentType of ["application/grpc", "application/grpc+proto"]) {
+        const request = session.request({ ...grpcHeaders("/t.T/Echo"), "content-type": contentType });
+        request.end(frameMessage(Buffer.from("x")));
+        expect((await answerOf(request)).headers["content-type"]).to.equal(contentType);
+      }
+    });
+  });
+
+  describe("deadlines", () => {
+    it("end a unary call whose handler is late, and abort its signal", async () => {
+      const clock = new ManualClock();
+      const started = deferred<Call>();
+      const listener = await serve(
+        [
+          bytesUnary("/t.T/Slow", (_request, call) => {
+            started.resolve(call);
+            return new Promise(() => undefined);
+          }),
+        ],
+        { server: { clock } },
+      );
+      const answer = failure(
+        new BytesClient(listener).unary("/t.T/Slow", Buffer.from("x"), new Metadata(), {
+          deadline: Date.now() + 60_000,
+        }),
+      );
+      const call = await started.promise;
+      expect(call.deadlineMs).to.be.within(clock.now() + 55_000, clock.now() + 60_000);
+      expect(call.signal.aborted).to.equal(false);
+      clock.advance(60_000);
+      expect((await answer).code).to.equal(status.DEADLINE_EXCEEDED);
+      expect(call.signal.aborted).to.equal(true);
+      expect(clock.pendingTimers).to.equal(0);
+    });
+
+    it("end a held stream, and leave no timer behind when the stream ends before", async () => {
+      const clock = new ManualClock();
+      const held: ResponseStream[] = [];
+      const listener = await serve(
+        [
+          bytesStreaming("/t.T/Hold", (_request, out) => {
+            out.sendHeaders();
+            held.push(out);
+          }),
+        ],
+        { server: { clock } },
+      );
+      const client = new BytesClient(listener);
+      const options = { deadline: Date.now() + 600_000 };
+      const expired = client.stream("/t.T/Hold", undefined, undefined, options);
+      await expired.headers;
+      clock.advance(600_000);
+      expect((await expired.status).code).to.equal(status.DEADLINE_EXCEEDED);
+      const ended = client.stream("/t.T/Hold", undefined, undefined, options);
+      await ended.headers;
+      expect(clock.pendingTimers).to.equal(1);
+      ended.call.cancel();
+      await eventually(() => clock.pendingTimers === 0, "the timer to be called off");
+      expect(held).to.have.length(2);
+    });
+
+    it("never fire for a client that means for ever, and refuse what is no timeout", async () => {
+      const session = http2Client(await serve([echo]));
+      const patient = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-timeout": "99999999H" });
+      patient.end(frameMessage(Buffer.from("x")));
+      expect((await answerOf(patient)).trailers["grpc-status"]).to.equal("0");
+      const confused = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-timeout": "soon" });
+      confused.end(frameMessage(Buffer.from("x")));
+      expect((await answerOf(confused)).headers["grpc-status"]).to.equal(String(status.INTERNAL));
+    });
+  });
+
+  describe("server streaming", () => {
+    it("sends headers of a held stream at once, frames when they come", async () => {
+      const held = deferred<ResponseStream>();
+      const listener = await serve([
+        bytesStreaming("/t.T/Hold", (_request, out) => {
+          out.sendHeaders({ "x-held": "yes" });
+          held.resolve(out);
+        }),
+      ]);
+      const probe = new BytesClient(listener).stream("/t.T/Hold");
+      expect((await probe.headers).get("x-held")).to.deep.equal(["yes"]);
+      const out = await held.promise;
+      await new Promise<void>((resolve) => out.write(frameMessage(Buffer.from("one")), () => resolve()));
+      out.end({ code: "UNAVAILABLE", message: "moving elsewhere" });
+      expect(await probe.status).to.include({ code: status.UNAVAILABLE, details: "moving elsewhere" });
+      expect(probe.messages.map(String)).to.deep.equal(["one"]);
+    });
+
+    it("ends with the status of what the handler throws", async () => {
+      const listener = await serve([
+        bytesStreaming("/t.T/Throws", () => {
+          throw new RpcError("INVALID_ARGUMENT", "no selector");
+        }),
+      ]);
+      const probe = new BytesClient(listener).stream("/t.T/Throws");
+      expect(await probe.status).to.include({ code: status.INVALID_ARGUMENT, details: "no selector" });
+    });
+
+    it("tells the handler when the client cancels or its connection drops", async () => {
+      const closed: string[] = [];
+      const listener = await serve([
+        bytesStreaming("/t.T/Hold", (request, out) => {
+          out.sendHeaders();
+          const { signal } = out;
+          out.onClose(() => closed.push(`${request.toString()} ${signal.aborted}`));
+        }),
+      ]);
+      const cancelled = new BytesClient(listener).stream("/t.T/Hold", Buffer.from("cancelled"));
+      await cancelled.headers;
+      cancelled.call.cancel();
+      await eventually(() => closed.length === 1);
+      const session = http2Client(listener);
+      const dropped = session.request(grpcHeaders("/t.T/Hold"));
+      dropped.on("error", () => undefined);
+      dropped.write(frameMessage(Buffer.from("dropped")));
+      await once(dropped, "response");
+      session.destroy();
+      await eventually(() => closed.length === 2);
+      expect(closed).to.deep.equal(["cancelled true", "dropped true"]);
+    });
+  });
+
+  describe("bidirectional streaming", () => {
+    const collect = bidiStreaming<string>({
+      path: "/t.T/Chat",
+      decode: (bytes) => Buffer.from(bytes).toString(),
+      handle: (out) => ({
+        onMessage: (message) => out.write(frameMessage(Buffer.from(`got ${message}`))),
+        onEnd: () => out.end({ code: "OK", message: "" }),
       }),
-    ]);
-    const probe = new BytesClient(listener).stream("/t.T/Hold");
-    expect((await probe.headers).get("x-held")).to.deep.equal(["yes"]);
-    await new Promise<void>((resolve) => out?.write(frameMessage(Buffer.from("one")), () => resolve()));
-    out?.end({ code: "UNAVAILABLE", message: "moving elsewhere" });
-    expect(await probe.status).to.include({ code: status.UNAVAILABLE, details: "moving elsewhere" });
-    expect(probe.messages.map(String)).to.deep.equal(["one"]);
+    });
+
+    it("hands on each message as it comes, and the client's end", async () => {
+      const { raw } = new BytesClient(await serve([collect]));
+      const identity = (bytes: Buffer): Buffer => bytes;
+      const call = raw.makeBidiStreamRequest("/t.T/Chat", identity, identity, new Metadata());
+      const received: string[] = [];
+      call.on("data", (message: Buffer) => received.push(message.toString()));
+      const ended = new Promise<{ code: number }>((resolve) => call.on("status", resolve));
+      for (const message of ["a", "b"]) {
+        call.write(Buffer.from(message));
+        await eventually(() => received.includes(`got ${message}`));
+      }
+      call.end();
+      expect((await ended).code).to.equal(status.OK);
+      expect(received).to.deep.equal(["got a", "got b"]);
+    });
+
+    it("ends with the status of what the listener throws, though the client has not half-closed", async () => {
+      const listener = await serve([
+        bidiStreaming({
+          path: "/t.T/Chat",
+          decode: (bytes) => bytes,
+          handle: () => ({
+            onMessage: () => {
+              throw new RpcError("PERMISSION_DENIED", "not yours");
+            },
+            onEnd: () => undefined,
+          }),
+        }),
+      ]);
+      const request = http2Client(listener).request(grpcHeaders("/t.T/Chat"));
+      request.write(frameMessage(Buffer.from("x")));
+      const { headers, rstCode } = await answerOf(request);
+      expect(headers["grpc-status"]).to.equal(String(status.PERMISSION_DENIED));
+      expect(rstCode).to.equal(0);
+    });
   });
 
-  it("names a method it does not have", async () => {
-    const listener = await serve([]);
-    const error = await failure(new BytesClient(listener).unary("/t.T/Nothing", Buffer.from("x")));
-    expect(error.code).to.equal(status.UNIMPLEMENTED);
-    expect(error.details).to.contain("/t.T/Nothing");
+  it("reports the end of each call once, with its status and how long it took", async () => {
+    const clock = new ManualClock();
+    const ends: [string, string, number][] = [];
+    const listener = await serve(
+      [
+        echo,
+        bytesUnary("/t.T/Fails", () => {
+          clock.advance(7);
+          throw new RpcError("ABORTED", "no");
+        }),
+        bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders()),
+      ],
+      { server: { clock, onCallEnd: (path, code, durationMs) => ends.push([path, code, durationMs]) } },
+    );
+    const client = new BytesClient(listener);
+    await client.unary("/t.T/Echo", Buffer.from("x"));
+    await failure(client.unary("/t.T/Fails", Buffer.from("x")));
+    const held = client.stream("/t.T/Hold");
+    await held.headers;
+    held.call.cancel();
+    await eventually(() => ends.length === 3);
+    await client.unary("/t.T/Echo", Buffer.from("x"));
+    expect(ends).to.deep.equal([
+      ["/t.T/Echo", "OK", 0],
+      ["/t.T/Fails", "ABORTED", 7],
+      ["/t.T/Hold", "CANCELLED", 0],
+      ["/t.T/Echo", "OK", 0],
+    ]);
   });
 });

@@ -28,7 +28,7 @@ export class Http1Server {
   /** Begins to watch the timeouts. */
   start(): void {
     // Node sets up its connection tracking when the server begins to listen, which this one never does: without the event there
-    // would be no timeouts, and `closeAllConnections` would close none.
+    // would be no timeouts, and `closeIdleConnections` would close none.
     this.#server.emit("listening");
   }
 
@@ -44,9 +44,8 @@ export class Http1Server {
     this.#server.closeIdleConnections();
   }
 
-  /** Drops all connections and ends the watch of timeouts. */
+  /** Ends the watch of timeouts. Who accepted the sockets has to destroy them. */
   close(): void {
-    this.#server.closeAllConnections();
     this.#server.close();
   }
 }

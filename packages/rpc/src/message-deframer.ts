@@ -84,3 +84,10 @@ export class MessageDeframer {
     return messageBytes;
   }
 }
+
+/** The message of a chunk that is exactly one uncompressed frame, as nearly all requests are; undefined of any other chunk. */
+export function soleMessage(chunk: Buffer, maxBytes: number): Buffer | undefined {
+  const messageBytes = chunk.length - framePrefixBytes;
+  if (messageBytes < 0 || messageBytes > maxBytes || chunk[0] !== 0) return undefined;
+  return chunk.readUInt32BE(1) === messageBytes ? chunk.subarray(framePrefixBytes) : undefined;
+}

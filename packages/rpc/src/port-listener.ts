@@ -43,8 +43,8 @@ export class PortListener {
   readonly #transport: Http2Transport | undefined;
   readonly #http1: Http1Server | undefined;
   readonly #keepalive: SessionKeepalive | undefined;
-  /** Connections that have not shown their protocol, or are told that it is the wrong one. */
-  readonly #unsorted = new Set<Socket>();
+  /** Connections that are no session: they speak HTTP/1.1, have not shown their protocol, or are being told that it is the wrong one. */
+  readonly #sockets = new Set<Socket>();
 
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, keepalive, headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
@@ -103,15 +103,20 @@ export class PortListener {
 
   /** Drops everything at once, and resolves when nothing is left. */
   async close(): Promise<void> {
-    const isClosed = new Promise<void>((resolve) => {
-      // Not listening, it calls back with an error, but no sooner than the last connection has gone.
-      this.#server.close(() => resolve());
-    });
+    const closing = [
+      // Not listening, it calls back with an error, which says nothing new.
+      new Promise<void>((resolve) => this.#server.close(() => resolve())),
+      ...Array.from(
+        this.#sockets,
+        (socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())),
+      ),
+      ...Array.from(this.sessions, (session) => new Promise<void>((resolve) => session.onClose(resolve))),
+    ];
     this.#keepalive?.stop();
-    for (const socket of this.#unsorted) socket.destroy();
-    for (const session of this.sessions) session.destroy();
     this.#http1?.close();
-    await isClosed;
+    for (const socket of this.#sockets) socket.destroy();
+    for (const session of this.sessions) session.destroy();
+    await Promise.all(closing);
   }
 
   #bind(where: { path?: string; port?: number; host?: string | undefined; backlog: number }): Promise<void> {
@@ -127,36 +132,25 @@ export class PortListener {
   #accept(socket: Socket): void {
     // A reset connection is news to whoever serves it, by its close; nobody needs the error.
     socket.on("error", ignore);
-    if (this.#transport === undefined) {
-      this.#http1?.accept(socket);
+    this.#sockets.add(socket);
+    const forget = (): void => void this.#sockets.delete(socket);
+    socket.once("close", forget);
+    const transport = this.#transport;
+    const http1 = this.#http1;
+    if (transport === undefined) {
+      http1?.accept(socket);
       return;
     }
-    this.#unsorted.add(socket);
-    const forget = (): void => void this.#unsorted.delete(socket);
-    socket.once("close", forget);
-    sniffPreface(
-      socket,
-      this.#headerTimeoutMs,
-      (protocol) => {
-        if (this.#dispatch(socket, protocol)) {
-          forget();
-          socket.off("close", forget);
-        }
-      },
-      () => dismiss(socket, timedOut),
-    );
-  }
-
-  /** Hands the connection to who speaks its protocol; false if nobody does, and it was told so. */
-  #dispatch(socket: Socket, protocol: SniffedProtocol): boolean {
-    if (protocol === "http2") this.#transport?.accept(socket);
-    else if (protocol === "tls") socket.destroy();
-    else if (this.#http1 === undefined) dismiss(socket, grpcOnly);
-    else {
-      this.#http1.accept(socket);
-      return true;
-    }
-    return protocol === "http2";
+    const onSniffed = (protocol: SniffedProtocol): void => {
+      if (protocol === "http2") {
+        forget();
+        socket.off("close", forget);
+        transport.accept(socket);
+      } else if (protocol === "tls") socket.destroy();
+      else if (http1 === undefined) dismiss(socket, grpcOnly);
+      else http1.accept(socket);
+    };
+    sniffPreface(socket, this.#headerTimeoutMs, onSniffed, () => dismiss(socket, timedOut));
   }
 }
 

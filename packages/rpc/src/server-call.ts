@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "@bunting/runtime";
 import { parseGrpcTimeout } from "./grpc-timeout.js";
 import { checkEncoding, decompressMessage } from "./message-decompression.js";
-import { MessageDeframer } from "./message-deframer.js";
+import { MessageDeframer, soleMessage } from "./message-deframer.js";
 import type { Call } from "./method.js";
 import { RpcError, type RpcStatus, type StatusName } from "./status.js";
 import type { TransportStream } from "./transport.js";
@@ -109,8 +109,14 @@ export abstract class ServerCall implements Call {
   #read(chunk: Buffer): void {
     // After the end bytes are still taken, and dropped: unread ones would close the window of the whole connection.
     if (this.hasEnded) return;
+    const { maxMessageBytes } = this.#context;
     try {
-      this.#deframer ??= new MessageDeframer(this.#context.maxMessageBytes);
+      const sole = this.#deframer === undefined ? soleMessage(chunk, maxMessageBytes) : undefined;
+      if (sole !== undefined) {
+        this.onMessage(sole);
+        return;
+      }
+      this.#deframer ??= new MessageDeframer(maxMessageBytes);
       this.#deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
     } catch (error) {
       this.fail(error);

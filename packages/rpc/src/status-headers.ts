@@ -10,8 +10,8 @@ const unsafe = /[^\x20-\x7e]|%/;
 export function statusHeaders(status: RpcStatus): Headers {
   if (status.code === "OK" && status.message === "" && status.trailers === undefined) return ok;
   const headers: Record<string, string> = {
-    "grpc-status": String(statusCode[status.code]),
     ...status.trailers,
+    "grpc-status": String(statusCode[status.code]),
   };
   if (status.message !== "") headers["grpc-message"] = encodeStatusMessage(status.message);
   return headers;

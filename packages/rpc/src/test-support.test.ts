@@ -6,7 +6,7 @@ import {
   type IncomingHttpHeaders,
 } from "node:http2";
 import { createConnection, type Socket } from "node:net";
-import type { Logger } from "@bunting/runtime";
+import type { Clock, Logger } from "@bunting/runtime";
 import {
   Client,
   credentials,
@@ -218,7 +218,8 @@ export async function answerOf(
   stream.on("trailers", (received: IncomingHttpHeaders) => (trailers = received));
   stream.on("data", (chunk: Buffer) => chunks.push(chunk));
   stream.on("error", () => undefined);
-  await once(stream, "close");
+  // Not events.once, which rejects when the stream emits an error before it closes.
+  await new Promise<void>((resolve) => stream.once("close", resolve));
   return { headers, trailers, body: Buffer.concat(chunks), rstCode: stream.rstCode };
 }
 
@@ -254,4 +255,128 @@ export class RawClient {
   send(bytes: string | Uint8Array): void {
     this.socket.write(bytes);
   }
+
+  /** How many whole frames of that type have come. */
+  frames(type: number): number {
+    let count = 0;
+    for (let offset = 0; offset + 9 <= this.received.length;) {
+      const head = Buffer.from(this.received.slice(offset, offset + 9), "latin1");
+      offset += 9 + head.readUIntBE(0, 3);
+      if (head[3] === type && offset <= this.received.length) count += 1;
+    }
+    return count;
+  }
+
+  hasFrame(type: number): boolean {
+    return this.frames(type) > 0;
+  }
 }
+
+/** Time that passes only when told. */
+export class ManualClock implements Clock {
+  #nowMs = 1_000_000;
+  readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = { atMs: this.#nowMs + delayMs, callback };
+    this.#timers.add(timer);
+    return () => void this.#timers.delete(timer);
+  }
+
+  get pendingTimers(): number {
+    return this.#timers.size;
+  }
+
+  /** Lets time pass, calling back what is due in the order it is due. */
+  advance(byMs: number): void {
+    const endMs = this.#nowMs + byMs;
+    for (;;) {
+      const [next] = [...this.#timers].filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs);
+      if (next === undefined) break;
+      this.#timers.delete(next);
+      this.#nowMs = next.atMs;
+      next.callback();
+    }
+    this.#nowMs = endMs;
+  }
+}
+
+/** A promise and what settles it. */
+export function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((settle) => (resolve = settle));
+  return { promise, resolve };
+}
+
+/** The frames of a client that speaks HTTP/2 by hand: what no library would send. */
+export const wire = {
+  type: { headers: 1, rstStream: 3, ping: 6, goaway: 7 },
+
+  preface: Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1"),
+
+  frame(type: number, flags: number, streamId: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
+    const head = Buffer.alloc(9);
+    head.writeUIntBE(payload.length, 0, 3);
+    head[3] = type;
+    head[4] = flags;
+    head.writeUInt32BE(streamId, 5);
+    return Buffer.concat([head, payload]);
+  },
+
+  settings(pairs: Readonly<Record<number, number>> = {}): Buffer {
+    const payload = Object.entries(pairs).map(([id, value]) => {
+      const pair = Buffer.alloc(6);
+      pair.writeUInt16BE(Number(id), 0);
+      pair.writeUInt32BE(value, 2);
+      return pair;
+    });
+    return wire.frame(4, 0, 0, Buffer.concat(payload));
+  },
+
+  settingsAck: (): Buffer => wire.frame(4, 1, 0),
+
+  /** A request's headers; `more` is added as literals. */
+  headers(streamId: number, path: string, more: Readonly<Record<string, string>> = {}): Buffer {
+    const text = (value: string): Buffer => Buffer.from([value.length, ...Buffer.from(value)]);
+    const literal = (name: string, value: string): Buffer =>
+      Buffer.concat([Buffer.from([0]), text(name), text(value)]);
+    const block = Buffer.concat([
+      Buffer.from([0x83, 0x86, 0x04]),
+      text(path),
+      Buffer.from([0x01]),
+      text("localhost"),
+      literal("content-type", "application/grpc"),
+      ...Object.entries(more).map(([name, value]) => literal(name, value)),
+    ]);
+    return wire.frame(1, 4, streamId, block);
+  },
+
+  data: (streamId: number, bytes: Uint8Array, flags = 1): Buffer => wire.frame(0, flags, streamId, bytes),
+
+  rstStream: (streamId: number): Buffer => wire.frame(3, 0, streamId, Buffer.from([0, 0, 0, 8])),
+
+  ping: (): Buffer => wire.frame(6, 0, 0, Buffer.alloc(8)),
+
+  windowUpdate(streamId: number, bytes: number): Buffer {
+    const payload = Buffer.alloc(4);
+    payload.writeUInt32BE(bytes);
+    return wire.frame(8, 0, streamId, payload);
+  },
+
+  /** All a subscriber sends to open one stream on a new connection. */
+  subscribe: (path: string, settings: Readonly<Record<number, number>> = {}): Buffer =>
+    Buffer.concat([
+      wire.preface,
+      wire.settings(settings),
+      wire.headers(1, path),
+      wire.data(1, Buffer.alloc(5)),
+    ]),
+};

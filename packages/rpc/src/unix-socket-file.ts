@@ -1,5 +1,6 @@
-import { lstat, unlink } from "node:fs/promises";
+import { lstat, stat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
+import { dirname } from "node:path";
 import { maxSocketPathBytes } from "./listen-endpoint.js";
 
 /**
@@ -9,6 +10,8 @@ import { maxSocketPathBytes } from "./listen-endpoint.js";
 export async function clearSocketPath(path: string): Promise<void> {
   // The system would cut the path off and create the socket elsewhere.
   if (Buffer.byteLength(path) > maxSocketPathBytes) throw withCode("ENAMETOOLONG", "path too long");
+  // Bind itself would call a missing directory EACCES, as if it were there.
+  if (!(await stat(dirname(path))).isDirectory()) throw withCode("ENOTDIR", "not a directory");
   const stats = await lstat(path).catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;
