@@ -78,8 +78,8 @@ export function callSyncFlags(
     stream.once("status", (status: StatusObject) => {
       stopWatching();
       signal.removeEventListener("abort", cancel);
-      if (failure === undefined) resolve(end ?? endOf(status));
-      else reject(failure.error);
+      if (own.failure === undefined) resolve(own.end ?? endOf(status));
+      else reject(own.failure);
     });
   });
 }
