@@ -95,6 +95,8 @@ describe("a topic", () => {
     const later = new Reader(topic);
     expect(topic.state.kind).to.equal("missing");
     expect(counts.held).to.equal(2);
+    new Reader(topic).subscription.close();
+    expect(counts.held).to.equal(2);
     tell(1);
     expect(topic.state.kind).to.equal("live");
     expect(counts.held).to.equal(0);
@@ -134,6 +136,7 @@ describe("a topic", () => {
     topic.document(version(1), { noticedMs: 0, uid: "a", resourceVersion: "1" });
     topic.document(version(1), { noticedMs: 0, uid: "b", resourceVersion: "2" });
     expect(reader.got).to.deep.equal(["v1"]);
+    expect(topic.sequence).to.equal(1);
     expect(topic.newest?.version).to.deep.equal({ noticedMs: 0, uid: "b", resourceVersion: "2" });
     expect(counts.conflated).to.equal(0);
   });
