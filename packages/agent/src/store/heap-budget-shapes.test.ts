@@ -1,0 +1,71 @@
+import { encodeDocument } from "@bunting/protocol";
+import { makeFlagSet } from "../../../../bench/fixtures/flag-set.js";
+
+/** A flag document of about so many bytes; no two seeds have a flag in common. */
+export type Shape = (bytes: number, seed: number) => string;
+
+/** As many units as make up the size, within a frame. */
+function filled(
+  frame: (inner: string) => string,
+  unit: (index: string) => string,
+): (bytes: number) => string {
+  return (bytes) => {
+    const count = Math.max(1, Math.floor((bytes - frame("").length) / (unit("000000").length + 1)));
+    return frame(Array.from({ length: count }, (_, i) => unit(String(i).padStart(6, "0"))).join(","));
+  };
+}
+
+function flag(targeting: string, variants: string): string {
+  return `{"state":"ENABLED","variants":${variants},"defaultVariant":"on","targeting":${targeting}}`;
+}
+
+const manyFlags = (unit: (index: string, seed: number) => string): Shape => {
+  return (bytes, seed) =>
+    filled(
+      (inner) => `{"flags":{${inner}}}`,
+      (index) => unit(`${seed}${index}`, seed),
+    )(bytes);
+};
+const oneValue = (unit: (index: string) => string, open = "[", close = "]"): Shape => {
+  return (bytes, seed) => {
+    const last = open === "[" ? String(seed) : `"seed":${seed}`;
+    const frame = (inner: string): string =>
+      `{"flags":{"a":${flag("null", `{"on":${open}${inner},${last}${close}}`)}}}`;
+    return filled(frame, unit)(bytes);
+  };
+};
+const oneRule = (unit: (index: string) => string, operator: string): Shape => {
+  return (bytes, seed) => {
+    const frame = (inner: string): string =>
+      `{"flags":{"a":${flag(`{"${operator}":[${inner},${seed}]}`, `{"on":true,"off":${seed}}`)}}}`;
+    return filled(frame, unit)(bytes);
+  };
+};
+
+/** Documents as people have them, and those that cost the most heap for their size. */
+export const shapes: Readonly<Record<string, Shape>> = {
+  "flags as people write them": (bytes, seed) =>
+    encodeDocument(makeFlagSet(Math.ceil(bytes / 250), seed).document),
+  "many small flags": manyFlags(
+    (key) => `"${key}":{"state":"ENABLED","variants":{"on":1},"defaultVariant":"on"}`,
+  ),
+  "many flags of nothing": manyFlags((key) => `"${key}":{}`),
+  "many refused flags": manyFlags((key, seed) => `"${key}":${seed}`),
+  "many rules": manyFlags(
+    (key) =>
+      `"${key}":${flag('{"if":[{"in":[{"var":"email"},["a"]]},"on","off"]}', '{"on":true,"off":false}')}`,
+  ),
+  "a flag set for each flag": manyFlags(
+    (key) => `"${key}":{"variants":{"on":1},"metadata":{"flagSetId":"${key}"}}`,
+  ),
+  "one long text": (bytes, seed) => `{"flags":{"a":${flag("null", `{"on":"${"x".repeat(bytes)}${seed}"}`)}}}`,
+  "one long text with an emoji": (bytes, seed) =>
+    `{"flags":{"a":${flag("null", `{"on":"\u{1f600}${"x".repeat(bytes)}${seed}"}`)}}}`,
+  "one list of empty objects": oneValue(() => "{}"),
+  "one list of empty lists": oneValue(() => "[]"),
+  "one list of fractions": oneValue(() => "0.1"),
+  "one list of nests": oneValue(() => '{"a":{"a":{"a":{}}}}'),
+  "one object of many keys": oneValue((index) => `"${index}":0`, "{", "}"),
+  "one rule of many conditions": oneRule((index) => `{"==":[{"var":"email"},"u${index}"]},"on"`, "if"),
+  "one rule of many negations": oneRule(() => '{"!":1}', "or"),
+};

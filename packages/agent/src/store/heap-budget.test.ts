@@ -1,0 +1,130 @@
+import { expect } from "chai";
+import { buildSync } from "esbuild";
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { AgentError } from "../agent-error.js";
+import type { ChildReport } from "./heap-budget-child.test.js";
+import { shapes, type Shape } from "./heap-budget-shapes.test.js";
+import { HeapBudget } from "./heap-budget.js";
+
+const megabyte = 1024 * 1024;
+
+/** Those that tell most about a budget; the others only when measuring. */
+const usualShapes = [
+  "flags as people write them",
+  "many flags of nothing",
+  "many rules",
+  "one rule of many negations",
+  "one long text with an emoji",
+];
+
+describe("HeapBudget", () => {
+  it("says how large the document is, what there is for it, and what to do", () => {
+    const budget = new HeapBudget(35 * megabyte);
+    expect(() => budget.checkDocument(5 * megabyte))
+      .to.throw(
+        AgentError,
+        /a document of 5\.0 MB .* 4\.4 MB .*raise the container's memory limit, or --max-old-space-size/,
+      )
+      .with.property("code", "DOCUMENT_TOO_LARGE");
+    expect(() => budget.checkFlags(2 * megabyte, 10 * megabyte, 11 * megabyte))
+      .to.throw(
+        AgentError,
+        /document of 2\.0 MB need at least 11\.0 MB of heap beside the 10\.0 MB .* may take 20\.0 MB/,
+      )
+      .with.property("code", "DOCUMENT_TOO_LARGE");
+    budget.checkDocument(4 * megabyte);
+    budget.checkFlags(2 * megabyte, 10 * megabyte, 10 * megabyte);
+  });
+
+  it("has nothing for flags where the heap is smaller than the agent itself", () => {
+    expect(new HeapBudget(4 * megabyte).flagBytes).to.equal(0);
+  });
+
+  it("is the heap limit of this process if none is given", () => {
+    expect(new HeapBudget().flagBytes).to.be.greaterThan(100 * megabyte);
+  });
+});
+
+/** In processes of their own, for a full heap ends the process: whatever comes, a document is taken over or refused, and life goes on. */
+describe("a process with a small heap", function () {
+  this.timeout(120_000);
+  // BUNTING_HEAP_LIMITS=24,32,40,64,96 measures every shape in small steps: this is what the budget was found with, and takes ten minutes.
+  const measured = process.env["BUNTING_HEAP_LIMITS"];
+  const limits = (measured ?? "32").split(",").map(Number);
+  const growth = measured === undefined ? 1.6 : 1.2;
+  const fed = Object.entries(shapes).filter(([name]) => measured !== undefined || usualShapes.includes(name));
+  let directory: TempDirectory;
+  before(() => {
+    directory = new TempDirectory();
+    buildSync({
+      entryPoints: [path.join(import.meta.dirname, "heap-budget-child.test.ts")],
+      outfile: directory.file("child.mjs"),
+      bundle: true,
+      minify: true,
+      platform: "node",
+      format: "esm",
+      target: "node20",
+      conditions: ["@bunting/source"],
+      banner: { js: 'import{createRequire}from"node:module";const require=createRequire(import.meta.url);' },
+      logLevel: "error",
+    });
+  });
+  after(() => directory.remove());
+
+  /** Feeds documents that grow, each one followed by another of its size in which every flag is different. */
+  const feed = (shape: Shape, limitMegabytes: number): ChildReport[] => {
+    // Twice of what there is for one document, whatever it is made of.
+    const largest = (limitMegabytes / 4) * megabyte;
+    const files: string[] = [];
+    for (let bytes = 50_000; bytes < largest * growth; bytes = Math.ceil(bytes * growth)) {
+      for (const seed of [1, 2]) {
+        const file = directory.file(`${files.length}.json`);
+        writeFileSync(file, shape(bytes, seed));
+        files.push(file);
+      }
+    }
+    const child = spawnSync(
+      process.execPath,
+      [
+        "--max-semi-space-size=1",
+        `--max-old-space-size=${limitMegabytes}`,
+        directory.file("child.mjs"),
+        "--heap-budget-child",
+        ...files,
+      ],
+      { encoding: "utf8", maxBuffer: 64 * megabyte, env: {} },
+    );
+    const reports = child.stdout
+      .trim()
+      .split("\n")
+      .filter((line) => line.startsWith('{"accepted"'));
+    expect(child.status, `after ${reports.at(-1) ?? "nothing"}\n${child.stderr.slice(-2_000)}`).to.equal(0);
+    expect(reports).to.have.length(files.length);
+    return reports.map((line) => JSON.parse(line) as ChildReport);
+  };
+
+  for (const limitMegabytes of limits) {
+    for (const [name, shape] of fed) {
+      it(`of ${limitMegabytes} MB survives ${name}`, () => {
+        const reports = feed(shape, limitMegabytes);
+        expect(reports[0]?.accepted, "a small document").to.equal(true);
+        expect(reports.at(-1)?.accepted, "a document far beyond the budget").to.equal(false);
+        if (measured !== undefined) console.log(summary(limitMegabytes, name, reports));
+      });
+    }
+  }
+});
+
+function summary(limitMegabytes: number, name: string, reports: readonly ChildReport[]): string {
+  const accepted = reports.filter((report) => report.accepted);
+  const most = (of: readonly ChildReport[], part: (report: ChildReport) => number): string =>
+    (Math.max(...of.map(part)) / megabyte).toFixed(1);
+  return [
+    `${limitMegabytes} MB, ${name}`,
+    `largest document ${most(accepted, (report) => report.documentBytes)} MB`,
+    `heap used ${most(reports, (report) => report.heapUsedBytes)} of ${most(reports, (report) => report.heapLimitBytes)} MB`,
+  ].join(" | ");
+}
