@@ -16,12 +16,15 @@ import {
   grpcHeaders,
   http2Client,
   ManualClock,
+  rawClient,
   recordingLogger,
   releaseAfterEach,
   serve,
+  wire,
 } from "./test-support.test.js";
 
 const echo = bytesUnary("/t.T/Echo", (request) => request);
+const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());
 
 describe("GrpcServer", () => {
   releaseAfterEach();
@@ -282,7 +285,12 @@ describe("GrpcServer", () => {
     });
 
     it("never fire for a client that means for ever, and refuse what is no timeout", async () => {
-      const session = http2Client(await serve([echo]));
+      const clock = new ManualClock();
+      const session = http2Client(await serve([echo, hold], { server: { clock } }));
+      const held = session.request({ ...grpcHeaders("/t.T/Hold"), "grpc-timeout": "99999999H" });
+      held.write(frameMessage(Buffer.from("x")));
+      await once(held, "response");
+      expect(clock.pendingTimers, "a timer of more than 24 days would fire at once").to.equal(0);
       const patient = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-timeout": "99999999H" });
       patient.end(frameMessage(Buffer.from("x")));
       expect((await answerOf(patient)).trailers["grpc-status"]).to.equal("0");
@@ -370,6 +378,28 @@ describe("GrpcServer", () => {
       expect(received).to.deep.equal(["got a", "got b"]);
     });
 
+    it("does not take a cancelled call for one that the client has finished", async () => {
+      const events: string[] = [];
+      const listener = await serve([
+        bidiStreaming({
+          path: "/t.T/Chat",
+          decode: (bytes) => bytes,
+          handle: (out) => {
+            out.onClose(() => events.push("close"));
+            return { onMessage: () => events.push("message"), onEnd: () => events.push("end") };
+          },
+        }),
+      ]);
+      // By hand: node's client half-closes before it resets.
+      const client = await rawClient(listener);
+      client.send(Buffer.concat([wire.preface, wire.settings(), wire.headers(1, "/t.T/Chat")]));
+      client.send(wire.data(1, frameMessage(Buffer.from("x")), 0));
+      await eventually(() => events.length === 1);
+      client.send(wire.rstStream(1));
+      await eventually(() => events.includes("close"));
+      expect(events).to.deep.equal(["message", "close"]);
+    });
+
     it("ends with the status of what the listener throws, though the client has not half-closed", async () => {
       const listener = await serve([
         bidiStreaming({
@@ -401,7 +431,7 @@ describe("GrpcServer", () => {
           clock.advance(7);
           throw new RpcError("ABORTED", "no");
         }),
-        bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders()),
+        hold,
       ],
       { server: { clock, onCallEnd: (path, code, durationMs) => ends.push([path, code, durationMs]) } },
     );

@@ -34,8 +34,6 @@ export class Http1Server {
 
   /** Takes over a connection; bytes already read from it must have been put back with `unshift`. */
   accept(socket: Socket): void {
-    // As for sockets of node's own HTTP servers: a client may close its half after the request and still get the response.
-    socket.allowHalfOpen = true;
     this.#server.emit("connection", socket);
   }
 
