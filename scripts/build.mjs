@@ -1,5 +1,6 @@
 // Builds every package into its dist/, and the agent into one bundle: a sidecar's memory is counted, and unbundled modules cost 5 MB.
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
+import { createRequire } from "node:module";
 import { chmodSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
@@ -8,10 +9,17 @@ const root = path.dirname(import.meta.dirname);
 const agent = path.join(root, "packages/agent");
 const { version } = JSON.parse(readFileSync(path.join(agent, "package.json"), "utf8"));
 
-execFileSync(process.execPath, [path.join(root, "node_modules/typescript/bin/tsc"), "-b"], {
+const compiled = spawnSync(process.execPath, [path.join(root, "node_modules/typescript/bin/tsc"), "-b"], {
   cwd: root,
   stdio: "inherit",
 });
+if (compiled.status !== 0) process.exit(1);
+
+// Imported on first use, a CommonJS module has nothing but a default export in a chunk; yaml has itself as ES modules too.
+const yaml = path.join(
+  path.dirname(createRequire(path.join(agent, "package.json")).resolve("yaml/package.json")),
+  "browser/index.js",
+);
 
 // What only some command lines need (--help, YAML, TOML) stays in chunks of its own, loaded on first use.
 rmSync(path.join(agent, "dist/chunks"), { recursive: true, force: true });
@@ -28,6 +36,7 @@ await build({
   target: "node20",
   format: "esm",
   conditions: ["@bunting/source"],
+  alias: { yaml },
   sourcemap: false,
   legalComments: "linked",
   logLevel: "warning",

@@ -24,6 +24,9 @@ export interface ServiceProcessOptions {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeArgs?: readonly string[];
+  /** Whom it runs as; only root may say. */
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 /**
@@ -42,6 +45,7 @@ export class ServiceProcess {
     this.child = spawn(process.execPath, [...(options.nodeArgs ?? []), binary, ...options.args], {
       env: { FLAGD_LOG_FORMAT: "json", FLAGD_PROXY_LOG_FORMAT: "json", ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
+      ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.gid ?? options.uid }),
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       if (stream !== null) createInterface(stream).on("line", (line) => this.#read(line));

@@ -1,0 +1,200 @@
+/**
+ * The one file that sees the whole agent. Read it top down and you have the way of a flag change: sources → store → evaluator → the
+ * services that applications ask. Nothing is started here; `components` says in which order it is.
+ */
+import { GrpcServer, healthService, PortListener, type Method } from "@bunting/rpc";
+import {
+  createRegistry,
+  managementHandler,
+  runComponents,
+  runnableComponent,
+  systemClock,
+  type Clock,
+  type Component,
+  type Logger,
+} from "@bunting/runtime";
+import { AgentError } from "./agent-error.js";
+import { createContextEnrichment } from "./api/context.js";
+import { createEvaluationService } from "./api/evaluation-service.js";
+import { evaluationV1 } from "./api/evaluation-v1.js";
+import { evaluationV2 } from "./api/evaluation-v2.js";
+import { EventStreams } from "./api/event-stream.js";
+import { grpcMethods } from "./api/grpc-methods.js";
+import { createHttpJsonListener } from "./api/http-json.js";
+import { createOfrepListener } from "./api/ofrep.js";
+import { schemaV1 } from "./api/schema-v1.js";
+import { createSelections } from "./api/selection.js";
+import { SyncService } from "./api/sync-service.js";
+import { Evaluator } from "./evaluation/evaluator.js";
+import { AgentHealth } from "./management/agent-health.js";
+import { AgentReadiness } from "./management/agent-readiness.js";
+import { prometheusMetrics } from "./management/prometheus-metrics.js";
+import { servingComponent } from "./management/serving-component.js";
+import type { AgentOptions } from "./options.js";
+import { endpoints } from "./endpoints.js";
+import { parseFlagSelector } from "./store/flag-selector.js";
+import { FlagStore } from "./store/flag-store.js";
+import { HeapBudget } from "./store/heap-budget.js";
+import { LastKnownGood } from "./store/last-known-good.js";
+import { createSource } from "./sync/create-source.js";
+import type { Deliver } from "./sync/flag-source.js";
+import { parseSources } from "./sync/parse-sources.js";
+
+export interface Agent {
+  /** Runs until the signal aborts. Rejects with what kept it from starting. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED with a sentence for whoever wrote the options. */
+export function createAgent(options: AgentOptions, logger: Logger, clock: Clock = systemClock): Agent {
+  const configs = parseSources({ uris: options.uri, sources: options.sources });
+  if (configs.length === 0) {
+    throw new AgentError(
+      "OPTION_INVALID",
+      "there is no source of flags: name one with --uri file:PATH, --uri grpc://HOST:PORT, or --sources",
+    );
+  }
+  const registry = createRegistry(false);
+  const metrics = prometheusMetrics(registry);
+
+  const store = new FlagStore({ sources: configs, budget: new HeapBudget(), logger, metrics });
+  const cache = new LastKnownGood({ directory: options.cacheDir, sources: configs, logger, clock, metrics });
+  const deliver: Deliver = ({ sourceIndex, bytes }) => takeOver(sourceIndex, bytes, true);
+  const sources = configs.map((config) =>
+    createSource(config, { deliver, logger, clock, metrics, maxDocumentBytes: store.maxDocumentBytes }),
+  );
+
+  const evaluator = new Evaluator({
+    clock,
+    onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
+  });
+  const selections = createSelections(parseFlagSelector);
+  const context = createContextEnrichment({
+    contextValues: options.contextValue,
+    contextFromHeader: options.contextFromHeader,
+  });
+  const events = new EventStreams({ selections, clock, streamDeadlineMs: options.streamDeadline });
+  const sync = new SyncService({
+    reader: store,
+    selections,
+    metrics,
+    clock,
+    contextValues: options.contextValue,
+    isMetadataDisabled: options.disableSyncMetadata,
+    streamDeadlineMs: options.streamDeadline,
+  });
+  const readiness = new AgentReadiness({
+    sourceCount: configs.length,
+    status: () => sources.map((source) => source.status()),
+    clock,
+  });
+  const health = new AgentHealth(() => readiness.check());
+
+  store.onChange(({ changes, upserted, removed }) => {
+    evaluator.apply({ upserted, removed });
+    events.publish(changes);
+    sync.publish(changes);
+  });
+
+  function takeOver(sourceIndex: number, bytes: Buffer, isFresh: boolean): boolean {
+    try {
+      store.replace(sourceIndex, bytes);
+    } catch (error) {
+      // The store has logged and counted it, and serves what it had.
+      if (error instanceof AgentError) return false;
+      throw error;
+    }
+    if (isFresh) cache.keep(sourceIndex, bytes);
+    if (readiness.delivered(sourceIndex)) {
+      sync.release();
+      health.changed();
+    }
+    return true;
+  }
+
+  const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
+    createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
+  );
+  const evaluationMethods = services.flatMap((service): Method[] => [
+    ...grpcMethods(service),
+    events.method(service.dialect.service),
+  ]);
+  const maxRequestBodyBytes = options.maxRequestBody;
+  const grpc = (methods: readonly Method[]): GrpcServer =>
+    new GrpcServer({
+      methods,
+      logger,
+      clock,
+      maxMessageBytes: maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes,
+    });
+  const limits = { maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader };
+  const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
+
+  const managementPort = new PortListener({
+    ...managementEndpoint,
+    logger,
+    grpc: grpc(healthService(health)),
+    http: managementHandler(() => readiness.check(), registry),
+  });
+  const evaluationPort = new PortListener({
+    ...evaluationEndpoint,
+    logger,
+    limits,
+    grpc: grpc(evaluationMethods),
+    http: createHttpJsonListener({ services, metrics, clock, logger, maxRequestBodyBytes }),
+  });
+  const syncPort = new PortListener({ ...syncEndpoint, logger, limits, grpc: grpc(sync.methods()) });
+  const ofrepPort = new PortListener({
+    ...ofrepEndpoint,
+    logger,
+    limits,
+    http: createOfrepListener({
+      evaluator,
+      selections,
+      context,
+      metrics,
+      clock,
+      logger,
+      maxRequestBodyBytes,
+    }),
+  });
+
+  const components: Component[] = [
+    servingComponent({
+      name: "management",
+      reason: "first up and last down: probes see the start and the end",
+      port: managementPort,
+      logger,
+    }),
+    {
+      name: "last-known-good",
+      reason:
+        "before the sources, so that what is newer than it takes its place; written out after the last of them",
+      start: () => cache.load((sourceIndex, bytes) => takeOver(sourceIndex, bytes, false)),
+      stop: () => cache.flush(),
+    },
+    ...sources.map((source) => runnableComponent(source, "flags may come before anybody asks")),
+    servingComponent({ name: "ofrep", reason: "asked by applications", port: ofrepPort, logger }),
+    servingComponent({
+      name: "sync",
+      reason: "asked by applications",
+      port: syncPort,
+      logger,
+      drain: (stream) => sync.drain(stream),
+      onStopped: () => sync.shutdown(),
+    }),
+    servingComponent({
+      name: "evaluation",
+      reason: "last up, first down: when it stops, everything else is still there for calls under way",
+      port: evaluationPort,
+      logger,
+      drain: (stream) => events.drain(stream),
+      onStopping: () => {
+        readiness.stopping();
+        health.changed();
+      },
+      onStopped: () => events.shutdown(),
+    }),
+  ];
+  return { run: (signal) => runComponents(components, signal, { stopTimeoutMs: 5_000 }) };
+}

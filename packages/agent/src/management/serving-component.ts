@@ -1,0 +1,41 @@
+import { drainSessions, type PortListener, type TransportStream } from "@bunting/rpc";
+import type { Component, Logger } from "@bunting/runtime";
+import { AgentError } from "../agent-error.js";
+
+export interface ServingOptions {
+  readonly name: string;
+  readonly reason: string;
+  readonly port: PortListener;
+  readonly logger: Logger;
+  /** Ends a stream of this port that would go on for ever; calls under way end by themselves. */
+  readonly drain?: (stream: TransportStream) => void;
+  /** Called before connections are ended. */
+  readonly onStopping?: () => void;
+  /** Called when none is left: timers of the service behind the port go now. Earlier, trailers would overtake the GOAWAY. */
+  readonly onStopped?: () => void;
+}
+
+/** How long calls under way and last messages may take once the agent was told to stop; its pod is on its way out. */
+const graceMs = 1_000;
+
+/** A port of the agent. Stopping tells clients to go elsewhere (GOAWAY), ends their streams with UNAVAILABLE, and drops what is left. */
+export function servingComponent(options: ServingOptions): Component {
+  const { name, reason, port, logger, drain, onStopping, onStopped } = options;
+  return {
+    name,
+    reason,
+    start: async () => {
+      await port.listen().catch((cause: unknown) => {
+        throw new AgentError("BIND_FAILED", (cause as Error).message, { cause });
+      });
+      logger.info({ service: name, port: port.port }, "listening");
+    },
+    stop: async () => {
+      onStopping?.();
+      port.stopListening();
+      await drainSessions(port.sessions, { windowMs: 0, graceMs, onStream: (stream) => drain?.(stream) });
+      await port.close();
+      onStopped?.();
+    },
+  };
+}

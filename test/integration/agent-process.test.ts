@@ -1,0 +1,382 @@
+import { chmodSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+import { request } from "node:http";
+import { status } from "@grpc/grpc-js";
+import { expect } from "chai";
+import { isReady, proxySources, startAgent } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { manifest } from "../support/manifests.js";
+import { startProxy } from "../support/proxy-process.js";
+import { agentEntrypointFlags, binaries, ServiceProcess } from "../support/service-process.js";
+import { StockSyncClient } from "../support/stock-sync-client.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+interface OfrepAnswer {
+  readonly value?: unknown;
+  readonly variant?: string;
+  readonly reason?: string;
+  readonly errorCode?: string;
+  readonly metadata?: { readonly version?: number };
+}
+
+async function ask(
+  ofrep: string,
+  key: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<OfrepAnswer> {
+  const response = await fetch(`${ofrep}/ofrep/v1/evaluate/flags/${key}`, { method: "POST", headers });
+  return (await response.json()) as OfrepAnswer;
+}
+
+/** What a process that can't start leaves behind. */
+async function refusal(args: readonly string[]): Promise<string> {
+  const agent = new ServiceProcess(binaries.agent, { args, nodeArgs: agentEntrypointFlags });
+  expect(await agent.exit, agent.output).to.equal(1);
+  return agent.words.join("\n");
+}
+
+/** What the server answers to a client that sends this and then nothing. */
+function slowly(port: number, bytes: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(bytes);
+  return new Promise((resolve, reject) => {
+    let text = "";
+    socket.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    socket.once("close", () => resolve(text));
+    socket.once("error", reject);
+  });
+}
+
+describe("bunting-agent as a process", function () {
+  this.timeout(60_000);
+  let directory: TempDirectory;
+  const running: ServiceProcess[] = [];
+
+  const proxyOf = async (...args: readonly string[]) => {
+    const proxy = await startProxy(directory.path, ["--drain-delay", "0", "--drain-window", "0", ...args]);
+    running.push(proxy.process);
+    return proxy;
+  };
+  const agentOf = async (...args: readonly string[]) => {
+    const agent = await startAgent(args);
+    running.push(agent.process);
+    return agent;
+  };
+
+  beforeEach(() => (directory = new TempDirectory()));
+  afterEach(async () => {
+    for (const one of running.splice(0)) await one.stop("SIGKILL");
+    directory.remove();
+  });
+
+  it("serves the flags of two sources of one proxy side by side (S-1)", async () => {
+    directory.replace(
+      "a.json",
+      '{"flags":{"a":{"state":"ENABLED","variants":{"x":"A"},"defaultVariant":"x"}}}',
+    );
+    directory.replace(
+      "b.json",
+      '{"flags":{"b":{"state":"ENABLED","variants":{"x":"B"},"defaultVariant":"x"}}}',
+    );
+    const proxy = await proxyOf();
+    const agent = await agentOf(...proxySources(proxy.sync, "default/a", "default/b"));
+    await eventually(() => isReady(agent.management), 10_000, "/readyz");
+    expect((await ask(agent.ofrep, "a")).value).to.equal("A");
+    expect((await ask(agent.ofrep, "b")).value).to.equal("B");
+    directory.replace(
+      "a.json",
+      '{"flags":{"a":{"state":"ENABLED","variants":{"x":"A2"},"defaultVariant":"x"}}}',
+    );
+    await eventually(
+      async () => (await ask(agent.ofrep, "a")).value === "A2",
+      10_000,
+      "the edit of one source",
+    );
+    expect((await ask(agent.ofrep, "b")).value, "the other source's flags are still there").to.equal("B");
+  });
+
+  it("starts while the proxy is away, is not ready until flags come, and gets them soon after it is there (S-2, S-3)", async () => {
+    directory.replace("flags.yaml", manifest("flags", 1));
+    const reserved = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => reserved.once("listening", resolve));
+    const { port } = reserved.address() as AddressInfo;
+    await new Promise((resolve) => reserved.close(resolve));
+    const agent = await agentOf(...proxySources(`127.0.0.1:${port}`, "default/flags"));
+    await agent.process.nextLog("the source is away; it is tried again and again");
+    expect((await fetch(`${agent.management}/readyz`)).status).to.equal(412);
+    expect((await ask(agent.ofrep, "on-off")).errorCode).to.equal("FLAG_NOT_FOUND");
+    await proxyOf("--port", `${port}`);
+    await eventually(() => isReady(agent.management), 15_000, "/readyz once the proxy is there");
+    expect((await ask(agent.ofrep, "on-off")).value).to.equal(true);
+  });
+
+  it("is not ready while its stream is open but held (S-3), and stays ready when the proxy is lost", async () => {
+    const proxy = await proxyOf();
+    const agent = await agentOf(...proxySources(proxy.sync, "default/flags"));
+    await agent.process.nextLog("connected to the source");
+    expect((await fetch(`${agent.management}/readyz`)).status).to.equal(412);
+    directory.replace("flags.yaml", manifest("flags", 1));
+    await eventually(() => isReady(agent.management), 10_000, "/readyz");
+    await proxy.process.stop("SIGKILL");
+    await agent.process.nextLog("lost the source; its flags are served on, and it is tried again and again");
+    const ready = await fetch(`${agent.management}/readyz`);
+    expect(ready.status).to.equal(200);
+    expect(await ready.text()).to.contain("ready, but flags may be stale");
+    expect((await ask(agent.ofrep, "on-off")).value).to.equal(true);
+    expect(await (await fetch(`${agent.management}/metrics`)).text()).to.contain(
+      'bunting_agent_sync_connected{source="0"} 0',
+    );
+  });
+
+  it("starts from its last-known-good while the proxy is away, and takes no other source's file for it", async () => {
+    directory.replace("flags.yaml", manifest("flags", 7));
+    const cache = ["--cache-dir", directory.file("cache")];
+    const proxy = await proxyOf();
+    const first = await agentOf(...proxySources(proxy.sync, "default/flags"), ...cache);
+    await eventually(() => isReady(first.management), 10_000, "/readyz");
+    expect(await first.process.stop()).to.equal(0);
+    await proxy.process.stop();
+
+    const second = await agentOf(...proxySources(proxy.sync, "default/flags"), ...cache);
+    await eventually(() => isReady(second.management), 10_000, "/readyz from the cache");
+    expect((await ask(second.ofrep, "on-off")).metadata?.version).to.equal(7);
+    const stranger = await agentOf(...proxySources(proxy.sync, "default/others"), ...cache);
+    await stranger.process.nextLog("the source is away; it is tried again and again");
+    expect(await isReady(stranger.management)).to.equal(false);
+  });
+
+  it("refuses a document its heap has no room for, keeps the flags it had, and lives on", async () => {
+    directory.replace(
+      "flags.json",
+      '{"flags":{"a":{"state":"ENABLED","variants":{"x":"small"},"defaultVariant":"x"}}}',
+    );
+    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+    await eventually(() => isReady(agent.management), 10_000, "/readyz");
+    const many = Array.from({ length: 60_000 }, (_, i) => {
+      const targeting = {
+        if: [{ in: [{ var: "email" }, [`user-${i}@example.com`, "b@example.com"]] }, "on", "off"],
+      };
+      return [
+        `flag-${i}`,
+        { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on", targeting },
+      ];
+    });
+    directory.replace("flags.json", JSON.stringify({ flags: Object.fromEntries(many) as unknown }));
+    const refused = await agent.process.nextLog(
+      "a flag document was refused; the flags from before are served on",
+    );
+    expect(refused["code"]).to.equal("DOCUMENT_TOO_LARGE");
+    expect((await ask(agent.ofrep, "a")).value).to.equal("small");
+    directory.replace(
+      "flags.json",
+      '{"flags":{"a":{"state":"ENABLED","variants":{"x":"again"},"defaultVariant":"x"}}}',
+    );
+    await eventually(
+      async () => (await ask(agent.ofrep, "a")).value === "again",
+      10_000,
+      "the next document",
+    );
+  });
+
+  it("keeps serving when its file is deleted, where flagd drops all flags", async () => {
+    directory.replace(
+      "flags.json",
+      '{"flags":{"a":{"state":"ENABLED","variants":{"x":1},"defaultVariant":"x"}}}',
+    );
+    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+    await eventually(() => isReady(agent.management), 10_000, "/readyz");
+    const { unlinkSync } = await import("node:fs");
+    unlinkSync(directory.file("flags.json"));
+    await eventually(() => agent.process.logs.some(({ level }) => level === "warn"), 10_000, "a warning");
+    expect((await ask(agent.ofrep, "a")).value).to.equal(1);
+  });
+
+  it("takes context from its options and from request headers", async () => {
+    const targeting = { cat: [{ var: "fixed" }, "-", { var: "from" }] };
+    const variants = { "f-h": "both", "f-": "fixed only" };
+    directory.replace(
+      "flags.json",
+      JSON.stringify({ flags: { a: { state: "ENABLED", variants, defaultVariant: "f-", targeting } } }),
+    );
+    const agent = await agentOf(
+      ...[
+        "--uri",
+        `file:${directory.file("flags.json")}`,
+        "--context-value",
+        "fixed=f",
+        "--context-from-header",
+        "X-From=from",
+      ],
+    );
+    await eventually(() => isReady(agent.management), 10_000, "/readyz");
+    expect((await ask(agent.ofrep, "a", { "x-from": "h" })).value).to.equal("both");
+    expect((await ask(agent.ofrep, "a")).value).to.equal("fixed only");
+  });
+
+  describe("sockets", () => {
+    it("serves on unix sockets in place of TCP, with the mode it was given, and removes them", async () => {
+      directory.replace(
+        "flags.json",
+        '{"flags":{"a":{"state":"ENABLED","variants":{"x":true},"defaultVariant":"x"}}}',
+      );
+      const [evaluation, sync] = [directory.file("e.sock"), directory.file("s.sock")];
+      const agent = await agentOf(
+        ...[
+          "--uri",
+          `file:${directory.file("flags.json")}`,
+          "--socket-path",
+          evaluation,
+          "--sync-socket-path",
+          sync,
+        ],
+        ...["--socket-mode", "0660"],
+      );
+      await eventually(() => isReady(agent.management), 10_000, "/readyz");
+      expect(agent.ports.get("evaluation")).to.equal(0);
+      expect(statSync(evaluation).mode & 0o777).to.equal(0o660);
+      const body = await new Promise<string>((resolve, reject) => {
+        const asked = request(
+          {
+            socketPath: evaluation,
+            path: "/flagd.evaluation.v1.Service/ResolveBoolean",
+            method: "POST",
+            headers: { "content-type": "application/json" },
+          },
+          (response) => {
+            let text = "";
+            response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+            response.once("end", () => resolve(text));
+          },
+        );
+        asked.once("error", reject);
+        asked.end('{"flagKey":"a"}');
+      });
+      expect(JSON.parse(body)).to.include({ value: true, reason: "STATIC", variant: "x" });
+      const client = new StockSyncClient(`unix:${sync}`);
+      const message = await client.subscribe().messages.nextEvent(10_000);
+      expect(Object.keys(message.flags)).to.deep.equal(["a"]);
+      client.close();
+      expect(await agent.process.stop()).to.equal(0);
+      expect([existsSync(evaluation), existsSync(sync)]).to.deep.equal([false, false]);
+    });
+
+    it("takes the place of a socket that nobody listens on any more", async () => {
+      directory.replace("flags.json", '{"flags":{}}');
+      const socket = [
+        "--socket-path",
+        directory.file("e.sock"),
+        "--uri",
+        `file:${directory.file("flags.json")}`,
+      ];
+      const first = await agentOf(...socket);
+      await first.process.stop("SIGKILL");
+      expect(existsSync(directory.file("e.sock"))).to.equal(true);
+      const second = await agentOf(...socket);
+      expect(await second.process.stop()).to.equal(0);
+    });
+
+    it("ends start with the path and the remedy where a socket can't be bound", async () => {
+      directory.replace("flags.json", '{"flags":{}}');
+      const args = [
+        "start",
+        "--uri",
+        `file:${directory.file("flags.json")}`,
+        "--host",
+        "127.0.0.1",
+        "--management-port",
+        "0",
+      ];
+      const ports = ["--sync-port", "0", "--ofrep-port", "0", "--port", "0"];
+      const missing = directory.file("none/e.sock");
+      expect(await refusal([...args, ...ports, "--socket-path", missing])).to.match(
+        new RegExp(
+          `^bunting-agent: there is no directory .*/none for the socket ${missing}: create it, or choose another path with --socket-path$`,
+        ),
+      );
+      writeFileSync(directory.file("plain"), "");
+      expect(await refusal([...args, ...ports, "--sync-socket-path", directory.file("plain")])).to.contain(
+        "--sync-socket-path",
+      );
+    });
+  });
+
+  describe("start", () => {
+    it("ends with a sentence for a source it has not, or can't read", async () => {
+      expect(await refusal(["start"])).to.contain("--sources");
+      expect(await refusal(["start", "--uri", "core.openfeature.dev/demo/flags"])).to.match(
+        /kubernetes.*bunting-proxy/,
+      );
+      expect(await refusal(["start", "--uri", "https://example.com/flags.json"])).to.contain(
+        "provider http is not supported",
+      );
+      expect(await refusal(["start", "--sources", "[{]"])).to.contain("--sources is not JSON");
+      expect(await refusal(["start", "--uri", "file:a.json", "--socket-mode", "0999"])).to.contain(
+        "--socket-mode",
+      );
+    });
+
+    it("says which port is taken", async () => {
+      const taken = createServer().listen(0, "127.0.0.1");
+      await new Promise((resolve) => taken.once("listening", resolve));
+      const { port } = taken.address() as AddressInfo;
+      const rest = [
+        "--port",
+        "0",
+        "--management-port",
+        "0",
+        "--sync-port",
+        "0",
+        "--uri",
+        "file:a.json",
+        "--host",
+        "127.0.0.1",
+      ];
+      expect(await refusal(["start", ...rest, "--ofrep-port", `${port}`])).to.equal(
+        `bunting-agent: port ${port} of 127.0.0.1 is taken by another process: stop that one, or choose another port with --ofrep-port`,
+      );
+      taken.close();
+    });
+
+    it("serves without a cache where the cache directory can't be written, and says so once", async () => {
+      directory.replace("flags.json", '{"flags":{}}');
+      mkdirSync(directory.file("locked"));
+      writeFileSync(directory.file("locked/file"), "");
+      chmodSync(directory.file("locked"), 0o500);
+      // A file where a directory is wanted can't be written to by root either.
+      const agent = await agentOf(
+        "--uri",
+        `file:${directory.file("flags.json")}`,
+        "--cache-dir",
+        directory.file("locked/file"),
+      );
+      await eventually(() => isReady(agent.management), 10_000, "/readyz");
+      await eventually(() => agent.process.logs.some(({ level }) => level === "warn"), 10_000, "a warning");
+      chmodSync(directory.file("locked"), 0o700);
+    });
+  });
+
+  it("answers 408 on its evaluation, management and OFREP ports to clients that send too slowly", async () => {
+    directory.replace("flags.json", '{"flags":{}}');
+    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+    const partial = ["", "PRI * HT", "POST /ofrep/v1/evaluate/flags HTTP/1.1\r\nhost: x\r\nx-a: "];
+    const ports = ["evaluation", "management", "ofrep"].map((service) => agent.ports.get(service) ?? 0);
+    const answers = await Promise.all(ports.flatMap((port) => partial.map((bytes) => slowly(port, bytes))));
+    for (const answer of answers) expect(answer).to.match(/^HTTP\/1\.1 40[08] /);
+    expect(answers.filter((answer) => answer.startsWith("HTTP/1.1 408"))).to.have.length.at.least(8);
+  });
+
+  it("ends streams with UNAVAILABLE on SIGTERM, and exits with 0 though clients hold connections", async () => {
+    directory.replace("flags.json", '{"flags":{}}');
+    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+    const client = new StockSyncClient(agent.sync);
+    const stream = client.subscribe();
+    await stream.messages.nextEvent(10_000);
+    const idle: Socket = connect(agent.ports.get("ofrep") ?? 0, "127.0.0.1");
+    await new Promise((resolve) => idle.once("connect", resolve));
+    const exit = agent.process.stop();
+    expect((await stream.ended).code).to.equal(status.UNAVAILABLE);
+    expect(await exit).to.equal(0);
+    idle.destroy();
+    client.close();
+  });
+});

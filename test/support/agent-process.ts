@@ -1,0 +1,48 @@
+import { agentEntrypointFlags, binaries, ServiceProcess } from "./service-process.js";
+
+export interface AgentAddresses {
+  readonly evaluation: string;
+  readonly sync: string;
+  readonly ofrep: string;
+  readonly management: string;
+}
+
+/** A real bunting-agent, as its container starts it, on free ports. */
+export async function startAgent(
+  args: readonly string[],
+): Promise<
+  { readonly process: ServiceProcess; readonly ports: ReadonlyMap<string, number> } & AgentAddresses
+> {
+  const free = ["--port", "0", "--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
+  const process = new ServiceProcess(binaries.agent, {
+    args: ["start", "--host", "127.0.0.1", ...free, ...args],
+    nodeArgs: agentEntrypointFlags,
+  });
+  const ports = new Map<string, number>();
+  while (ports.size < 4) {
+    const line = await process.nextLog("listening");
+    ports.set(line["service"] as string, line["port"] as number);
+  }
+  const at = (service: string): string => `127.0.0.1:${ports.get(service) ?? 0}`;
+  return {
+    process,
+    ports,
+    evaluation: at("evaluation"),
+    sync: at("sync"),
+    ofrep: `http://${at("ofrep")}`,
+    management: `http://${at("management")}`,
+  };
+}
+
+/** `--sources` for one source of a proxy for each selector. */
+export function proxySources(proxy: string, ...selectors: readonly string[]): readonly string[] {
+  return [
+    "--sources",
+    JSON.stringify(selectors.map((selector) => ({ uri: proxy, provider: "grpc", selector }))),
+  ];
+}
+
+/** Resolves once /readyz answers 200. */
+export async function isReady(management: string): Promise<boolean> {
+  return (await fetch(`${management}/readyz`)).status === 200;
+}
