@@ -145,38 +145,38 @@ describe("bunting-agent as a process", function () {
     expect(await isReady(stranger.management)).to.equal(false);
   });
 
-  it("refuses a document its heap has no room for, keeps the flags it had, and lives on", async () => {
-    directory.replace(
-      "flags.json",
-      '{"flags":{"a":{"state":"ENABLED","variants":{"x":"small"},"defaultVariant":"x"}}}',
-    );
-    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
-    await eventually(() => isReady(agent.management), 10_000, "/readyz");
-    const many = Array.from({ length: 60_000 }, (_, i) => {
-      const targeting = {
-        if: [{ in: [{ var: "email" }, [`user-${i}@example.com`, "b@example.com"]] }, "on", "off"],
-      };
-      return [
-        `flag-${i}`,
-        { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on", targeting },
-      ];
+  for (const { what, flags, log } of [
+    {
+      what: "more flags than",
+      flags: 60_000,
+      log: "a flag document was refused; the flags from before are served on",
+    },
+    {
+      what: "more bytes than",
+      flags: 200_000,
+      log: "lost the source; its flags are served on, and it is tried again and again",
+    },
+  ]) {
+    it(`refuses a document of ${what} its heap has room for, keeps the flags it had, and lives on`, async () => {
+      const small = (value: string): string =>
+        JSON.stringify({ flags: { a: { state: "ENABLED", variants: { x: value }, defaultVariant: "x" } } });
+      directory.replace("flags.json", small("before"));
+      const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+      await eventually(() => isReady(agent.management), 10_000, "/readyz");
+      const flag = { state: "ENABLED", variants: { x: 1 }, defaultVariant: "x" };
+      const many = Object.fromEntries(Array.from({ length: flags }, (_, i) => [`f${i}`, flag]));
+      directory.replace("flags.json", JSON.stringify({ flags: many }));
+      const refused = await agent.process.nextLog(log);
+      expect([refused["code"], refused["reason"]].join()).to.match(/DOCUMENT_TOO_LARGE|too_large/);
+      expect((await ask(agent.ofrep, "a")).value).to.equal("before");
+      directory.replace("flags.json", small("after"));
+      await eventually(
+        async () => (await ask(agent.ofrep, "a")).value === "after",
+        10_000,
+        "the next document",
+      );
     });
-    directory.replace("flags.json", JSON.stringify({ flags: Object.fromEntries(many) as unknown }));
-    const refused = await agent.process.nextLog(
-      "a flag document was refused; the flags from before are served on",
-    );
-    expect(refused["code"]).to.equal("DOCUMENT_TOO_LARGE");
-    expect((await ask(agent.ofrep, "a")).value).to.equal("small");
-    directory.replace(
-      "flags.json",
-      '{"flags":{"a":{"state":"ENABLED","variants":{"x":"again"},"defaultVariant":"x"}}}',
-    );
-    await eventually(
-      async () => (await ask(agent.ofrep, "a")).value === "again",
-      10_000,
-      "the next document",
-    );
-  });
+  }
 
   it("keeps serving when its file is deleted, where flagd drops all flags", async () => {
     directory.replace(
