@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { eventually } from "../../../../test/support/event-queue.js";
+import { expectSubsequence } from "../../../../test/support/expect-subsequence.js";
 import { RawSyncConnection, type RawSyncStream } from "../../../../test/support/raw-sync-client.js";
 import { SyncServer } from "../../../../test/support/sync-server.js";
 
@@ -9,15 +10,6 @@ const topic: TopicKey = "demo/flags";
 
 function version(name: string, bytes = 0): FlagDocument {
   return { flags: { f: { state: name }, padding: { state: "x".repeat(bytes) } } };
-}
-
-function expectSubsequence(versions: readonly string[], history: readonly string[]): void {
-  let at = -1;
-  for (const one of versions) {
-    const next = history.indexOf(one, at + 1);
-    expect(next, versions.join(" ")).to.be.greaterThan(at);
-    at = next;
-  }
 }
 
 describe("many subscribers", function () {

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { encodeDocument, syncV1, type FlagDocument, type TopicKey } from "@bunting/protocol";
 import type { ResponseStream, RpcStatus, TransportSession, TransportStream } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
+import { expectSubsequence } from "../../../../test/support/expect-subsequence.js";
 import { ManualClock } from "../../../../test/support/manual-clock.js";
 import { ScriptedSource } from "../../../../test/support/scripted-source.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
@@ -278,15 +279,6 @@ class Model {
     if (kind === "cancel") peer?.cancel();
     else if (kind === "resume") peer?.resume();
     else if (peer !== undefined) peer.isStalled = true;
-  }
-}
-
-function expectSubsequence(got: readonly string[], history: readonly string[]): void {
-  let at = 0;
-  for (const text of got) {
-    while (at < history.length && history[at] !== text) at++;
-    expect(at, `${got.join(" ")} is no subsequence of ${history.join(" ")}`).to.be.lessThan(history.length);
-    at++;
   }
 }
 

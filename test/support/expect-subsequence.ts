@@ -1,0 +1,11 @@
+import { expect } from "chai";
+
+/** Fails unless `seen` is `history` with any of its members left out. */
+export function expectSubsequence(seen: readonly string[], history: readonly string[]): void {
+  let at = 0;
+  for (const one of seen) {
+    const found = history.indexOf(one, at);
+    expect(found, `${seen.join(" ")} is no subsequence of ${history.join(" ")}`).to.be.at.least(at);
+    at = found + 1;
+  }
+}
