@@ -141,14 +141,21 @@ describe("a topic", () => {
     expect(counts.conflated).to.equal(0);
   });
 
+  it("serves a document of more than the 4 MiB that most clients accept, and warns of it", () => {
+    const { topic, logged } = useTopic();
+    topic.document({ flags: { f: { state: "x".repeat(4 * 1024 * 1024) } } }, { noticedMs: 0 });
+    expect(logged("warn")).to.have.length(1);
+    expect(logged("warn")[0]).to.include("4 MiB").and.include("demo/flags");
+    expect(new Reader(topic).got).to.have.length(1);
+  });
+
   it("goes on serving while the source can't keep up, and is live again with its next word", () => {
-    const { topic, tell, counts, logged } = useTopic();
+    const { topic, tell, counts } = useTopic();
     tell(1);
     topic.stale(new Error("away"));
     topic.stale(new Error("still away"));
     expect(topic.state.kind).to.equal("stale");
     expect(new Reader(topic).got).to.deep.equal(["v1"]);
-    expect(logged("warn")).to.have.length(1);
     tell(1);
     expect(topic.state.kind).to.equal("live");
     expect(counts.topics).to.deep.equal({ starting: 0, live: 1, stale: 0 });

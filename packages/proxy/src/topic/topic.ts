@@ -152,10 +152,8 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   stale(reason: Error): void {
     if (this.#isClosed) return;
-    if (this.#state.kind !== "stale") {
-      const message = "The source can't keep up for now; what it told last stands";
-      this.#options.logger.warn({ topic: this.key, error: reason }, message);
-    }
+    // The source has told the log; this is said for each of its topics.
+    this.#options.logger.debug({ topic: this.key, error: reason }, "What the source told last is served on");
     this.#setState(stale(this.#state, reason));
   }
 
