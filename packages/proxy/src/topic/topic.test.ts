@@ -356,13 +356,14 @@ describe("a topic whose document is deleted", () => {
   });
 
   it("ends those there are and holds those that come, by the policy close", () => {
-    const { topic, clock, tell, turn, counts } = useTopic({ deletionPolicy: "close" }, 3);
+    const { topic, clock, tell, turn, counts, logged } = useTopic({ deletionPolicy: "close" }, 3);
     tell(1);
     const before = Array.from({ length: 10 }, () => new Reader(topic));
     topic.deleted();
     clock.advance(graceMs);
     const after = new Reader(topic);
     while (turn());
+    expect(logged("warn").filter((line) => line.includes("does not exist"))).to.have.length(1);
     for (const reader of before) expect(reader.refusal).to.have.property("code", "TOPIC_DELETED");
     expect(after.refusal).to.be.undefined;
     expect(after.got).to.deep.equal([]);
@@ -396,10 +397,12 @@ describe("a topic whose document is deleted", () => {
   });
 
   it("holds, having nothing to keep, when the document was gone before it began", () => {
-    const { topic, clock, tell, counts } = useTopic({ deletionPolicy: "keep" });
+    const { topic, clock, tell, counts, logged } = useTopic({ deletionPolicy: "keep" });
     const reader = new Reader(topic);
     topic.deleted();
     clock.advance(graceMs);
+    expect(logged("warn")).to.have.length(1);
+    expect(logged("warn")[0]).to.include("does not exist");
     expect(reader.got).to.deep.equal([]);
     expect(counts.held).to.equal(1);
     tell(1);

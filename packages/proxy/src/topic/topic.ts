@@ -7,6 +7,7 @@ import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
 import { Broadcast } from "./broadcast.js";
 import type { FanOut } from "./fan-out.js";
+import { Propagation } from "./propagation.js";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import {
@@ -54,19 +55,18 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly #options: TopicOptions;
   readonly #subscriptions = new SubscriptionList();
   readonly #broadcast: Broadcast;
+  readonly #propagation: Propagation;
   #state: TopicState = starting();
   #isClosed = false;
   #sequence = 0;
   #cancelGrace: (() => void) | undefined;
   #held = 0;
-  /** Subscriptions that were there when the newest snapshot was published and have not written it yet. */
-  #behind = 0;
-  #lastCaughtUpMs: number | undefined;
 
   constructor(options: TopicOptions) {
     this.key = options.key;
     this.#options = options;
     this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
+    this.#propagation = new Propagation(options.clock, options.metrics);
     options.metrics.topics(this.#state.kind, 1);
   }
 
@@ -128,13 +128,9 @@ export class Topic implements SourceSink, SubscribedTopic {
   missing(): void {
     if (this.#isClosed) return;
     const told = standing(this.#state);
-    if (told.kind === "starting") {
-      this.#logMissing();
-      this.#setState(missing());
-    } else {
-      // The source forgot that it had it. This topic did not.
-      this.deleted();
-    }
+    if (told.kind === "starting") this.#setState(missing());
+    // Else the source forgot that it had it. This topic did not.
+    else this.deleted();
   }
 
   deleted(): void {
@@ -173,13 +169,12 @@ export class Topic implements SourceSink, SubscribedTopic {
   leave(subscription: Subscription): void {
     this.#subscriptions.delete(subscription);
     this.#countHeld();
-    if (!subscription.hasSettled(this.#sequence)) this.#countCaughtUp();
+    if (!subscription.hasSettled(this.#sequence)) this.#propagation.leave();
     if (this.size === 0) this.#options.onIdle();
   }
 
   caughtUp(): void {
-    this.#lastCaughtUpMs = this.#options.clock.monotonicMs();
-    this.#countCaughtUp();
+    this.#propagation.caughtUp();
   }
 
   conflated(snapshots: number): void {
@@ -197,7 +192,10 @@ export class Topic implements SourceSink, SubscribedTopic {
     }
     const newest = served(next);
     if (newest !== undefined && newest.sequence !== served(before)?.sequence) this.#publish(newest);
-    if (isAbsent(next) && missingPolicy === "fail") this.#refuseAll(this.#missingError());
+    if (isAbsent(next)) {
+      if (!isAbsent(before)) this.#logMissing();
+      if (missingPolicy === "fail") this.#refuseAll(this.#missingError());
+    }
     this.#countHeld();
   }
 
@@ -210,8 +208,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       const message = "The document is larger than most gRPC clients accept (4 MiB) unless they are told to";
       logger.warn({ topic: this.key, bytes }, message);
     }
-    this.#behind = this.size;
-    this.#lastCaughtUpMs = undefined;
+    this.#propagation.begin(snapshot.version.noticedMs, this.size);
     this.#broadcast.publish();
   }
 
@@ -250,7 +247,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       one.detach();
       refused.push(one.subscriber);
     }
-    this.#behind = 0;
+    this.#propagation.abandon();
     this.#countHeld();
     if (refused.length === 0) return;
     let index = 0;
@@ -262,13 +259,6 @@ export class Topic implements SourceSink, SubscribedTopic {
       },
     });
     this.#options.onIdle();
-  }
-
-  #countCaughtUp(): void {
-    const { newest } = this;
-    this.#behind--;
-    if (this.#behind !== 0 || newest === undefined || this.#lastCaughtUpMs === undefined) return;
-    this.#options.metrics.propagated(this.#lastCaughtUpMs - newest.version.noticedMs);
   }
 
   #countHeld(): void {
