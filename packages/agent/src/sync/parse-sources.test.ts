@@ -142,6 +142,12 @@ describe("parseSources", () => {
       '[{"uri":"a","provider":"grpc","headers":{"a":"b\\nc"}}]',
       /printable ASCII/,
     ],
+    ["a header of bytes", '[{"uri":"a","provider":"grpc","headers":{"a-bin":"b"}}]', /name of a header/],
+    [
+      "a selector beyond ASCII",
+      '[{"uri":"a","provider":"grpc","selector":"source=\u00e9"}]',
+      /"selector" is sent as a header/,
+    ],
     [
       "an unknown provider",
       '[{"uri":"a","provider":"redis"}]',

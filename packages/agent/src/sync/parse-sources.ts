@@ -101,6 +101,11 @@ function grpcConfig(fields: SourceFields, sourceIndex: number, where: string): G
       `${where}: TLS to a source is not supported yet: connect in plaintext, with provider grpc and without tls or grpcs://`,
     );
   }
+  if (!/^[\x20-\x7e]*$/.test(fields.selector)) {
+    throw invalid(
+      `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quote(fields.selector)}`,
+    );
+  }
   const uri = fields.uri.replace(/^grpc:\/\//, "");
   const { target, authority } = targetOf(uri, where);
   return {

@@ -72,7 +72,8 @@ function readHeaders(value: JsonValue | undefined, where: string): Readonly<Reco
   if (!isJsonObject(value)) throw invalid(`${where}: "headers" must be an object of strings`);
   const entries = Object.entries(value).map(([name, content]): [string, string] => {
     const lower = name.toLowerCase();
-    if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-")) {
+    // Headers that end in -bin carry bytes, which JSON has no way to write.
+    if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-") || lower.endsWith("-bin")) {
       throw invalid(`${where}: ${JSON.stringify(name)} can't be the name of a header`);
     }
     if (typeof content !== "string" || !/^[\x20-\x7e]*$/.test(content)) {
