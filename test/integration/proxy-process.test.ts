@@ -128,7 +128,7 @@ describe("bunting-proxy as a process", function () {
       const { client, process } = await start();
       const first = client.subscribe({ selector: "default/flags" });
       await first.headers;
-      await process.nextLog("The FeatureFlag does not exist; its subscribers are held until it does");
+      await process.nextLog("the FeatureFlag does not exist; its subscribers are held until it does");
       first.cancel();
       await first.ended;
       const second = client.subscribe({ selector: "default/flags" });

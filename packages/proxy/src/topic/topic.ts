@@ -141,7 +141,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       return;
     }
     const { clock, logger, deletionGraceMs, deletionPolicy } = this.#options;
-    logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "The FeatureFlag was deleted");
+    logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
     this.#cancelGrace = clock.after(deletionGraceMs, () => this.#settleDeletion());
     this.#setState(deletedInGrace(served(told)));
   }
@@ -271,8 +271,8 @@ export class Topic implements SourceSink, SubscribedTopic {
     const { logger, missingPolicy } = this.#options;
     const message =
       missingPolicy === "hold"
-        ? "The FeatureFlag does not exist; its subscribers are held until it does"
-        : "The FeatureFlag does not exist; its subscribers are refused until it does";
+        ? "the FeatureFlag does not exist; its subscribers are held until it does"
+        : "the FeatureFlag does not exist; its subscribers are refused until it does";
     logger.warn({ topic: this.key }, message);
   }
 
