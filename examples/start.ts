@@ -40,8 +40,8 @@ async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<n
   try {
     say("Starting the proxy and an agent …");
     services.push(new ServiceProcess("proxy", proxyCommand(options), onEnd));
-    services.push(new ServiceProcess("agent", agentCommand(options), onEnd));
     await ready(`http://127.0.0.1:${options.proxyManagementPort}/readyz`, ended);
+    services.push(new ServiceProcess("agent", agentCommand(options), onEnd));
     await ready(`http://127.0.0.1:${options.agentManagementPort}/readyz`, ended);
     if (ended.aborted) return broken.signal.aborted ? 1 : 0;
     const ways = await connectProviders(options);
