@@ -27,7 +27,7 @@ type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
  * sessions and their 'stream' event: the compatibility API costs two more objects and a dozen listeners a request.
  *
  * Against floods stand: the limits below; nghttp2's own bound on how fast a client may reset streams (1,000 at once, then 33 a second)
- * and on unsent answers to PINGs and SETTINGS; and node's on invalid frames and refused streams.
+ * and on unsent answers to PINGs and SETTINGS; and node's on invalid frames (1,000) and refused streams (100) of a session.
  */
 export class Http2Transport {
   readonly #options: ServerOptions;
@@ -92,9 +92,6 @@ function engineOptions(limits: TransportLimits): ServerOptions {
       maxHeaderListSize: limits.maxHeaderBytes,
     },
     maxSessionMemory: Math.max(1, Math.ceil(limits.maxSessionMemoryBytes / 1_000_000)),
-    // Node's defaults are 1,000 and 100: a client that is merely mistaken stays far below these.
-    maxSessionInvalidFrames: 100,
-    maxSessionRejectedStreams: 100,
     // One of ours at a time (see TransportSession.ping) and the keepalive's.
     maxOutstandingPings: 2,
   };

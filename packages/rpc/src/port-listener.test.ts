@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { constants } from "node:http2";
 import { request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
 import { Agent } from "node:http";
 import { expect } from "chai";
@@ -84,6 +85,36 @@ describe("PortListener", () => {
     expect(healthAnswer.headers[":status"]).to.equal(200);
     expect(String(healthAnswer.body)).to.match(/^GET \/healthz 127\.0\.0\.1:\d+ $/);
     expect(String(connectAnswer.body)).to.match(/^POST \/t\.T\/Echo .* \{"flagKey":"a"\}$/);
+  });
+
+  it("survives HTTP/2 requests that are cut off while the HTTP listener has them", async () => {
+    let closes = 0;
+    const listener = await serve([echo], {
+      http: (request, response) => {
+        response.on("close", () => (closes += 1));
+        request.resume();
+        response.write("begun");
+      },
+    });
+    const session = http2Client(listener);
+    for (const code of [
+      constants.NGHTTP2_CANCEL,
+      constants.NGHTTP2_PROTOCOL_ERROR,
+      constants.NGHTTP2_INTERNAL_ERROR,
+    ]) {
+      const request = session.request({ ":method": "POST", ":path": "/upload" });
+      request.on("error", () => undefined);
+      request.write("part");
+      await once(request, "response");
+      request.close(code);
+    }
+    await eventually(() => closes === 3);
+    const last = http2Client(listener);
+    const request = last.request({ ":method": "POST", ":path": "/upload" });
+    request.on("error", () => undefined);
+    await once(request, "response");
+    last.destroy();
+    await eventually(() => closes === 4);
   });
 
   it("tells clients of HTTP/1.1 what the port speaks, where it speaks gRPC only", async () => {
