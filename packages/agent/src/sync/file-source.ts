@@ -5,7 +5,7 @@ import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
 import { ParentWatch, type ParentEvents } from "./parent-watch.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { FileDocumentError, isYamlName, jsonOfYaml } from "./yaml-document.js";
+import { isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
 
 /** How long size and time must not have moved before a file that was written in place is read; its absence rests as long. */
 const restMs = 25;
@@ -13,6 +13,9 @@ const restMs = 25;
 const lookEveryMs = 2_000;
 /** How often a look is repeated at once because events came in while it was taken. */
 const maxLooks = 10;
+
+/** How often a YAML file is tried that the heap has no room for. */
+const maxCrampedTries = 3;
 
 /** What a look found: nothing new; something complete; something that may be half written. */
 type Change = "none" | "whole" | "writing";
@@ -35,6 +38,7 @@ export class FileSource implements FlagSource {
   /** False until what was seen last has been read, or been missed. */
   #isSettled = false;
   #isResting = false;
+  #crampedTries = 0;
   #isWoken = false;
   #wake: () => void = () => undefined;
 
@@ -65,17 +69,23 @@ export class FileSource implements FlagSource {
   }
 
   async #step(signal: AbortSignal): Promise<void> {
+    let bytes: Buffer | undefined;
     try {
       const change = await this.#look();
-      if (change !== "none") this.#isSettled = false;
-      const isDue = change === "whole" || (change === "none" && !this.#isSettled);
-      this.#isResting = change === "writing" || (isDue && !(await this.#take(signal)));
+      if (change !== "none") {
+        this.#isSettled = false;
+        this.#crampedTries = 0;
+      }
+      this.#isResting = change === "writing";
+      if (!this.#isResting && !this.#isSettled) bytes = await this.#read();
     } catch (error) {
       // It is tried again at the next look.
-      this.#isSettled = false;
       this.#isResting = false;
       this.#state.failed("unreadable", `can't read ${this.#config.path}: ${(error as Error).message}`);
     }
+    if (bytes === undefined || signal.aborted) return;
+    this.#state.documentReceived(bytes.length);
+    this.#options.deliver({ sourceIndex: this.#config.sourceIndex, bytes, context: undefined });
   }
 
   async #look(): Promise<Change> {
@@ -85,9 +95,7 @@ export class FileSource implements FlagSource {
       if (await this.#parent.arm()) isElsewhere = true;
       const events = this.#parent.peekEvents();
       const after = await readStamp(this.#config.path);
-      // The first turn of the event loop ends a poll that may be under way, the second holds a whole one: no event is left behind.
-      await setImmediate();
-      await setImmediate();
+      await drainEvents();
       const now = this.#parent.peekEvents();
       const isComplete = now.renames === events.renames && now.changes === events.changes;
       if (!isComplete && looks < maxLooks) continue;
@@ -102,39 +110,44 @@ export class FileSource implements FlagSource {
     }
   }
 
-  /** Takes over what is there. False if it was written to meanwhile. */
-  async #take(signal: AbortSignal): Promise<boolean> {
-    const { path, sourceIndex } = this.#config;
+  /** The document that is there; undefined if there is none, or somebody is writing to it. */
+  async #read(): Promise<Buffer | undefined> {
+    const { path } = this.#config;
     const { maxDocumentBytes } = this.#options;
     const stamp = this.#seen;
-    if (stamp === undefined) return this.#refuse("missing", `there is no file ${path}`);
-    if (stamp.size === 0) return this.#refuse("empty", `${path} is empty`);
-    if (stamp.size > maxDocumentBytes) {
-      return this.#refuse(
+    this.#isSettled = true;
+    if (stamp === undefined) this.#state.failed("missing", `there is no file ${path}`);
+    else if (stamp.size === 0) this.#state.failed("empty", `${path} is empty`);
+    else if (stamp.size <= maxDocumentBytes) return this.#readStamped(stamp);
+    else {
+      this.#state.failed(
         "too_large",
         `${path} has ${stamp.size} bytes, but this agent has memory for documents of ${maxDocumentBytes}: give it more memory, or split the file`,
       );
     }
-    const content = await readStamped(path, stamp);
-    if (content === undefined) return false;
-    let bytes: Buffer;
-    try {
-      bytes = isYamlName(path) ? await jsonOfYaml(content) : content;
-    } catch (error) {
-      if (!(error instanceof FileDocumentError)) throw error;
-      return this.#refuse("malformed", `${path}: ${error.message}`);
-    }
-    if (signal.aborted) return true;
-    this.#isSettled = true;
-    this.#state.documentReceived(bytes.length);
-    this.#options.deliver({ sourceIndex, bytes, context: undefined });
-    return true;
+    return undefined;
   }
 
-  #refuse(reason: string, message: string): true {
+  async #readStamped(stamp: FileStamp): Promise<Buffer | undefined> {
+    const { path } = this.#config;
+    this.#isSettled = false;
+    const content = await readStamped(path, stamp);
+    await drainEvents();
+    if (content === undefined || this.#parent.peekEvents().changes > 0) {
+      this.#isResting = true;
+      return undefined;
+    }
     this.#isSettled = true;
-    this.#state.failed(reason, message);
-    return true;
+    if (!isYamlName(path)) return content;
+    try {
+      return await jsonOfYaml(content);
+    } catch (error) {
+      if (!(error instanceof YamlDocumentError)) throw error;
+      this.#state.failed(error.reason, `${path}: ${error.message}`);
+      // What fills the heap may be garbage; reading itself gets it collected.
+      this.#isSettled = error.reason !== "too_large" || ++this.#crampedTries >= maxCrampedTries;
+      return undefined;
+    }
   }
 
   #nextLook(signal: AbortSignal): Promise<void> {
@@ -162,4 +175,10 @@ function classify(before: FileStamp | undefined, after: FileStamp | undefined, e
   if (after.isLink && before.realPath !== after.realPath) return "whole";
   const isReplaced = !isSameFile(before, after) && events.renames === 1 && events.changes === 0;
   return isReplaced ? "whole" : "writing";
+}
+
+/** The first turn of the event loop ends the poll that may be under way, the second holds a whole one: no event is left behind. */
+async function drainEvents(): Promise<void> {
+  await setImmediate();
+  await setImmediate();
 }

@@ -12,6 +12,12 @@ const retryFirstMs = 300;
 const retryCapMs = 10_000;
 /** A server may ask to be tried at once, but not in a tight loop. */
 const pushbackFloorMs = 50;
+/**
+ * A server that finds pings too frequent closes the connection with ENHANCE_YOUR_CALM. A stock flagd-proxy tolerates one in 5 minutes
+ * unless told otherwise: from 20 s this gets there in two steps.
+ */
+const keepaliveGrowth = 4;
+const keepaliveCapMs = 320_000;
 /** What a message may hold besides the document. */
 const contextSlackBytes = 64 * 1024;
 
@@ -39,6 +45,7 @@ export class GrpcSource implements FlagSource {
   readonly #state: SourceState;
   readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
   readonly #maxDocumentBytes: number;
+  #keepaliveMs: number;
   /** False while the server can be reached but what it sends can't be used. */
   #isOpenEnough = true;
 
@@ -47,6 +54,7 @@ export class GrpcSource implements FlagSource {
     this.#config = config;
     this.#options = options;
     this.#timing = { ...defaultTiming, ...timing };
+    this.#keepaliveMs = this.#timing.keepaliveMs;
     this.#state = new SourceState(config, options);
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
   }
@@ -78,7 +86,7 @@ export class GrpcSource implements FlagSource {
     const { target, authority } = this.#config;
     const options: ChannelOptions = {
       "grpc.max_receive_message_length": this.#maxDocumentBytes + contextSlackBytes,
-      "grpc.keepalive_time_ms": this.#timing.keepaliveMs,
+      "grpc.keepalive_time_ms": this.#keepaliveMs,
       "grpc.keepalive_timeout_ms": this.#timing.keepaliveTimeoutMs,
       "grpc.keepalive_permit_without_calls": 0,
       ...(authority === undefined ? {} : { "grpc.default_authority": authority }),
@@ -120,7 +128,15 @@ export class GrpcSource implements FlagSource {
 
   #report({ reason, message }: SyncCallEnd): void {
     this.#isOpenEnough = reason !== "too_large" && reason !== "malformed";
-    this.#state.failed(reason, reason === "too_large" ? this.#tooLarge() : message);
+    if (reason === "too_large") {
+      this.#state.failed(reason, this.#tooLarge());
+    } else if (reason === "enhance_your_calm") {
+      this.#keepaliveMs = Math.min(this.#keepaliveMs * keepaliveGrowth, keepaliveCapMs);
+      const seconds = this.#keepaliveMs / 1_000;
+      this.#state.failed(reason, `the server wants fewer pings: from now on there is one in ${seconds} s`);
+    } else {
+      this.#state.failed(reason, message);
+    }
   }
 
   #tooLarge(): string {

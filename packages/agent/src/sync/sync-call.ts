@@ -59,8 +59,15 @@ export function callSyncFlags(
       cancel();
     });
     signal.addEventListener("abort", cancel, { once: true });
-    stream.on("metadata", () => {
-      if (!signal.aborted) call.opened();
+    stream.on("metadata", (metadata) => {
+      stopWatching();
+      if (signal.aborted) return;
+      if (isGrpc(metadata)) {
+        call.opened();
+        return;
+      }
+      own.end = endWith("not_grpc", "what answers there is no gRPC server: is it the right port?");
+      cancel();
     });
     stream.on("data", (message: Buffer) => {
       if (signal.aborted || own.end !== undefined || own.failure !== undefined) return;
@@ -91,14 +98,28 @@ function metadataOf({ request, headers }: SyncCall): Metadata {
   return metadata;
 }
 
+/** A server in front of another, or a web server on the port, answers 200 with a page. */
+function isGrpc(metadata: Metadata): boolean {
+  const contentType = metadata.get("content-type")[0];
+  return contentType === undefined || contentType.toString().startsWith("application/grpc");
+}
+
+/** What RESOURCE_EXHAUSTED stands for where grpc-js made it up. */
+const ownReasons: readonly (readonly [details: string, reason: string])[] = [
+  ["Received message larger than max", "too_large"],
+  ["Bandwidth exhausted or memory limit exceeded", "enhance_your_calm"],
+];
+
 function endOf({ code, details, metadata }: StatusObject): SyncCallEnd {
   const pushback = metadata.get("grpc-retry-pushback-ms")[0];
   const pushbackMs =
     typeof pushback === "string" && /^\d{1,9}$/.test(pushback) ? Number(pushback) : undefined;
   if (code === statusCode.OK) return { reason: "ended", message: "the server ended the stream", pushbackMs };
-  const name = statusCode[code];
-  if (code === statusCode.RESOURCE_EXHAUSTED && details.startsWith("Received message larger than max"))
-    return { reason: "too_large", message: details, pushbackMs };
+  const reason = ownReasons.find(([text]) => details.startsWith(text))?.[1];
+  if (code === statusCode.RESOURCE_EXHAUSTED && reason !== undefined)
+    return { reason, message: details, pushbackMs };
+  // A server may send any number.
+  const name = (statusCode[code] as string | undefined) ?? "UNKNOWN";
   return { reason: name.toLowerCase(), message: details === "" ? name : `${name}: ${details}`, pushbackMs };
 }
 

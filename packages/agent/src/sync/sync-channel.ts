@@ -5,8 +5,13 @@ import {
   Client,
   connectivityState,
   credentials,
+  logVerbosity,
+  setLogVerbosity,
   type ChannelOptions,
 } from "@grpc/grpc-js";
+
+// It writes lines of its own to stderr, between those of the log. What they say comes as the status of a call as well.
+if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NONE);
 
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
 
