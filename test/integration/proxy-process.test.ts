@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { createServer, connect, type AddressInfo, type Server } from "node:net";
-import { status } from "@grpc/grpc-js";
+import { healthV1, reflectionV1 } from "@bunting/protocol";
+import { Client, credentials, status } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
@@ -196,6 +197,50 @@ describe("bunting-proxy as a process", function () {
       directory.replace("flags.yaml", manifest("flags", 3));
       expect(versionOf((await one.messages.nextEvent(5_000)).text)).to.equal(3);
     });
+  });
+
+  it("answers gRPC health on both ports, and reflection on the sync port", async () => {
+    const { sync, management } = await start();
+    const ask = <Answer>(
+      address: string,
+      path: string,
+      request: Buffer,
+      decode: (bytes: Buffer) => Answer,
+    ): Promise<Answer> => {
+      const client = new Client(address, credentials.createInsecure());
+      return new Promise<Answer>((resolve, reject) => {
+        const call = client.makeBidiStreamRequest(path, (bytes: Buffer) => bytes, decode);
+        call.once("data", resolve).once("error", reject);
+        call.write(request);
+      }).finally(() => client.close());
+    };
+    const check = Buffer.from(healthV1.HealthCheckRequest.encode({ service: "" }).finish());
+    const decodeHealth = (bytes: Buffer) => healthV1.HealthCheckResponse.decode(bytes).status;
+    for (const address of [sync, new URL(management).host]) {
+      await eventually(
+        async () => (await ask(address, "/grpc.health.v1.Health/Watch", check, decodeHealth)) === 1,
+        10_000,
+        `SERVING on ${address}`,
+      );
+    }
+    const list = reflectionV1.ServerReflectionRequest.encode({
+      host: "",
+      messageRequest: { $case: "listServices", value: "" },
+    }).finish();
+    const answer = await ask(
+      sync,
+      "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+      Buffer.from(list),
+      (bytes) => reflectionV1.ServerReflectionResponse.decode(bytes).messageResponse,
+    );
+    const services =
+      answer?.$case === "listServicesResponse" ? answer.value.service.map(({ name }) => name) : [];
+    expect(services).to.include.members([
+      "flagd.sync.v1.FlagSyncService",
+      "sync.v1.FlagSyncService",
+      "grpc.health.v1.Health",
+      "grpc.reflection.v1.ServerReflection",
+    ]);
   });
 
   describe("SIGTERM", () => {
