@@ -2,7 +2,7 @@
  * The one file that sees the whole agent. Read it top down and you have the way of a flag change: sources → store → evaluator → the
  * services that applications ask. Nothing is started here; `components` says in which order it is.
  */
-import { GrpcServer, healthService, PortListener, type Method } from "@bunting/rpc";
+import { GrpcServer, healthService, PortListener, ReadinessHealth, type Method } from "@bunting/rpc";
 import {
   createRegistry,
   managementHandler,
@@ -26,7 +26,6 @@ import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { SyncService } from "./api/sync-service.js";
 import { Evaluator } from "./evaluation/evaluator.js";
-import { AgentHealth } from "./management/agent-health.js";
 import { AgentReadiness } from "./management/agent-readiness.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { servingComponent } from "./management/serving-component.js";
@@ -88,7 +87,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     status: () => sources.map((source) => source.status()),
     clock,
   });
-  const health = new AgentHealth(() => readiness.check());
+  const health = new ReadinessHealth(() => readiness.check());
 
   store.onChange(({ changes, upserted, removed }) => {
     evaluator.apply({ upserted, removed });

@@ -6,6 +6,7 @@ import {
   GrpcServer,
   healthService,
   PortListener,
+  ReadinessHealth,
   reflectionService,
   type ListenEndpoint,
   type Method,
@@ -20,7 +21,6 @@ import {
   type Component,
   type Logger,
 } from "@bunting/runtime";
-import { ProxyHealth } from "./management/proxy-health.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import type { ProxyOptions } from "./options.js";
 import { DrainingPort } from "./service/draining-port.js";
@@ -68,7 +68,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
 
   const services = [...syncService(flagSync), ...legacySyncService(flagSync)];
   const readiness = new ProxyReadiness({ source, clock });
-  const health = new ProxyHealth(() => readiness.check(), serviceNames(services));
+  const health = new ReadinessHealth(() => readiness.check(), serviceNames(services));
   source.onSynced(() => health.changed());
 
   const healthMethods = healthService(health);

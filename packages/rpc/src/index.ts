@@ -18,6 +18,7 @@ export {
   type UnaryMethod,
 } from "./method.js";
 export { PortListener, type PortListenerOptions } from "./port-listener.js";
+export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";
 export type { KeepaliveOptions } from "./session-keepalive.js";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";

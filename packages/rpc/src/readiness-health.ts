@@ -1,13 +1,12 @@
-import type { HealthSource } from "@bunting/rpc";
-import type { Readiness } from "@bunting/runtime";
+import type { HealthSource } from "./health-service.js";
 
-/** Tells gRPC health what /readyz tells HTTP: one answer for the server as a whole and for each of its services. */
-export class ProxyHealth implements HealthSource {
-  readonly #readiness: () => Readiness;
+/** Tells gRPC health what /readyz tells HTTP: one answer for the server as a whole ("") and for each service named. */
+export class ReadinessHealth implements HealthSource {
+  readonly #readiness: () => { readonly isReady: boolean };
   readonly #services: ReadonlySet<string>;
   readonly #listeners = new Set<() => void>();
 
-  constructor(readiness: () => Readiness, services: Iterable<string>) {
+  constructor(readiness: () => { readonly isReady: boolean }, services: Iterable<string> = []) {
     this.#readiness = readiness;
     this.#services = new Set(["", ...services]);
   }
