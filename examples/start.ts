@@ -5,6 +5,7 @@
 import { cpSync, rmSync } from "node:fs";
 import path from "node:path";
 import { processSignals, readOptions } from "@bunting/runtime";
+import { entrypointFlags } from "../test/support/entrypoint-flags.js";
 import { demoOptionTable, type DemoOptions } from "./demo-options.js";
 import { arrival, flipWelcome } from "./live-edit.js";
 import { takenPorts } from "./ports.js";
@@ -83,8 +84,7 @@ function agentCommand(options: DemoOptions): string[] {
     selector,
   }));
   return [
-    "--max-semi-space-size=1",
-    "--max-old-space-size=32",
+    ...entrypointFlags("agent.Dockerfile"),
     path.join(root, "packages/agent/dist/bunting-agent.mjs"),
     ...["start", "--host", "127.0.0.1", "--sources", JSON.stringify(sources)],
     ...["--port", `${options.agentPort}`, "--management-port", `${options.agentManagementPort}`],

@@ -4,6 +4,8 @@ import { createRequire } from "node:module";
 import { chmodSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
+import { leaveOut } from "./leave-out.mjs";
+import { leftOutOfAgent } from "./left-out-of-agent.mjs";
 
 const root = path.dirname(import.meta.dirname);
 const agent = path.join(root, "packages/agent");
@@ -31,12 +33,12 @@ await build({
   bundle: true,
   splitting: true,
   minify: true,
-  keepNames: true,
   platform: "node",
   target: "node20",
   format: "esm",
   conditions: ["@bunting/source"],
   alias: { yaml },
+  plugins: [leaveOut(leftOutOfAgent)],
   sourcemap: false,
   legalComments: "linked",
   logLevel: "warning",

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import path from "node:path";
+import { entrypointFlags } from "./entrypoint-flags.js";
 import { EventQueue } from "./event-queue.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
@@ -12,7 +13,7 @@ export const binaries = {
 };
 
 /** The V8 flags of the agent's container entrypoint. */
-export const agentEntrypointFlags = ["--max-semi-space-size=1", "--max-old-space-size=32"];
+export const agentEntrypointFlags = entrypointFlags("agent.Dockerfile");
 
 export interface LogLine {
   readonly level: string;
