@@ -1,4 +1,9 @@
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { statusHeaders } from "./status-headers.js";
 import { RpcError, type RpcStatus } from "./status.js";
@@ -6,8 +11,8 @@ import type { ResetCode, TransportSession, TransportStream } from "./transport.j
 
 type Headers = Readonly<Record<string, string>>;
 
-const plainHeaders: Headers = { "content-type": "application/grpc" };
-const protoHeaders: Headers = { "content-type": "application/grpc+proto" };
+const plainHeaders = { ":status": 200, "content-type": "application/grpc" };
+const protoHeaders = { ":status": 200, "content-type": "application/grpc+proto" };
 const withTrailers = { waitForTrailers: true, sendDate: false };
 const withoutBody = { endStream: true, sendDate: false };
 
@@ -160,7 +165,7 @@ export class Http2Stream implements TransportStream {
     for (const onWritten of owed) onWritten(error);
   }
 
-  #responseHeaders(added: Headers | undefined): Headers {
+  #responseHeaders(added: Headers | undefined): OutgoingHttpHeaders {
     const base = this.#headers["content-type"] === "application/grpc+proto" ? protoHeaders : plainHeaders;
     return added === undefined ? base : { ...base, ...added };
   }

@@ -27,6 +27,7 @@ export abstract class ServerCall implements Call {
   readonly #context: CallContext;
   readonly #startedMs: number;
   #code: StatusName | undefined;
+  #isWatchingClose = false;
   #cancelDeadline: (() => void) | undefined;
   #abort: AbortController | undefined;
   #deframer: MessageDeframer | undefined;
@@ -43,7 +44,8 @@ export abstract class ServerCall implements Call {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      if (this.hasEnded || !this.stream.isOpen) this.#abort.abort();
+      if (this.hasEnded) this.#abort.abort();
+      else this.#watchClose();
     }
     return this.#abort.signal;
   }
@@ -80,7 +82,7 @@ export abstract class ServerCall implements Call {
   protected abstract onRequestEnd(): void;
 
   protected start(): void {
-    this.stream.onClose(() => this.#finish("CANCELLED"));
+    if (this.#context.onCallEnd !== undefined) this.#watchClose();
     try {
       checkEncoding(this.header("grpc-encoding"));
       this.#startDeadline();
@@ -93,6 +95,13 @@ export abstract class ServerCall implements Call {
     );
   }
 
+  /** Only where somebody wants to know: most calls end before their client could go away. */
+  #watchClose(): void {
+    if (this.#isWatchingClose) return;
+    this.#isWatchingClose = true;
+    this.stream.onClose(() => this.#finish("CANCELLED"));
+  }
+
   #startDeadline(): void {
     if (this.deadlineMs === undefined) return;
     const { clock } = this.#context;
@@ -101,6 +110,7 @@ export abstract class ServerCall implements Call {
       throw new RpcError("INTERNAL", `grpc-timeout is not a timeout: ${this.header("grpc-timeout") ?? ""}`);
     }
     if (delayMs > maxTimerMs) return;
+    this.#watchClose();
     this.#cancelDeadline = clock.after(delayMs, () => {
       this.end({ code: "DEADLINE_EXCEEDED", message: "the deadline of the call has passed" });
     });
