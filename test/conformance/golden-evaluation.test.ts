@@ -1,0 +1,96 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { gunzipSync } from "node:zlib";
+import { Evaluator } from "@bunting/agent/internal/evaluation/evaluator.js";
+import type { Resolution } from "@bunting/agent/internal/evaluation/resolution.js";
+import type { Flag, Metadata } from "@bunting/agent/internal/store/flag.js";
+import { parseFlag } from "@bunting/agent/internal/store/parse-flag.js";
+import type { JsonObject, JsonValue } from "@bunting/protocol";
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+
+interface Golden {
+  readonly tier: "A" | "B" | "C";
+  readonly doc: {
+    readonly flags: JsonObject;
+    readonly metadata?: Metadata;
+    readonly $evaluators?: JsonObject;
+  };
+  readonly key: string;
+  readonly ctx: JsonObject;
+  /** Go refuses the whole document for one bad flag; ours refuses that flag alone. */
+  readonly documentRefused?: string;
+  readonly expect: {
+    readonly value?: JsonValue;
+    readonly variant?: string;
+    readonly reason: string;
+    readonly errorCode?: string;
+    readonly metadata?: Metadata;
+  };
+}
+
+const file = path.join(import.meta.dirname, "../fixtures/evaluation/golden.jsonl.gz");
+const answers = gunzipSync(readFileSync(file))
+  .toString("utf8")
+  .trim()
+  .split("\n")
+  .map((line) => JSON.parse(line) as Golden);
+
+/** The flags of a document that are served; those refused are left out. */
+function flagsOf({ flags, metadata = {}, $evaluators = {} }: Golden["doc"]): Flag[] {
+  return Object.keys(flags).flatMap((key) => {
+    try {
+      return parseFlag(key, flags[key] ?? null, {
+        metadata,
+        evaluators: $evaluators,
+        source: "golden",
+        sourceIndex: 0,
+      });
+    } catch {
+      return [];
+    }
+  });
+}
+
+function answer({ doc, key, ctx }: Golden): Resolution {
+  const evaluator = new Evaluator({ clock: systemClock });
+  evaluator.apply({ upserted: flagsOf(doc), removed: [] });
+  return evaluator.resolve(key, ctx);
+}
+
+function agrees(golden: Golden, ours: Resolution): boolean {
+  const { value, variant, reason, errorCode, metadata } = golden.expect;
+  if (ours.errorCode !== errorCode || ours.reason !== reason) return false;
+  if (errorCode !== undefined) return true;
+  const isSameMetadata = metadata === undefined || isDeepStrictEqual({ ...ours.metadata }, metadata);
+  return isDeepStrictEqual(ours.value ?? null, value) && (ours.variant ?? "") === variant && isSameMetadata;
+}
+
+/** What the real Go evaluator of flagd answered to 7,973 random documents and contexts. */
+describe("the golden answers of flagd", () => {
+  for (const [tier, what, count] of [
+    ["A", "rules as people write them", 4_387],
+    ["B", "rules that mind no types", 2_390],
+    ["C", "states, defaults, metadata and references at their edges", 1_196 - 123],
+  ] as const) {
+    it(`are ours, each one, for ${what}`, () => {
+      const asked = answers.filter((one) => one.tier === tier && one.documentRefused === undefined);
+      expect(asked).to.have.length(count);
+      const different = asked.filter((one) => !agrees(one, answer(one)));
+      expect(different.slice(0, 3).map((one) => ({ ...one, ours: answer(one) }))).to.deep.equal([]);
+    });
+  }
+
+  it("differ where flagd refuses a document for one bad flag: ours refuses that flag, and serves the others", () => {
+    const refused = answers.filter(({ documentRefused }) => documentRefused !== undefined);
+    expect(refused).to.have.length(123);
+    for (const golden of refused) {
+      const good: JsonValue = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
+      const doc = { ...golden.doc, flags: { ...golden.doc.flags, good } };
+      const served = flagsOf(doc).map(({ key }) => key);
+      expect(served).to.include("good");
+      expect(served.length, "one flag is refused").to.be.lessThan(Object.keys(doc.flags).length);
+    }
+  });
+});
