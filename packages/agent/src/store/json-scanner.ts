@@ -1,3 +1,4 @@
+import { isAscii } from "node:buffer";
 import { heapWeights } from "./heap-weights.js";
 
 /** Thrown by the scanner: what was expected, and at which byte. Callers turn it into an AgentError that names line and column. */
@@ -24,12 +25,28 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
+/** Outside of strings: what a byte adds to the weight, and to the depth. */
+const weightOfByte = new Uint16Array(256);
+weightOfByte[openBrace] = heapWeights.object;
+weightOfByte[openBracket] = heapWeights.list;
+weightOfByte[comma] = heapWeights.item;
+weightOfByte[colon] = heapWeights.property;
+const levelsOfByte = new Int8Array(256);
+levelsOfByte[openBrace] = levelsOfByte[openBracket] = 1;
+levelsOfByte[closeBrace] = levelsOfByte[closeBracket] = -1;
+
+/** How far the scanner looks ahead for bytes that make strings odd. */
+const blockBytes = 2048;
+
 /**
  * Finds where JSON values begin and end, in bytes, without making anything of them.
  *
  * It knows strings and nesting and nothing else: on JSON it finds the true end of every value, on anything else it finds some end or
  * throws. So what it cut out must be given to JSON.parse before it is believed. On the way it counts what a value would cost once it
  * is parsed, which is how a document that does not fit is refused before a single object is made of it.
+ *
+ * The first document is read by V8's interpreter, and a loop that runs long enough to wake the optimising compiler costs the agent 5 MB for
+ * good. So the ends of strings, of which documents mostly consist, are found natively, and the loops that remain are short.
  */
 export class JsonScanner {
   readonly bytes: Buffer;
@@ -40,6 +57,10 @@ export class JsonScanner {
   mentionsReference = false;
   /** What the values skipped since it was last set to 0 would take on the heap, in bytes; see heap-weights.ts. */
   weight = 0;
+  /** The block looked at last, and whether all its bytes are ASCII without escapes. */
+  #plainFrom = 0;
+  #plainUntil = 0;
+  #isPlain = false;
 
   constructor(bytes: Buffer, position = 0) {
     this.bytes = bytes;
@@ -114,37 +135,23 @@ export class JsonScanner {
     let deepest = 0;
     let weight = 0;
     while (at < length) {
-      switch (bytes[at]) {
-        case quote:
-          this.position = at;
-          this.#skipString();
-          at = this.position;
-          continue;
-        case openBrace:
-          weight += heapWeights.object;
-          if (++depth > deepest) deepest = depth;
-          break;
-        case openBracket:
-          weight += heapWeights.list;
-          if (++depth > deepest) deepest = depth;
-          break;
-        case comma:
-          weight += heapWeights.item;
-          break;
-        case colon:
-          weight += heapWeights.property;
-          break;
-        case closeBrace:
-        case closeBracket:
-          if (--depth === 0) {
-            this.position = at + 1;
-            this.depth = deepest;
-            this.weight += weight;
-            return;
-          }
-          break;
+      const byte = bytes[at] ?? 0;
+      if (byte === quote) {
+        this.position = at;
+        this.#skipString();
+        at = this.position;
+        continue;
       }
       at++;
+      weight += weightOfByte[byte] ?? 0;
+      depth += levelsOfByte[byte] ?? 0;
+      if (depth > deepest) deepest = depth;
+      else if (depth === 0) {
+        this.position = at;
+        this.depth = deepest;
+        this.weight += weight;
+        return;
+      }
     }
     this.position = at;
     throw this.unexpected(`${depth} more closing brackets were expected`);
@@ -152,6 +159,28 @@ export class JsonScanner {
 
   /** Returns whether there is an escape in it. */
   #skipString(): boolean {
+    const { bytes, position } = this;
+    if (position < this.#plainFrom || position >= this.#plainUntil) this.#lookAhead();
+    if (!this.#isPlain) return this.#skipOddString();
+    const end = indexOf(bytes, quote, position + 1);
+    if (end < 0 || end >= this.#plainUntil) return this.#skipOddString();
+    const size = end - position;
+    this.weight += heapWeights.string + size;
+    this.mentionsReference ||= size === 5 && isReference(bytes, position + 1);
+    this.position = end + 1;
+    return false;
+  }
+
+  #lookAhead(): void {
+    const { bytes, position } = this;
+    const block = bytes.subarray(position, position + blockBytes);
+    this.#plainFrom = position;
+    this.#plainUntil = position + block.length;
+    this.#isPlain = isAscii(block) && indexOf(block, backslash, 0) < 0;
+  }
+
+  /** Any string, byte by byte. */
+  #skipOddString(): boolean {
     const { bytes, position } = this;
     const { length } = bytes;
     let at = position + 1;
@@ -189,6 +218,11 @@ export class JsonScanner {
     this.position = at;
     this.weight += heapWeights.item;
   }
+}
+
+/** Buffer has its own, which does the same through some layers. */
+function indexOf(bytes: Buffer, byte: number, from: number): number {
+  return Uint8Array.prototype.indexOf.call(bytes, byte, from);
 }
 
 /** Must be escaped in JSON. */

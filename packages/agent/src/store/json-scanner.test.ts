@@ -1,0 +1,92 @@
+import type { JsonValue } from "@bunting/protocol";
+import { expect } from "chai";
+import fc from "fast-check";
+import { heapWeights } from "./heap-weights.js";
+import { JsonScanner } from "./json-scanner.js";
+
+const odd = fc.constantFrom('"', "\\", '\\"', "{", "}", "é", "日", "\u{1f600}", "$ref", "\n");
+const text = fc.oneof(
+  { weight: 4, arbitrary: fc.string({ maxLength: 12 }) },
+  { weight: 2, arbitrary: fc.array(odd, { maxLength: 4 }).map((parts) => parts.join("")) },
+  // Longer than what the scanner looks ahead.
+  { weight: 1, arbitrary: fc.nat(5_000).map((length) => "x".repeat(length)) },
+);
+const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    text,
+    fc.constantFrom<JsonValue>(true, null, -1.5, 0),
+    fc.array(tie("value"), { maxLength: 5 }),
+    fc.dictionary(text, tie("value"), { maxKeys: 5 }),
+  ),
+}));
+
+describe("JsonScanner", () => {
+  it("finds the end, depth and weight of any value, also when it is set back to values before", () => {
+    fc.assert(
+      fc.property(fc.array(value, { minLength: 1, maxLength: 8 }), (values) => {
+        const texts = values.map((each) => JSON.stringify(each));
+        const bytes = Buffer.from(texts.join(" "));
+        const scanner = new JsonScanner(bytes);
+        const starts: number[] = [];
+        for (const [i, each] of values.entries()) {
+          starts.push(scanner.position);
+          expectSkipped(scanner, each, texts[i] ?? "");
+          scanner.position++;
+        }
+        for (const [i, start] of [...starts.entries()].reverse()) {
+          scanner.position = start;
+          expectSkipped(scanner, values[i] ?? null, texts[i] ?? "");
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("says that a string may be a reference whenever one is there", () => {
+    fc.assert(
+      fc.property(value, (before) => {
+        const scanner = new JsonScanner(Buffer.from(JSON.stringify([before, { $ref: "x" }])));
+        scanner.skipValue();
+        expect(scanner.mentionsReference).to.equal(true);
+      }),
+    );
+  });
+});
+
+function expectSkipped(scanner: JsonScanner, value: JsonValue, json: string): void {
+  const start = scanner.position;
+  scanner.weight = 0;
+  scanner.skipValue();
+  expect(scanner.position - start).to.equal(Buffer.byteLength(json));
+  expect(scanner.depth).to.equal(depthOf(value));
+  // What stands alone in a list or object is charged with the commas around it.
+  const scalar = typeof value !== "object" && typeof value !== "string" ? heapWeights.item : 0;
+  expect(scanner.weight).to.equal(value === null ? heapWeights.item : weightOf(value) + scalar);
+}
+
+function depthOf(value: JsonValue): number {
+  if (typeof value !== "object" || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value as object).map((member) => depthOf(member as JsonValue)));
+}
+
+/** By the rules of heap-weights.ts, from the value instead of its bytes. */
+function weightOf(value: JsonValue): number {
+  if (typeof value === "string") return weightOfText(value);
+  if (typeof value !== "object" || value === null) return 0;
+  const isList = Array.isArray(value);
+  const members = Object.entries(value as object) as [string, JsonValue][];
+  const commas = Math.max(0, members.length - 1) * heapWeights.item;
+  const inner = members.map(
+    ([key, member]) => (isList ? 0 : heapWeights.property + weightOfText(key)) + weightOf(member),
+  );
+  const own = isList ? heapWeights.list : heapWeights.object;
+  return own + commas + inner.reduce((sum, each) => sum + each, 0);
+}
+
+function weightOfText(text: string): number {
+  const json = JSON.stringify(text);
+  const size = Buffer.byteLength(json) - 1;
+  const isTwoByte = json.includes("\\") || Buffer.byteLength(json) !== json.length;
+  return heapWeights.string + (isTwoByte ? 2 * size : size);
+}
