@@ -4,14 +4,13 @@
 # What the flags of V8 are for (`npm run bench -- agent-memory` has the figures):
 #   max-old-space-size, max-semi-space-size: the heap is capped for the 64Mi that operators give a sidecar; docs/operations.md says which
 #     documents need more.
-#   interrupt-budget: the optimising compiler waits until something is really hot. Else it starts on the loop that reads a document
-#     once, and the machine code of the compiler alone is 4 MB of pages. Under load it does start, within a second or two.
 #   optimize-for-size: code that was interpreted a few times is not yet compiled; empty pages are given back sooner.
 #   v8-pool-size: one helper thread instead of four, each with memory of its own.
+# The agent itself keeps the optimising compiler away until it has flags (packages/agent/src/late-optimisation.ts).
 FROM gcr.io/distroless/nodejs20-debian12:nonroot
 COPY packages/agent/dist/bunting-agent.mjs /app/bunting-agent.mjs
 COPY packages/agent/dist/chunks /app/chunks
 USER 65532:65532
 EXPOSE 8013 8014 8015 8016
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=32", "--interrupt-budget=10000000", "--optimize-for-size", "--v8-pool-size=1", "/app/bunting-agent.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=32", "--optimize-for-size", "--v8-pool-size=1", "/app/bunting-agent.mjs"]
 CMD ["start"]

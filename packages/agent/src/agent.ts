@@ -40,8 +40,12 @@ import type { Deliver } from "./sync/flag-source.js";
 import { parseSources } from "./sync/parse-sources.js";
 
 export interface Agent {
-  /** Runs until the signal aborts. Rejects with what kept it from starting. */
-  run(signal: AbortSignal): Promise<void>;
+  /**
+   * Runs until the signal aborts. Rejects with what kept it from starting.
+   *
+   * @param onReady called once, when every source has delivered.
+   */
+  run(signal: AbortSignal, onReady?: () => void): Promise<void>;
 }
 
 /** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED with a sentence for whoever wrote the options. */
@@ -95,6 +99,8 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     sync.publish(changes);
   });
 
+  let onReady: (() => void) | undefined;
+
   function takeOver(sourceIndex: number, bytes: Buffer, isFresh: boolean): boolean {
     try {
       store.replace(sourceIndex, bytes);
@@ -107,6 +113,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     if (readiness.delivered(sourceIndex)) {
       sync.release();
       health.changed();
+      onReady?.();
     }
     return true;
   }
@@ -195,5 +202,10 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       onStopped: () => events.shutdown(),
     }),
   ];
-  return { run: (signal) => runComponents(components, signal, { stopTimeoutMs: 5_000 }) };
+  return {
+    run: (signal, whenReady) => {
+      onReady = whenReady;
+      return runComponents(components, signal, { stopTimeoutMs: 5_000 });
+    },
+  };
 }

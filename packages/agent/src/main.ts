@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 import { createLogger, processSignals, runProgram } from "@bunting/runtime";
 import { createAgent } from "./agent.js";
+import { delayOptimisation } from "./late-optimisation.js";
 import { agentOptionTable } from "./options.js";
 import { version } from "./version.js";
 
+const optimise = delayOptimisation();
 process.exitCode = await runProgram(
   {
     name: "bunting-agent",
@@ -16,7 +18,7 @@ process.exitCode = await runProgram(
       for (const warning of warnings) logger.warn(warning);
       const stop = processSignals();
       try {
-        await createAgent(options, logger).run(stop.signal);
+        await createAgent(options, logger).run(stop.signal, optimise);
       } finally {
         stop.release();
       }
