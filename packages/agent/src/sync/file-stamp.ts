@@ -1,5 +1,5 @@
 import { constants, type BigIntStats } from "node:fs";
-import { lstat, open, realpath, stat } from "node:fs/promises";
+import { lstat, open, realpath, stat, type FileHandle } from "node:fs/promises";
 
 /** What the file system says of a file without reading it: two equal stamps mean the same bytes, as far as it can tell. */
 export interface FileStamp {
@@ -34,10 +34,14 @@ export function isSameContent(a: FileStamp | undefined, b: FileStamp | undefined
   return isSameFile(a, b) && a.realPath === b.realPath && a.size === b.size && a.modifiedNs === b.modifiedNs;
 }
 
-/** Reads the file of a stamp; undefined if it is another by now, or was written to meanwhile: nobody gets bytes of two versions. */
+/**
+ * Reads the file of a stamp; undefined if it is gone or another by now, or was written to meanwhile: nobody gets bytes of two versions.
+ *
+ * @throws what the system says if it can't be read.
+ */
 export async function readStamped(path: string, stamp: FileStamp): Promise<Buffer | undefined> {
-  // Never waits: should a FIFO have taken the file's place, a plain open would.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const file = await openIfThere(path);
+  if (file === undefined) return undefined;
   try {
     const isStill = async (): Promise<boolean> =>
       isSameContent(stamp, stampOf(await file.stat({ bigint: true }), stamp.realPath, stamp.isLink));
@@ -56,8 +60,18 @@ export async function readStamped(path: string, stamp: FileStamp): Promise<Buffe
   }
 }
 
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    // Never waits: should a FIFO have taken the file's place, a plain open would.
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    if (isAbsence(error)) return undefined;
+    throw error;
+  }
+}
+
 /** True for the errors that say "there is nothing of this name", as opposed to "I can't tell". */
-export function isAbsence(error: unknown): boolean {
+function isAbsence(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === "ENOENT" || code === "ENOTDIR";
 }

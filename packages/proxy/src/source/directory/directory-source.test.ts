@@ -458,6 +458,26 @@ describe("DirectorySource", () => {
       expect(await sink.nextText()).to.equal(textOf(1));
     });
 
+    it("keeps the files of a folder that may not be read, and goes on when it may", async () => {
+      put("sub/a.json", flags(1));
+      const source = await directory.start();
+      const sink = source.watch("default/a");
+      await sink.next();
+      // Nothing is forbidden to root.
+      const isRoot = process.geteuid?.() === 0;
+      chmodSync(dirname(directory.path), 0o755);
+      try {
+        chmodSync(at("sub"), 0o000);
+        if (isRoot) process.seteuid?.(65534);
+        expect((await sink.nextStale()).message).to.contain("EACCES");
+      } finally {
+        if (isRoot) process.seteuid?.(0);
+      }
+      chmodSync(at("sub"), 0o755);
+      expect(await sink.nextText()).to.equal(textOf(1));
+      expect(source.logged("error").length).to.be.greaterThan(0);
+    });
+
     it("does not read a file beyond 16 MB", async () => {
       put("a.json", flags(1));
       const source = await directory.start();
@@ -554,13 +574,18 @@ describe("DirectorySource", () => {
       const source = directory.run((options) => new DirectorySource(options), undefined, path);
       const sink = source.watch("default/a");
       expect((await sink.nextStale()).message).to.contain(path);
+      put("later", "a file where the folder is to be");
+      expect((await sink.nextStale()).message).to.contain("ENOTDIR");
+      rmSync(at("later"));
+      expect((await sink.nextStale()).message).to.contain("ENOENT");
       expect(source.source.hasSynced).to.equal(false);
       mkdirSync(at("later"), { recursive: true });
       await wait(30);
       mkdirSync(path);
       writeFileSync(join(path, "a.json"), JSON.stringify(flags(1)));
       await sink.until(textOf(1));
-      expect(source.logged("error")).to.have.length(1);
+      expect(source.logged("error")).to.have.length(3);
+      expect(source.log.map(({ msg }) => msg)).to.include("the flag directory can be read again");
     });
 
     it("deletes nothing when it vanishes, and goes on when it is there again", async () => {

@@ -3,7 +3,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { directoryIdentity, DirectoryWatch } from "./directory-watch.js";
 import type { FileNews } from "./file-news.js";
-import { isAbsence } from "./file-stamp.js";
+import { errorCode, isAbsence } from "./file-stamp.js";
 import { LinkTargets } from "./link-targets.js";
 import { OneAtATime } from "./one-at-a-time.js";
 import { WatchedFile, type WatchedFileOptions } from "./watched-file.js";
@@ -166,7 +166,8 @@ export class WatchedDirectory {
       return undefined;
     } catch (error) {
       if (isAbsence(error)) throw error;
-      const sentence = `${this.path} can't be watched, so that changes are seen only by the periodic re-scan`;
+      const remedy = errorCode(error) === "ENOSPC" ? ": raise fs.inotify.max_user_watches" : "";
+      const sentence = `${this.path} can't be watched, so that changes are seen only by the periodic re-scan${remedy}`;
       return new Error(sentence, { cause: error });
     } finally {
       // Nobody knows what happened to them before this watch.

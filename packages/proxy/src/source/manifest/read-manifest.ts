@@ -11,7 +11,6 @@ import {
   type ReadPlace,
 } from "./manifest.js";
 import { parseJsonText } from "./parse-json-text.js";
-import { parseYamlText } from "./parse-yaml-text.js";
 import type { ParsedText, TextRemark } from "./parsed-text.js";
 import { readFeatureFlag } from "./read-feature-flag.js";
 import { readFlags } from "./read-flags.js";
@@ -45,13 +44,15 @@ export async function readManifest(path: string, bytes: Uint8Array, plain: Plain
   return onceEach(reading);
 }
 
-/** JSON is read as what it is: that takes a tenth of the time of the YAML that it also is. */
+/** JSON is read as what it is: that takes a tenth of the time of the YAML that it also is. YAML's reader is loaded on first use. */
 async function parseText(path: string, text: string): Promise<ParsedText> {
   const isJsonFile = extname(path) === ".json";
-  if (!isJsonFile && !/^\s*[{[]/.test(text)) return parseYamlText(text);
-  const parsed = parseJsonText(text);
-  const mayBeYaml = parsed.kind === "invalid" && (!isJsonFile || /^---/m.test(text));
-  return mayBeYaml ? parseYamlText(text) : parsed;
+  if (isJsonFile || /^\s*[{[]/.test(text)) {
+    const parsed = parseJsonText(text);
+    if (parsed.kind === "documents" || (isJsonFile && !/^---/m.test(text))) return parsed;
+  }
+  const { parseYamlText } = await import("./parse-yaml-text.js");
+  return parseYamlText(text);
 }
 
 interface Reading {

@@ -1,0 +1,101 @@
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { compile } from "./compile.js";
+import { RuleFailure } from "./rule-failure.js";
+import type { EvaluationContext } from "./resolution.js";
+import { Scope } from "./scope.js";
+import type { Value } from "./value.js";
+
+describe("compile", () => {
+  it("takes what is no object for data, and the items of a list for rules", () => {
+    for (const value of [null, true, 5, "x", [], {}]) expect(run(value)).to.deep.equal(value);
+    expect(run([1, [{ "+": [1, 1] }]])).to.deep.equal([1, [2]]);
+  });
+
+  it("takes an object of several keys for data, and evaluates nothing in it", () => {
+    const data = { a: { "+": [1, 1] }, b: { nope: 1 } };
+    expect(run(data)).to.equal(data);
+  });
+
+  it("lets an unknown operator fail only when it is reached, naming it", () => {
+    const evaluate = compile({ if: [{ var: "x" }, { nope: [] }, "fine"] });
+    const evaluateWith = (context: EvaluationContext): Value =>
+      evaluate(context, scope().begin(context, "f"));
+    expect(evaluateWith({})).to.equal("fine");
+    expect(() => evaluateWith({ x: true })).to.throw(RuleFailure, 'there is no operator "nope"');
+    for (const name of ["constructor", "__proto__", "$ref"]) {
+      const rule = JSON.parse(`{"${name}":[]}`) as Value;
+      expect(() => run(rule)).to.throw(RuleFailure, `no operator "${name}"`);
+    }
+  });
+
+  it("refuses a rule nested too deep, and runs one nearly so", () => {
+    expect(() => compile(nested(200_000))).to.throw(RuleFailure, "levels deep");
+    expect(run(nested(499))).to.equal(false);
+  });
+
+  it("takes time that grows with the rule, not with what is in what", () => {
+    const wraps: ((rule: Value) => Value)[] = [
+      (rule) => ({ fractional: [{ cat: [rule, "x"] }, ["a", { "+": [1] }]] }),
+      (rule) => ({ fractional: ["x", [rule, 1], ["b", 1]] }),
+      (rule) => ({ in: [rule, { merge: ["x"] }] }),
+      (rule) => ({ some: [[1], { "!!": [rule] }] }),
+      (rule) => ({ filter: [[{ a: 1, b: 1 }], { "!!": [rule] }] }),
+      (rule) => ({ if: [{ var: "x" }, 1, rule] }),
+      (rule) => ({ var: ["missing", rule] }),
+      (rule) => ({ missing: [rule] }),
+    ];
+    for (const wrap of wraps) {
+      let rule: Value = { var: "y" };
+      for (let i = 0; i < 80; i++) rule = wrap(rule);
+      expect(() => compile(rule)).not.to.throw();
+    }
+  });
+});
+
+describe("Scope", () => {
+  const list = Array.from({ length: 3000 }, (_, i) => i);
+  const failsFor = (rule: Value, context: EvaluationContext): void => {
+    expect(() => run(rule, context)).to.throw(RuleFailure, "takes too long");
+  };
+
+  it("lets an evaluation do a great deal", () => {
+    expect(run({ some: [{ var: "list" }, { in: [{ var: "" }, [1e9]] }] }, { list })).to.equal(false);
+  });
+
+  it("ends one that goes through lists in lists in lists", () => {
+    failsFor(
+      { filter: [{ var: "list" }, { in: [{ var: "" }, { var: "other" }] }] },
+      { list, other: list.map((i) => -1 - i) },
+    );
+    failsFor({ map: [{ var: "list" }, { merge: [list] }] }, { list });
+    const times = (rule: Value): Value => ({ map: [list.slice(0, 200), rule] });
+    failsFor(times(times(times(1))), {});
+  });
+
+  it("ends one that makes text grow and grow", () => {
+    const twice = { cat: [{ var: "accumulator" }, { var: "accumulator" }] };
+    failsFor({ reduce: [{ var: "list" }, twice, "x"] }, { list });
+  });
+
+  it("begins anew with each evaluation", () => {
+    const evaluate = compile({ some: [{ var: "list" }, { in: [{ var: "" }, { var: "few" }] }] });
+    const shared = scope();
+    const context = { list, few: Array.from({ length: 300 }, () => -1) };
+    for (let i = 0; i < 5; i++) expect(evaluate(context, shared.begin(context, "f"))).to.equal(false);
+  });
+});
+
+function nested(depth: number): Value {
+  let rule: Value = true;
+  for (let i = 0; i < depth; i++) rule = { "!": [rule] };
+  return rule;
+}
+
+function scope(): Scope {
+  return new Scope(systemClock);
+}
+
+function run(rule: Value, context: EvaluationContext = {}): Value {
+  return compile(rule)(context, scope().begin(context, "f"));
+}

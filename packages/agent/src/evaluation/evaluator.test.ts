@@ -1,0 +1,327 @@
+import type { JsonObject, JsonValue } from "@bunting/protocol";
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import fc from "fast-check";
+import type { Flag } from "../store/flag.js";
+import { parseFlag } from "../store/parse-flag.js";
+import { Evaluator } from "./evaluator.js";
+import type { Resolution } from "./resolution.js";
+
+const variants: JsonObject = {
+  on: true,
+  off: false,
+  "1": "one",
+  true: "yes",
+  "a&b": 1,
+  "[on]": 2,
+  nul: null,
+  "": "empty",
+};
+
+describe("Evaluator", () => {
+  describe("resolve", () => {
+    it("gives the default variant of a flag without targeting as STATIC", () => {
+      expect(resolve({ variants, defaultVariant: "on" })).to.deep.include({
+        reason: "STATIC",
+        variant: "on",
+        value: true,
+      });
+      expect(resolve({ variants, defaultVariant: "on", targeting: {} })).to.deep.include({
+        reason: "STATIC",
+        variant: "on",
+      });
+    });
+
+    it("leaves the value to the code where there is no default variant", () => {
+      const fallback = { reason: "FALLBACK", variant: undefined, value: undefined, errorCode: undefined };
+      for (const part of [
+        {},
+        { defaultVariant: null },
+        { defaultVariant: "" },
+        { targeting: null },
+        { targeting: { var: "x" } },
+      ]) {
+        expect(resolve({ variants, ...part })).to.deep.include(fallback);
+      }
+    });
+
+    it("gives the default variant as DEFAULT where targeting gives null, or is null", () => {
+      for (const targeting of [null, { var: "missing" }, { if: [false, "on"] }]) {
+        expect(resolve({ variants, defaultVariant: "off", targeting })).to.deep.include({
+          reason: "DEFAULT",
+          variant: "off",
+          value: false,
+        });
+      }
+    });
+
+    it("gives the variant that targeting names, by its text without quotes", () => {
+      const named: [JsonValue, string][] = [
+        ["on", "on"],
+        [1, "1"],
+        [true, "true"],
+        ["true", "true"],
+        [["on"], "[on]"],
+        ["", ""],
+      ];
+      for (const [targeting, variant] of named) {
+        const expected = { reason: "TARGETING_MATCH", variant, value: variants[variant] };
+        expect(resolve({ variants, targeting }), JSON.stringify(targeting)).to.deep.include(expected);
+      }
+    });
+
+    it("finds no variant whose name Go writes with an escape", () => {
+      expect(resolve({ variants, targeting: "a&b" })).to.deep.include({
+        reason: "ERROR",
+        errorCode: "GENERAL",
+      });
+      const escaped = { "a\\u0026b": 5 };
+      expect(resolve({ variants: escaped, targeting: "a&b" })).to.deep.include({
+        reason: "TARGETING_MATCH",
+        value: 5,
+      });
+    });
+
+    it("fails with GENERAL where targeting names no variant", () => {
+      for (const targeting of ["nosuch", 5, false, [], ["off"], { a: 1, b: 2 }, "constructor"]) {
+        const failed = { reason: "ERROR", errorCode: "GENERAL", variant: undefined, value: undefined };
+        expect(
+          resolve({ variants, defaultVariant: "on", targeting }),
+          JSON.stringify(targeting),
+        ).to.deep.include(failed);
+      }
+    });
+
+    it("fails with PARSE_ERROR where targeting can't be carried through, and says why to whoever asked", () => {
+      const failures: string[] = [];
+      const onFailure = (flag: Flag, error: unknown): void => {
+        failures.push(`${flag.key}: ${(error as Error).message}`);
+      };
+      const evaluator = new Evaluator({ clock: systemClock, onFailure });
+      evaluator.apply({ upserted: [flag("f", { variants, targeting: { nope: [] } })], removed: [] });
+      expect(evaluator.resolve("f", {})).to.deep.include({ reason: "ERROR", errorCode: "PARSE_ERROR" });
+      expect(failures).to.deep.equal(['f: there is no operator "nope"']);
+      for (const targeting of [{ "/": [1, 0] }, [{ "/": [0, 0] }], { in: [1, "x"] }]) {
+        expect(resolve({ variants, defaultVariant: "on", targeting })).to.deep.include({
+          errorCode: "PARSE_ERROR",
+        });
+      }
+    });
+
+    it("survives rules and contexts that are nested without end", () => {
+      const deep = JSON.parse(`${'{"!":['.repeat(50_000)}1${"]}".repeat(50_000)}`) as JsonValue;
+      expect(resolve({ variants, targeting: deep })).to.deep.include({ errorCode: "PARSE_ERROR" });
+      const list = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as JsonValue;
+      expect(resolve({ variants, targeting: { var: "list" } }, { list })).to.deep.include({
+        reason: "ERROR",
+      });
+    });
+
+    it("says DISABLED only where the state is exactly that", () => {
+      expect(resolve({ state: "DISABLED", variants, defaultVariant: "on" })).to.deep.include({
+        reason: "DISABLED",
+        value: undefined,
+      });
+      expect(resolve({ state: "disabled", variants, defaultVariant: "on" })).to.deep.include({
+        reason: "STATIC",
+      });
+    });
+
+    it("gives the flag's metadata with every answer", () => {
+      const metadata = { owner: "me" };
+      const flags = [
+        {},
+        { state: "DISABLED" },
+        { targeting: "nosuch" },
+        { targeting: { nope: 1 } },
+        { defaultVariant: "on" },
+      ];
+      for (const part of flags)
+        expect(resolve({ variants, metadata, ...part }).metadata).to.deep.equal(metadata);
+    });
+
+    it("knows no flag that is not there", () => {
+      const evaluator = evaluatorOf();
+      for (const key of ["f", "constructor", "__proto__"]) {
+        expect(evaluator.resolve(key, {})).to.deep.equal({
+          reason: "ERROR",
+          errorCode: "FLAG_NOT_FOUND",
+          variant: undefined,
+          value: undefined,
+          metadata: {},
+        });
+      }
+    });
+
+    it("tells the time by its clock", () => {
+      const clock = { ...systemClock, now: () => 1_700_000_000_999 };
+      const evaluator = new Evaluator({ clock });
+      const targeting = { if: [{ "==": [{ var: "$flagd.timestamp" }, 1_700_000_000] }, "on", "off"] };
+      evaluator.apply({ upserted: [flag("f", { variants, targeting })], removed: [] });
+      expect(evaluator.resolve("f", {}).variant).to.equal("on");
+    });
+
+    it("makes nothing for an answer: the same one is given each time", () => {
+      const evaluator = evaluatorOf(
+        flag("a", { variants, defaultVariant: "on" }),
+        flag("b", { variants, targeting: { var: "v" } }),
+      );
+      expect(evaluator.resolve("a", {})).to.equal(evaluator.resolve("a", { other: 1 }));
+      expect(evaluator.resolve("b", { v: "on" })).to.equal(evaluator.resolve("b", { v: "on" }));
+    });
+  });
+
+  describe("among several flags of one key", () => {
+    const inSet = (flagSetId: string, sourceIndex: number, name: string): Flag =>
+      flag(
+        "f",
+        { variants: { [name]: 1 }, defaultVariant: name, metadata: flagSetId === "" ? {} : { flagSetId } },
+        sourceIndex,
+      );
+
+    it("prefers that of the latest source", () => {
+      const flags = [inSet("a", 1, "a1"), inSet("z", 0, "z0"), inSet("", 2, "none2"), inSet("m", 1, "m1")];
+      fc.assert(
+        fc.property(fc.shuffledSubarray(flags, { minLength: 1 }), (given) => {
+          const evaluator = evaluatorOf(...given);
+          const latest = Math.max(...given.map(({ sourceIndex }) => sourceIndex));
+          const [expected] = given
+            .filter((f) => f.sourceIndex === latest)
+            .sort((a, b) => (a.flagSetId < b.flagSetId ? 1 : -1));
+          expect(evaluator.resolve("f", {}).variant).to.equal(expected?.defaultVariant);
+        }),
+      );
+    });
+
+    it("takes the one that is selected, whatever is preferred otherwise", () => {
+      const evaluator = evaluatorOf(inSet("a", 0, "a0"), inSet("b", 1, "b1"));
+      expect(evaluator.resolve("f", {}, ({ flagSetId }) => flagSetId === "a").variant).to.equal("a0");
+      expect(evaluator.resolve("f", {}, () => false).errorCode).to.equal("FLAG_NOT_FOUND");
+    });
+
+    it("takes the first set of a selected source, and the last set without a selector, as flagd does", () => {
+      const evaluator = evaluatorOf(inSet("b", 0, "b0"), inSet("a", 0, "a0"), inSet("c", 0, "c0"));
+      expect(evaluator.resolve("f", {}, ({ sourceIndex }) => sourceIndex === 0).variant).to.equal("a0");
+      expect(evaluator.resolve("f", {}).variant).to.equal("c0");
+    });
+
+    it("falls back to another one when the preferred one goes", () => {
+      const preferred = inSet("b", 1, "b1");
+      const evaluator = evaluatorOf(inSet("a", 0, "a0"), preferred);
+      evaluator.apply({ upserted: [], removed: [preferred] });
+      expect(evaluator.resolve("f", {}).variant).to.equal("a0");
+    });
+
+    it("replaces that of the same set, also by one of an earlier source", () => {
+      const evaluator = evaluatorOf(inSet("a", 1, "a1"), inSet("b", 0, "b0"));
+      evaluator.apply({ upserted: [inSet("a", 0, "a0")], removed: [] });
+      expect(evaluator.resolve("f", {}).variant).to.equal("b0");
+      expect(evaluator.resolveAll({}).map(({ flag: f }) => f.defaultVariant)).to.deep.equal(["a0", "b0"]);
+    });
+  });
+
+  describe("resolveAll", () => {
+    it("gives every flag in the order of flagSetId and key, whatever came when", () => {
+      const keys = ["a", "b", "\uffee", "😀", "10", "9", "__proto__"];
+      const identity = fc.record({
+        key: fc.constantFrom(...keys),
+        flagSetId: fc.constantFrom("", "s", "t"),
+        isRemoval: fc.boolean(),
+      });
+      const batches = fc.array(fc.array(identity, { maxLength: 6 }), { maxLength: 12 });
+      fc.assert(
+        fc.property(batches, (updates) => {
+          const evaluator = evaluatorOf();
+          const model = new Map<string, Flag>();
+          for (const update of updates) {
+            const changes = new Map(update.map((change) => [`${change.flagSetId}\0${change.key}`, change]));
+            const upserted: Flag[] = [];
+            const removed: Flag[] = [];
+            for (const [id, { key, flagSetId, isRemoval }] of changes) {
+              const changed = flag(key, { variants, defaultVariant: "on", metadata: { flagSetId } });
+              (isRemoval ? removed : upserted).push(isRemoval ? (model.get(id) ?? changed) : changed);
+              if (isRemoval) model.delete(id);
+              else model.set(id, changed);
+            }
+            evaluator.apply({ upserted, removed });
+            const bytes = (text: string): string => Buffer.from(text).toString("hex");
+            const expected = [...model.values()].sort((a, b) =>
+              bytes(a.flagSetId) + "!" + bytes(a.key) < bytes(b.flagSetId) + "!" + bytes(b.key) ? -1 : 1,
+            );
+            expect(evaluator.resolveAll({}).map((item) => item.flag)).to.deep.equal(expected);
+          }
+        }),
+      );
+    });
+
+    it("keeps the order through large updates", () => {
+      const flags = Array.from({ length: 300 }, (_, i) =>
+        flag(String(i), { variants, defaultVariant: "on" }),
+      );
+      const evaluator = evaluatorOf(...flags.slice(0, 100));
+      const keys = (): string[] => evaluator.resolveAll({}).map((item) => item.flag.key);
+      expect(keys()).to.have.length(100);
+      evaluator.apply({ upserted: flags.slice(100), removed: [] });
+      expect(keys()).to.deep.equal(flags.map(({ key }) => key).sort());
+      evaluator.apply({ upserted: [], removed: flags.slice(0, 200) });
+      expect(keys()).to.deep.equal(
+        flags
+          .slice(200)
+          .map(({ key }) => key)
+          .sort(),
+      );
+    });
+
+    it("gives only what is selected, each with its answer", () => {
+      const evaluator = evaluatorOf(
+        flag("a", { variants, defaultVariant: "on" }),
+        flag("b", { variants, targeting: { nope: 1 } }),
+        flag("c", { variants, state: "DISABLED" }),
+      );
+      const answers = evaluator.resolveAll({}, ({ key }) => key !== "a");
+      expect(answers.map(({ flag: f, resolution }) => [f.key, resolution.reason])).to.deep.equal([
+        ["b", "ERROR"],
+        ["c", "DISABLED"],
+      ]);
+    });
+  });
+
+  describe("apply", () => {
+    it("keeps what was compiled of flags that did not change", () => {
+      const kept = flag("kept", { variants, targeting: { var: "v" } });
+      const evaluator = evaluatorOf(kept, flag("changed", { variants, targeting: { var: "v" } }));
+      const before = [evaluator.resolve("kept", { v: "on" }), evaluator.resolve("changed", { v: "on" })];
+      evaluator.apply({
+        upserted: [kept, flag("changed", { variants, targeting: { var: "v" } })],
+        removed: [],
+      });
+      // Answers are made when a flag is compiled: the same answer means the same compiled flag.
+      expect(evaluator.resolve("kept", { v: "on" })).to.equal(before[0]);
+      const changed = evaluator.resolve("changed", { v: "on" });
+      expect(changed).to.deep.equal(before[1]);
+      expect(changed).to.not.equal(before[1]);
+    });
+
+    it("forgets what is removed, and does not mind what was never there", () => {
+      const gone = flag("gone", { variants, defaultVariant: "on" });
+      const evaluator = evaluatorOf(gone);
+      evaluator.apply({ upserted: [], removed: [gone, flag("never", {})] });
+      expect(evaluator.resolve("gone", {}).errorCode).to.equal("FLAG_NOT_FOUND");
+      expect(evaluator.resolveAll({})).to.deep.equal([]);
+    });
+  });
+});
+
+function flag(key: string, definition: JsonObject, sourceIndex = 0): Flag {
+  return parseFlag(key, definition, { metadata: {}, evaluators: {}, source: "test", sourceIndex });
+}
+
+function evaluatorOf(...flags: Flag[]): Evaluator {
+  const evaluator = new Evaluator({ clock: systemClock });
+  evaluator.apply({ upserted: flags, removed: [] });
+  return evaluator;
+}
+
+function resolve(definition: JsonObject, context: JsonObject = {}): Resolution {
+  return evaluatorOf(flag("f", definition)).resolve("f", context);
+}

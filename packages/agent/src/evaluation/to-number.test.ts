@@ -1,0 +1,40 @@
+import { expect } from "chai";
+import { RuleFailure } from "./rule-failure.js";
+import { coerceToNumber, toInteger, toNumber } from "./to-number.js";
+import { integerZero } from "./value.js";
+
+describe("toNumber", () => {
+  it("takes text that is no number for zero", () => {
+    expect(["5", "x", "", " 5 ", "1e999"].map(toNumber)).to.deep.equal([5, 0, 0, 0, Infinity]);
+  });
+
+  it("fails for what is neither a number nor a text", () => {
+    for (const value of [null, true, [1], { a: 1 }]) expect(() => toNumber(value)).to.throw(RuleFailure);
+  });
+
+  it("knows Go's integer", () => expect(toNumber(integerZero)).to.equal(0));
+});
+
+describe("coerceToNumber", () => {
+  it("gives null, false and blank text as zero, and true as one", () => {
+    expect([null, false, "", " \u0085 ", true].map(coerceToNumber)).to.deep.equal([0, 0, 0, 0, 1]);
+  });
+
+  it("gives NaN for lists, objects, and text that is no number or has space around it", () => {
+    for (const value of [[], [1], {}, "x", " 5 "]) expect(coerceToNumber(value)).to.be.NaN;
+  });
+
+  it("takes the word infinity for a number, but no digits too large for one", () => {
+    expect(coerceToNumber("-inf")).to.equal(-Infinity);
+    expect(coerceToNumber("1e999")).to.be.NaN;
+  });
+});
+
+describe("toInteger", () => {
+  it("cuts the fraction off", () => expect([2.9, -2.9, -0.5].map(toInteger)).to.deep.equal([2, -2, 0]));
+
+  it("gives the smallest integer for what no integer of 64 bits can be", () => {
+    for (const number of [NaN, Infinity, -Infinity, 1e19, 2 ** 63])
+      expect(toInteger(number)).to.equal(-(2 ** 63));
+  });
+});

@@ -1,0 +1,247 @@
+import { connect, createServer, type AddressInfo, type Server as TcpServer, type Socket } from "node:net";
+import {
+  Server,
+  ServerCredentials,
+  type Metadata,
+  type ServerWritableStream,
+  type StatusObject,
+} from "@grpc/grpc-js";
+import { syncV1 } from "@bunting/protocol";
+import { createLogger, systemClock, type Clock } from "@bunting/runtime";
+import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
+import type { Delivery, SourceOptions } from "./flag-source.js";
+import type { GrpcSourceConfig } from "./source-config.js";
+import { noSyncMetrics } from "./sync-metrics.js";
+
+/** One SyncFlags stream as the server has it. */
+export class ServedStream {
+  readonly request: syncV1.SyncFlagsRequest;
+  readonly metadata: Metadata;
+  readonly authority: string;
+  readonly cancelled: Promise<void>;
+  readonly #call: ServerWritableStream<syncV1.SyncFlagsRequest, Buffer>;
+
+  constructor(call: ServerWritableStream<syncV1.SyncFlagsRequest, Buffer>) {
+    this.#call = call;
+    this.request = call.request;
+    this.metadata = call.metadata;
+    this.authority = call.getHost();
+    this.cancelled = new Promise((resolve) => call.once("cancelled", resolve));
+  }
+
+  headers(): void {
+    this.#call.sendMetadata(this.#call.metadata.clone());
+  }
+
+  send(document: string, syncContext?: Readonly<Record<string, unknown>>): void {
+    const message = { flagConfiguration: document, ...(syncContext === undefined ? {} : { syncContext }) };
+    this.sendBytes(Buffer.from(syncV1.SyncFlagsResponse.encode(message).finish()));
+  }
+
+  sendBytes(message: Buffer): void {
+    this.#call.write(message);
+  }
+
+  /** Ends with OK, as a stock flagd-proxy does at SIGTERM. */
+  end(): void {
+    this.#call.end();
+  }
+
+  fail(status: Partial<StatusObject>): void {
+    this.#call.emit("error", status);
+  }
+}
+
+/** A server of flagd.sync.v1 made of grpc-js and the generated messages, behind a relay that sees and troubles its connections. */
+export class StockServer {
+  readonly streams = new EventQueue<ServedStream>();
+  readonly relay = new TcpRelay();
+  #server: Server | undefined;
+
+  /** A port that nobody listens on until `start`. */
+  async reserve(): Promise<string> {
+    await this.relay.listen();
+    await this.relay.close();
+    return this.target;
+  }
+
+  async start(): Promise<string> {
+    const server = new Server();
+    server.addService(
+      {
+        syncFlags: {
+          path: "/flagd.sync.v1.FlagSyncService/SyncFlags",
+          requestStream: false,
+          responseStream: true,
+          requestSerialize: (request: syncV1.SyncFlagsRequest) =>
+            Buffer.from(syncV1.SyncFlagsRequest.encode(request).finish()),
+          requestDeserialize: (bytes: Buffer) => syncV1.SyncFlagsRequest.decode(bytes),
+          responseSerialize: (bytes: Buffer) => bytes,
+          responseDeserialize: (bytes: Buffer) => bytes,
+        },
+      },
+      {
+        syncFlags: (call: ServerWritableStream<syncV1.SyncFlagsRequest, Buffer>) => {
+          this.streams.push(new ServedStream(call));
+        },
+      },
+    );
+    const port = await new Promise<number>((resolve, reject) => {
+      server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) => {
+        if (error === null) resolve(bound);
+        else reject(error);
+      });
+    });
+    this.#server = server;
+    this.relay.target = port;
+    await this.relay.listen();
+    return this.target;
+  }
+
+  get target(): string {
+    return `127.0.0.1:${this.relay.port}`;
+  }
+
+  nextStream(): Promise<ServedStream> {
+    return this.streams.nextEvent(5_000, "a stream");
+  }
+
+  async stop(): Promise<void> {
+    this.#server?.forceShutdown();
+    await this.relay.close();
+  }
+}
+
+/** Passes bytes between its connections and a port, until told otherwise. */
+export class TcpRelay {
+  target = 0;
+  port = 0;
+  /** Connections that were accepted, ever. */
+  accepted = 0;
+  #server: TcpServer | undefined;
+  readonly #clients = new Set<Socket>();
+  readonly #pairs = new Map<Socket, Socket>();
+  #isSilent = false;
+
+  /** Connections that clients have open. */
+  get open(): number {
+    return this.#clients.size;
+  }
+
+  async listen(): Promise<void> {
+    const server = createServer((client) => this.#accept(client));
+    this.#server = server;
+    await new Promise<void>((resolve) => server.listen(this.port, "127.0.0.1", resolve));
+    this.port = (server.address() as AddressInfo).port;
+  }
+
+  /** From now on nothing passes in either direction and nobody is told: what a network that went away looks like. */
+  silence(): void {
+    this.#isSilent = true;
+    for (const [client, server] of this.#pairs) {
+      client.unpipe(server);
+      server.unpipe(client);
+      client.resume();
+      server.resume();
+    }
+  }
+
+  /** New connections pass again. */
+  speak(): void {
+    this.#isSilent = false;
+  }
+
+  /** Cuts all connections, as a process that is killed does. */
+  cut(): void {
+    for (const client of this.#clients) client.resetAndDestroy();
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    for (const socket of [...this.#clients, ...this.#pairs.values()]) socket.destroy();
+    await closed;
+  }
+
+  #accept(client: Socket): void {
+    this.accepted++;
+    this.#clients.add(client);
+    client.on("error", () => undefined);
+    client.once("close", () => {
+      this.#clients.delete(client);
+      this.#pairs.get(client)?.destroy();
+      this.#pairs.delete(client);
+    });
+    if (this.#isSilent) {
+      client.resume();
+      return;
+    }
+    const server = connect(this.target, "127.0.0.1");
+    this.#pairs.set(client, server);
+    server.on("error", () => client.destroy());
+    server.once("close", () => {
+      if (!this.#isSilent) client.destroy();
+    });
+    client.pipe(server);
+    server.pipe(client);
+  }
+}
+
+export interface LogLine {
+  readonly level: string;
+  readonly msg: string;
+  readonly reason?: string;
+  readonly error?: string;
+}
+
+/** What a source is given, and what it made of it. */
+export class SourceProbe {
+  readonly deliveries = new EventQueue<Delivery>();
+  readonly logs: LogLine[] = [];
+  readonly failures: string[] = [];
+  /** What `deliver` answers. */
+  isAccepting = true;
+  readonly options: SourceOptions;
+
+  constructor(clock: Clock = systemClock, maxDocumentBytes = 1_000_000) {
+    const logger = createLogger(
+      { format: "json", debug: false },
+      { write: (line) => void this.logs.push(JSON.parse(line) as LogLine) },
+    );
+    this.options = {
+      clock,
+      logger,
+      maxDocumentBytes,
+      metrics: { ...noSyncMetrics, sourceFailed: (_source, reason) => void this.failures.push(reason) },
+      deliver: (delivery) => {
+        this.deliveries.push(delivery);
+        return this.isAccepting;
+      },
+    };
+  }
+
+  /** The text of the next document. */
+  async nextDocument(): Promise<string> {
+    return (await this.deliveries.nextEvent(5_000, "a document")).bytes.toString();
+  }
+
+  async failure(reason: string): Promise<void> {
+    await eventually(() => this.failures.includes(reason), 5_000, `the failure ${reason}`);
+  }
+}
+
+export function grpcConfig(target: string, fields: Partial<GrpcSourceConfig> = {}): GrpcSourceConfig {
+  return {
+    provider: "grpc",
+    sourceIndex: 2,
+    uri: target,
+    selector: "",
+    target,
+    authority: undefined,
+    providerId: "",
+    headers: {},
+    maxMessageBytes: undefined,
+    ...fields,
+  };
+}
