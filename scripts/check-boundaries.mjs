@@ -6,7 +6,11 @@ import path from "node:path";
 const root = path.dirname(import.meta.dirname);
 const planted = "planted-violation";
 const violations = [
-  { rule: "services-never-meet", at: "packages/agent/src", code: 'export * from "../../proxy/src/index.js";' },
+  {
+    rule: "services-never-meet",
+    at: "packages/agent/src",
+    code: 'export * from "../../proxy/src/index.js";',
+  },
   { rule: "rpc-knows-no-service", at: "packages/rpc/src", code: 'export * from "../../proxy/src/index.js";' },
   {
     rule: "leaves-import-nothing-of-ours",
