@@ -85,7 +85,7 @@ function agentCommand(options: DemoOptions): string[] {
   }));
   return [
     ...entrypointFlags("agent.Dockerfile"),
-    path.join(root, "packages/agent/dist/bunting-agent.mjs"),
+    path.join(root, "packages/agent/dist/bunting-agent.cjs"),
     ...["start", "--host", "127.0.0.1", "--sources", JSON.stringify(sources)],
     ...["--port", `${options.agentPort}`, "--management-port", `${options.agentManagementPort}`],
     ...["--sync-port", `${options.agentSyncPort}`, "--ofrep-port", `${options.agentOfrepPort}`],

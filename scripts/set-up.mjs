@@ -63,9 +63,10 @@ function manifests() {
 }
 
 function sources() {
-  const files = ["tsconfig.base.json", "tsconfig.json", "scripts/build.mjs"].map((file) =>
-    path.join(root, file),
+  const scripts = ["build", "leave-out", "left-out-of-agent", "load-on-demand"].map(
+    (name) => `scripts/${name}.mjs`,
   );
+  const files = ["tsconfig.base.json", "tsconfig.json", ...scripts].map((file) => path.join(root, file));
   for (const name of packages()) {
     const folder = path.join(root, "packages", name);
     files.push(path.join(folder, "package.json"), path.join(folder, "tsconfig.build.json"));
@@ -82,7 +83,7 @@ function sources() {
 function builds() {
   return [
     path.join(root, "packages/proxy/dist/main.js"),
-    path.join(root, "packages/agent/dist/bunting-agent.mjs"),
+    path.join(root, "packages/agent/dist/bunting-agent.cjs"),
   ];
 }
 

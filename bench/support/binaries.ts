@@ -14,7 +14,7 @@ export function proxyBinary(): Binary {
 
 export function agentBinary(): Binary {
   return {
-    script: built("packages/agent/dist/bunting-agent.mjs"),
+    script: built("packages/agent/dist/bunting-agent.cjs"),
     nodeFlags: entrypointFlags("agent.Dockerfile"),
   };
 }

@@ -6,11 +6,12 @@
 #     documents need more.
 #   optimize-for-size: code that was interpreted a few times is not yet compiled; empty pages are given back sooner.
 #   v8-pool-size: one helper thread instead of four, each with memory of its own.
+#   expose-gc: for the agent to have the garbage of its start collected, once.
 # The agent itself keeps the optimising compiler away until it has flags (packages/agent/src/late-optimisation.ts).
 FROM gcr.io/distroless/nodejs20-debian12:nonroot
-COPY packages/agent/dist/bunting-agent.mjs /app/bunting-agent.mjs
+COPY packages/agent/dist/bunting-agent.cjs /app/bunting-agent.cjs
 COPY packages/agent/dist/chunks /app/chunks
 USER 65532:65532
 EXPOSE 8013 8014 8015 8016
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=32", "--optimize-for-size", "--v8-pool-size=1", "/app/bunting-agent.mjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=32", "--optimize-for-size", "--v8-pool-size=1", "--expose-gc", "/app/bunting-agent.cjs"]
 CMD ["start"]

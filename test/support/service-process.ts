@@ -9,7 +9,7 @@ const root = path.dirname(path.dirname(import.meta.dirname));
 /** The binaries as `npm run build` makes them; tests of processes start these and nothing else. */
 export const binaries = {
   proxy: path.join(root, "packages/proxy/dist/main.js"),
-  agent: path.join(root, "packages/agent/dist/bunting-agent.mjs"),
+  agent: path.join(root, "packages/agent/dist/bunting-agent.cjs"),
 };
 
 /** The V8 flags of the agent's container entrypoint. */

@@ -3,10 +3,12 @@ import { createLogger, processSignals, runProgram } from "@bunting/runtime";
 import { createAgent } from "./agent.js";
 import { delayOptimisation } from "./late-optimisation.js";
 import { agentOptionTable } from "./options.js";
+import { collectStartUpGarbage } from "./start-up-garbage.js";
 import { version } from "./version.js";
 
 const optimise = delayOptimisation();
-process.exitCode = await runProgram(
+// No await: the bundle is CommonJS, which starts with 0.4 MB less.
+void runProgram(
   {
     name: "bunting-agent",
     version,
@@ -18,7 +20,10 @@ process.exitCode = await runProgram(
       for (const warning of warnings) logger.warn(warning);
       const stop = processSignals();
       try {
-        await createAgent(options, logger).run(stop.signal, optimise);
+        await createAgent(options, logger).run(stop.signal, () => {
+          optimise();
+          collectStartUpGarbage();
+        });
       } finally {
         stop.release();
       }
@@ -26,4 +31,6 @@ process.exitCode = await runProgram(
   },
   process.argv.slice(2),
   process.env,
-);
+).then((exitCode) => {
+  process.exitCode = exitCode;
+});
