@@ -63,7 +63,7 @@ function agrees(golden: Golden, ours: Resolution): boolean {
   const { value, variant, reason, errorCode, metadata } = golden.expect;
   if (ours.errorCode !== errorCode || ours.reason !== reason) return false;
   if (errorCode !== undefined) return true;
-  const isSameMetadata = metadata === undefined || isDeepStrictEqual({ ...ours.metadata }, metadata);
+  const isSameMetadata = isDeepStrictEqual({ ...ours.metadata }, metadata ?? {});
   return isDeepStrictEqual(ours.value ?? null, value) && (ours.variant ?? "") === variant && isSameMetadata;
 }
 

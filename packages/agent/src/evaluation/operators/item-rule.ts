@@ -1,6 +1,7 @@
 import { fail } from "../rule-failure.js";
 import type { Scope } from "../scope.js";
 import { isList, isMap, type Value } from "../value.js";
+import { isInert } from "./data-rule.js";
 import type { Compile, Evaluate, Surroundings } from "./operator.js";
 import { mustReplace } from "./shadowed-variable.js";
 import { isOfItem, substituteVariables } from "./substitution.js";
@@ -26,6 +27,8 @@ export class ItemRule {
   readonly #compile: Compile;
   readonly #evaluate: Evaluate | undefined;
   readonly #isShadowed: boolean;
+  /** Variables whose values, where one holds an object, are replaced even in what is never evaluated; see `isReplacedTwice`. */
+  readonly #outerReads: readonly Evaluate[];
 
   /** @param mustBeObject whether it fails on every item if it is no object, or has become none by replacing */
   constructor(rule: Value, surroundings: Surroundings, mustBeObject: boolean, compile: Compile) {
@@ -35,13 +38,15 @@ export class ItemRule {
     this.#compile = compile;
     const handling = mustBeObject && !isMap(rule) ? "plain" : handlingOf(rule, mustBeObject);
     this.#isShadowed = handling === "shadowed";
+    this.#outerReads = this.#isShadowed && surroundings === "outerThenItem" ? readsIn(rule, compile) : [];
     if (handling === "plain") this.#evaluate = this.#compileObject(rule);
     else if (handling === "shadowed") this.#evaluate = compile(rule, surroundings).evaluate;
   }
 
   /** Hands what evaluates an item to `visit`. It may be called twice: what it does until it returns must not show. */
   run<T>(outer: Value, scope: Scope, visit: (evaluate: Evaluate) => T): T {
-    if (this.#evaluate === undefined) return visit(this.#replace(outer, scope));
+    if (this.#evaluate === undefined || this.#isReplacedTwice(outer, scope))
+      return visit(this.#replace(outer, scope));
     if (!this.#isShadowed) return visit(this.#evaluate);
     const around = scope.outer;
     scope.outer = outer;
@@ -53,6 +58,14 @@ export class ItemRule {
       scope.outer = around;
     }
     return visit(this.#replace(outer, scope));
+  }
+
+  /**
+   * True if an object from around the list becomes part of the rule, and then has its own variables replaced by what the item has for
+   * them: that can fail, though nobody evaluates the object.
+   */
+  #isReplacedTwice(outer: Value, scope: Scope): boolean {
+    return this.#outerReads.some((read) => !isInert(read(outer, scope), scope));
   }
 
   #replace(outer: Value, scope: Scope): Evaluate {
@@ -73,6 +86,15 @@ export class ItemRule {
 function handlingOf(rule: Value, mustBeObject: boolean): Handling {
   if (!hasReplaceable(rule)) return "plain";
   return (mustBeObject && isVariable(rule)) || !isShadowable(rule) ? "replaced" : "shadowed";
+}
+
+function readsIn(rule: Value, compile: Compile): readonly Evaluate[] {
+  if (isList(rule)) return rule.flatMap((item) => readsIn(item, compile));
+  if (!isMap(rule)) return [];
+  return Object.entries(rule).flatMap(([key, member]) => {
+    if (key !== "var") return readsIn(member, compile);
+    return isOfItem(member) ? [] : [compile(rule, "plain").evaluate];
+  });
 }
 
 function isVariable(rule: Value): boolean {

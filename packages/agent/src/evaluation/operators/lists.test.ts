@@ -134,6 +134,12 @@ describe("all, none, some", () => {
     expect(run({ some: [{ var: "list" }, isTwo] }, { list: [{ a: 2 }] })).to.equal(true);
   });
 
+  it("fail, for some, of an object around the list that holds variables of its own, though it is not reached", () => {
+    const rule = { some: [["x"], { or: ["yes", { var: "o" }] }] };
+    expect(run(rule, { o: { a: 1, b: 2 } })).to.equal(true);
+    expect(() => run(rule, { o: { a: { var: true }, b: 2 } })).to.throw(RuleFailure);
+  });
+
   it("fail where the rule is a variable that holds anything but an object", () => {
     expect(() => run({ all: [[{ ok: true, b: 1 }], { var: "ok" }] })).to.throw(RuleFailure);
     expect(run({ all: [[{ b: 1, c: 1 }], { var: "ok" }] })).to.equal(false);
