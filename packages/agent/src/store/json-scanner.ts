@@ -45,7 +45,7 @@ const blockBytes = 2048;
  * throws. So what it cut out must be given to JSON.parse before it is believed. On the way it counts what a value would cost once it
  * is parsed, which is how a document that does not fit is refused before a single object is made of it.
  *
- * The first document is read by V8's interpreter, and a loop that runs long enough to wake the optimising compiler costs the agent 5 MB for
+ * The first document is read by V8's interpreter, and a loop that runs long enough to wake the optimising compiler costs the agent 4 MB for
  * good. So the ends of strings, of which documents mostly consist, are found natively, and the loops that remain are short.
  */
 export class JsonScanner {
