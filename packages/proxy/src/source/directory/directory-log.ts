@@ -44,6 +44,14 @@ export class DirectoryLog {
     this.#logger.error({ file, error }, "a flag file can't be read; what was valid before stays");
   }
 
+  failed(file: string, error: unknown): void {
+    this.#metrics.sourceError();
+    this.#logger.error(
+      { file, error },
+      "a change of a flag file was lost to a defect of ours; please report it",
+    );
+  }
+
   gone(file: string): void {
     this.#logger.info({ file }, "a flag file is gone");
   }

@@ -93,10 +93,15 @@ export class DirectorySource implements FlagSource {
   }
 
   async #take(news: FileNews): Promise<void> {
-    const act = await this.#files.prepare(news);
-    if (this.#isClosed) return;
-    if (this.#early === undefined) act();
-    else this.#early.set(news.path, act);
+    try {
+      const act = await this.#files.prepare(news);
+      if (this.#isClosed) return;
+      if (this.#early === undefined) act();
+      else this.#early.set(news.path, act);
+    } catch (error) {
+      // Our mistake, on one file: the others go on.
+      this.#log.failed(news.path, error);
+    }
   }
 
   #sync(): void {

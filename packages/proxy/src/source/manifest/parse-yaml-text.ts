@@ -1,10 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import { Composer, Lexer, LineCounter, Parser, type Document } from "yaml";
-import { maxDepth, type ParsedText } from "./parsed-text.js";
+import { maxDepth, type ParsedDocument, type ParsedText } from "./parsed-text.js";
 import { readYamlDocument, tooDeep, YamlTextError } from "./yaml-document.js";
 
-/** About 3 ms worth. */
+/** About 3 ms worth of each. */
 const lexemesPerSlice = 2_000;
+const charactersPerSlice = 8_000;
 
 /**
  * Reads YAML 1.2, any number of documents. Keys are the text that stands there (`1.10` stays "1.10"); merge keys (`<<`) work, as they
@@ -17,8 +18,12 @@ export async function parseYamlText(text: string): Promise<ParsedText> {
   const lines = new LineCounter();
   const lineAt = (offset: number): number => lines.linePos(offset).line;
   try {
-    const documents = await compose(text, lines);
-    return { kind: "documents", documents: documents.map((document) => readYamlDocument(document, lineAt)) };
+    const documents: ParsedDocument[] = [];
+    for (const document of await compose(text, lines)) {
+      documents.push(readYamlDocument(document, lineAt));
+      if (text.length > charactersPerSlice) await setImmediate();
+    }
+    return { kind: "documents", documents };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     // The library itself gives up only on what is built to hurt it: nesting without end, aliases of aliases.
@@ -49,7 +54,9 @@ async function compose(text: string, lines: LineCounter): Promise<Document.Parse
     if (parser.stack.length > 2 * maxDepth) throw tooDeep(parser.offset);
     if (++lexemes % lexemesPerSlice === 0) await setImmediate();
   }
+  if (lexemes > lexemesPerSlice) await setImmediate();
   for (const token of parser.end()) documents.push(...composer.next(token));
   documents.push(...composer.end());
+  if (lexemes > lexemesPerSlice) await setImmediate();
   return documents;
 }

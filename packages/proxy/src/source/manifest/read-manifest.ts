@@ -1,4 +1,5 @@
 import { extname } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { isJsonObject, type JsonValue, type TopicKey } from "@bunting/protocol";
 import type { InvalidReason } from "../source-metrics.js";
 import {
@@ -14,6 +15,9 @@ import { parseJsonText } from "./parse-json-text.js";
 import type { ParsedText, TextRemark } from "./parsed-text.js";
 import { readFeatureFlag } from "./read-feature-flag.js";
 import { readFlags } from "./read-flags.js";
+
+/** Between the steps of reading a longer text the event loop is let through: it serves the subscribers. */
+const charactersAtOnce = 32_768;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
@@ -39,7 +43,9 @@ export async function readManifest(path: string, bytes: Uint8Array, plain: Plain
     const before = reading.flags.length + reading.faults.length;
     readValue({ document, path: [], value: document.value }, reading);
     const concernsUs = reading.flags.length + reading.faults.length > before;
-    if (concernsUs) reading.remarks.push(...document.remarks());
+    if (!concernsUs) continue;
+    if (text.length > charactersAtOnce) await setImmediate();
+    reading.remarks.push(...document.remarks());
   }
   return onceEach(reading);
 }

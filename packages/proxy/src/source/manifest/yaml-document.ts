@@ -125,11 +125,17 @@ function yamlRemarks(document: Document.Parsed, lineAt: LineAt): TextRemark[] {
     line: lineAt(warning.pos[0]),
     message: warning.message,
   }));
+  // Most scalars of a document stand in it many times over.
+  const read = new Map<string, unknown>();
+  const readOnce = (source: string): unknown => {
+    if (!read.has(source)) read.set(source, readAsYaml11(source));
+    return read.get(source);
+  };
   visit(document, {
     Scalar: (place, { type, tag, source, value, range }) => {
       if (type !== Scalar.PLAIN || tag !== undefined || source === undefined || typeof value === "symbol")
         return;
-      const there = readAsYaml11(source);
+      const there = readOnce(source);
       const isSame = place === "key" ? String(there) === value : there === value;
       if (isSame) return;
       remarks.push({
