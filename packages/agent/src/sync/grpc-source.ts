@@ -1,6 +1,5 @@
 import type { ChannelOptions } from "@grpc/grpc-js";
 import { Backoff, sleep } from "@bunting/runtime";
-import { AgentError } from "../agent-error.js";
 import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
@@ -91,16 +90,7 @@ export class GrpcSource implements FlagSource {
       "grpc.keepalive_permit_without_calls": 0,
       ...(authority === undefined ? {} : { "grpc.default_authority": authority }),
     };
-    try {
-      return new SyncChannel(target, options);
-    } catch (cause) {
-      const what = JSON.stringify(target);
-      throw new AgentError(
-        "OPTION_INVALID",
-        `${what} can't be connected to: write a source of provider grpc as HOST:PORT, dns:///HOST:PORT or unix:PATH`,
-        { cause },
-      );
-    }
+    return new SyncChannel(target, options);
   }
 
   #stream(channel: SyncChannel, signal: AbortSignal): Promise<SyncCallEnd> {

@@ -120,7 +120,8 @@ function endOf({ code, details, metadata }: StatusObject): SyncCallEnd {
     return { reason, message: details, pushbackMs };
   // A server may send any number.
   const name = (statusCode[code] as string | undefined) ?? "UNKNOWN";
-  return { reason: name.toLowerCase(), message: details === "" ? name : `${name}: ${details}`, pushbackMs };
+  const what = details.replace(/ Resolution note: $/, "");
+  return { reason: name.toLowerCase(), message: what === "" ? name : `${name}: ${what}`, pushbackMs };
 }
 
 function endWith(reason: string, message: string): SyncCallEnd {

@@ -1,11 +1,5 @@
 import { connect, createServer, type AddressInfo, type Server as TcpServer, type Socket } from "node:net";
-import {
-  Server,
-  ServerCredentials,
-  type Metadata,
-  type ServerWritableStream,
-  type StatusObject,
-} from "@grpc/grpc-js";
+import { Server, ServerCredentials, type Metadata, type ServerWritableStream } from "@grpc/grpc-js";
 import { syncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
@@ -47,7 +41,7 @@ export class ServedStream {
     this.#call.end();
   }
 
-  fail(status: Partial<StatusObject>): void {
+  fail(status: { readonly code: number; readonly details?: string; readonly metadata?: Metadata }): void {
     this.#call.emit("error", status);
   }
 }

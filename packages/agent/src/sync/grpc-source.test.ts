@@ -1,0 +1,546 @@
+import { createServer as createHttp1Server } from "node:http";
+import { createServer, type Http2Server, type ServerHttp2Stream } from "node:http2";
+import { connect, createServer as createTcpServer, type AddressInfo } from "node:net";
+import { Metadata, status } from "@grpc/grpc-js";
+import { expect } from "chai";
+import { eventually } from "../../../../test/support/event-queue.js";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { GrpcSource, type GrpcSourceTiming } from "./grpc-source.js";
+import type { GrpcSourceConfig } from "./source-config.js";
+import { grpcConfig, SourceProbe, StockServer } from "./test-support.test.js";
+
+const document = '{"flags":{}}';
+
+interface Running {
+  readonly source: GrpcSource;
+  readonly probe: SourceProbe;
+  readonly stop: () => Promise<void>;
+}
+
+describe("GrpcSource", () => {
+  let server: StockServer;
+  let running: Running[];
+  beforeEach(() => {
+    server = new StockServer();
+    running = [];
+  });
+  afterEach(async () => {
+    try {
+      for (const each of running) await each.stop();
+      await eventually(() => server.relay.open === 0, 2_000, "no connection of the source is left");
+    } finally {
+      await server.stop();
+    }
+  });
+
+  function run(
+    fields: Partial<GrpcSourceConfig> & { target: string },
+    timing: Partial<GrpcSourceTiming> = {},
+    probe = new SourceProbe(),
+  ): Running {
+    const source = new GrpcSource(grpcConfig(fields.target, fields), probe.options, timing);
+    const abort = new AbortController();
+    const ended = source.run(abort.signal);
+    const each: Running = {
+      source,
+      probe,
+      stop: () => {
+        abort.abort();
+        return ended;
+      },
+    };
+    running.push(each);
+    return each;
+  }
+
+  describe("a stream", () => {
+    it("carries the selector as header and field, the provider's id and further headers", async () => {
+      run({
+        target: await server.start(),
+        selector: "demo/flags",
+        providerId: "agent-7",
+        headers: { authorization: "Bearer x", "x-tenant": "blue" },
+      });
+      const { request, metadata } = await server.nextStream();
+      expect(request).to.deep.equal({ selector: "demo/flags", providerId: "agent-7" });
+      expect(metadata.get("flagd-selector")).to.deep.equal(["demo/flags"]);
+      expect(metadata.get("authorization")).to.deep.equal(["Bearer x"]);
+      expect(metadata.get("x-tenant")).to.deep.equal(["blue"]);
+    });
+
+    it("has neither a selector nor a deadline unless asked for", async () => {
+      run({ target: await server.start() });
+      const { request, metadata } = await server.nextStream();
+      expect(request.selector).to.equal("");
+      expect(metadata.getMap()).to.not.have.any.keys("flagd-selector", "grpc-timeout");
+    });
+
+    it("names the authority it is told to", async () => {
+      run({ target: await server.start(), authority: "flags.example" });
+      expect((await server.nextStream()).authority).to.equal("flags.example");
+    });
+
+    it("delivers every document as bytes, with the context of the source and its place in the list", async () => {
+      const { probe, source } = run({ target: await server.start(), sourceIndex: 5 });
+      const stream = await server.nextStream();
+      stream.send(document, { region: "eu" });
+      stream.send('{"flags":{"é":{}}}');
+      const [first, second] = [
+        await probe.deliveries.nextEvent(5_000),
+        await probe.deliveries.nextEvent(5_000),
+      ];
+      expect(first).to.deep.equal({
+        sourceIndex: 5,
+        bytes: Buffer.from(document),
+        context: { region: "eu" },
+      });
+      expect(second).to.deep.equal({
+        sourceIndex: 5,
+        bytes: Buffer.from('{"flags":{"é":{}}}'),
+        context: undefined,
+      });
+      expect(source.status()).to.include({ state: "connected", error: undefined, sourceIndex: 5 });
+    });
+
+    it("that is held is connected, though nothing was delivered", async () => {
+      const { source } = run({ target: await server.start() });
+      const stream = await server.nextStream();
+      expect(source.status().state).to.equal("connecting");
+      stream.headers();
+      await eventually(() => source.status().state === "connected", 5_000, "connected");
+      expect(source.status().lastUpdate).to.equal(undefined);
+    });
+
+    it("stays when a document is refused: another one may come", async () => {
+      const { probe, source } = run({ target: await server.start() });
+      probe.isAccepting = false;
+      const stream = await server.nextStream();
+      stream.send("not a document");
+      expect(await probe.nextDocument()).to.equal("not a document");
+      probe.isAccepting = true;
+      stream.send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+      expect(source.status().state).to.equal("connected");
+      expect(server.relay.accepted).to.equal(1);
+      expect(server.streams.size).to.equal(0);
+    });
+
+    it("gives up the run when taking over fails for want of sense", async () => {
+      const probe = new SourceProbe();
+      const options = {
+        ...probe.options,
+        deliver: (): boolean => {
+          throw new TypeError("a bug");
+        },
+      };
+      const source = new GrpcSource(grpcConfig(await server.start()), options);
+      const ended = source.run(new AbortController().signal).catch((error: unknown) => error);
+      (await server.nextStream()).send(document);
+      expect(await ended).to.be.instanceOf(TypeError);
+    });
+  });
+
+  describe("an end of the stream", () => {
+    // Upstream's proxy ends streams with OK when it stops; the JS provider then stays where it is, for ever.
+    it("with OK is no end: the stream is opened again", async () => {
+      const { probe, source } = run({ target: await server.start() });
+      const first = await server.nextStream();
+      first.send(document);
+      await probe.nextDocument();
+      first.end();
+      const second = await server.nextStream();
+      expect(source.status()).to.include({ state: "disconnected", error: "the server ended the stream" });
+      second.send('{"flags":{"newer":{}}}');
+      expect(await probe.nextDocument()).to.equal('{"flags":{"newer":{}}}');
+      expect(source.status()).to.include({ state: "connected", error: undefined });
+    });
+
+    for (const code of [
+      status.UNAVAILABLE,
+      status.NOT_FOUND,
+      status.CANCELLED,
+      status.PERMISSION_DENIED,
+      status.UNIMPLEMENTED,
+      status.UNKNOWN,
+    ]) {
+      it(`with ${status[code]} opens another, and keeps what was delivered`, async () => {
+        const { probe, source } = run({ target: await server.start() });
+        const first = await server.nextStream();
+        first.send(document);
+        await probe.nextDocument();
+        first.fail({ code, details: "for a reason" });
+        const second = await server.nextStream();
+        expect(source.status().error).to.equal(`${status[code]}: for a reason`);
+        expect(probe.failures).to.deep.equal([status[code].toLowerCase()]);
+        second.send(document);
+        expect(await probe.nextDocument()).to.equal(document);
+        expect(probe.deliveries.size).to.equal(0);
+      });
+    }
+
+    it("that is sent right behind a document does not lose the document", async () => {
+      const { probe } = run({ target: await server.start() });
+      const stream = await server.nextStream();
+      stream.send(document);
+      stream.end();
+      expect(await probe.nextDocument()).to.equal(document);
+    });
+
+    it("by a cut connection opens another", async () => {
+      const { probe } = run({ target: await server.start() });
+      (await server.nextStream()).send(document);
+      await probe.nextDocument();
+      server.relay.cut();
+      (await server.nextStream()).send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+      expect(probe.failures).to.deep.equal(["unavailable"]);
+    });
+
+    it("with a code that does not exist opens another", async () => {
+      const { probe } = run({ target: await server.start() });
+      (await server.nextStream()).fail({ code: 99, details: "?" });
+      await server.nextStream();
+      expect(probe.failures).to.deep.equal(["unknown"]);
+    });
+
+    it("is logged once, however often it is repeated", async () => {
+      const { probe } = run({ target: await server.start() });
+      for (let i = 0; i < 3; i++) (await server.nextStream()).fail({ code: status.NOT_FOUND });
+      const stream = await server.nextStream();
+      stream.send(document);
+      await probe.nextDocument();
+      expect(probe.logs.map(({ level, reason }) => `${level} ${reason ?? ""}`)).to.deep.equal([
+        "warn not_found",
+        "info ",
+      ]);
+    });
+  });
+
+  describe("a server that is away", () => {
+    // S-2: flagd ends when its first call fails.
+    it("at the start is waited for", async () => {
+      const { probe, source } = run({ target: await server.reserve() });
+      await probe.failure("unavailable");
+      expect(source.status()).to.include({ state: "connecting", lastUpdate: undefined });
+      expect(source.status().error).to.match(/UNAVAILABLE.*ECONNREFUSED/);
+      await server.start();
+      (await server.nextStream()).send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+      expect(source.status()).to.include({ state: "connected", error: undefined });
+    });
+
+    it("is tried again within 0.3 s at first, then ever less often, and every 10 s at last", async () => {
+      const clock = new ManualClock();
+      const { probe } = run({ target: await server.reserve() }, {}, new SourceProbe(clock));
+      const bounds = [300, 600, 1_200, 2_400, 4_800, 9_600, 10_000, 10_000];
+      for (const [i, boundMs] of bounds.entries()) {
+        await waitsAfter(i + 1, probe, clock);
+        clock.advance(boundMs / 2 - 1);
+        expect(clock.pendingTimers, `no try in the first half of ${boundMs} ms`).to.equal(1);
+        expect(probe.failures.length).to.equal(i + 1);
+        clock.advance(boundMs / 2 + 1);
+      }
+      await waitsAfter(bounds.length + 1, probe, clock);
+    });
+
+    it("is tried again soon only after it has sent a document", async () => {
+      const clock = new ManualClock();
+      const { probe } = run({ target: await server.start() }, {}, new SourceProbe(clock));
+      for (let i = 1; i <= 4; i++) {
+        const stream = await server.nextStream();
+        stream.headers();
+        stream.fail({ code: status.UNAVAILABLE });
+        await waitsAfter(i, probe, clock);
+        // The fourth wait is of 1.2 s at least.
+        clock.advance(i < 4 ? 10_000 : 1_199);
+      }
+      expect(server.streams.size).to.equal(0);
+      expect(clock.pendingTimers).to.equal(1);
+      clock.advance(1_201);
+      const stream = await server.nextStream();
+      stream.send(document);
+      await probe.nextDocument();
+      stream.fail({ code: status.UNAVAILABLE });
+      await waitsAfter(5, probe, clock);
+      clock.advance(300);
+      await server.nextStream();
+    });
+
+    it("decides itself when it wants to be tried, up to 10 s", async () => {
+      const clock = new ManualClock();
+      const { probe } = run({ target: await server.start() }, {}, new SourceProbe(clock));
+      const pushbacks = [
+        ["7000", 7_000],
+        ["86400000", 10_000],
+        ["0", 50],
+        // Of a value that is none, nothing is made.
+        ["-1", 2_400],
+        ["soon", 4_800],
+      ] as const;
+      for (const [i, [text, waitMs]] of pushbacks.entries()) {
+        const metadata = new Metadata();
+        metadata.set("grpc-retry-pushback-ms", text);
+        (await server.nextStream()).fail({ code: status.UNAVAILABLE, metadata });
+        await waitsAfter(i + 1, probe, clock);
+        if (i < 3) {
+          clock.advance(waitMs - 1);
+          expect(clock.pendingTimers, text).to.equal(1);
+          clock.advance(1);
+        } else {
+          clock.advance(waitMs);
+        }
+      }
+      await server.nextStream();
+    });
+
+    it("is found again at the address its name has by then", async () => {
+      const { probe } = run({ target: `dns:///localhost:${(await server.reserve()).split(":")[1] ?? ""}` });
+      await probe.failure("unavailable");
+      await server.start();
+      (await server.nextStream()).send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+    });
+  });
+
+  describe("a server that is silent", () => {
+    it("on an open stream is left for another connection, since it does not answer pings", async () => {
+      const timing = { keepaliveMs: 50, keepaliveTimeoutMs: 100 };
+      const { probe } = run({ target: await server.start() }, timing);
+      (await server.nextStream()).send(document);
+      await probe.nextDocument();
+      server.relay.silence();
+      await probe.failure("unavailable");
+      server.relay.speak();
+      (await server.nextStream()).send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+    });
+
+    it("from the first byte is given up, and its connections with it", async () => {
+      const clock = new ManualClock();
+      const target = await server.start();
+      server.relay.silence();
+      const { probe } = run({ target }, {}, new SourceProbe(clock));
+      for (let i = 1; i <= 3; i++) {
+        await eventually(() => server.relay.accepted === i && server.relay.open === 1, 5_000, "a connection");
+        clock.advance(9_999);
+        expect(probe.failures.length).to.equal(i - 1);
+        clock.advance(1);
+        await waitsAfter(i, probe, clock);
+        await eventually(() => server.relay.open === 0, 5_000, "the connection is closed");
+        if (i === 3) server.relay.speak();
+        clock.advance(10_000);
+      }
+      expect(new Set(probe.failures)).to.deep.equal(new Set(["connect_timeout"]));
+      (await server.nextStream()).send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+    });
+
+    it("after it has taken the stream is no failure: there may be no flags yet", async () => {
+      const clock = new ManualClock();
+      const { probe, source } = run({ target: await server.start() }, {}, new SourceProbe(clock));
+      const stream = await server.nextStream();
+      clock.advance(60_000);
+      stream.send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+      expect(probe.failures).to.deep.equal([]);
+      expect(source.status().state).to.equal("connected");
+    });
+  });
+
+  describe("what can't be used", () => {
+    it("for its size is refused before it is read, with a sentence, until something smaller comes", async () => {
+      const { probe, source } = run(
+        { target: await server.start() },
+        {},
+        new SourceProbe(undefined, 100_000),
+      );
+      const first = await server.nextStream();
+      first.send(document);
+      await probe.nextDocument();
+      first.send("x".repeat(200_000));
+      const second = await server.nextStream();
+      expect(source.status().error).to.equal(
+        "the flag document is larger than 100000 bytes, which is what this agent has memory for: give it more memory, or select fewer flags",
+      );
+      second.send("x".repeat(200_000));
+      const third = await server.nextStream();
+      third.headers();
+      expect(probe.logs.map(({ level, reason }) => `${level} ${reason ?? ""}`)).to.deep.equal([
+        "info ",
+        "warn too_large",
+      ]);
+      third.send('{"flags":{"small":{}}}');
+      expect(await probe.nextDocument()).to.equal('{"flags":{"small":{}}}');
+      expect(source.status()).to.include({ state: "connected", error: undefined });
+    });
+
+    it("for its size names maxMsgSize if that is the limit", async () => {
+      const { source } = run({ target: await server.start(), maxMessageBytes: 1_000 });
+      (await server.nextStream()).send("x".repeat(200_000));
+      await server.nextStream();
+      expect(source.status().error).to.match(/larger than 1000 bytes, which is the "maxMsgSize"/);
+    });
+
+    it("for its form ends the stream, and another is opened", async () => {
+      const { probe, source } = run({ target: await server.start() });
+      (await server.nextStream()).sendBytes(Buffer.from([0x0a, 0x7f, 0x00]));
+      const second = await server.nextStream();
+      expect(source.status().error).to.equal("what came is no SyncFlagsResponse: the message is cut off");
+      expect(probe.failures).to.deep.equal(["malformed"]);
+      second.send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+    });
+
+    it("because a web page came is told so", async () => {
+      const web = createServer().on("stream", (stream: ServerHttp2Stream) => {
+        stream.respond({ ":status": 200, "content-type": "text/html" });
+        stream.end("<html>hello, this is long enough to be taken for a message</html>");
+      });
+      const { source } = run({ target: await listenBehind(web) });
+      await eventually(() => source.status().error?.includes("no gRPC server") === true, 5_000, "told so");
+    });
+
+    it("because the port speaks HTTP/1.1 is a server that is away", async () => {
+      const web = createHttp1Server((_request, response) => void response.end("hello"));
+      const { probe } = run({ target: await listenBehind(web) });
+      await probe.failure("unavailable");
+    });
+
+    it("as a target is told so, and tried on", async () => {
+      const { probe, source } = run({ target: "host:port" });
+      await eventually(() => probe.failures.length === 2, 5_000, "two tries");
+      expect(source.status().error).to.match(/Failed to parse DNS address/);
+    });
+
+    let others: { close(): unknown }[] = [];
+    beforeEach(() => {
+      others = [];
+    });
+    // What is open still closes with the relay.
+    afterEach(() => {
+      for (const other of others) other.close();
+    });
+
+    async function listenBehind(other: Http2Server | ReturnType<typeof createHttp1Server>): Promise<string> {
+      await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+      others.push(other);
+      server.relay.target = (other.address() as AddressInfo).port;
+      await server.relay.listen();
+      return server.target;
+    }
+  });
+
+  it("gives way to a server that finds its pings too frequent, in two steps", async () => {
+    const strict = createServer().on("session", (session) => {
+      session.on("ping", () => {
+        session.goaway(11, 0x7fffffff, Buffer.from("too_many_pings"));
+        setImmediate(() => session.destroy());
+      });
+      session.on("error", () => undefined);
+    });
+    strict.on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => undefined);
+      stream.respond({ ":status": 200, "content-type": "application/grpc" });
+    });
+    await new Promise<void>((resolve) => strict.listen(0, "127.0.0.1", resolve));
+    try {
+      server.relay.target = (strict.address() as AddressInfo).port;
+      await server.relay.listen();
+      const { probe, source } = run({ target: server.target }, { keepaliveMs: 30 });
+      await eventually(() => probe.failures.length === 2, 5_000, "two steps");
+      expect(probe.failures).to.deep.equal(["enhance_your_calm", "enhance_your_calm"]);
+      expect(source.status().error).to.equal(
+        "the server wants fewer pings: from now on there is one in 0.48 s",
+      );
+    } finally {
+      strict.close();
+    }
+  });
+
+  describe("stopping", () => {
+    const phases: Readonly<Record<string, () => Promise<string>>> = {
+      "while it waits to try again": () => server.reserve(),
+      "while it connects to a server that is silent": async () => {
+        const target = await server.start();
+        server.relay.silence();
+        return target;
+      },
+      "while its stream is held": () => server.start(),
+    };
+    for (const [phase, target] of Object.entries(phases)) {
+      it(`${phase} leaves no connection and no timer`, async () => {
+        const clock = new ManualClock();
+        const probe = new SourceProbe(clock);
+        const { stop, source } = run({ target: await target() }, {}, probe);
+        await eventually(() => clock.pendingTimers === 1, 5_000, "it runs");
+        await eventually(
+          () => server.streams.size === 1 || server.relay.open === 1 || probe.failures.length === 1,
+          5_000,
+          phase,
+        );
+        await stop();
+        expect(clock.pendingTimers).to.equal(0);
+        expect(source.status().state).to.equal("connecting");
+        await eventually(() => server.relay.open === 0, 5_000, "no connection is left");
+      });
+    }
+
+    it("ends the stream at the server, delivers nothing any more, and is no failure", async () => {
+      const { probe, stop } = run({ target: await server.start() });
+      const stream = await server.nextStream();
+      stream.send(document);
+      await probe.nextDocument();
+      const stopped = stop();
+      stream.send(document);
+      await stopped;
+      await stream.cancelled;
+      expect(probe.deliveries.size).to.equal(0);
+      expect(probe.failures).to.deep.equal([]);
+    });
+
+    it("before it started opens nothing", async () => {
+      const target = await server.start();
+      await new GrpcSource(grpcConfig(target), new SourceProbe().options).run(AbortSignal.abort());
+      expect(server.relay.accepted).to.equal(0);
+    });
+  });
+
+  it("keeps one connection for stream after stream of a server that stays", async () => {
+    run({ target: await server.start() });
+    for (let i = 0; i < 3; i++) (await server.nextStream()).fail({ code: status.NOT_FOUND });
+    await server.nextStream();
+    expect(server.relay.accepted).to.equal(1);
+  });
+
+  it("connects to a unix socket", async () => {
+    const directory = new TempDirectory();
+    const path = directory.file("sync.sock");
+    await server.start();
+    const gate = createTcpServer((client) => {
+      const onward = connect(server.relay.port, "127.0.0.1");
+      client.pipe(onward).pipe(client);
+      client.on("error", () => undefined).on("close", () => onward.destroy());
+      onward.on("error", () => client.destroy());
+    });
+    await new Promise<void>((resolve) => gate.listen(path, resolve));
+    try {
+      const { probe, stop } = run({ target: `unix:${path}` });
+      (await server.nextStream()).send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+      await stop();
+    } finally {
+      gate.close();
+      directory.remove();
+    }
+  });
+});
+
+/** Resolves once the source has failed so often and waits for the clock. */
+async function waitsAfter(failures: number, probe: SourceProbe, clock: ManualClock): Promise<void> {
+  await eventually(
+    () => probe.failures.length === failures && clock.pendingTimers === 1,
+    5_000,
+    `waiting after failure ${failures}`,
+  );
+}
