@@ -157,7 +157,9 @@ describe("a subscriber stream", () => {
       }
       relay.resume();
       await eventually(() => stream.last === "v40", 5_000, "the newest snapshot");
-      expect(stream.versions).to.deep.equal(["v0", "v1", "v40"]);
+      // One was under way when the peer stopped; which one depends on when its answer to the PING for v0 came through.
+      expect(stream.versions).to.have.length(3);
+      expect([stream.versions[0], stream.versions[2]]).to.deep.equal(["v0", "v40"]);
     } finally {
       behindRelay.close();
       relay.close();
