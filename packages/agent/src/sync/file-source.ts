@@ -5,7 +5,7 @@ import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
 import { ParentWatch, type ParentEvents } from "./parent-watch.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
+import { freeHeapBytes, isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
 
 /** How long size and time must not have moved before a file that was written in place is read; its absence rests as long. */
 const restMs = 25;
@@ -34,6 +34,7 @@ export class FileSource implements FlagSource {
   readonly #options: SourceOptions;
   readonly #state: SourceState;
   readonly #parent: ParentWatch;
+  readonly #freeHeapBytes: () => number;
   #seen: FileStamp | undefined;
   /** False until what was seen last has been read, or been missed. */
   #isSettled = false;
@@ -42,10 +43,11 @@ export class FileSource implements FlagSource {
   #isWoken = false;
   #wake: () => void = () => undefined;
 
-  constructor(config: FileSourceConfig, options: SourceOptions) {
+  constructor(config: FileSourceConfig, options: SourceOptions, freeHeap: () => number = freeHeapBytes) {
     this.name = `source-${config.sourceIndex}`;
     this.#config = config;
     this.#options = options;
+    this.#freeHeapBytes = freeHeap;
     this.#state = new SourceState(config, options);
     this.#parent = new ParentWatch(config.path, () => {
       this.#isWoken = true;
@@ -140,7 +142,7 @@ export class FileSource implements FlagSource {
     this.#isSettled = true;
     if (!isYamlName(path)) return content;
     try {
-      return await jsonOfYaml(content);
+      return await jsonOfYaml(content, this.#freeHeapBytes());
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) throw error;
       this.#state.failed(error.reason, `${path}: ${error.message}`);

@@ -40,9 +40,10 @@ export function freeHeapBytes(): number {
  * see a YAML file. It also takes some hundred times the size of the text while it works, so that it is stopped before the heap is full:
  * V8 would end the process.
  *
+ * @param heapBytes what it may take
  * @throws YamlDocumentError
  */
-export async function jsonOfYaml(bytes: Buffer, heapBytes: number = freeHeapBytes()): Promise<Buffer> {
+export async function jsonOfYaml(bytes: Buffer, heapBytes: number): Promise<Buffer> {
   const yaml = await import("yaml");
   const lines = new yaml.LineCounter();
   try {

@@ -1,0 +1,100 @@
+import { expect } from "chai";
+import { isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
+
+const megabyte = 1024 * 1024;
+
+const read = async (yaml: string, heapBytes = 64 * megabyte): Promise<string> =>
+  (await jsonOfYaml(Buffer.from(yaml), heapBytes)).toString();
+
+async function refusal(yaml: string, heapBytes?: number): Promise<YamlDocumentError> {
+  const error = await read(yaml, heapBytes).catch((cause: unknown) => cause);
+  expect(error).to.be.instanceOf(YamlDocumentError);
+  return error as YamlDocumentError;
+}
+
+describe("YAML as a flag document", () => {
+  it("goes by the ending of the name", () => {
+    for (const name of ["a.yaml", "a.yml", "/b/A.YAML"]) expect(isYamlName(name)).to.equal(true);
+    for (const name of ["a.json", "yaml", "a.yaml.json", "a.yamlx"]) expect(isYamlName(name)).to.equal(false);
+  });
+
+  it("becomes canonical JSON: sorted keys, no white space", async () => {
+    const yaml =
+      "flags:\n  b: {state: ENABLED, variants: {'on': true, \"10\": 1.5}}\n  a:\n    - ü\n    - ~\n";
+    expect(await read(yaml)).to.equal(
+      '{"flags":{"a":["ü",null],"b":{"state":"ENABLED","variants":{"10":1.5,"on":true}}}}',
+    );
+  });
+
+  it("is YAML 1.2: on and off are text, also as keys, and so is a time", async () => {
+    expect(await read("variants:\n  on: on\n  off: off\nat: 12:30:00\nday: 2026-11-21\n")).to.equal(
+      '{"at":"12:30:00","day":"2026-11-21","variants":{"off":"off","on":"on"}}',
+    );
+  });
+
+  it("keeps keys as they are written", async () => {
+    expect(await read("1.10: a\n~: b\ntrue: c\n__proto__: {x: 1}\n")).to.equal(
+      '{"1.10":"a","__proto__":{"x":1},"true":"c","~":"b"}',
+    );
+  });
+
+  it("follows anchors and merge keys, as kubectl does", async () => {
+    expect(await read("base: &b {x: 1, y: 1}\nflags:\n  <<: *b\n  y: 2\n")).to.equal(
+      '{"base":{"x":1,"y":1},"flags":{"x":1,"y":2}}',
+    );
+  });
+
+  it("lets the last of equal keys win, as JSON does", async () => {
+    expect(await read("a: 1\na: 2\n")).to.equal('{"a":2}');
+  });
+
+  it("takes a byte order mark", async () => {
+    expect(await read("\u{feff}a: 1\n")).to.equal('{"a":1}');
+  });
+
+  const malformed: readonly (readonly [what: string, yaml: string, message: RegExp])[] = [
+    ["a broken line, which it names", "flags:\n  a:\n    b: [1\n  c: 2\n", /^line 4: /],
+    ["a tab where indentation should be", "flags:\n\ta: 1\n", /^line 2: .*tab/i],
+    ["several documents", "a: 1\n---\nb: 2\n", /several YAML documents/],
+    ["a list", "- a\n", /a mapping with the key "flags"/],
+    ["text", "just words", /a mapping/],
+    ["nothing but comments", "# soon\n", /a mapping/],
+    ["nothing but a document mark", "---\n", /a mapping/],
+    ["nesting without end", "a: " + "[".repeat(50_000), /nested more than 200 deep/],
+    [
+      "aliases of aliases",
+      [
+        "a: &a [x, x, x, x, x, x, x, x, x]",
+        ..."bcdefgh".split("").map((c, i) => {
+          const of = `*${"abcdefgh"[i] ?? ""}`;
+          return `${c}: &${c} [${new Array(9).fill(of).join(", ")}]`;
+        }),
+      ].join("\n"),
+      /alias/,
+    ],
+    ["an alias of nothing", "a: *nowhere\n", /alias/],
+  ];
+  for (const [what, yaml, message] of malformed) {
+    it(`refuses ${what}`, async () => {
+      const error = await refusal(yaml);
+      expect(error.reason).to.equal("malformed");
+      expect(error.message).to.match(message);
+    });
+  }
+
+  it("is given up when the heap would not hold what becomes of it, and lets others run meanwhile", async () => {
+    let turns = 0;
+    const count = (): void => {
+      turns++;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    const yaml = "flags:\n" + "  - {a: 1}\n".repeat(20_000);
+    const error = await refusal(yaml, 10 * megabyte);
+    clearImmediate(next);
+    expect(error.reason).to.equal("too_large");
+    expect(error.message).to.match(/write it as JSON/);
+    expect(turns).to.be.greaterThan(5);
+    expect(await read(yaml, 100 * megabyte)).to.match(/^\{"flags":\[\{"a":1\},/);
+  });
+});
