@@ -38,7 +38,8 @@ export class FileSource implements FlagSource {
   #seen: FileStamp | undefined;
   /** False until what was seen last has been read, or been missed. */
   #isSettled = false;
-  #isResting = false;
+  /** How long nothing is looked at, whatever the events: set while somebody may be writing. */
+  #restMs: number | undefined;
   #crampedTries = 0;
   #isWoken = false;
   #wake: () => void = () => undefined;
@@ -78,11 +79,11 @@ export class FileSource implements FlagSource {
         this.#isSettled = false;
         this.#crampedTries = 0;
       }
-      this.#isResting = change === "writing";
-      if (!this.#isResting && !this.#isSettled) bytes = await this.#read();
+      this.#restMs = change === "writing" ? restMs : undefined;
+      if (change !== "writing" && !this.#isSettled) bytes = await this.#read();
     } catch (error) {
       // It is tried again at the next look.
-      this.#isResting = false;
+      this.#restMs = undefined;
       this.#state.failed("unreadable", `can't read ${this.#config.path}: ${(error as Error).message}`);
     }
     if (bytes === undefined || signal.aborted) return;
@@ -136,7 +137,7 @@ export class FileSource implements FlagSource {
     const content = await readStamped(path, stamp);
     await drainEvents();
     if (content === undefined || this.#parent.peekEvents().changes > 0) {
-      this.#isResting = true;
+      this.#restMs = restMs;
       return undefined;
     }
     this.#isSettled = true;
@@ -146,15 +147,18 @@ export class FileSource implements FlagSource {
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) throw error;
       this.#state.failed(error.reason, `${path}: ${error.message}`);
-      // What fills the heap may be garbage; reading itself gets it collected.
-      this.#isSettled = error.reason !== "too_large" || ++this.#crampedTries >= maxCrampedTries;
+      if (error.reason === "too_large" && ++this.#crampedTries < maxCrampedTries) {
+        // What fills the heap may be garbage; reading itself gets it collected.
+        this.#isSettled = false;
+        this.#restMs = lookEveryMs;
+      }
       return undefined;
     }
   }
 
   #nextLook(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    if (this.#isResting) return sleep(restMs, signal, clock);
+    if (this.#restMs !== undefined) return sleep(this.#restMs, signal, clock);
     return new Promise((resolve) => {
       const done = (): void => {
         cancel();
