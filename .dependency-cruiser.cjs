@@ -39,6 +39,19 @@ module.exports = {
       to: { path: "^packages/(proxy|agent|operator|kube)/" },
     },
     {
+      name: "kube-knows-no-flags",
+      severity: "error",
+      from: { path: "^packages/kube/" },
+      to: { path: "^packages/", pathNot: "^packages/(kube|runtime)/" },
+    },
+    {
+      name: "only-kube-imports-client-node",
+      comment: "82 MB of memory where it is loaded: types and kubeconfig parsing only, and that on demand.",
+      severity: "error",
+      from: { path: "^packages/", pathNot: "^packages/kube/" },
+      to: { path: "@kubernetes/" },
+    },
+    {
       name: "services-never-meet",
       severity: "error",
       from: { path: "^packages/(proxy|agent|operator)/" },

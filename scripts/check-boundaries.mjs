@@ -32,6 +32,21 @@ const violations = [
     at: "packages/proxy/src/service",
     code: 'export * from "node:http2";',
   },
+  {
+    rule: "kube-knows-no-flags",
+    at: "packages/kube/src",
+    code: 'export * from "../../protocol/src/index.js";',
+  },
+  {
+    rule: "only-kube-imports-client-node",
+    at: "packages/proxy/src",
+    code: 'export * from "../../kube/node_modules/@kubernetes/client-node/dist/index.js";',
+  },
+  {
+    rule: "agent-never-reaches-kube",
+    at: "packages/agent/src",
+    code: 'export * from "../../kube/src/index.js";',
+  },
   { rule: "no-unresolved", at: "packages/proxy/src", code: 'export * from "@bunting/nowhere";' },
 ];
 
@@ -43,6 +58,7 @@ function cruise(extra) {
     "packages/protocol/src",
     "packages/runtime/src",
     "packages/rpc/src",
+    "packages/kube/src",
     "packages/proxy/src",
     "packages/agent/src",
   ];

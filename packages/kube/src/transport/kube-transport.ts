@@ -1,0 +1,37 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Readable } from "node:stream";
+
+/** One HTTP request to the API server; authentication is the transport's. */
+export interface KubeRequest {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path and query, encoded. */
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+  /**
+   * A `watch` stays open, shares its session with other watches and may be silent as long as it likes; a `call` is short and goes over
+   * a session of its own: a 401 makes the API server end the session it came on.
+   */
+  readonly kind: "watch" | "call";
+}
+
+/** An answer whose head has arrived, whatever its status. */
+export interface KubeResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /**
+   * The body as it comes. Errors with a KubeError when the connection breaks, falls silent (PING) or the signal aborts; ends when the
+   * server ended it. Whoever does not read it to the end must destroy it.
+   */
+  readonly body: Readable;
+}
+
+/** The way to one API server: connections, TLS, tokens, liveness. It knows no Kubernetes objects. */
+export interface KubeTransport {
+  /**
+   * Resolves once the head of the answer has arrived.
+   *
+   * @throws KubeError CONNECTION_REFUSED, CONNECTION_LOST, TIMEOUT (no head within the header timeout), PROTOCOL, ABORTED.
+   */
+  request(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse>;
+}
