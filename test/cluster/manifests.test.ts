@@ -1,0 +1,231 @@
+import { expect } from "chai";
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import type { ApiObject } from "./support/api-client.js";
+import { freshCluster } from "./support/use-cluster.js";
+
+const base = path.resolve(import.meta.dirname, "../../deploy/kustomize/base");
+
+/** The manifests are taken as a cluster would take them. It has no nodes: what is checked is what admission checks. */
+describe("deploy/kustomize on a real API server", () => {
+  const cluster = freshCluster();
+  let objects: ApiObject[];
+  const one = (kind: string): ApiObject => {
+    const [found, another] = objects.filter((object) => object["kind"] === kind);
+    if (found === undefined || another !== undefined) throw new Error(`not exactly one ${kind}`);
+    return found;
+  };
+  const dryRun = (object: unknown): ReturnType<ReturnType<typeof cluster>["tryKubectl"]> =>
+    cluster().tryKubectl(
+      ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"],
+      JSON.stringify(object),
+    );
+  const pod = (spec: unknown): unknown => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name: "proxy", namespace: "bunting-system" },
+    spec,
+  });
+
+  before(async () => {
+    const rendered = await cluster().kubectl(["kustomize", base]);
+    const list = await cluster().kubectl(["create", "--dry-run=client", "-o", "json", "-f", "-"], rendered);
+    objects = parseObjects(list);
+    // For real, since nothing can be tried in a namespace that is not there.
+    await cluster().api.create("/api/v1/namespaces", one("Namespace"));
+  });
+
+  it("has all that the proxy needs, and nothing in another namespace", () => {
+    const kinds = objects.map(({ kind }) => kind as string).sort();
+    expect(kinds).to.deep.equal([
+      "ClusterRole",
+      "ClusterRoleBinding",
+      "Deployment",
+      "Namespace",
+      "NetworkPolicy",
+      "PodDisruptionBudget",
+      "Service",
+      "ServiceAccount",
+    ]);
+    const namespaces = new Set(objects.map(({ metadata }) => metadata.namespace).filter(Boolean));
+    expect([...namespaces]).to.deep.equal(["bunting-system"]);
+  });
+
+  it("is accepted as a whole, without a warning", async () => {
+    const others = objects.filter(({ kind }) => kind !== "Namespace");
+    const { code, stdout, stderr } = await dryRun({ apiVersion: "v1", kind: "List", items: others });
+    expect(stderr).to.equal("");
+    expect(code).to.equal(0);
+    expect(stdout.trim().split("\n")).to.have.length(others.length);
+  });
+
+  it("makes pods that the restricted profile admits", async () => {
+    const { code, stdout, stderr } = await dryRun(pod(templateOf(one("Deployment")).spec));
+    expect(stderr).to.equal("");
+    expect([code, stdout.trim()]).to.deep.equal([0, "pod/proxy serverside-applied (server dry run)"]);
+  });
+
+  it("would be refused without its security context: the check can fail", async () => {
+    const { spec } = templateOf(one("Deployment"));
+    const { securityContext, ...withoutPods } = spec;
+    const withoutContainers = {
+      ...spec,
+      containers: spec.containers.map(
+        ({ securityContext, ...container }) => (void securityContext, container),
+      ),
+    };
+    expect(securityContext).to.be.an("object");
+    for (const broken of [withoutPods, withoutContainers]) {
+      const { code, stderr } = await dryRun(pod(broken));
+      expect(code).to.equal(1);
+      expect(stderr).to.contain('violates PodSecurity "restricted:latest"');
+    }
+  });
+
+  it("selects its own pods everywhere, by ports that they have", () => {
+    const { metadata, spec } = templateOf(one("Deployment"));
+    const selectors = [
+      one("Deployment")["spec"].selector.matchLabels,
+      one("Service")["spec"].selector,
+      one("PodDisruptionBudget")["spec"].selector.matchLabels,
+      one("NetworkPolicy")["spec"].podSelector.matchLabels,
+      spec.topologySpreadConstraints[0]?.labelSelector.matchLabels,
+    ] as unknown[];
+    for (const selector of selectors) expect(metadata.labels).to.include(selector);
+    const ports = new Map(spec.containers[0]?.ports.map(({ name, containerPort }) => [name, containerPort]));
+    expect(Object.fromEntries(ports)).to.deep.equal({ sync: 8015, management: 8016 });
+    expect(one("Service")["spec"].ports).to.deep.include({
+      name: "sync",
+      port: 8015,
+      targetPort: "sync",
+      appProtocol: "grpc",
+    });
+  });
+
+  it("takes another image by kustomize's images, in an overlay", async () => {
+    expect(templateOf(one("Deployment")).spec.containers[0]?.args).to.deep.equal(["start"]);
+    const overlay = path.join(cluster().directory, "overlay");
+    mkdirSync(overlay);
+    const kustomization = {
+      resources: [path.relative(overlay, base)],
+      images: [{ name: "ghcr.io/bunting/bunting-proxy", newName: "registry.example/proxy", newTag: "v7" }],
+    };
+    writeFileSync(path.join(overlay, "kustomization.yaml"), JSON.stringify(kustomization));
+    const images = /^ *image: .*$/gm.exec(await cluster().kubectl(["kustomize", overlay]));
+    expect(images?.map((line) => line.trim())).to.deep.equal(["image: registry.example/proxy:v7"]);
+  });
+
+  describe("once its RBAC is there", () => {
+    const account = "system:serviceaccount:bunting-system:bunting-proxy";
+    const canI = async (verb: string, resource: string, ...more: string[]): Promise<boolean> => {
+      const { stdout } = await cluster().tryKubectl([
+        "auth",
+        "can-i",
+        verb,
+        resource,
+        `--as=${account}`,
+        ...more,
+      ]);
+      return stdout.trim() === "yes";
+    };
+
+    before(async () => {
+      for (const kind of ["ServiceAccount", "ClusterRole", "ClusterRoleBinding"]) {
+        await cluster().kubectl(["apply", "--server-side", "-f", "-"], JSON.stringify(one(kind)));
+      }
+    });
+
+    it("lets the proxy read flags in every namespace", async () => {
+      for (const verb of ["get", "list", "watch"]) {
+        expect(await canI(verb, "featureflags.core.openfeature.dev", "--all-namespaces"), verb).to.equal(
+          true,
+        );
+      }
+    });
+
+    it("lets it do nothing else than every ServiceAccount may", async () => {
+      const rulesOf = async (name: string): Promise<string[]> => {
+        const user = `--as=system:serviceaccount:bunting-system:${name}`;
+        // As the API server itself would give it: groups come with the name only in a token.
+        const groups = [
+          "system:serviceaccounts",
+          "system:serviceaccounts:bunting-system",
+          "system:authenticated",
+        ];
+        const listed = await cluster().kubectl([
+          "auth",
+          "can-i",
+          "--list",
+          "--no-headers",
+          user,
+          ...groups.map((group) => `--as-group=${group}`),
+        ]);
+        return listed
+          .trim()
+          .split("\n")
+          .map((line) => line.replace(/\s+/g, " ").trim());
+      };
+      const [ours, anyones] = [await rulesOf("bunting-proxy"), await rulesOf("somebody-else")];
+      expect(anyones).not.to.be.empty;
+      expect(ours.filter((rule) => !anyones.includes(rule)).sort()).to.deep.equal([
+        "featureflags.core.openfeature.dev [] [] [get list watch]",
+        "featureflagsources.core.openfeature.dev [] [] [get list watch]",
+      ]);
+    });
+
+    it("refuses the proxy's own token all but reading flags", async () => {
+      const { token, namespace } = await cluster().createServiceAccountToken(
+        "bunting-system",
+        "bunting-proxy",
+      );
+      const status = async (method: string, path: string, body?: unknown): Promise<number> =>
+        (await cluster().api.request(method, path, { token, body })).status;
+      const flags = "/apis/core.openfeature.dev/v1beta1";
+      expect(await status("GET", `${flags}/featureflags`)).to.equal(200);
+      expect(
+        await status("GET", `${flags}/namespaces/default/featureflags?fieldSelector=metadata.name%3Da`),
+      ).to.equal(200);
+      expect(await status("GET", `${flags}/featureflags?watch=1&timeoutSeconds=1`)).to.equal(200);
+      const created = {
+        apiVersion: "core.openfeature.dev/v1beta1",
+        kind: "FeatureFlag",
+        metadata: { name: "x" },
+      };
+      expect(await status("POST", `${flags}/namespaces/${namespace}/featureflags`, created)).to.equal(403);
+      expect(await status("DELETE", `${flags}/namespaces/${namespace}/featureflags/x`)).to.equal(403);
+      expect(await status("GET", `${flags}/flagds`)).to.equal(403);
+      for (const path of ["/api/v1/secrets", "/api/v1/pods", "/api/v1/namespaces", "/api/v1/configmaps"]) {
+        expect(await status("GET", path), path).to.equal(403);
+      }
+    });
+  });
+});
+
+interface PodTemplate {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly securityContext?: unknown;
+    readonly topologySpreadConstraints: readonly {
+      readonly labelSelector: { readonly matchLabels: unknown };
+    }[];
+    readonly containers: readonly {
+      readonly image: string;
+      readonly args: readonly string[];
+      readonly securityContext?: unknown;
+      readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
+    }[];
+  };
+}
+
+function templateOf(deployment: ApiObject): PodTemplate {
+  return (deployment["spec"] as { template: PodTemplate }).template;
+}
+
+/** kubectl prints several objects as JSON one after the other, or as a List. */
+function parseObjects(text: string): ApiObject[] {
+  return text
+    .split(/^(?=\{$)/m)
+    .filter((part) => part.trim() !== "")
+    .map((part) => JSON.parse(part) as ApiObject)
+    .flatMap((object) => (object["kind"] === "List" ? (object["items"] as ApiObject[]) : [object]));
+}

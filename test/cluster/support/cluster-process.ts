@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { reaper } from "./reaper.js";
+
+/** One component of a cluster as a process of its own group, its output in a file. `start` may follow `kill`. */
+export class ClusterProcess {
+  readonly name: string;
+  /** stdout and stderr of all its lives. */
+  readonly logFile: string;
+  readonly #binary: string;
+  readonly #environment: NodeJS.ProcessEnv;
+  #child: ChildProcess | undefined;
+  #exit: Promise<void> = Promise.resolve();
+
+  constructor(binary: string, name: string, directory: string) {
+    this.name = name;
+    this.logFile = path.join(directory, `${name}.log`);
+    this.#binary = binary;
+    this.#environment = { HOME: directory, PATH: process.env["PATH"] };
+  }
+
+  get isRunning(): boolean {
+    return this.#child?.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (!this.isRunning || pid === undefined)
+      throw new Error(`${this.name} does not run${this.describeLog()}`);
+    return pid;
+  }
+
+  start(args: readonly string[]): void {
+    if (this.isRunning) throw new Error(`${this.name} runs already`);
+    const log = openSync(this.logFile, "a");
+    const child = spawn(this.#binary, args, {
+      env: this.#environment,
+      stdio: ["ignore", log, log],
+      detached: true,
+    });
+    closeSync(log);
+    this.#child = child;
+    const { pid } = child;
+    if (pid !== undefined) reaper.group(pid);
+    this.#exit = new Promise((resolve) => {
+      child.once("error", () => resolve());
+      child.once("exit", () => {
+        if (pid !== undefined) reaper.gone(pid);
+        resolve();
+      });
+    });
+  }
+
+  /** SIGKILL; resolves when it is gone. */
+  async kill(): Promise<void> {
+    if (this.isRunning) process.kill(-this.pid, "SIGKILL");
+    await this.#exit;
+  }
+
+  /** SIGSTOP: its connections stay open, and nobody answers on them. Resolves when all its threads stand still. */
+  async suspend(): Promise<void> {
+    process.kill(-this.pid, "SIGSTOP");
+    const tasks = `/proc/${this.pid}/task`;
+    const isStopped = (task: string): boolean =>
+      /^State:\s+T/m.test(readFileSync(`${tasks}/${task}/status`, "utf8"));
+    while (!readdirSync(tasks).every(isStopped)) await delay(1);
+  }
+
+  resume(): void {
+    process.kill(-this.pid, "SIGCONT");
+  }
+
+  get rssBytes(): number {
+    const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1024;
+  }
+
+  /** The end of the log, to be put behind the sentence of an error. */
+  describeLog(): string {
+    const tail = readFileSync(this.logFile, { encoding: "utf8", flag: "a+" }).slice(-4_000);
+    return `; the end of ${this.name}'s log:\n${tail}`;
+  }
+}

@@ -1,0 +1,520 @@
+import { spawn } from "node:child_process";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { ApiClient, type ApiList, type ApiObject } from "./api-client.js";
+import { AuditLog, auditPolicy, type AuditedRequest } from "./audit-log.js";
+import { ClusterProcess } from "./cluster-process.js";
+import { freePort } from "./ports.js";
+import { reaper } from "./reaper.js";
+import { ServiceAccount } from "./service-account.js";
+
+/*
+ * A control plane of real processes on 127.0.0.1: etcd, kube-apiserver and, where wanted, kube-controller-manager. There are no nodes: pods stay
+ * Pending, Services route nowhere, and without the controller-manager nothing is garbage-collected and no namespace ends.
+ *
+ *   describe("…", () => {
+ *     const cluster = sharedCluster();                  // or freshCluster({ apiServerFlags: ["--watch-cache=false"] })
+ *     it("…", async () => {
+ *       const namespace = await cluster().createNamespace();
+ *       const account = await cluster().createServiceAccountToken(namespace, "proxy");
+ *       await cluster().grantStockRole(account);
+ *       await cluster().putFeatureFlag(namespace, "checkout", { flags: {} });
+ *       // start what is to be tested with account.environment and account.directory …
+ *       cluster().openWatches(account);                 // counted from the audit log: nobody else's watches are among them
+ *     });
+ *   });
+ *
+ * The shared cluster is the same for all files of a run: use namespaces of your own, and restart, wipe, suspend or reconfigure only fresh ones.
+ */
+
+const root = path.resolve(import.meta.dirname, "../../..");
+
+export interface ClusterOptions {
+  /** Installs deploy/crds; true unless said otherwise. */
+  readonly crds?: boolean;
+  /** Runs kube-controller-manager too: garbage collection, namespace deletion, default ServiceAccounts. */
+  readonly controllerManager?: boolean;
+  /** Further flags of kube-apiserver; of a flag given twice the last counts. */
+  readonly apiServerFlags?: readonly string[];
+}
+
+export type Component = "etcd" | "kube-apiserver" | "kube-controller-manager";
+
+export class Cluster {
+  /** Clusters that were started and not stopped. */
+  static readonly running = new Set<Cluster>();
+
+  readonly host = "127.0.0.1";
+  /** Port of the API server: HTTPS, the same after restarts. */
+  readonly port: number;
+  readonly etcdUrl: string;
+  /** The administrator's way to the API server. */
+  readonly api: ApiClient;
+  /** Everything of this cluster is in here, and goes with it. */
+  readonly directory: string;
+  readonly #options: ClusterOptions;
+  readonly #etcdPeerPort: number;
+  readonly #adminToken = randomBytes(16).toString("hex");
+  readonly #processes: Record<Component, ClusterProcess>;
+  #apiServerFlags: readonly string[];
+  #audit: AuditLog;
+  /** Counts lives of the API server, namespaces and accounts, for names. */
+  #next = 0;
+
+  private constructor(options: ClusterOptions, ports: readonly [number, number, number]) {
+    const binaries = process.env["BUNTING_CLUSTER_BIN"];
+    if (binaries === undefined) {
+      throw new Error(
+        "BUNTING_CLUSTER_BIN does not say where kube-apiserver is: run `npm run test:cluster -- FILE`, which builds it and says so",
+      );
+    }
+    this.#options = options;
+    this.#apiServerFlags = options.apiServerFlags ?? [];
+    this.directory = mkdtempSync(path.join(tmpdir(), "bunting-cluster-"));
+    reaper.directory(this.directory);
+    this.port = ports[0];
+    this.etcdUrl = `http://127.0.0.1:${ports[1]}`;
+    this.#etcdPeerPort = ports[2];
+    this.#audit = new AuditLog(this.#file("audit-0.log"));
+    this.api = new ApiClient(this.port, this.#adminToken, () => this.certificateAuthority);
+    const component = (name: Component, binary: string = name): ClusterProcess =>
+      new ClusterProcess(path.join(binaries, binary), name, this.directory);
+    this.#processes = {
+      etcd: component("etcd", "server"),
+      "kube-apiserver": component("kube-apiserver"),
+      "kube-controller-manager": component("kube-controller-manager"),
+    };
+  }
+
+  /** Starts one, and waits until it is ready and, unless told otherwise, serves our resource types. Whoever starts it must stop it. */
+  static async start(options: ClusterOptions = {}): Promise<Cluster> {
+    const cluster = new Cluster(options, [await freePort(), await freePort(), await freePort()]);
+    Cluster.running.add(cluster);
+    try {
+      cluster.#writeFiles();
+      await cluster.#startAll();
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** Kills all of it and removes its directory. */
+  async stop(): Promise<void> {
+    Cluster.running.delete(this);
+    this.api.forgetConnections();
+    await Promise.all(Object.values(this.#processes).map((component) => component.kill()));
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  // What clients need
+
+  get url(): string {
+    return `https://${this.host}:${this.port}`;
+  }
+
+  /** PEM; trusts the API server's certificate. */
+  get certificateAuthority(): Buffer {
+    return readFileSync(this.#file("certificates/apiserver.crt"));
+  }
+
+  /** The API server's own certificate and key, for whoever stands before it in a test and speaks TLS in its place. */
+  get servingCertificate(): { readonly cert: Buffer; readonly key: Buffer } {
+    return { cert: this.certificateAuthority, key: readFileSync(this.#file("certificates/apiserver.key")) };
+  }
+
+  /** A kubeconfig file of the administrator. */
+  get kubeconfig(): string {
+    return this.#file("admin.kubeconfig");
+  }
+
+  /**
+   * A ServiceAccount with a token, in a directory shaped as in a pod. It is created unless it is there, and may do nothing yet; the namespace has to exist.
+   */
+  async createServiceAccountToken(
+    namespace: string,
+    name: string,
+    { seconds = 3600 }: { readonly seconds?: number } = {},
+  ): Promise<ServiceAccount> {
+    const account = new ServiceAccount({
+      api: this.api,
+      namespace,
+      name,
+      directory: this.#file(`accounts/${this.#next++}-${name}`),
+      certificateAuthority: this.certificateAuthority,
+      port: this.port,
+    });
+    await account.create();
+    await account.rotate(seconds);
+    return account;
+  }
+
+  /** Binds the ClusterRole that the open-feature-operator binds for its flagd-proxy. `deleteStockRole` takes it back. */
+  async grantStockRole(account: ServiceAccount): Promise<void> {
+    const name = "open-feature-operator-flagd-kubernetes-sync";
+    await this.api.apply(`${rbac}/clusterroles/${name}`, {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name },
+      rules: [
+        {
+          apiGroups: ["core.openfeature.dev"],
+          resources: ["featureflagsources", "featureflags"],
+          verbs: ["get", "watch", "list"],
+        },
+      ],
+    });
+    const binding = bindingOf(account);
+    await this.api.apply(`${rbac}/clusterrolebindings/${binding}`, {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: binding },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
+      subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
+    });
+  }
+
+  async deleteStockRole(account: ServiceAccount): Promise<void> {
+    await this.api.delete(`${rbac}/clusterrolebindings/${bindingOf(account)}`);
+  }
+
+  // Objects
+
+  /** @param name absent: one that no other test has. */
+  async createNamespace(name = `test-${this.#next++}-${randomBytes(3).toString("hex")}`): Promise<string> {
+    await this.api.create("/api/v1/namespaces", { metadata: { name } });
+    return name;
+  }
+
+  /** Creates the FeatureFlag, or makes its flagSpec this one; undefined leaves it without. */
+  putFeatureFlag(
+    namespace: string,
+    name: string,
+    flagSpec: unknown,
+    metadata: Readonly<Record<string, unknown>> = {},
+  ): Promise<ApiObject> {
+    return this.api.apply(featureFlagPath(namespace, name), {
+      apiVersion: "core.openfeature.dev/v1beta1",
+      kind: "FeatureFlag",
+      metadata: { ...metadata, name, namespace },
+      spec: flagSpec === undefined ? {} : { flagSpec },
+    });
+  }
+
+  async deleteFeatureFlag(namespace: string, name: string): Promise<void> {
+    await this.api.delete(featureFlagPath(namespace, name));
+  }
+
+  /** What is there now, by a consistent read. */
+  listFeatureFlags(namespace?: string): Promise<ApiList> {
+    return this.api.list(featureFlagPath(namespace));
+  }
+
+  /** Creates the resource types (again), and waits until they are served. */
+  async installCrds(): Promise<void> {
+    await this.kubectl(["apply", "--server-side", "-k", path.join(root, "deploy/crds")]);
+    await this.untilServed();
+  }
+
+  /** Waits until our resource types are served: just after a start of the API server they are answered 429. */
+  async untilServed(): Promise<void> {
+    await this.#eventually("the resource types are served", async () => {
+      const plurals = ["featureflags", "featureflagsources", "flagds", "inprocessconfigurations"];
+      const lists = plurals.map((plural) => this.api.request("GET", `${group}/${plural}`));
+      // kubectl finds them here, which lags behind.
+      const discovery = this.api.request("GET", "/apis", {
+        accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+      });
+      const answers = await Promise.all(lists);
+      const { text } = await discovery;
+      return (
+        answers.every(({ status }) => status === 200) &&
+        plurals.every((plural) => text.includes(`"${plural}"`))
+      );
+    });
+  }
+
+  /** Deletes a resource type with all its objects; resolves when the API server no longer knows the type. */
+  async deleteCrd(plural = "featureflags"): Promise<void> {
+    await this.api.delete(
+      `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${plural}.core.openfeature.dev`,
+    );
+    await this.#eventually(`${plural} are gone`, async () => {
+      const { status } = await this.api.request("GET", `${group}/${plural}`);
+      return status === 404;
+    });
+  }
+
+  /** Runs kubectl as the administrator; resolves with its stdout, rejects with its stderr. */
+  async kubectl(args: readonly string[], stdin?: string): Promise<string> {
+    const { code, stdout, stderr } = await this.tryKubectl(args, stdin);
+    if (code !== 0) throw new Error(`kubectl ${args.join(" ")} ended with ${code}: ${stderr}`);
+    return stdout;
+  }
+
+  /** Runs kubectl; resolves however it ends. */
+  async tryKubectl(
+    args: readonly string[],
+    stdin?: string,
+  ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
+    const binary = path.join(process.env["BUNTING_CLUSTER_BIN"] ?? "", "kubectl");
+    const child = spawn(binary, [`--kubeconfig=${this.kubeconfig}`, ...args], {
+      env: { HOME: this.directory, PATH: process.env["PATH"] },
+      stdio: [stdin === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    });
+    const out: Buffer[] = [];
+    const err: Buffer[] = [];
+    child.stdout?.on("data", (chunk: Buffer) => out.push(chunk));
+    child.stderr?.on("data", (chunk: Buffer) => err.push(chunk));
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(stdin);
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", resolve);
+    });
+    return { code, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString() };
+  }
+
+  // Watching it
+
+  /** Watches of this user (or account) that were answered and have not ended, by the audit log of the API server's present life. */
+  openWatches(of: { readonly user: string }): AuditedRequest[] {
+    return this.#audit.openWatches(of.user);
+  }
+
+  /** What this user asked of flags so far (get, list, watch) and of its permissions, in the API server's present life. */
+  requests(of: { readonly user: string }): AuditedRequest[] {
+    return this.#audit.requests(of.user);
+  }
+
+  /** Resident memory of a component now. */
+  rssBytes(component: Component = "kube-apiserver"): number {
+    return this.#processes[component].rssBytes;
+  }
+
+  pidOf(component: Component): number {
+    return this.#processes[component].pid;
+  }
+
+  // Doing things to it: only to fresh ones
+
+  /** SIGKILL. `startApiServer`, `startEtcd` bring it back. */
+  async kill(component: Component): Promise<void> {
+    await this.#processes[component].kill();
+    if (component === "kube-apiserver") this.api.forgetConnections();
+  }
+
+  /** SIGSTOP: connections stay open, nobody answers. Resolves when it stands still. */
+  suspend(component: Component): Promise<void> {
+    return this.#processes[component].suspend();
+  }
+
+  resume(component: Component): void {
+    this.#processes[component].resume();
+  }
+
+  async startEtcd(): Promise<void> {
+    const client = this.etcdUrl;
+    const peer = `http://127.0.0.1:${this.#etcdPeerPort}`;
+    const etcd = this.#processes.etcd;
+    etcd.start([
+      `--data-dir=${this.#etcdData}`,
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=default=${peer}`,
+      "--unsafe-no-fsync",
+      "--log-level=warn",
+    ]);
+    await this.#eventually(
+      "etcd is healthy",
+      async () => (await fetch(`${client}/health`)).status === 200,
+      etcd,
+    );
+  }
+
+  /** @param flags further ones, in place of those it had. Resolves when /readyz answers 200; custom resources may be answered 429 after that, see `untilServed`. */
+  async startApiServer(flags: readonly string[] = this.#apiServerFlags): Promise<void> {
+    const apiServer = this.#processes["kube-apiserver"];
+    this.#apiServerFlags = flags;
+    const auditFile = this.#file(`audit-${this.#next++}.log`);
+    this.#audit = new AuditLog(auditFile);
+    apiServer.start([
+      `--etcd-servers=${this.etcdUrl}`,
+      `--bind-address=${this.host}`,
+      `--advertise-address=${this.host}`,
+      `--secure-port=${this.port}`,
+      `--cert-dir=${this.#file("certificates")}`,
+      "--authorization-mode=RBAC",
+      `--token-auth-file=${this.#file("tokens.csv")}`,
+      "--service-account-issuer=https://kubernetes.default.svc",
+      `--service-account-signing-key-file=${this.#file("accounts.key")}`,
+      `--service-account-key-file=${this.#file("accounts.pub")}`,
+      "--api-audiences=https://kubernetes.default.svc",
+      "--service-cluster-ip-range=10.0.0.0/24",
+      "--endpoint-reconciler-type=none",
+      "--disable-admission-plugins=ServiceAccount",
+      `--audit-policy-file=${this.#file("audit-policy.json")}`,
+      `--audit-log-path=${auditFile}`,
+      ...flags,
+    ]);
+    // By the status: the body of a failing /readyz says "ok" too, of the checks that passed.
+    const isReady = async (): Promise<boolean> => (await this.api.request("GET", "/readyz")).status === 200;
+    await this.#eventually("the API server is ready", isReady, apiServer);
+  }
+
+  /** SIGKILL and a start on the same port. Resolves as `startApiServer` does. */
+  async restartApiServer(flags: readonly string[] = this.#apiServerFlags): Promise<void> {
+    await this.kill("kube-apiserver");
+    await this.startApiServer(flags);
+  }
+
+  /** Everything is forgotten, resourceVersions begin anew, the API server is restarted; the resource types are installed again if they were. */
+  async wipeEtcd(): Promise<void> {
+    await this.#replaceEtcdData(() => undefined);
+    if (this.#options.crds ?? true) await this.installCrds();
+  }
+
+  /** A copy of all data as it is now, for `restoreEtcd`. */
+  async saveEtcd(): Promise<string> {
+    const copy = this.#file(`etcd-copy-${this.#next++}`);
+    // Stopped it is on disk as if it had crashed right then, which is what its write-ahead log is for.
+    await this.suspend("etcd");
+    cpSync(this.#etcdData, copy, { recursive: true });
+    this.resume("etcd");
+    return copy;
+  }
+
+  /**
+   * Goes back to a copy, as from a backup, and restarts the API server: what was written since is gone, and resourceVersions go backwards.
+   * The start of an API server writes some dozen objects of its own, so let more than that be written in between.
+   */
+  async restoreEtcd(copy: string): Promise<void> {
+    await this.#replaceEtcdData(() => cpSync(copy, this.#etcdData, { recursive: true }));
+  }
+
+  /**
+   * Drops all history from etcd, up to now. Watches notice only without the watch cache, or after a restart of the API server; and a
+   * watch that is resumed right before the last write is answered 500 in the stream ("PrevKv=nil"), earlier ones 410.
+   */
+  async compact(): Promise<void> {
+    const range = await this.#callEtcd("range", {
+      key: Buffer.from("x").toString("base64"),
+      count_only: true,
+    });
+    const { revision } = (range as { header: { revision: string } }).header;
+    await this.#callEtcd("compaction", { revision, physical: true });
+  }
+
+  async #callEtcd(method: string, body: unknown): Promise<unknown> {
+    const response = await fetch(`${this.etcdUrl}/v3/kv/${method}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (response.status !== 200) throw new Error(`etcd answered ${method} with ${response.status}: ${text}`);
+    return JSON.parse(text);
+  }
+
+  async #replaceEtcdData(put: () => void): Promise<void> {
+    await this.kill("kube-apiserver");
+    await this.kill("etcd");
+    rmSync(this.#etcdData, { recursive: true, force: true });
+    put();
+    await this.startEtcd();
+    await this.startApiServer();
+  }
+
+  async #startAll(): Promise<void> {
+    await this.startEtcd();
+    await this.startApiServer();
+    this.#writeKubeconfig();
+    if (this.#options.controllerManager ?? false) this.#startControllerManager();
+    if (this.#options.crds ?? true) await this.installCrds();
+  }
+
+  #startControllerManager(): void {
+    this.#processes["kube-controller-manager"].start([
+      `--kubeconfig=${this.kubeconfig}`,
+      "--leader-elect=false",
+      "--secure-port=0",
+      `--service-account-private-key-file=${this.#file("accounts.key")}`,
+      `--root-ca-file=${this.#file("certificates/apiserver.crt")}`,
+      "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller",
+    ]);
+  }
+
+  #writeFiles(): void {
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", {
+      modulusLength: 2048,
+      privateKeyEncoding: { type: "pkcs1", format: "pem" },
+      publicKeyEncoding: { type: "spki", format: "pem" },
+    });
+    writeFileSync(this.#file("accounts.key"), privateKey, { mode: 0o600 });
+    writeFileSync(this.#file("accounts.pub"), publicKey);
+    writeFileSync(this.#file("tokens.csv"), `${this.#adminToken},admin,admin,"system:masters"\n`, {
+      mode: 0o600,
+    });
+    writeFileSync(this.#file("audit-policy.json"), JSON.stringify(auditPolicy));
+  }
+
+  #writeKubeconfig(): void {
+    const certificate = this.certificateAuthority.toString("base64");
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "test", cluster: { server: this.url, "certificate-authority-data": certificate } }],
+      users: [{ name: "admin", user: { token: this.#adminToken } }],
+      contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
+      "current-context": "test",
+    };
+    writeFileSync(this.kubeconfig, JSON.stringify(config), { mode: 0o600 });
+  }
+
+  /** Errors count as "not yet". If `component` ends meanwhile, or time is up, the error has its log. */
+  async #eventually(what: string, holds: () => Promise<boolean>, component?: ClusterProcess): Promise<void> {
+    const deadline = Date.now() + 60_000;
+    let last: unknown;
+    for (;;) {
+      try {
+        if (await holds()) return;
+      } catch (error) {
+        last = error;
+      }
+      if (component?.isRunning === false)
+        throw new Error(`${component.name} has ended${component.describeLog()}`);
+      if (Date.now() > deadline) {
+        const described = component ?? this.#processes["kube-apiserver"];
+        throw new Error(`not within 60 s: ${what}${described.describeLog()}`, { cause: last });
+      }
+      await delay(25);
+    }
+  }
+
+  get #etcdData(): string {
+    return this.#file("etcd");
+  }
+
+  #file(name: string): string {
+    return path.join(this.directory, name);
+  }
+}
+
+const group = "/apis/core.openfeature.dev/v1beta1";
+const rbac = "/apis/rbac.authorization.k8s.io/v1";
+
+/** The path of FeatureFlags for `cluster.api`: all, a namespace's, or one. */
+export function featureFlagPath(namespace?: string, name?: string): string {
+  const collection =
+    namespace === undefined ? `${group}/featureflags` : `${group}/namespaces/${namespace}/featureflags`;
+  return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
+}
+
+function bindingOf(account: ServiceAccount): string {
+  return `stock-${account.namespace}-${account.name}`;
+}
