@@ -11,7 +11,10 @@ import { createInterface } from "node:readline";
 const module = path.join(path.dirname(import.meta.dirname), "test/cluster/machinery");
 const leastGo = [1, 26];
 
-/** Resolves with `{ directory }` of the binaries, or with `{ missing }`: a sentence on what they could not be built without. */
+/**
+ * Resolves with `{ directory }` of the binaries, or with `{ missing }`: a sentence on what they could not be built without. Ends the process
+ * where they should have been built and were not.
+ */
 export async function buildMachinery() {
   const go = goVersion();
   if (go === undefined || !isEnough(go)) {
@@ -22,7 +25,12 @@ export async function buildMachinery() {
     process.env.BUNTING_CLUSTER_CACHE ??
     path.join(process.env.XDG_CACHE_HOME ?? path.join(homedir(), ".cache"), "bunting/cluster");
   const directory = path.join(cache, keyOf(go));
-  if (!existsSync(directory)) await build(cache, directory);
+  if (!existsSync(directory)) {
+    await build(cache, directory).catch((error) => {
+      console.error(`bunting: ${error.message}`);
+      process.exit(1);
+    });
+  }
   return { directory };
 }
 
@@ -94,7 +102,8 @@ function goBuild(output) {
   // With -v go names each package that it downloads or compiles.
   createInterface(go.stderr).on("line", (line) => {
     progress.count(line.startsWith("go: downloading") ? "modules" : "packages");
-    tail.push(line);
+    // A name is all it says of a package that compiles; what has blanks is worth repeating.
+    if (line.includes(" ")) tail.push(line);
     if (tail.length > 30) tail.shift();
   });
   return new Promise((resolve, reject) => {
@@ -105,7 +114,9 @@ function goBuild(output) {
       if (code === 0) resolve();
       else
         reject(
-          new Error(`go build in test/cluster/machinery ended with ${signal ?? code}:\n${tail.join("\n")}`),
+          new Error(
+            `go build in test/cluster/machinery ended with ${signal ?? code}${tail.map((line) => `\n${line}`).join("")}`,
+          ),
         );
     });
   });

@@ -11,8 +11,7 @@ export interface ApiObject {
     readonly generation?: number;
     readonly [field: string]: unknown;
   };
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any -- what an object holds is for its test to know.
-  readonly [field: string]: any;
+  readonly [field: string]: unknown;
 }
 
 export interface ApiList {

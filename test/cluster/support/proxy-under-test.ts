@@ -1,0 +1,102 @@
+import { expect } from "chai";
+import { startProxyInPod, type ProxyProcess } from "../../support/proxy-process.js";
+import { StockSyncClient, type SyncSubscription } from "../../support/stock-sync-client.js";
+import type { ServiceAccount } from "./service-account.js";
+
+/** A flagSpec with one flag, whose value is the version. */
+export function flagSpec(version: number, padding = ""): unknown {
+  const variants = { v: version, ...(padding === "" ? {} : { padding }) };
+  return { flags: { version: { state: "ENABLED", variants, defaultVariant: "v" } } };
+}
+
+const streamsPerConnection = 50;
+
+/** A real proxy in the pod of a ServiceAccount, and stock clients that subscribe to it. */
+export class ProxyUnderTest {
+  readonly #proxy: ProxyProcess;
+  readonly #clients: StockSyncClient[] = [];
+  #streams = 0;
+
+  private constructor(proxy: ProxyProcess) {
+    this.#proxy = proxy;
+  }
+
+  static async start(
+    account: Pick<ServiceAccount, "directory" | "environment">,
+    args: readonly string[] = [],
+  ): Promise<ProxyUnderTest> {
+    return new ProxyUnderTest(await startProxyInPod(account, args));
+  }
+
+  get process(): ProxyProcess["process"] {
+    return this.#proxy.process;
+  }
+
+  get sync(): string {
+    return this.#proxy.sync;
+  }
+
+  subscribe(namespace: string, name: string): FlagStream {
+    if (this.#streams++ % streamsPerConnection === 0)
+      this.#clients.unshift(new StockSyncClient(this.#proxy.sync));
+    const [client] = this.#clients;
+    if (client === undefined) throw new Error("there is a client by now");
+    return new FlagStream(client.subscribe({ selector: `${namespace}/${name}` }));
+  }
+
+  async metrics(): Promise<string> {
+    return (await fetch(`${this.#proxy.management}/metrics`)).text();
+  }
+
+  /** The value of one line of /metrics; 0 if there is none. */
+  async metric(line: string): Promise<number> {
+    const found = (await this.metrics()).split("\n").find((each) => each.startsWith(`${line} `));
+    return Number(found?.slice(line.length + 1) ?? 0);
+  }
+
+  /** Ends it, and fails if it had ended by itself before. */
+  async stop(): Promise<void> {
+    for (const client of this.#clients) client.close();
+    expect(await this.process.stop("SIGKILL"), this.process.output).to.equal(null);
+  }
+}
+
+/** One subscriber of one FeatureFlag made by `flagSpec`. */
+export class FlagStream {
+  readonly subscription: SyncSubscription;
+  /** The versions that came, "empty" for a document without flags. */
+  readonly seen: (number | "empty")[] = [];
+
+  constructor(subscription: SyncSubscription) {
+    this.subscription = subscription;
+  }
+
+  /** The next message's version. */
+  async next(withinMs = 20_000): Promise<number | "empty"> {
+    const { text } = await this.subscription.messages.nextEvent(withinMs, "a version");
+    const { flags } = JSON.parse(text) as { flags: { version?: { variants: { v: number } } } };
+    const version = flags.version?.variants.v ?? "empty";
+    this.seen.push(version);
+    return version;
+  }
+
+  /** Waits until this version came. */
+  async until(version: number | "empty", withinMs = 60_000): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (this.seen.at(-1) !== version) {
+      await this.next(Math.max(1, deadline - Date.now())).catch((error: unknown) => {
+        throw new Error(`version ${version} did not come; there came ${this.seen.join(" ")}`, {
+          cause: error,
+        });
+      });
+    }
+  }
+
+  async nothing(withinMs: number): Promise<void> {
+    await this.subscription.messages.nothing(withinMs);
+  }
+
+  cancel(): void {
+    this.subscription.cancel();
+  }
+}
