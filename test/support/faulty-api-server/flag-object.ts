@@ -1,0 +1,100 @@
+import { randomUUID } from "node:crypto";
+
+export const group = "core.openfeature.dev";
+export const version = "v1beta1";
+export const plural = "featureflags";
+export const apiVersion = `${group}/${version}`;
+
+export interface FlagObject {
+  readonly apiVersion: string;
+  readonly kind: "FeatureFlag";
+  readonly metadata: FlagObjectMeta;
+  readonly spec?: unknown;
+}
+
+export interface FlagObjectMeta {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly creationTimestamp: string;
+  readonly generation: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly managedFields: readonly unknown[];
+  readonly name: string;
+  readonly namespace: string;
+  readonly resourceVersion: string;
+  readonly uid: string;
+}
+
+export interface PutOptions {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The next version of an object, as the API server would store it: the uid stays while the object lives, `generation` counts only
+ * changes of the spec. The current one itself if nothing changed: the API server writes nothing then.
+ */
+export function nextObject(
+  current: FlagObject | undefined,
+  identity: { readonly namespace: string; readonly name: string; readonly resourceVersion: number },
+  spec: unknown,
+  options: PutOptions,
+): FlagObject {
+  const { namespace, name } = identity;
+  const specChanged = current === undefined || toJson(current.spec) !== toJson(spec);
+  const metaChanged =
+    toJson(current?.metadata.annotations) !== toJson(options.annotations) ||
+    toJson(current?.metadata.labels) !== toJson(options.labels);
+  if (current !== undefined && !specChanged && !metaChanged) return current;
+  const now = wholeSeconds();
+  const metadata: FlagObjectMeta = {
+    ...(options.annotations === undefined ? {} : { annotations: options.annotations }),
+    creationTimestamp: current?.metadata.creationTimestamp ?? now,
+    generation: (current?.metadata.generation ?? 0) + (specChanged ? 1 : 0),
+    ...(options.labels === undefined ? {} : { labels: options.labels }),
+    managedFields: [managedBy(now)],
+    name,
+    namespace,
+    resourceVersion: String(identity.resourceVersion),
+    uid: current?.metadata.uid ?? randomUUID(),
+  };
+  return freeze({ apiVersion, kind: "FeatureFlag", metadata, ...(spec === undefined ? {} : { spec }) });
+}
+
+/** A DELETED event carries the last state with the resourceVersion of the deletion. */
+export function tombstone(last: FlagObject, resourceVersion: number): FlagObject {
+  return freeze({ ...last, metadata: { ...last.metadata, resourceVersion: String(resourceVersion) } });
+}
+
+/** JSON as Go writes a map: keys sorted, at every depth. */
+export function toJson(value: unknown): string {
+  return value === undefined ? "" : JSON.stringify(sorted(value));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).filter(([, field]) => field !== undefined);
+  return Object.fromEntries(
+    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, field]) => [key, sorted(field)]),
+  );
+}
+
+function managedBy(time: string): unknown {
+  return {
+    apiVersion,
+    fieldsType: "FieldsV1",
+    fieldsV1: { "f:spec": { ".": {}, "f:flagSpec": {} } },
+    manager: "kubectl-client-side-apply",
+    operation: "Update",
+    time,
+  };
+}
+
+function wholeSeconds(): string {
+  return new Date().toISOString().replace(/\.\d+Z$/, "Z");
+}
+
+/** Whoever gets an object gets a copy of his own of the spec: a test that goes on changing its spec must not change history. */
+function freeze(object: FlagObject): FlagObject {
+  return JSON.parse(toJson(object)) as FlagObject;
+}

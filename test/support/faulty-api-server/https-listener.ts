@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import type { AddressInfo, Socket } from "node:net";
+import { Exchange } from "./exchange.js";
+import { testTls } from "./test-tls.js";
+
+export interface HttpsListenerOptions {
+  /** As an API server allows: 100 a session. */
+  readonly maxConcurrentStreams?: number;
+  readonly onExchange: (exchange: Exchange) => void;
+}
+
+/** A port of TLS with ALPN h2 and http/1.1 that can be cut, stopped and opened again under the same number. */
+export class HttpsListener {
+  readonly sessions = new Set<ServerHttp2Session>();
+  /** Connections that were ever accepted. */
+  accepted = 0;
+  readonly #server: Http2SecureServer;
+  readonly #sockets = new Set<Socket>();
+  #port = 0;
+
+  constructor(options: HttpsListenerOptions) {
+    const { maxConcurrentStreams = 100, onExchange } = options;
+    const { key, cert } = testTls;
+    this.#server = createSecureServer({ key, cert, allowHTTP1: true, settings: { maxConcurrentStreams } });
+    this.#server.on("connection", (socket: Socket) => {
+      this.accepted += 1;
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+    this.#server.on("session", (session) => {
+      this.sessions.add(session);
+      session.on("error", () => undefined);
+      session.once("close", () => this.sessions.delete(session));
+    });
+    this.#server.on("sessionError", () => undefined);
+    this.#server.on("tlsClientError", () => undefined);
+    this.#server.on("request", (request, response) => onExchange(new Exchange(request, response)));
+  }
+
+  get port(): number {
+    return this.#port;
+  }
+
+  /** TCP connections that are open now. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(this.#port, "127.0.0.1");
+    await once(this.#server, "listening");
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** RST on every connection. */
+  cut(): void {
+    for (const socket of [...this.#sockets]) socket.resetAndDestroy();
+  }
+
+  /** GOAWAY on every session; open streams go on, new ones need a new connection. */
+  goAway(): void {
+    for (const session of this.sessions) session.close();
+  }
+
+  /** Cuts everything; connections are refused until `listen`. */
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    const cut = [...this.#sockets].map(
+      async (socket) => new Promise((resolve) => socket.once("close", resolve)),
+    );
+    this.cut();
+    await Promise.all([closed, ...cut]);
+  }
+}

@@ -1,0 +1,10 @@
+export { faults, type ArmedFault, type Fault, type WatchFault } from "./fault-script.js";
+export { FaultyApiServer, type FaultyApiServerOptions, type RestartOptions } from "./faulty-api-server.js";
+export type { ApiRequest, Match, RequestKind } from "./api-request.js";
+export type { Exchange } from "./exchange.js";
+export type { FlagObject } from "./flag-object.js";
+export type { LoggedRequest } from "./request-handler.js";
+export type { Backup, StoreEvent } from "./object-store.js";
+export type { OpenWatch } from "./open-watch.js";
+export { internalError, status, watchExpired, type Access, type Status } from "./status.js";
+export { testTls } from "./test-tls.js";

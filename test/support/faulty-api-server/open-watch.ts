@@ -1,0 +1,141 @@
+import type { ApiRequest } from "./api-request.js";
+import type { Drip, Exchange } from "./exchange.js";
+import { apiVersion, toJson } from "./flag-object.js";
+import { selects, type StoredObject, type StoreEvent } from "./object-store.js";
+import type { Status } from "./status.js";
+
+/** A watch whose head was sent, and what can be done to it. Events at or below the revision it has reached are not sent again. */
+export class OpenWatch {
+  readonly request: ApiRequest;
+  readonly exchange: Exchange;
+  /** Lines sent, bookmarks and injected ones included. */
+  lines = 0;
+  /** Nothing at or below it is sent. */
+  #reached = 0;
+  #held: string[] | undefined;
+  #silent = false;
+  #duplicating = false;
+  #lastEvent: string | undefined;
+
+  constructor(request: ApiRequest, exchange: Exchange) {
+    this.request = request;
+    this.exchange = exchange;
+  }
+
+  /** `namespace/name` of what is watched, `*` for all. */
+  get scope(): string {
+    return `${this.request.namespace ?? "*"}/${this.request.name ?? "*"}`;
+  }
+
+  get uri(): string {
+    return this.request.uri;
+  }
+
+  get isClosed(): boolean {
+    return this.exchange.isClosed;
+  }
+
+  /** The state as synthetic ADDED events, then nothing of what went before. */
+  start(objects: readonly StoredObject[], revision: number): void {
+    for (const { json } of objects) this.#sendEvent(eventLine("ADDED", json));
+    this.#reached = revision;
+  }
+
+  /** Told of every change; sends it if it is of this watch and new to it. */
+  offer(event: StoreEvent): void {
+    if (event.revision <= this.#reached) return;
+    this.#reached = event.revision;
+    if (selects(this.request.selection, event.stored))
+      this.#sendEvent(eventLine(event.type, event.stored.json));
+  }
+
+  /** A bookmark, if the watch asked for them and the revision is not behind what it waits for. */
+  bookmark(revision: number, initialEventsEnd = false): void {
+    if (this.request.query.get("allowWatchBookmarks") !== "true" || revision < this.#reached) return;
+    const metadata = {
+      ...(initialEventsEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}),
+      resourceVersion: String(revision),
+    };
+    this.send(eventLine("BOOKMARK", toJson({ apiVersion, kind: "FeatureFlag", metadata })));
+  }
+
+  /** An ERROR event; the API server ends the stream after one. */
+  error(status: Status, options: { readonly keepOpen?: boolean } = {}): void {
+    this.send(eventLine("ERROR", JSON.stringify(status)));
+    if (options.keepOpen !== true) this.end();
+  }
+
+  /** A line that no API server sends. */
+  malformed(line = '{"type":"MODIFIED","object":{"metadata":'): void {
+    this.send(`${line}\n`);
+  }
+
+  /** The last event once more. */
+  repeatLast(): void {
+    if (this.#lastEvent !== undefined) this.send(this.#lastEvent);
+  }
+
+  /** Every event twice from now on. */
+  duplicateEvents(): void {
+    this.#duplicating = true;
+  }
+
+  /** Nothing is sent any more, ever; the stream stays open. */
+  silence(): void {
+    this.#silent = true;
+  }
+
+  /** What is to be sent waits for `release`. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const line of held) this.send(line);
+  }
+
+  drip(drip: Drip | undefined): void {
+    this.exchange.drip(drip);
+  }
+
+  /** A clean end, as `timeoutSeconds` brings it. */
+  end(): void {
+    void this.exchange.end();
+  }
+
+  /** Ends in the middle of a line: cleanly as to HTTP/2, as FIN over HTTP/1.1. */
+  endMidLine(line = '{"type":"MODIFIED","object":{"apiVersion":"core.openfeat'): void {
+    void this.exchange.write(line).then(() => this.exchange.breakOff());
+  }
+
+  reset(code?: number): void {
+    this.exchange.reset(code);
+  }
+
+  goAway(code?: number): void {
+    this.exchange.goAway(code);
+  }
+
+  /** Raw text, a line with its newline if it is one. */
+  send(line: string): void {
+    if (this.#silent) return;
+    if (this.#held !== undefined) {
+      this.#held.push(line);
+      return;
+    }
+    this.lines += 1;
+    void this.exchange.write(line);
+  }
+
+  #sendEvent(line: string): void {
+    this.#lastEvent = line;
+    this.send(line);
+    if (this.#duplicating) this.send(line);
+  }
+}
+
+function eventLine(type: string, object: string): string {
+  return `{"type":"${type}","object":${object}}\n`;
+}

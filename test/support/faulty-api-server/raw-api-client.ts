@@ -1,0 +1,133 @@
+import { once } from "node:events";
+import {
+  connect,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+} from "node:http2";
+import { EventQueue } from "../event-queue.js";
+import { testTls } from "./test-tls.js";
+
+/** What a watch said, as far as tests look at it. */
+export interface RawEvent {
+  readonly type: string;
+  readonly object: {
+    readonly kind: string;
+    readonly code?: number;
+    readonly reason?: string;
+    readonly metadata: {
+      readonly name?: string;
+      readonly resourceVersion?: string;
+      readonly uid?: string;
+      readonly generation?: number;
+      readonly annotations?: Readonly<Record<string, string>>;
+    };
+    readonly spec?: unknown;
+  };
+}
+
+export const flagsPath = "/apis/core.openfeature.dev/v1beta1/featureflags";
+
+export function flagsOf(namespace: string): string {
+  return `/apis/core.openfeature.dev/v1beta1/namespaces/${namespace}/featureflags`;
+}
+
+/** node:http2 and nothing else, so that what is seen is what was sent. */
+export class RawApiClient {
+  readonly session: ClientHttp2Session;
+  readonly #headers: Record<string, string>;
+  /** The error codes of GOAWAY frames that came. */
+  readonly goAways: number[] = [];
+
+  constructor(url: string, headers: Record<string, string> = {}) {
+    this.session = connect(url, { ca: testTls.ca });
+    this.session.on("error", () => undefined);
+    this.session.on("goaway", (code: number) => this.goAways.push(code));
+    this.#headers = headers;
+  }
+
+  /** Sends a request; what comes can be looked at while it comes. */
+  request(path: string, options: { readonly method?: string; readonly body?: string } = {}): RawAnswer {
+    const stream = this.session.request({
+      ":path": path,
+      ":method": options.method ?? "GET",
+      ...this.#headers,
+    });
+    stream.end(options.body);
+    return new RawAnswer(stream);
+  }
+
+  /** A whole answer. */
+  async get(path: string): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
+    const answer = this.request(path);
+    await answer.closed;
+    return { status: await answer.status, headers: answer.headers, body: answer.text };
+  }
+
+  close(): void {
+    this.session.destroy();
+  }
+}
+
+export class RawAnswer {
+  readonly stream: ClientHttp2Stream;
+  readonly status: Promise<number>;
+  readonly closed: Promise<void>;
+  /** Of a watch: its lines. One that is no JSON comes as `{type: "UNREADABLE"}`. */
+  readonly events = new EventQueue<RawEvent>();
+  readonly chunks: Buffer[] = [];
+  headers: IncomingHttpHeaders = {};
+  #rest = "";
+
+  constructor(stream: ClientHttp2Stream) {
+    this.stream = stream;
+    stream.on("error", () => undefined);
+    this.closed = new Promise((resolve) => stream.once("close", resolve));
+    this.status = new Promise((resolve) => {
+      stream.once("response", (headers) => {
+        this.headers = headers;
+        resolve(headers[":status"] ?? 0);
+      });
+    });
+    stream.on("data", (chunk: Buffer) => this.#read(chunk));
+  }
+
+  get text(): string {
+    return Buffer.concat(this.chunks).toString();
+  }
+
+  /** True if the server ended it without an error. */
+  get endedCleanly(): boolean {
+    return this.stream.closed && this.stream.rstCode === 0;
+  }
+
+  async next(what?: string): Promise<RawEvent> {
+    return this.events.nextEvent(2000, what);
+  }
+
+  /** `TYPE name@resourceVersion` of the next event. */
+  async nextInShort(): Promise<string> {
+    const { type, object } = await this.next();
+    return `${type} ${object.metadata.name ?? ""}@${object.metadata.resourceVersion ?? ""}`;
+  }
+
+  #read(chunk: Buffer): void {
+    this.chunks.push(chunk);
+    const lines = (this.#rest + chunk.toString("latin1")).split("\n");
+    this.#rest = lines.pop() ?? "";
+    for (const line of lines) this.events.push(parse(Buffer.from(line, "latin1").toString()));
+  }
+}
+
+/** Resolves when the session has ended, by whomever. */
+export async function sessionClosed(client: RawApiClient): Promise<void> {
+  if (!client.session.destroyed) await once(client.session, "close");
+}
+
+function parse(line: string): RawEvent {
+  try {
+    return JSON.parse(line) as RawEvent;
+  } catch {
+    return { type: "UNREADABLE", object: { kind: "", metadata: {} } };
+  }
+}

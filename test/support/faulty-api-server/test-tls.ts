@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const directory = fileURLToPath(new URL("../../fixtures/tls/", import.meta.url));
+
+/** What a test server needs for https, from the certificates that are checked in; they are for 127.0.0.1 and localhost. */
+export const testTls = {
+  key: readFileSync(`${directory}server1.key`),
+  cert: readFileSync(`${directory}server1.crt`),
+  /** For clients: the authority that signed `cert`. */
+  ca: readFileSync(`${directory}ca1.crt`),
+  caFile: `${directory}ca1.crt`,
+} as const;
