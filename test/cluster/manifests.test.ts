@@ -168,7 +168,6 @@ describe("deploy/kustomize on a real API server", () => {
       expect(anyones).not.to.be.empty;
       expect(ours.filter((rule) => !anyones.includes(rule)).sort()).to.deep.equal([
         "featureflags.core.openfeature.dev [] [] [get list watch]",
-        "featureflagsources.core.openfeature.dev [] [] [get list watch]",
       ]);
     });
 
@@ -192,7 +191,7 @@ describe("deploy/kustomize on a real API server", () => {
       };
       expect(await status("POST", `${flags}/namespaces/${namespace}/featureflags`, created)).to.equal(403);
       expect(await status("DELETE", `${flags}/namespaces/${namespace}/featureflags/x`)).to.equal(403);
-      expect(await status("GET", `${flags}/flagds`)).to.equal(403);
+      expect(await status("GET", `${flags}/featureflagsources`)).to.equal(403);
       for (const path of ["/api/v1/secrets", "/api/v1/pods", "/api/v1/namespaces", "/api/v1/configmaps"]) {
         expect(await status("GET", path), path).to.equal(403);
       }
