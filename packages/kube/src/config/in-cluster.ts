@@ -1,0 +1,58 @@
+import { readFile } from "node:fs/promises";
+import { isIPv6 } from "node:net";
+import path from "node:path";
+import { systemClock, type Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import type { ClusterConfig } from "./cluster-config.js";
+import { TlsFiles } from "./tls-files.js";
+import { TokenFile } from "./token-file.js";
+
+export interface InClusterOptions {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where the kubelet mounts token, ca.crt and namespace. */
+  readonly directory?: string;
+  readonly clock?: Clock;
+}
+
+const mount = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/** True if the environment names a cluster we run in. */
+export function isInCluster(env: InClusterOptions["env"]): boolean {
+  return (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "" && (env["KUBERNETES_SERVICE_PORT"] ?? "") !== "";
+}
+
+/**
+ * The cluster this pod runs in, as its ServiceAccount.
+ *
+ * @throws KubeError CONFIG_INVALID outside of a cluster, or where no ServiceAccount token is mounted.
+ */
+export async function inClusterConfig(options: InClusterOptions): Promise<ClusterConfig> {
+  const { env, directory = mount, clock = systemClock } = options;
+  if (!isInCluster(env)) {
+    throw new KubeError(
+      "CONFIG_INVALID",
+      "this is no pod of a cluster (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): name a kubeconfig",
+    );
+  }
+  const host = env["KUBERNETES_SERVICE_HOST"] ?? "";
+  const origin = `https://${isIPv6(host) ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? ""}`;
+  if (!URL.canParse(origin)) {
+    throw new KubeError(
+      "CONFIG_INVALID",
+      `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make no address: ${origin}`,
+    );
+  }
+  const tls = new TlsFiles({ caFile: path.join(directory, "ca.crt") });
+  const credentials = new TokenFile(path.join(directory, "token"), clock);
+  await Promise.all([tls.read(), credentials.headers()]);
+  return { server: new URL(origin), tls, credentials, namespace: await namespaceIn(directory) };
+}
+
+async function namespaceIn(directory: string): Promise<string | undefined> {
+  try {
+    const text = (await readFile(path.join(directory, "namespace"), "utf8")).trim();
+    return text === "" ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,113 @@
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import type { Cluster, Context, KubeConfig, User } from "@kubernetes/client-node";
+import { KubeError } from "../kube-error.js";
+
+/** The parts of one or several kubeconfig files that one context names. */
+export interface KubeconfigSelection {
+  readonly cluster: Cluster;
+  readonly user: User | undefined;
+  /** client-node does not know it. */
+  readonly tokenFile: string | undefined;
+  readonly namespace: string | undefined;
+  /** A KubeConfig of its own with just these parts: it has not asked any plugin yet. */
+  fresh(): KubeConfig;
+}
+
+interface Entry {
+  readonly name: string;
+}
+interface LoadedFile {
+  readonly config: KubeConfig;
+  readonly tokenFiles: ReadonlyMap<string, string>;
+}
+type ClientNode = typeof import("@kubernetes/client-node");
+
+/**
+ * Reads kubeconfig files, merged as kubectl merges them: the first to name something wins. client-node costs 80 MB where it is loaded,
+ * so that happens here, when somebody has named a kubeconfig, and nowhere else.
+ */
+export async function readKubeconfig(
+  files: readonly string[],
+  context: string | undefined,
+): Promise<KubeconfigSelection> {
+  const library = await import("@kubernetes/client-node");
+  const loaded = await Promise.all(files.map((file) => load(library, file)));
+  const where = files.join(", ");
+  const name =
+    context ??
+    loaded
+      .map(({ config }) => config.currentContext)
+      .find((each) => (each as unknown) !== undefined && each !== "");
+  if (name === undefined) throw invalid(`${where} has no current-context: name a context`);
+  const contexts = loaded.flatMap(({ config }) => config.contexts);
+  const chosen = named<Context>(contexts, name);
+  if (chosen === undefined) {
+    throw invalid(
+      `${where} has no context ${name}; it has ${contexts.map((each) => each.name).join(", ") || "none"}`,
+    );
+  }
+  const cluster = named<Cluster>(
+    loaded.flatMap(({ config }) => config.clusters),
+    chosen.cluster,
+  );
+  if (cluster === undefined)
+    throw invalid(`${where}: context ${name} names the cluster ${chosen.cluster}, which is not there`);
+  const user = named<User>(
+    loaded.flatMap(({ config }) => config.users),
+    chosen.user,
+  );
+  if (user === undefined && (chosen.user as string | undefined)) {
+    throw invalid(`${where}: context ${name} names the user ${chosen.user}, who is not there`);
+  }
+  return {
+    cluster,
+    user,
+    tokenFile: loaded.map(({ tokenFiles }) => tokenFiles.get(chosen.user)).find((each) => each !== undefined),
+    namespace: chosen.namespace,
+    fresh: () => {
+      const config = new library.KubeConfig();
+      config.loadFromClusterAndUser(cluster, user ?? { name: "nobody" });
+      return config;
+    },
+  };
+}
+
+async function load(library: ClientNode, file: string): Promise<LoadedFile> {
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (cause) {
+    throw invalid(`the kubeconfig ${file} can't be read`, cause);
+  }
+  try {
+    const config = new library.KubeConfig();
+    config.loadFromString(text);
+    config.makePathsAbsolute(path.dirname(path.resolve(file)));
+    return { config, tokenFiles: tokenFilesOf(library.loadYaml(text), path.dirname(path.resolve(file))) };
+  } catch (cause) {
+    throw invalid(
+      `the kubeconfig ${file} can't be used: ${cause instanceof Error ? cause.message : String(cause)}`,
+      cause,
+    );
+  }
+}
+
+function tokenFilesOf(document: unknown, directory: string): Map<string, string> {
+  const { users } = document as {
+    users?: readonly (Entry & { user?: { token?: unknown; tokenFile?: unknown } })[];
+  };
+  const found = new Map<string, string>();
+  for (const { name, user } of users ?? []) {
+    if (typeof user?.tokenFile === "string") found.set(name, path.resolve(directory, user.tokenFile));
+  }
+  return found;
+}
+
+function named<T extends Entry>(entries: readonly T[], name: string): T | undefined {
+  return entries.find((entry) => entry.name === name);
+}
+
+function invalid(message: string, cause?: unknown): KubeError {
+  return new KubeError("CONFIG_INVALID", message, { cause });
+}

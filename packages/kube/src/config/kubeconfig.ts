@@ -1,0 +1,99 @@
+import path from "node:path";
+import type { Cluster } from "@kubernetes/client-node";
+import { systemClock, type Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import type { ClusterConfig, CredentialHeaders, TlsMaterial } from "./cluster-config.js";
+import { basic, bearer, fixedCredentials } from "./credentials.js";
+import { readKubeconfig, type KubeconfigSelection } from "./kubeconfig-file.js";
+import { PluginCredentials } from "./plugin-credentials.js";
+import { TlsFiles } from "./tls-files.js";
+import { TokenFile } from "./token-file.js";
+
+export interface KubeconfigOptions {
+  /** One file, or several with the platform's delimiter between them, as in KUBECONFIG. */
+  readonly path: string;
+  /** Absent: the file's current-context. */
+  readonly context?: string | undefined;
+  readonly clock?: Clock;
+}
+
+/**
+ * The cluster and user a kubeconfig's context names. Supported: CA, client certificate and key as data or files, token, tokenFile,
+ * username and password, exec plugins and auth-provider, `as`, insecure-skip-tls-verify, tls-server-name. Not supported: proxy-url,
+ * groups to impersonate.
+ *
+ * @throws KubeError CONFIG_INVALID that says what is wrong with which file.
+ */
+export async function kubeconfigConfig(options: KubeconfigOptions): Promise<ClusterConfig> {
+  const files = options.path.split(path.delimiter).filter((file) => file !== "");
+  const selection = await readKubeconfig(files, options.context);
+  const { cluster, user, namespace } = selection;
+  const server = serverOf(cluster);
+  const tls = new TlsFiles({
+    caFile: text(cluster.caFile),
+    certFile: text(user?.certFile),
+    keyFile: text(user?.keyFile),
+    fixed: fixedMaterial(selection),
+  });
+  await tls.read();
+  return { server, namespace, ...identity(selection, tls, options.clock ?? systemClock) };
+}
+
+/** Who we are, in kubectl's order: a token wins over a plugin, and either over a password; client certificates go beside all of them. */
+function identity(
+  selection: KubeconfigSelection,
+  tls: TlsFiles,
+  clock: Clock,
+): Pick<ClusterConfig, "tls" | "credentials"> {
+  const { user, tokenFile } = selection;
+  const further: CredentialHeaders =
+    text(user?.impersonateUser) === undefined ? {} : { "impersonate-user": user?.impersonateUser ?? "" };
+  if (tokenFile !== undefined) return { tls, credentials: new TokenFile(tokenFile, clock, further) };
+  const token = text(user?.token);
+  if (token !== undefined)
+    return { tls, credentials: fixedCredentials({ ...further, ...bearer(token.trim()) }) };
+  if (isPresent(user?.exec) || isPresent(user?.authProvider)) {
+    const credentials = new PluginCredentials(() => selection.fresh(), tls, clock);
+    return { tls: credentials, credentials };
+  }
+  const username = text(user?.username);
+  if (username !== undefined) {
+    return { tls, credentials: fixedCredentials({ ...further, ...basic(username, user?.password ?? "") }) };
+  }
+  return { tls, credentials: fixedCredentials(further) };
+}
+
+function serverOf(cluster: Cluster): URL {
+  if (text(cluster.proxyUrl) !== undefined) {
+    throw new KubeError(
+      "CONFIG_INVALID",
+      `the kubeconfig's cluster ${cluster.name} is reached through proxy-url, which is not supported: use an address that needs no proxy, for instance by kubectl proxy`,
+    );
+  }
+  if (!URL.canParse(cluster.server) || !/^https?:$/.test(new URL(cluster.server).protocol)) {
+    throw new KubeError(
+      "CONFIG_INVALID",
+      `the kubeconfig's cluster ${cluster.name} has the server ${cluster.server}, which is no http or https URL`,
+    );
+  }
+  return new URL(cluster.server);
+}
+
+function fixedMaterial({ cluster, user }: KubeconfigSelection): TlsMaterial {
+  const material: { -readonly [K in keyof TlsMaterial]: TlsMaterial[K] } = {};
+  if (text(cluster.caData) !== undefined) material.ca = Buffer.from(cluster.caData ?? "", "base64");
+  if (text(user?.certData) !== undefined) material.cert = Buffer.from(user?.certData ?? "", "base64");
+  if (text(user?.keyData) !== undefined) material.key = Buffer.from(user?.keyData ?? "", "base64");
+  if (text(cluster.tlsServerName) !== undefined) material.serverName = cluster.tlsServerName ?? "";
+  if (cluster.skipTLSVerify) material.isUnverified = true;
+  return material;
+}
+
+/** client-node leaves null and undefined where its types say string. */
+function text(value: string | null | undefined): string | undefined {
+  return value === null || value === "" ? undefined : value;
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}

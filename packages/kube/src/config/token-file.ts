@@ -1,0 +1,64 @@
+import { readFile } from "node:fs/promises";
+import { systemClock, type Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import type { CredentialHeaders, Credentials } from "./cluster-config.js";
+import { bearer, sameHeaders } from "./credentials.js";
+
+const maxAgeMs = 60_000;
+
+/**
+ * A bearer token in a file that somebody else renews (the kubelet, at 80 % of its life). Re-read when a minute old, and at once after
+ * a 401. A file that can't be read just then leaves the token as it was: it is most likely still good.
+ */
+export class TokenFile implements Credentials {
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #further: CredentialHeaders;
+  #headers: CredentialHeaders | undefined;
+  #readAtMs = 0;
+  #reading: Promise<CredentialHeaders> | undefined;
+
+  /** `further`: headers beside the token, for instance whom to impersonate. */
+  constructor(path: string, clock: Clock = systemClock, further: CredentialHeaders = {}) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#further = further;
+  }
+
+  headers(): Promise<CredentialHeaders> {
+    const isFresh = this.#clock.monotonicMs() - this.#readAtMs < maxAgeMs;
+    if (this.#headers !== undefined && isFresh) return Promise.resolve(this.#headers);
+    return this.#readOnce();
+  }
+
+  async renew(refused: CredentialHeaders): Promise<boolean> {
+    if (this.#headers !== undefined && !sameHeaders(this.#headers, refused)) return true;
+    return !sameHeaders(await this.#readOnce(), refused);
+  }
+
+  #readOnce(): Promise<CredentialHeaders> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    return this.#reading;
+  }
+
+  async #read(): Promise<CredentialHeaders> {
+    let token = "";
+    let cause: unknown;
+    try {
+      token = (await readFile(this.#path, "utf8")).trim();
+    } catch (error) {
+      cause = error;
+    }
+    if (token !== "") {
+      const headers = { ...this.#further, ...bearer(token) };
+      if (this.#headers === undefined || !sameHeaders(headers, this.#headers)) this.#headers = headers;
+      this.#readAtMs = this.#clock.monotonicMs();
+    }
+    if (this.#headers !== undefined) return this.#headers;
+    throw new KubeError(
+      "CONFIG_INVALID",
+      `the token file ${this.#path} ${cause === undefined ? "is empty" : "can't be read"}: mount a ServiceAccount token there (is automountServiceAccountToken off?)`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,60 @@
+import type { Readable } from "node:stream";
+import type { Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+
+/** All of a body. A body that stops coming for `silenceMs` is given up with TIMEOUT, one of more than `maxBytes` with PROTOCOL. */
+export async function readBody(
+  body: Readable,
+  limits: { readonly maxBytes: number; readonly silenceMs: number; readonly clock: Clock },
+): Promise<string> {
+  const { maxBytes, silenceMs, clock } = limits;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let sizeBefore = -1;
+  let stopTimer = (): void => undefined;
+  const look = (): void => {
+    if (size === sizeBefore) {
+      body.destroy(new KubeError("TIMEOUT", `an answer stopped coming after ${size} bytes`));
+      return;
+    }
+    sizeBefore = size;
+    stopTimer = clock.after(silenceMs, look);
+  };
+  look();
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes) throw new KubeError("PROTOCOL", `an answer has more than ${maxBytes} bytes`);
+      chunks.push(chunk);
+    }
+  } finally {
+    stopTimer();
+  }
+  return Buffer.concat(chunks, size).toString("utf8");
+}
+
+/** The beginning of a body, and no error: it is to explain one. */
+export async function readBeginning(
+  body: Readable,
+  limits: { readonly maxBytes: number; readonly withinMs: number; readonly clock: Clock },
+): Promise<string> {
+  const { maxBytes, withinMs, clock } = limits;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const stopTimer = clock.after(withinMs, () =>
+    body.destroy(new KubeError("TIMEOUT", "the rest did not come")),
+  );
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size >= maxBytes) break;
+    }
+  } catch {
+    // What has come has to do.
+  } finally {
+    stopTimer();
+    body.destroy();
+  }
+  return Buffer.concat(chunks, size).subarray(0, maxBytes).toString("utf8");
+}

@@ -1,0 +1,36 @@
+import type { Query } from "./kube-client.js";
+import type { ResourceScope } from "./resource.js";
+
+/** The path of all objects in the scope; its name does not count. */
+export function collectionPath({ type, namespace }: ResourceScope): string {
+  const root = type.group === "" ? ["api"] : ["apis", type.group];
+  const space = namespace === undefined ? [] : ["namespaces", namespace];
+  return pathOf([...root, type.version, ...space, type.plural]);
+}
+
+/** The path of one object, or of a subresource of it such as `status`. */
+export function objectPath(scope: ResourceScope, name: string, subresource?: string): string {
+  return `${collectionPath(scope)}${pathOf([name, ...(subresource === undefined ? [] : [subresource])])}`;
+}
+
+/** `?…`, or nothing. What is undefined is left out. */
+export function queryOf(query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  const text = parameters.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+/** The query of a list or watch: the scope's name becomes a field selector, beside the one that is there. */
+export function selecting({ name }: ResourceScope, query: Query): Query {
+  if (name === undefined) return query;
+  const byName = `metadata.name=${name}`;
+  const { fieldSelector } = query;
+  return { ...query, fieldSelector: fieldSelector === undefined ? byName : `${byName},${fieldSelector}` };
+}
+
+function pathOf(segments: readonly string[]): string {
+  return segments.map((segment) => `/${encodeURIComponent(segment)}`).join("");
+}

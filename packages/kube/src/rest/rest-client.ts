@@ -1,0 +1,222 @@
+import type { Readable } from "node:stream";
+import { systemClock, type Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";
+import { CallLimit } from "./call-limit.js";
+import type { KubeClient, ObjectList, Query } from "./kube-client.js";
+import { readBeginning, readBody } from "./read-body.js";
+import type { KubeObject, ResourceScope } from "./resource.js";
+import { collectionPath, objectPath, queryOf, selecting } from "./resource-path.js";
+import { maxErrorBytes, statusError } from "./status-error.js";
+
+/** Names one object. */
+export type ObjectScope = ResourceScope & { readonly name: string };
+
+/** What a PATCH body is. */
+export type PatchType = "apply" | "merge" | "json" | "strategic";
+
+export interface ApplyOptions {
+  readonly fieldManager: string;
+  /** Takes fields over from other managers; without it they are a CONFLICT. */
+  readonly force?: boolean;
+  readonly dryRun?: boolean;
+  readonly subresource?: string;
+}
+
+export interface WriteOptions {
+  readonly query?: Query;
+  /** `status`, `scale`, … */
+  readonly subresource?: string;
+}
+
+export interface RawRequest {
+  readonly method: KubeRequest["method"];
+  /** Encoded, without the query. */
+  readonly path: string;
+  readonly query?: Query;
+  readonly body?: unknown;
+  /** Absent: application/json. */
+  readonly contentType?: string;
+}
+
+export interface RestClientOptions {
+  /** How many calls are under way at once; watches do not count. */
+  readonly maxConcurrentCalls?: number;
+  readonly clock?: Clock;
+}
+
+const maxAnswerBytes = 256 * 1024 * 1024;
+const silenceMs = 60_000;
+const errorBodyMs = 5_000;
+const contentTypes: Readonly<Record<PatchType, string>> = {
+  apply: "application/apply-patch+yaml",
+  merge: "application/merge-patch+json",
+  json: "application/json-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+};
+const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/**
+ * The Kubernetes API as raw JSON: objects come and go with all their fields, those we do not know included. Every method throws
+ * KubeError only. Nothing is retried here but what the transport retries: backoff is for those who know what they want.
+ */
+export class RestClient implements KubeClient {
+  readonly #transport: KubeTransport;
+  readonly #limit: CallLimit;
+  readonly #clock: Clock;
+
+  constructor(transport: KubeTransport, options: RestClientOptions = {}) {
+    this.#transport = transport;
+    this.#limit = new CallLimit(options.maxConcurrentCalls ?? 16);
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  async list(scope: ResourceScope, query: Query, signal: AbortSignal): Promise<ObjectList> {
+    const path = collectionPath(scope);
+    const answer = await this.raw({ method: "GET", path, query: selecting(scope, query) }, signal);
+    const { items, metadata } = answer as {
+      items?: readonly KubeObject[] | null;
+      metadata?: { resourceVersion?: string; continue?: string };
+    };
+    if (typeof metadata?.resourceVersion !== "string" || !(Array.isArray(items) || items === null)) {
+      throw new KubeError("PROTOCOL", `${path} answered with JSON that is no list of objects`);
+    }
+    const continueToken = metadata.continue === "" ? undefined : metadata.continue;
+    return { resourceVersion: metadata.resourceVersion, continueToken, items: items ?? [] };
+  }
+
+  async watch(scope: ResourceScope, query: Query, signal: AbortSignal): Promise<Readable> {
+    const path = `${collectionPath(scope)}${queryOf(selecting(scope, { ...query, watch: true }))}`;
+    const response = await this.#transport.request({ method: "GET", path, kind: "watch" }, signal);
+    if (response.status !== 200) throw await this.#errorOf(response, signal);
+    return response.body;
+  }
+
+  async isAllowed(verb: string, scope: ResourceScope, signal: AbortSignal): Promise<boolean> {
+    const { type, namespace, name } = scope;
+    const resourceAttributes = {
+      verb,
+      group: type.group,
+      version: type.version,
+      resource: type.plural,
+      namespace,
+      name,
+    };
+    const body = {
+      apiVersion: "authorization.k8s.io/v1",
+      kind: "SelfSubjectAccessReview",
+      spec: { resourceAttributes },
+    };
+    const answer = await this.raw({ method: "POST", path: reviewPath, body }, signal);
+    return (answer as { status?: { allowed?: unknown } }).status?.allowed === true;
+  }
+
+  /** One object, or with `subresource` that of it. */
+  async get(scope: ObjectScope, signal: AbortSignal, options: WriteOptions = {}): Promise<KubeObject> {
+    return this.#object("GET", scope, undefined, signal, options);
+  }
+
+  async create(
+    scope: ResourceScope,
+    object: object,
+    signal: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<KubeObject> {
+    const { query = {}, subresource } = options;
+    const path =
+      subresource === undefined || scope.name === undefined
+        ? collectionPath(scope)
+        : objectPath(scope, scope.name, subresource);
+    return (await this.raw({ method: "POST", path, query, body: object }, signal)) as KubeObject;
+  }
+
+  /** Server-side apply: the object holds the fields we own and no others. */
+  async apply(
+    scope: ObjectScope,
+    object: object,
+    options: ApplyOptions,
+    signal: AbortSignal,
+  ): Promise<KubeObject> {
+    const { fieldManager, force, dryRun, subresource } = options;
+    const query = { fieldManager, force, ...(dryRun === true ? { dryRun: "All" } : {}) };
+    return this.patch(
+      scope,
+      "apply",
+      object,
+      signal,
+      subresource === undefined ? { query } : { query, subresource },
+    );
+  }
+
+  async patch(
+    scope: ObjectScope,
+    type: PatchType,
+    body: object,
+    signal: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<KubeObject> {
+    return this.#object("PATCH", scope, body, signal, options, contentTypes[type]);
+  }
+
+  /** Replaces it; with the resourceVersion in its metadata only if nobody was faster (CONFLICT). */
+  async update(
+    scope: ObjectScope,
+    object: object,
+    signal: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<KubeObject> {
+    return this.#object("PUT", scope, object, signal, options);
+  }
+
+  /** Answers with the object or a Status. `body`: DeleteOptions, for instance preconditions or the propagation policy. */
+  async delete(scope: ObjectScope, signal: AbortSignal, body?: object): Promise<unknown> {
+    return this.raw({ method: "DELETE", path: objectPath(scope, scope.name), body }, signal);
+  }
+
+  /** Any call whose answer is JSON, or nothing (undefined). */
+  async raw(request: RawRequest, signal: AbortSignal): Promise<unknown> {
+    return this.#limit.run(async () => {
+      const { method, path, query = {}, body, contentType = "application/json" } = request;
+      const payload =
+        body === undefined
+          ? {}
+          : { body: Buffer.from(JSON.stringify(body)), headers: { "content-type": contentType } };
+      const response = await this.#transport.request(
+        { method, path: `${path}${queryOf(query)}`, kind: "call", ...payload },
+        signal,
+      );
+      if (response.status < 200 || response.status > 299) throw await this.#errorOf(response, signal);
+      const limits = { maxBytes: maxAnswerBytes, silenceMs, clock: this.#clock };
+      return parse(await readBody(response.body, limits), path);
+    }, signal);
+  }
+
+  async #object(
+    method: KubeRequest["method"],
+    scope: ObjectScope,
+    body: object | undefined,
+    signal: AbortSignal,
+    { query = {}, subresource }: WriteOptions,
+    contentType?: string,
+  ): Promise<KubeObject> {
+    const path = objectPath(scope, scope.name, subresource);
+    const request = { method, path, query, body, ...(contentType === undefined ? {} : { contentType }) };
+    return (await this.raw(request, signal)) as KubeObject;
+  }
+
+  async #errorOf({ status, headers, body }: KubeResponse, signal: AbortSignal): Promise<KubeError> {
+    const limits = { maxBytes: maxErrorBytes, withinMs: errorBodyMs, clock: this.#clock };
+    const beginning = await readBeginning(body, limits);
+    if (signal.aborted) return new KubeError("ABORTED", "the request was aborted", { cause: signal.reason });
+    return statusError({ status, headers, body: beginning }, this.#clock.now());
+  }
+}
+
+function parse(text: string, path: string): unknown {
+  if (text.trim() === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new KubeError("PROTOCOL", `${path} answered with something that is not JSON`, { cause });
+  }
+}

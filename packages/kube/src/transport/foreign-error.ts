@@ -1,0 +1,94 @@
+import { KubeError, type KubeErrorCode } from "../kube-error.js";
+
+/**
+ * The one place where errors of sockets, TLS, node:http and node:http2 become ours.
+ *
+ * @param server where we were going, for the sentence: `10.0.0.1:443`.
+ */
+export function kubeErrorOf(error: unknown, server: string): KubeError {
+  if (error instanceof KubeError) return error;
+  const foreign = error instanceof Error ? error : new Error(String(error));
+  const code = codeOf(foreign);
+  const [kind, sentence] = entryOf(code) ?? [
+    "CONNECTION_LOST",
+    `the connection to SERVER broke: ${foreign.message}`,
+  ];
+  return new KubeError(kind, sentence.replace("SERVER", server), { cause: error });
+}
+
+/** The caller's signal ended it. */
+export function abortedError(cause?: unknown): KubeError {
+  return new KubeError("ABORTED", "the request was aborted", { cause });
+}
+
+type Entry = readonly [KubeErrorCode, string];
+
+const unresolved = "the name of SERVER can't be resolved: check the server's address and the cluster's DNS";
+const unreachable =
+  "there is no way to SERVER: check the network, and NetworkPolicies for egress to the API server";
+const untrusted =
+  "the certificate of SERVER is signed by nobody we trust: give the cluster's certificate authority (ca.crt of the ServiceAccount, certificate-authority of the kubeconfig)";
+const noClientCertificate =
+  "SERVER refused our TLS client certificate, or wants one: check client-certificate and client-key of the kubeconfig";
+const broken = "the connection to SERVER broke";
+
+const entries: Readonly<Partial<Record<string, Entry>>> = {
+  ECONNREFUSED: [
+    "CONNECTION_REFUSED",
+    "nobody listens at SERVER: is the API server up, and the address right?",
+  ],
+  ENOTFOUND: ["CONNECTION_LOST", unresolved],
+  EAI_AGAIN: ["CONNECTION_LOST", unresolved],
+  EHOSTUNREACH: ["CONNECTION_LOST", unreachable],
+  ENETUNREACH: ["CONNECTION_LOST", unreachable],
+  ETIMEDOUT: ["TIMEOUT", "SERVER did not answer"],
+  ECONNRESET: ["CONNECTION_LOST", broken],
+  EPIPE: ["CONNECTION_LOST", broken],
+  ERR_STREAM_PREMATURE_CLOSE: ["CONNECTION_LOST", broken],
+  ERR_SOCKET_CLOSED: ["CONNECTION_LOST", broken],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ["CONNECTION_LOST", untrusted],
+  SELF_SIGNED_CERT_IN_CHAIN: ["CONNECTION_LOST", untrusted],
+  UNABLE_TO_GET_ISSUER_CERT: ["CONNECTION_LOST", untrusted],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ["CONNECTION_LOST", untrusted],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ["CONNECTION_LOST", untrusted],
+  CERT_SIGNATURE_FAILURE: ["CONNECTION_LOST", untrusted],
+  CERT_HAS_EXPIRED: [
+    "CONNECTION_LOST",
+    "the certificate of SERVER has expired: renew it, or set this machine's clock",
+  ],
+  CERT_NOT_YET_VALID: [
+    "CONNECTION_LOST",
+    "the certificate of SERVER is not valid yet: set this machine's clock",
+  ],
+  ERR_TLS_CERT_ALTNAME_INVALID: [
+    "CONNECTION_LOST",
+    "the certificate of SERVER is for other names: use one of them as the server's address, or tls-server-name of the kubeconfig",
+  ],
+  ERR_SSL_WRONG_VERSION_NUMBER: [
+    "PROTOCOL",
+    "SERVER does not speak TLS: is its address http:// rather than https://?",
+  ],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: [
+    "PROTOCOL",
+    "SERVER does not speak TLS: is its address http:// rather than https://?",
+  ],
+  ERR_HTTP2_GOAWAY_SESSION: ["CONNECTION_LOST", "SERVER is closing this connection (GOAWAY)"],
+  ERR_HTTP2_INVALID_SESSION: ["CONNECTION_LOST", "the connection to SERVER was closed"],
+  ERR_HTTP2_ERROR: ["PROTOCOL", "what came from SERVER is not HTTP/2"],
+};
+
+function entryOf(code: string): Entry | undefined {
+  const entry = entries[code];
+  if (entry !== undefined) return entry;
+  if (code.startsWith("HPE_")) return ["PROTOCOL", "what came from SERVER is not HTTP"];
+  if (/^ERR_SSL_.*ALERT.*(CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA)/.test(code)) {
+    return ["CONNECTION_LOST", noClientCertificate];
+  }
+  return undefined;
+}
+
+/** Of a name with several addresses, node reports an AggregateError with the code of the last. */
+function codeOf(error: Error): string {
+  if ("code" in error && typeof error.code === "string") return error.code;
+  return error instanceof AggregateError && error.errors[0] instanceof Error ? codeOf(error.errors[0]) : "";
+}

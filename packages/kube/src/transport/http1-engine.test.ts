@@ -1,0 +1,161 @@
+import type { Readable } from "node:stream";
+import { expect } from "chai";
+import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { TlsFiles } from "../config/tls-files.js";
+import { KubeError } from "../kube-error.js";
+import { Http2Transport } from "./http2-transport.js";
+import type { KubeRequest } from "./kube-transport.js";
+import { answerAll, clusterOf, ScriptedServer, tlsFixture, withinMs } from "./test-support.test.js";
+
+const watch: KubeRequest = { method: "GET", path: "/x?watch=true", kind: "watch" };
+const call: KubeRequest = { method: "GET", path: "/x", kind: "call" };
+
+for (const kind of ["https", "http"] as const) {
+  describe(`Http2Transport to a server that speaks HTTP/1.1 only (${kind})`, () => {
+    let server: ScriptedServer;
+    let clock: ManualClock;
+    let abort: AbortController;
+    let transport: Http2Transport;
+
+    beforeEach(async () => {
+      server = await new ScriptedServer().start({ kind });
+      clock = new ManualClock();
+      abort = new AbortController();
+      transport = new Http2Transport(clusterOf(server, { scheme: kind, path: "/base" }), { clock });
+    });
+    afterEach(async () => {
+      try {
+        await transport.close();
+        await eventually(() => server.relay.open === 0, withinMs, "no connection is left");
+        expect(clock.pendingTimers, "timers left").to.equal(0);
+      } finally {
+        await server.stop();
+      }
+    });
+
+    it("sends calls with their bodies, and keeps the connection", async () => {
+      for (let round = 0; round < 3; round++) {
+        const asked = transport.request(
+          {
+            ...call,
+            method: "POST",
+            path: "/y?z=1",
+            body: Buffer.from("{é}"),
+            headers: { "content-type": "a/b" },
+          },
+          abort.signal,
+        );
+        const seen = await server.next();
+        expect([seen.method, seen.path]).to.deep.equal(["POST", "/base/y?z=1"]);
+        expect(seen.headers).to.include({ "content-type": "a/b", "content-length": "4" });
+        expect(await seen.body()).to.equal("{é}");
+        seen.head(201, { "x-more": "yes" });
+        seen.end("done");
+        const { status, headers, body } = await asked;
+        expect([status, headers["x-more"], await textOf(body)]).to.deep.equal([201, "yes", "done"]);
+      }
+      expect(server.relay.accepted).to.equal(kind === "https" ? 2 : 1);
+    });
+
+    it("keeps as many watches open as there are, and tells a cut from an end", async () => {
+      const bodies: Readable[] = [];
+      for (let index = 0; index < 20; index++) {
+        const asked = transport.request(watch, abort.signal);
+        const seen = await server.next();
+        seen.head(200);
+        seen.write(`${index}\n`);
+        bodies.push((await asked).body);
+        if (index === 0) seen.end();
+      }
+      const [ended, ...open] = bodies.map(eventsOf);
+      expect(await ended?.nextEvent(withinMs)).to.equal("0\n");
+      expect(await ended?.nextEvent(withinMs)).to.equal("end");
+      server.relay.cut();
+      for (const [index, events] of open.entries()) {
+        expect(await events.nextEvent(withinMs)).to.equal(`${index + 1}\n`);
+        expect(await events.nextEvent(withinMs)).to.equal("CONNECTION_LOST");
+      }
+    });
+
+    it("gives up a head that does not come in time", async () => {
+      const asked = failure(transport.request(watch, abort.signal));
+      await server.next();
+      clock.advance(10_000);
+      expect(await asked).to.include({ code: "TIMEOUT" });
+    });
+
+    it("ends with ABORTED before, during and after the head", async () => {
+      const waiting = failure(transport.request(call, abort.signal));
+      await server.next();
+      const asked = transport.request(watch, abort.signal);
+      (await server.next()).head(200);
+      const events = eventsOf((await asked).body);
+      abort.abort();
+      expect(await waiting).to.include({ code: "ABORTED" });
+      expect(await events.nextEvent(withinMs)).to.equal("ABORTED");
+      expect(await failure(transport.request(call, abort.signal))).to.include({ code: "ABORTED" });
+    });
+
+    it("closes everything with ABORTED", async () => {
+      const asked = transport.request(watch, abort.signal);
+      (await server.next()).head(200);
+      const events = eventsOf((await asked).body);
+      const waiting = failure(transport.request(call, abort.signal));
+      await server.next();
+      await transport.close();
+      expect(await waiting).to.include({ code: "ABORTED" });
+      expect(await events.nextEvent(withinMs)).to.equal("ABORTED");
+    });
+  });
+}
+
+describe("Http2Transport over https to HTTP/1.1", () => {
+  it("takes a rotated CA for new connections, and leaves what is under way", async () => {
+    const server = await new ScriptedServer().start({ kind: "https" });
+    const directory = new TempDirectory();
+    directory.replace("ca.crt", tlsFixture("ca1.crt"));
+    const tls = new TlsFiles({ caFile: directory.file("ca.crt") });
+    const transport = new Http2Transport({ ...clusterOf(server), tls });
+    const { signal } = new AbortController();
+    try {
+      const asked = transport.request(watch, signal);
+      const seen = await server.next();
+      seen.head(200);
+      const events = eventsOf((await asked).body);
+      directory.replace("ca.crt", tlsFixture("ca2.crt"));
+      server.answer = answerAll;
+      const error = await failure(transport.request(call, signal));
+      expect(error).to.include({ code: "CONNECTION_LOST" });
+      expect((error as KubeError).message).to.include("certificate authority");
+      seen.write("still there\n");
+      expect(await events.nextEvent(withinMs)).to.equal("still there\n");
+    } finally {
+      await transport.close();
+      await server.stop();
+      directory.remove();
+    }
+  });
+});
+
+function eventsOf(body: Readable): EventQueue<string> {
+  const events = new EventQueue<string>();
+  body.on("data", (chunk: Buffer) => events.push(chunk.toString()));
+  body.on("end", () => events.push("end"));
+  body.on("error", (error) => events.push(error instanceof KubeError ? error.code : String(error)));
+  return events;
+}
+
+async function textOf(body: Readable): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of body) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => new Error("it should have failed"),
+    (error: unknown) => error,
+  );
+}

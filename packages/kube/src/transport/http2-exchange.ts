@@ -1,0 +1,68 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { constants, type ClientHttp2Stream } from "node:http2";
+import { KubeError } from "../kube-error.js";
+import { abortedError, kubeErrorOf } from "./foreign-error.js";
+import type { KubeResponse } from "./kube-transport.js";
+import { ResponseBody } from "./response-body.js";
+import type { TransportContext } from "./transport-options.js";
+
+export interface ExchangeOptions {
+  readonly context: TransportContext;
+  readonly headerTimeoutMs: number;
+  readonly signal: AbortSignal;
+  /** No head came in time: the connection may be dead. */
+  readonly onOverdue: () => void;
+  /** Nobody wants the stream any more. */
+  readonly cancel: (stream: ClientHttp2Stream) => void;
+}
+
+/**
+ * Waits for the head of the answer on a stream. `refused`: the server closed the stream without having looked at the request, which may
+ * then be sent again on another session.
+ */
+export function exchange(
+  stream: ClientHttp2Stream,
+  options: ExchangeOptions,
+): Promise<KubeResponse | "refused"> {
+  const { context, headerTimeoutMs, signal, onOverdue, cancel } = options;
+  const { server } = context;
+  return new Promise((resolve, reject) => {
+    const detach = (): void => {
+      stopTimer();
+      signal.removeEventListener("abort", onAbort);
+      stream.off("response", onResponse).off("error", onError).off("close", onClose);
+      stream.on("error", () => undefined);
+    };
+    const giveUp = (error: KubeError): void => {
+      detach();
+      cancel(stream);
+      reject(error);
+    };
+    const onAbort = (): void => giveUp(abortedError(signal.reason));
+    const stopTimer = context.clock.after(headerTimeoutMs, () => {
+      giveUp(new KubeError("TIMEOUT", `${server} did not answer within ${headerTimeoutMs} ms`));
+      onOverdue();
+    });
+    const end = (error: KubeError): void => {
+      detach();
+      if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve("refused");
+      else reject(error);
+    };
+    const onError = (error: Error): void => end(kubeErrorOf(error, server));
+    const onClose = (): void =>
+      end(new KubeError("CONNECTION_LOST", `the connection to ${server} broke before an answer came`));
+    const onResponse = (headers: IncomingHttpHeaders & { ":status"?: number }): void => {
+      detach();
+      const body = new ResponseBody(stream, {
+        server,
+        signal,
+        isComplete: () => stream.rstCode === constants.NGHTTP2_NO_ERROR,
+        abandon: () => cancel(stream),
+      });
+      resolve({ status: headers[":status"] ?? 0, headers, body });
+    };
+    stream.once("response", onResponse).once("error", onError).once("close", onClose);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+}

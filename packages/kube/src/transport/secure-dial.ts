@@ -1,0 +1,76 @@
+import { isIP } from "node:net";
+import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } from "node:tls";
+import type { TlsMaterial, TlsMaterialSource } from "../config/cluster-config.js";
+import { KubeError } from "../kube-error.js";
+
+/** TLS connections to one server. Material that has changed on disk counts for the next connection; those that are open stay. */
+export class SecureDial {
+  readonly #server: URL;
+  readonly #source: TlsMaterialSource;
+  #material: TlsMaterial | undefined;
+  #options: ConnectionOptions = {};
+
+  constructor(server: URL, source: TlsMaterialSource) {
+    this.#server = server;
+    this.#source = source;
+  }
+
+  /** The same object as long as the material is the same. */
+  async options(): Promise<ConnectionOptions> {
+    const material = await this.#source.read();
+    if (material !== this.#material) {
+      this.#options = connectionOptions(this.#server, material);
+      this.#material = material;
+    }
+    return this.#options;
+  }
+
+  /** Resolves once the handshake is done; the caller owns the socket then. An abort rejects with the signal's reason. */
+  async connect(alpn: readonly string[], signal: AbortSignal): Promise<TLSSocket> {
+    const options = await this.options();
+    signal.throwIfAborted();
+    const socket = connect({ ...options, ALPNProtocols: [...alpn] });
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        signal.removeEventListener("abort", onAbort);
+        socket.removeListener("error", onError);
+        act();
+      };
+      const onError = (error: Error): void => settle(() => reject(error));
+      const onAbort = (): void => {
+        settle(() => reject(signal.reason as Error));
+        socket.on("error", () => undefined).destroy();
+      };
+      socket.once("secureConnect", () => settle(() => resolve(socket))).on("error", onError);
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}
+
+function connectionOptions(server: URL, material: TlsMaterial): ConnectionOptions {
+  const host = server.hostname.replace(/^\[(.*)\]$/, "$1");
+  const { ca, cert, key, serverName, isUnverified } = material;
+  // No name is sent for an address (RFC 6066); its certificate is checked against the address then.
+  const name = serverName ?? (isIP(host) === 0 ? host : undefined);
+  return {
+    host,
+    port: Number(server.port || 443),
+    ...(name === undefined ? {} : { servername: name }),
+    rejectUnauthorized: isUnverified !== true,
+    secureContext: secureContext({ ca, cert, key }),
+  };
+}
+
+function secureContext(
+  parts: Partial<Record<"ca" | "cert" | "key", string | Buffer | undefined>>,
+): ConnectionOptions["secureContext"] & object {
+  try {
+    return createSecureContext({ ...parts, minVersion: "TLSv1.2" });
+  } catch (cause) {
+    throw new KubeError(
+      "CONFIG_INVALID",
+      `the certificates to reach the API server can't be used (${cause instanceof Error ? cause.message : String(cause)}): they must be PEM, and the key that of the client certificate`,
+      { cause },
+    );
+  }
+}

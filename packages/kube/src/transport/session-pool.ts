@@ -1,0 +1,127 @@
+import { KubeError } from "../kube-error.js";
+import { abortedError } from "./foreign-error.js";
+import type { KubeRequest } from "./kube-transport.js";
+import type { PooledSession } from "./pooled-session.js";
+import type { TransportContext } from "./transport-options.js";
+
+type Open = (signal: AbortSignal) => Promise<PooledSession | undefined>;
+
+interface Waiter {
+  readonly take: (session: PooledSession | undefined) => void;
+  readonly fail: (error: KubeError) => void;
+}
+
+/**
+ * The sessions for one kind of request. Who finds no place waits in line; one session is opened at a time, however many wait, and if it
+ * can't be opened all of them are told: it is for the caller to come again, with backoff.
+ */
+export class SessionPool {
+  readonly #kind: KubeRequest["kind"];
+  readonly #open: Open;
+  readonly #context: TransportContext;
+  readonly #sessions = new Set<PooledSession>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #closing = new AbortController();
+  #opening: Promise<void> | undefined;
+  #onEmpty: () => void = () => undefined;
+
+  constructor(kind: KubeRequest["kind"], open: Open, context: TransportContext) {
+    this.#kind = kind;
+    this.#open = open;
+    this.#context = context;
+  }
+
+  /** A session with a place reserved on it; undefined if the server speaks no HTTP/2. */
+  acquire(signal: AbortSignal): Promise<PooledSession | undefined> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted || this.#closing.signal.aborted) {
+        reject(abortedError(signal.reason));
+        return;
+      }
+      const settle = (): void => {
+        signal.removeEventListener("abort", onAbort);
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        take: (session) => {
+          settle();
+          resolve(session);
+        },
+        fail: (error) => {
+          settle();
+          reject(error);
+        },
+      };
+      const onAbort = (): void => waiter.fail(abortedError(signal.reason));
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiters.add(waiter);
+      this.#serve();
+    });
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Ends every session and whoever waits, and resolves once all sockets are closed. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    for (const waiter of [...this.#waiters]) waiter.fail(abortedError());
+    for (const session of this.#sessions) session.destroy("shutdown", abortedError());
+    await this.#opening;
+    if (this.#sessions.size > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
+  }
+
+  /** Gives places to those who wait, first come first served; if some are left, opens another session. */
+  #serve(): void {
+    for (const waiter of this.#waiters) {
+      const session = this.#roomy();
+      if (session === undefined) break;
+      session.reserve();
+      waiter.take(session);
+    }
+    if (this.#waiters.size > 0) this.#opening ??= this.#openAnother();
+  }
+
+  /** The oldest one with room, so that younger ones run empty and are closed. */
+  #roomy(): PooledSession | undefined {
+    for (const session of this.#sessions) if (session.hasRoom) return session;
+    return undefined;
+  }
+
+  async #openAnother(): Promise<void> {
+    try {
+      const session = await this.#open(this.#closing.signal);
+      if (session === undefined) {
+        for (const waiter of [...this.#waiters]) waiter.take(undefined);
+      } else {
+        this.#add(session);
+        // Without this, a server that hangs up on everybody would be dialled in a loop.
+        if (!session.hasRoom) {
+          throw new KubeError(
+            "CONNECTION_LOST",
+            `${this.#context.server} takes no requests on a new connection`,
+          );
+        }
+      }
+    } catch (error) {
+      for (const waiter of [...this.#waiters]) waiter.fail(error as KubeError);
+    } finally {
+      this.#opening = undefined;
+    }
+    this.#serve();
+  }
+
+  #add(session: PooledSession): void {
+    if (session.isOver) return;
+    this.#sessions.add(session);
+    session.onRoom = () => this.#serve();
+    session.onClose = (reason) => {
+      this.#sessions.delete(session);
+      this.#context.listener.sessionClosed?.(this.#kind, reason);
+      if (this.#sessions.size === 0) this.#onEmpty();
+    };
+    this.#context.listener.sessionOpened?.(this.#kind);
+    if (this.#closing.signal.aborted) session.destroy("shutdown", abortedError());
+  }
+}

@@ -1,0 +1,82 @@
+import type { ClientHttp2Session } from "node:http2";
+import type { TransportContext } from "./transport-options.js";
+
+export interface Watched {
+  readonly session: ClientHttp2Session;
+  /** Bytes that ever came from the server. */
+  readonly bytesRead: () => number;
+  /** Streams that are open. */
+  readonly streams: () => number;
+  /** Called once: the server did not answer a PING. */
+  readonly onSilent: () => void;
+  /** Called once: there has been no stream for long. */
+  readonly onIdle: () => void;
+}
+
+/**
+ * Tells whether there is still somebody at the other end. A connection that a firewall forgot, or whose node is gone, looks open for
+ * hours; so a session with streams that has not brought a byte for a while is sent a PING. node's ping() waits for its answer for ever,
+ * hence a timer of our own. One timer looks at everything every few seconds: nothing is done per stream or chunk.
+ */
+export class SessionWatchdog {
+  readonly #watched: Watched;
+  readonly #context: TransportContext;
+  #bytesRead = 0;
+  #lastByteAtMs: number;
+  #lastStreamAtMs: number;
+  #stopTimer: () => void = () => undefined;
+  #stopPing: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(watched: Watched, context: TransportContext) {
+    this.#watched = watched;
+    this.#context = context;
+    this.#lastByteAtMs = this.#lastStreamAtMs = context.clock.monotonicMs();
+  }
+
+  start(): void {
+    const { silenceMs, idleMs } = this.#context.timing;
+    this.#stopTimer = this.#context.clock.after(Math.min(silenceMs, idleMs) / 3, () => {
+      this.#look();
+      if (!this.#isStopped) this.start();
+    });
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopTimer();
+    this.#stopPing?.();
+  }
+
+  /** Asks for a sign of life now; to be called when an answer is overdue. */
+  probe(): void {
+    if (this.#isStopped || this.#stopPing !== undefined || this.#watched.session.destroyed) return;
+    this.#stopPing = this.#context.clock.after(this.#context.timing.pingTimeoutMs, () => {
+      this.stop();
+      this.#watched.onSilent();
+    });
+    this.#watched.session.ping((error) => {
+      // An error here is the end of the session: that is told elsewhere.
+      if (error !== null) return;
+      this.#stopPing?.();
+      this.#stopPing = undefined;
+    });
+  }
+
+  #look(): void {
+    const nowMs = this.#context.clock.monotonicMs();
+    const { silenceMs, idleMs } = this.#context.timing;
+    const bytesRead = this.#watched.bytesRead();
+    if (bytesRead !== this.#bytesRead) {
+      this.#bytesRead = bytesRead;
+      this.#lastByteAtMs = nowMs;
+    }
+    if (this.#watched.streams() > 0) {
+      this.#lastStreamAtMs = nowMs;
+      if (nowMs - this.#lastByteAtMs >= silenceMs) this.probe();
+    } else if (nowMs - this.#lastStreamAtMs >= idleMs) {
+      this.stop();
+      this.#watched.onIdle();
+    }
+  }
+}

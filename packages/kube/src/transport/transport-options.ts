@@ -1,0 +1,55 @@
+import { systemClock, type Clock } from "@bunting/runtime";
+import type { KubeRequest } from "./kube-transport.js";
+
+/** How long the transport waits for what; the defaults are those of client-go where it has them. */
+export interface TransportTiming {
+  /** From the first packet until the server has sent its HTTP/2 settings. */
+  readonly connectTimeoutMs: number;
+  /** From sending a request until the head of the answer: a watch is answered at once, a big LIST may be long in the making. */
+  readonly watchHeaderTimeoutMs: number;
+  readonly callHeaderTimeoutMs: number;
+  /** A session with streams that has been silent for so long is asked for a sign of life … */
+  readonly silenceMs: number;
+  /** … and is given up if none comes within this time. */
+  readonly pingTimeoutMs: number;
+  /** A session without streams is closed after this. */
+  readonly idleMs: number;
+}
+
+/** What happens to connections, for metrics and logs; called synchronously, must not throw. */
+export interface TransportListener {
+  sessionOpened?(kind: KubeRequest["kind"]): void;
+  /** `silent`: it did not answer a PING. */
+  sessionClosed?(kind: KubeRequest["kind"], reason: SessionEnd): void;
+}
+
+export type SessionEnd = "idle" | "goaway" | "lost" | "silent" | "shutdown";
+
+export interface TransportOptions {
+  readonly timing?: Partial<TransportTiming>;
+  readonly clock?: Clock;
+  readonly listener?: TransportListener;
+}
+
+/** The options with nothing left open. */
+export interface TransportContext {
+  readonly timing: TransportTiming;
+  readonly clock: Clock;
+  readonly listener: TransportListener;
+  /** Where we are going, for sentences. */
+  readonly server: string;
+}
+
+export function transportContext(server: URL, options: TransportOptions): TransportContext {
+  const { timing, clock = systemClock, listener = {} } = options;
+  return { server: server.host, clock, listener, timing: { ...defaults, ...timing } };
+}
+
+const defaults: TransportTiming = {
+  connectTimeoutMs: 10_000,
+  watchHeaderTimeoutMs: 10_000,
+  callHeaderTimeoutMs: 60_000,
+  silenceMs: 30_000,
+  pingTimeoutMs: 15_000,
+  idleMs: 60_000,
+};
