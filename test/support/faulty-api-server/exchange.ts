@@ -26,6 +26,7 @@ export class Exchange {
   #drip: Drip | undefined;
   #cut: { afterBytes: number; how: "reset" | "end" } | undefined;
   #queue: Promise<void> = Promise.resolve();
+  readonly #connection: object;
   #status: number | undefined;
 
   constructor(request: Http2ServerRequest | IncomingMessage, response: Http2ServerResponse | ServerResponse) {
@@ -34,6 +35,8 @@ export class Exchange {
     this.method = request.method ?? "";
     this.uri = request.url ?? "";
     this.headers = request.headers;
+    const isHttp2 = response instanceof Http2ServerResponse;
+    this.#connection = (isHttp2 ? response.stream.session : undefined) ?? request.socket;
     this.closed = new Promise((resolve) => response.once("close", resolve));
     void this.closed.then(() => this.#abort.abort());
     response.on("error", () => undefined);
@@ -54,6 +57,11 @@ export class Exchange {
     return this.#abort.signal;
   }
 
+  /** The connection it came on: an HTTP/2 session, or a socket. */
+  get connection(): object {
+    return this.#connection;
+  }
+
   get protocol(): "h2" | "http/1.1" {
     return this.#response instanceof Http2ServerResponse ? "h2" : "http/1.1";
   }
@@ -72,9 +80,12 @@ export class Exchange {
     (this.#response as ServerResponse).flushHeaders();
   }
 
-  /** Resolves when the bytes are with the transport, or the answer is over. */
-  async write(bytes: string | Buffer): Promise<void> {
+  /** Resolves when the bytes are with the transport, or the answer is over. They go out no sooner than `delayMs` from now. */
+  async write(bytes: string | Buffer, delayMs = 0): Promise<void> {
+    const notBefore = performance.now() + delayMs;
     return this.#enqueue(async () => {
+      const waitMs = notBefore - performance.now();
+      if (delayMs > 0 && waitMs > 0) await pause(waitMs, this.#abort.signal);
       const buffer = Buffer.from(bytes);
       const step = this.#drip?.bytesPerWrite ?? buffer.length;
       for (let from = 0; from < buffer.length && !this.isClosed; from += step) {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
+import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { Exchange } from "./exchange.js";
 import { testTls } from "./test-tls.js";
@@ -8,6 +8,8 @@ export interface HttpsListenerOptions {
   /** As an API server allows: 100 a session. */
   readonly maxConcurrentStreams?: number;
   readonly onExchange: (exchange: Exchange) => void;
+  /** Called with the `connection` of its exchanges when one has ended. */
+  readonly onConnectionClosed?: (connection: object) => void;
 }
 
 /** A port of TLS with ALPN h2 and http/1.1 that can be cut, stopped and opened again under the same number. */
@@ -20,7 +22,7 @@ export class HttpsListener {
   #port = 0;
 
   constructor(options: HttpsListenerOptions) {
-    const { maxConcurrentStreams = 100, onExchange } = options;
+    const { maxConcurrentStreams = 100, onExchange, onConnectionClosed } = options;
     const { key, cert } = testTls;
     this.#server = createSecureServer({ key, cert, allowHTTP1: true, settings: { maxConcurrentStreams } });
     this.#server.on("connection", (socket: Socket) => {
@@ -31,7 +33,13 @@ export class HttpsListener {
     this.#server.on("session", (session) => {
       this.sessions.add(session);
       session.on("error", () => undefined);
-      session.once("close", () => this.sessions.delete(session));
+      session.once("close", () => {
+        this.sessions.delete(session);
+        onConnectionClosed?.(session);
+      });
+    });
+    this.#server.on("secureConnection", (socket: Socket) => {
+      socket.once("close", () => onConnectionClosed?.(socket));
     });
     this.#server.on("sessionError", () => undefined);
     this.#server.on("tlsClientError", () => undefined);
@@ -61,6 +69,21 @@ export class HttpsListener {
   /** GOAWAY on every session; open streams go on, new ones need a new connection. */
   goAway(): void {
     for (const session of this.sessions) session.close();
+  }
+
+  /** RST on the one connection these exchanges came on. */
+  cutConnection(connection: object): void {
+    const { remotePort } = "socket" in connection ? (connection.socket as Socket) : (connection as Socket);
+    for (const socket of this.#sockets) if (socket.remotePort === remotePort) socket.resetAndDestroy();
+  }
+
+  /** GOAWAY on one session; nothing where the connection is HTTP/1.1. */
+  goAwayOn(connection: object, code: number): void {
+    for (const session of this.sessions) {
+      if (session !== connection) continue;
+      if (code === constants.NGHTTP2_NO_ERROR) session.close();
+      else session.goaway(code);
+    }
   }
 
   /** Cuts everything; connections are refused until `listen`. */

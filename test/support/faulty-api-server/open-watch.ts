@@ -12,10 +12,11 @@ export class OpenWatch {
   lines = 0;
   /** Nothing at or below it is sent. */
   #reached = 0;
-  #held: string[] | undefined;
+  #held: (() => void)[] | undefined;
+  #delayMs = 0;
   #silent = false;
   #duplicating = false;
-  #lastEvent: string | undefined;
+  #lastEvent: Buffer | undefined;
 
   constructor(request: ApiRequest, exchange: Exchange) {
     this.request = request;
@@ -56,23 +57,23 @@ export class OpenWatch {
       ...(initialEventsEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {}),
       resourceVersion: String(revision),
     };
-    this.send(eventLine("BOOKMARK", toJson({ apiVersion, kind: "FeatureFlag", metadata })));
+    void this.send(eventLine("BOOKMARK", toJson({ apiVersion, kind: "FeatureFlag", metadata })));
   }
 
   /** An ERROR event; the API server ends the stream after one. */
   error(status: Status, options: { readonly keepOpen?: boolean } = {}): void {
-    this.send(eventLine("ERROR", JSON.stringify(status)));
+    void this.send(eventLine("ERROR", JSON.stringify(status)));
     if (options.keepOpen !== true) this.end();
   }
 
   /** A line that no API server sends. */
   malformed(line = '{"type":"MODIFIED","object":{"metadata":'): void {
-    this.send(`${line}\n`);
+    void this.send(`${line}\n`);
   }
 
   /** The last event once more. */
   repeatLast(): void {
-    if (this.#lastEvent !== undefined) this.send(this.#lastEvent);
+    if (this.#lastEvent !== undefined) void this.send(this.#lastEvent);
   }
 
   /** Every event twice from now on. */
@@ -93,16 +94,23 @@ export class OpenWatch {
   release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const line of held) this.send(line);
+    for (const step of held) step();
+  }
+
+  /** Every line goes out so much later, in order. */
+  delay(ms: number): void {
+    this.#delayMs = ms;
   }
 
   drip(drip: Drip | undefined): void {
     this.exchange.drip(drip);
   }
 
-  /** A clean end, as `timeoutSeconds` brings it. */
+  /** A clean end, as `timeoutSeconds` brings it; it waits for `release` as lines do. */
   end(): void {
-    void this.exchange.end();
+    if (this.#silent) return;
+    if (this.#held !== undefined) this.#held.push(() => this.end());
+    else void this.exchange.end();
   }
 
   /** Ends in the middle of a line: cleanly as to HTTP/2, as FIN over HTTP/1.1. */
@@ -118,21 +126,26 @@ export class OpenWatch {
     this.exchange.goAway(code);
   }
 
-  /** Raw text, a line with its newline if it is one. */
-  send(line: string): void {
+  /** Raw text, a line with its newline if it is one. Resolves when it is with the transport, or held. */
+  async send(line: string | Buffer): Promise<void> {
     if (this.#silent) return;
     if (this.#held !== undefined) {
-      this.#held.push(line);
+      this.#held.push(() => void this.send(line));
       return;
     }
     this.lines += 1;
-    void this.exchange.write(line);
+    await this.exchange.write(line, this.#delayMs);
+  }
+
+  /** An event that somebody else wrote, as one of this watch. */
+  async relay(line: Buffer): Promise<void> {
+    this.#lastEvent = line;
+    await this.send(line);
+    if (this.#duplicating) await this.send(line);
   }
 
   #sendEvent(line: string): void {
-    this.#lastEvent = line;
-    this.send(line);
-    if (this.#duplicating) this.send(line);
+    void this.relay(Buffer.from(line));
   }
 }
 

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import {
   connect,
   type ClientHttp2Session,
@@ -121,7 +120,8 @@ export class RawAnswer {
 
 /** Resolves when the session has ended, by whomever. */
 export async function sessionClosed(client: RawApiClient): Promise<void> {
-  if (!client.session.destroyed) await once(client.session, "close");
+  if (client.session.destroyed) return;
+  await new Promise<void>((resolve) => client.session.once("close", resolve));
 }
 
 function parse(line: string): RawEvent {
