@@ -448,15 +448,15 @@ describe("Http2Transport", () => {
       await server.resets.nextEvent(withinMs);
       await server.requests.nextEvent(withinMs);
       const session = [...server.sessions][0];
-      await new Promise<void>((resolve) => session?.ping(() => resolve()));
-      expect(server.resets.size).to.be.lessThan(16);
-      let seen = server.resets.size + 1;
+      let seen = 1;
       while (seen < 90) {
+        // Whatever was reset before the PING is known once it is answered.
+        await new Promise<void>((resolve) => session?.ping(() => resolve()));
+        const { size } = server.resets;
+        expect(size, "resets in one go").to.be.lessThan(9);
+        for (let index = 0; index < size; index++) await server.resets.nextEvent(1);
+        seen += size;
         clock.advance(10);
-        await server.resets.nextEvent(withinMs);
-        seen = seen + server.resets.size;
-        while (server.resets.size > 0) await server.resets.nextEvent(1);
-        seen++;
       }
       expect(other.body.destroyed).to.equal(false);
       expect(ends).to.deep.equal([]);
