@@ -62,7 +62,7 @@ function cruise(extra) {
     "packages/proxy/src",
     "packages/agent/src",
   ];
-  return spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+  return spawnSync(process.execPath, args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
 }
 
 const files = violations.map(({ at, rule }) => path.join(root, at, `${planted}-${rule}.ts`));

@@ -5,25 +5,29 @@ export interface ProxyAddresses {
   readonly management: string;
 }
 
+export interface ProxyProcess extends ProxyAddresses {
+  readonly process: ServiceProcess;
+}
+
 /** A real bunting-proxy on a directory and free ports. */
-export async function startProxy(
-  directory: string,
+export function startProxy(directory: string, args: readonly string[] = []): Promise<ProxyProcess> {
+  return start(["--source", `dir:${directory}`, ...args]);
+}
+
+/** A real bunting-proxy that believes to be in a pod: without a source, it serves the cluster. */
+export function startProxyInPod(
+  pod: { readonly directory: string; readonly environment: Readonly<Record<string, string>> },
   args: readonly string[] = [],
-): Promise<{ readonly process: ServiceProcess } & ProxyAddresses> {
-  const process = new ServiceProcess(binaries.proxy, {
-    args: [
-      "start",
-      "--host",
-      "127.0.0.1",
-      "--port",
-      "0",
-      "--management-port",
-      "0",
-      "--source",
-      `dir:${directory}`,
-      ...args,
-    ],
-  });
+): Promise<ProxyProcess> {
+  return start(["--service-account-directory", pod.directory, ...args], pod.environment);
+}
+
+async function start(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ProxyProcess> {
+  const ours = ["start", "--host", "127.0.0.1", "--port", "0", "--management-port", "0"];
+  const process = new ServiceProcess(binaries.proxy, { args: [...ours, ...args], env });
   const ports = new Map<string, number>();
   while (ports.size < 2) {
     const line: LogLine = await process.nextLog("listening");

@@ -10,7 +10,7 @@ process.exitCode = await runProgram(
     version,
     describe: "Watches feature flags and streams every change of them to agents and OpenFeature providers.",
     table: proxyOptionTable,
-    userErrors: ["ProxyError"],
+    userErrors: ["ProxyError", "KubeError"],
     start: async (options, warnings) => {
       const logger = createLogger({ format: options.logFormat, debug: options.debug });
       for (const warning of warnings) logger.warn(warning);

@@ -2,6 +2,7 @@ import { choice, durationMs, option, port, text, toggle, type OptionsOf } from "
 
 const listening = "Listening";
 const flags = "Where flags come from";
+const cluster = "Reaching a cluster";
 const life = "Life of a topic";
 const stopping = "Shutting down";
 const general = "General";
@@ -36,9 +37,48 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "dir:PATH serves the FeatureFlag manifests and flagd files below a directory, and every change of them.",
+      "kubernetes watches the FeatureFlags of a cluster, and is the default in a pod; dir:PATH serves the FeatureFlag manifests and flagd files below a directory, and every change of them.",
     group: flags,
     env: ["BUNTING_SOURCE"],
+  }),
+  watchScope: option({
+    type: choice("auto", "object", "namespace", "cluster"),
+    default: "auto",
+    describe:
+      "What is watched in a cluster: auto begins with single FeatureFlags and turns to namespaces, then the cluster, where there are many and RBAC allows; the others stay with one kind.",
+    group: cluster,
+    env: ["BUNTING_WATCH_SCOPE"],
+  }),
+  watchTimeout: option({
+    type: durationMs,
+    default: 300_000,
+    describe:
+      "How long the API server is asked to keep a watch open, at least; each watch asks for a time between this and twice as long.",
+    group: cluster,
+    env: ["BUNTING_WATCH_TIMEOUT"],
+  }),
+  kubeconfig: option({
+    type: text,
+    default: "",
+    describe:
+      "Kubeconfig file that says how to reach the cluster; else the pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
+    group: cluster,
+    env: ["BUNTING_KUBECONFIG"],
+  }),
+  kubeContext: option({
+    type: text,
+    default: "",
+    describe: "Context of the kubeconfig; none means its current-context.",
+    group: cluster,
+    env: ["BUNTING_KUBE_CONTEXT"],
+  }),
+  serviceAccountDirectory: option({
+    type: text,
+    default: "",
+    describe:
+      "Where token, ca.crt and namespace of the pod's ServiceAccount are; none means /var/run/secrets/kubernetes.io/serviceaccount.",
+    group: cluster,
+    env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
   }),
   allowFileSelectors: option({
     type: toggle,

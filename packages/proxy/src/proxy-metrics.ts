@@ -36,6 +36,10 @@ export const noMetrics: ProxyMetrics = {
   sourceError: ignore,
   documentInvalid: ignore,
   documentRemark: ignore,
+  relisted: ignore,
+  watchEvent: ignore,
+  writtenToEvent: ignore,
+  watchCensus: ignore,
 };
 
 function ignore(): void {

@@ -48,7 +48,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const registry = createRegistry(true);
   const metrics = prometheusMetrics(registry);
 
-  const source = createSource(options, { clock, logger, metrics });
+  const source = createSource(options, { clock, logger, metrics, env: process.env });
   const topics = new TopicRegistry({
     source,
     clock,

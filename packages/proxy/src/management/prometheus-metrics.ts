@@ -1,5 +1,6 @@
 import { Counter, Gauge, HotHistogram, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import { watchMetrics } from "./watch-metrics.js";
 
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
@@ -62,7 +63,8 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics {
   });
   const sourceErrors = new Counter({
     name: "bunting_proxy_source_errors_total",
-    help: "Times the source could not be read; what it told last is served on.",
+    help: "Times the source could not be read or watched, by kind; what it told last is served on.",
+    labelNames: ["kind"],
     registers,
   });
   const invalidDocuments = new Counter({
@@ -90,8 +92,9 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics {
       frames++;
     },
     fannedOut: (ms) => fanOut.record(ms / 1_000),
-    sourceError: () => sourceErrors.inc(),
+    sourceError: (kind) => sourceErrors.inc({ kind }),
     documentInvalid: () => invalidDocuments.inc(),
     documentRemark: () => documentRemarks.inc(),
+    ...watchMetrics(registry),
   };
 }

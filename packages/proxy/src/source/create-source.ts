@@ -1,21 +1,50 @@
+import { isInCluster } from "@bunting/kube";
 import type { Clock, Logger } from "@bunting/runtime";
+import type { ProxyOptions } from "../options.js";
 import { DirectorySource } from "./directory/directory-source.js";
 import { FileSource } from "./directory/file-source.js";
 import type { FlagSource } from "./flag-source.js";
+import { connectCluster } from "./kubernetes/connect-cluster.js";
+import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
 import { parseSourceOption } from "./parse-source-option.js";
 import { RoutedSource } from "./routed-source.js";
 import type { SourceMetrics } from "./source-metrics.js";
+
+export type SourceOptions = Pick<
+  ProxyOptions,
+  | "source"
+  | "allowFileSelectors"
+  | "watchScope"
+  | "watchTimeout"
+  | "kubeconfig"
+  | "kubeContext"
+  | "serviceAccountDirectory"
+>;
+
+export interface SourceParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: SourceMetrics;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
 
 /**
  * Makes the source that the options name.
  *
  * @throws ProxyError OPTION_INVALID if they name none.
  */
-export function createSource(
-  options: { readonly source: string; readonly allowFileSelectors: boolean },
-  parts: { readonly clock: Clock; readonly logger: Logger; readonly metrics: SourceMetrics },
-): FlagSource {
-  const { path } = parseSourceOption(options.source);
-  const source = new DirectorySource({ ...parts, path });
+export function createSource(options: SourceOptions, parts: SourceParts): FlagSource {
+  const source = createMain(options, parts);
   return options.allowFileSelectors ? new RoutedSource(source, new FileSource(parts)) : source;
+}
+
+function createMain(options: SourceOptions, parts: SourceParts): FlagSource {
+  const named = parseSourceOption(options.source, isInCluster(parts.env));
+  if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
+  return new KubernetesSource({
+    ...parts,
+    connect: () => connectCluster(options, parts),
+    watchScope: options.watchScope,
+    timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
+  });
 }

@@ -2,21 +2,22 @@ import { resolve } from "node:path";
 import { ProxyError } from "../proxy-error.js";
 
 /** What `--source` names. */
-export interface SourceOption {
-  readonly kind: "directory";
-  readonly path: string;
-}
+export type SourceOption =
+  { readonly kind: "directory"; readonly path: string } | { readonly kind: "kubernetes" };
 
 const supported =
-  "use --source dir:PATH, with the path of a directory of FeatureFlag manifests or flagd files";
+  "use --source kubernetes for the FeatureFlags of a cluster (the default in a pod), or --source dir:PATH with the path of a directory of FeatureFlag manifests or flagd files";
 
 /**
- * Reads the value of `--source`. Relative paths start at the working directory; `~` stands for itself, as the shell would have replaced it.
+ * Reads the value of `--source`; without one, a pod of a cluster serves that cluster. Relative paths start at the working directory;
+ * `~` stands for itself, as the shell would have replaced it.
  *
  * @throws ProxyError OPTION_INVALID with a sentence that says what to write.
  */
-export function parseSourceOption(value: string): SourceOption {
-  if (value === "") throw invalid(`there is no source of flags: ${supported}`);
+export function parseSourceOption(value: string, isPod: boolean): SourceOption {
+  if (value === "kubernetes" || (value === "" && isPod)) return { kind: "kubernetes" };
+  if (value === "")
+    throw invalid(`there is no source of flags, and this is no pod of a cluster: ${supported}`);
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
   const path = value.slice(colon + 1);

@@ -7,7 +7,7 @@ import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { DirectorySource } from "./directory/directory-source.js";
 import type { FlagSource, SourceSink, SourceVersion } from "./flag-source.js";
-import type { SourceMetrics } from "./source-metrics.js";
+import type { SourceMetrics, WatchCensus } from "./source-metrics.js";
 
 export type SinkEvent =
   | { readonly kind: "document"; readonly text: string; readonly version: SourceVersion }
@@ -166,6 +166,25 @@ export class CountingMetrics implements SourceMetrics {
   documentRemark(kind: string): void {
     this.#count(`remark:${kind}`);
   }
+
+  relisted(reason: string): void {
+    this.#count(`relist:${reason}`);
+  }
+
+  watchEvent(type: string): void {
+    this.#count(`event:${type}`);
+  }
+
+  writtenToEvent(): void {
+    this.#count("writtenToEvent");
+  }
+
+  watchCensus(read: () => WatchCensus): void {
+    this.census = read;
+  }
+
+  /** Asks the source for its watches. */
+  census: (() => WatchCensus) | undefined;
 
   #count(key: string): void {
     this.counts[key] = (this.counts[key] ?? 0) + 1;

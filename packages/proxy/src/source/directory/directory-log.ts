@@ -40,12 +40,12 @@ export class DirectoryLog {
   }
 
   unreadable(file: string, error: Error): void {
-    this.#metrics.sourceError();
+    this.#metrics.sourceError("unreadable");
     this.#logger.error({ file, error }, "a flag file can't be read; what was valid before stays");
   }
 
   failed(file: string, error: unknown): void {
-    this.#metrics.sourceError();
+    this.#metrics.sourceError("defect");
     this.#logger.error(
       { file, error },
       "a change of a flag file was lost to a defect of ours; please report it",
@@ -61,7 +61,7 @@ export class DirectoryLog {
   }
 
   lost(directory: string, error: Error): void {
-    this.#metrics.sourceError();
+    this.#metrics.sourceError("unreadable");
     this.#logger.error(
       { directory, error },
       "the flag directory can't be read; what was served stays, and it is read as soon as it can be",
@@ -73,7 +73,7 @@ export class DirectoryLog {
   }
 
   directoryTrouble(directory: string, error: Error): void {
-    this.#metrics.sourceError();
+    this.#metrics.sourceError("unreadable");
     this.#logger.error({ directory, error }, "a directory of flags can't be read or watched as it should");
   }
 }

@@ -5,6 +5,15 @@ import { createSource } from "../create-source.js";
 import { flags, manifest, noWatchLeft, textOf, useDirectory } from "../test-support.test.js";
 import { FileSource } from "./file-source.js";
 
+/** What the options of a cluster are where none is meant. */
+const defaults = {
+  watchScope: "auto",
+  watchTimeout: 300_000,
+  kubeconfig: "",
+  kubeContext: "",
+  serviceAccountDirectory: "",
+} as const;
+
 describe("FileSource", () => {
   const directory = useDirectory();
   const at = (name: string): string => join(directory.path, name);
@@ -61,7 +70,7 @@ describe("FileSource", () => {
     put("a.yaml", manifest("a", 1));
     writeFileSync(`${directory.path}.json`, JSON.stringify(flags(2)));
     const source = directory.run(({ path, ...parts }) =>
-      createSource({ source: `dir:${path}`, allowFileSelectors: true }, parts),
+      createSource({ ...defaults, source: `dir:${path}`, allowFileSelectors: true }, { ...parts, env: {} }),
     );
     await source.synced();
     expect(await source.watch("default/a").nextText()).to.equal(textOf(1));

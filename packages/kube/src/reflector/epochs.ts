@@ -1,0 +1,71 @@
+import { compareResourceVersions } from "./resource-version.js";
+
+/**
+ * A stretch of time in which resourceVersions only go up. An etcd that is restored from a backup, or wiped, starts over at a lower
+ * one: from there on comparing with what was seen before proves nothing.
+ */
+export type Epoch = number;
+
+/** What was known when a consistent read began. */
+export interface ReadStart {
+  readonly epoch: Epoch;
+  /** The highest resourceVersion that anybody had seen by then; undefined if none. */
+  readonly floor: string | undefined;
+}
+
+/**
+ * Tells epochs apart for one resource type. A consistent read answers with a resourceVersion at least as high as any that was seen
+ * before it began; one below proves that the history was cut. All streams of the type share one instance: the versions are the type's,
+ * not the stream's.
+ *
+ * An API server that was started on a restored etcd writes a few objects of its own and may be past what was seen before anybody reads:
+ * then single objects tell (`cut`).
+ */
+export class Epochs {
+  readonly #onNewEpoch: (epoch: Epoch) => void;
+  #current: Epoch = 1;
+  #highest: string | undefined;
+
+  constructor(onNewEpoch: (epoch: Epoch) => void = () => undefined) {
+    this.#onNewEpoch = onNewEpoch;
+  }
+
+  get current(): Epoch {
+    return this.#current;
+  }
+
+  /** To be called before a consistent read is asked for. */
+  beginRead(): ReadStart {
+    return { epoch: this.#current, floor: this.#highest };
+  }
+
+  /**
+   * The read is complete, as of this resourceVersion. Returns the epoch it belongs to; undefined if another read opened a new epoch
+   * meanwhile, and this one may be from before: it proves nothing and must be repeated.
+   */
+  completeRead(start: ReadStart, resourceVersion: string): Epoch | undefined {
+    if (start.epoch !== this.#current) return undefined;
+    if (start.floor !== undefined && compareResourceVersions(resourceVersion, start.floor) < 0) {
+      this.#current++;
+      this.#highest = resourceVersion;
+      this.#onNewEpoch(this.#current);
+    } else this.observe(this.#current, resourceVersion);
+    return this.#current;
+  }
+
+  /** A consistent read that began in this epoch found an object older than it was known to be by then: the history was cut. */
+  cut(epoch: Epoch): void {
+    if (epoch !== this.#current) return;
+    this.#current++;
+    this.#highest = undefined;
+    this.#onNewEpoch(this.#current);
+  }
+
+  /** A stream of this epoch is at this resourceVersion. */
+  observe(epoch: Epoch, resourceVersion: string): void {
+    if (epoch !== this.#current) return;
+    if (this.#highest === undefined || compareResourceVersions(resourceVersion, this.#highest) > 0) {
+      this.#highest = resourceVersion;
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import type { Epoch } from "./epochs.js";
+import { compareResourceVersions } from "./resource-version.js";
+
+/**
+ * What is known of the order of one object's versions, whichever stream they come from. It outlives the object (a tombstone), so that
+ * no late event of another stream brings a deleted object back.
+ */
+export class ObjectOrder {
+  #epoch: Epoch = 0;
+  #resourceVersion = "";
+
+  /** The version that was accepted last, deletions included. */
+  get resourceVersion(): string | undefined {
+    return this.#resourceVersion === "" ? undefined : this.#resourceVersion;
+  }
+
+  /** True if this is news: newer than everything accepted so far. It then counts as accepted. */
+  accepts(epoch: Epoch, resourceVersion: string): boolean {
+    const order = this.#compare(epoch, resourceVersion);
+    if (order > 0) {
+      this.#epoch = epoch;
+      this.#resourceVersion = resourceVersion;
+    }
+    return order > 0;
+  }
+
+  /** True if this is the very version that was accepted last. */
+  isAt(epoch: Epoch, resourceVersion: string): boolean {
+    return this.#resourceVersion !== "" && this.#compare(epoch, resourceVersion) === 0;
+  }
+
+  #compare(epoch: Epoch, resourceVersion: string): number {
+    if (epoch !== this.#epoch) return epoch - this.#epoch;
+    return compareResourceVersions(resourceVersion, this.#resourceVersion);
+  }
+}

@@ -1,0 +1,85 @@
+import type { Readable } from "node:stream";
+import type { Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+
+export interface LineReading {
+  /** Called with each line, without its end. What it throws ends the reading. */
+  readonly onLine: (line: string) => void;
+  /** Called with each chunk, before its lines. */
+  readonly onBytes: () => void;
+  readonly maxLineBytes: number;
+  /** How long nothing may come, at this moment; it may grow while the body is read, not shrink. */
+  readonly maxSilenceMs: () => number;
+  readonly clock: Clock;
+}
+
+/**
+ * Reads a body of lines to its end. Lines are split as bytes, before they are decoded: a chunk may end inside of a character.
+ *
+ * @throws KubeError TIMEOUT when nothing came for too long, PROTOCOL when a line is too long or the body ends inside of one, and what
+ *   the body fails with. The body is destroyed then.
+ */
+export function readLines(body: Readable, reading: LineReading): Promise<void> {
+  const { onLine, onBytes, maxLineBytes, maxSilenceMs, clock } = reading;
+  return new Promise((resolve, reject) => {
+    let pending: Buffer[] = [];
+    let pendingBytes = 0;
+    let lastMs = clock.monotonicMs();
+    let cancelWatchdog = (): void => undefined;
+    let isSettled = false;
+
+    const settle = (error?: Error): void => {
+      if (isSettled) return;
+      isSettled = true;
+      cancelWatchdog();
+      if (error === undefined) resolve();
+      else {
+        body.destroy();
+        reject(error);
+      }
+    };
+    // One timer a stream, that looks when it is due whether anything came: not one for each chunk.
+    const watch = (): void => {
+      const leftMs = lastMs + maxSilenceMs() - clock.monotonicMs();
+      if (leftMs <= 0)
+        settle(new KubeError("TIMEOUT", `nothing came on a watch for ${maxSilenceMs() / 1_000} s`));
+      else cancelWatchdog = clock.after(leftMs, watch);
+    };
+    const takeLine = (end: Buffer): void => {
+      const line = pending.length === 0 ? end : Buffer.concat([...pending, end]);
+      pending = [];
+      pendingBytes = 0;
+      if (line.length > 0) onLine(line.toString("utf8"));
+    };
+    const take = (chunk: Buffer): void => {
+      lastMs = clock.monotonicMs();
+      onBytes();
+      let from = 0;
+      for (let at = chunk.indexOf(0x0a); at >= 0 && !isSettled; at = chunk.indexOf(0x0a, from)) {
+        takeLine(chunk.subarray(from, at));
+        from = at + 1;
+      }
+      if (isSettled || from === chunk.length) return;
+      pending.push(chunk.subarray(from));
+      pendingBytes += chunk.length - from;
+      if (pendingBytes > maxLineBytes) {
+        throw new KubeError("PROTOCOL", `a watch brought a line of more than ${maxLineBytes} bytes`);
+      }
+    };
+    watch();
+    body.on("data", (chunk: Buffer) => {
+      if (isSettled) return;
+      try {
+        take(chunk);
+      } catch (error) {
+        settle(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+    body.once("end", () => {
+      if (pendingBytes === 0) settle();
+      else settle(new KubeError("CONNECTION_LOST", "a watch ended in the middle of an event"));
+    });
+    body.on("error", settle);
+    body.once("close", () => settle(new KubeError("CONNECTION_LOST", "a watch was cut")));
+  });
+}

@@ -1,0 +1,192 @@
+import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import type { KubeClient } from "../rest/kube-client.js";
+import type { ResourceScope } from "../rest/resource.js";
+import type { Epochs } from "./epochs.js";
+import type { OpeningGate } from "./opening-gate.js";
+import { guardedHandler } from "./guarded-handler.js";
+import type { ReflectorHandler, ReflectorMetrics, RelistReason } from "./reflector-handler.js";
+import { WatchAttempt, type Position } from "./watch-attempt.js";
+import type { WatchListSupport } from "./watch-list-support.js";
+
+/** What all reflectors of one resource type share. */
+export interface ReflectorShared {
+  readonly client: KubeClient;
+  readonly epochs: Epochs;
+  readonly gate: OpeningGate;
+  readonly watchList: WatchListSupport;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ReflectorMetrics;
+  /** Shortest time the API server is asked to keep a watch open, in s; the longest is twice that, drawn for each watch. */
+  readonly timeoutSeconds: number;
+  /** A number in [0, 1); injected by tests. */
+  readonly random?: () => number;
+}
+
+export interface ReflectorOptions extends ReflectorShared {
+  readonly scope: ResourceScope;
+  readonly handler: ReflectorHandler;
+  /**
+   * Whether a watch that was closed in good order is taken up where it was. Without, every watch begins with a consistent read: right
+   * for single objects, where a read costs as little as a resumption, and finds what a resumption may hide.
+   */
+  readonly resumesAfterClose: boolean;
+}
+
+/** A watch that lived this long was healthy: the next failure is the first. */
+const healthyMs = 120_000;
+/** A watch that ends sooner than this without an event is a failure, whatever the API server calls it. */
+const tooShortMs = 1_000;
+const maxRetryAfterMs = 60_000;
+
+/**
+ * Keeps a handler in sync with one scope of one resource type, as client-go's reflector does: a consistent read, then a watch, again
+ * and again until it is told to stop. It holds no objects. A watch is taken up at its last resourceVersion only where the API server
+ * closed it in good order: one that is resumed on an etcd restored meanwhile is open, and silent for ever.
+ */
+export class Reflector implements Runnable {
+  readonly name = "reflector";
+  readonly #options: ReflectorOptions;
+  readonly #handler: ReflectorHandler;
+  readonly #backoff: Backoff;
+  #attempt: WatchAttempt | undefined;
+  #abortAttempt = new AbortController();
+  #isAsked = false;
+  #isSynced = false;
+
+  constructor(options: ReflectorOptions) {
+    this.#options = options;
+    this.#handler = guardedHandler(options.handler, options.logger);
+    const { random = Math.random } = options;
+    this.#backoff = new Backoff({ firstMs: 800, capMs: 30_000, random });
+  }
+
+  /** True from a completed read, or a resumption, to the end of that watch. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** How long the watch has been open and silent, in ms; undefined while none is open. */
+  get watch(): { readonly ageMs: number; readonly silenceMs: number } | undefined {
+    if (this.#attempt?.openedMs === undefined) return undefined;
+    const nowMs = this.#options.clock.monotonicMs();
+    return { ageMs: nowMs - this.#attempt.openedMs, silenceMs: nowMs - this.#attempt.lastBytesMs };
+  }
+
+  /** Gives the watch up that there is, and reads everything anew. */
+  relist(): void {
+    this.#isAsked = true;
+    this.#abortAttempt.abort();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const onAbort = (): void => this.#abortAttempt.abort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    let position: Position | undefined;
+    let reason: RelistReason = "start";
+    while (!signal.aborted) {
+      if (this.#takeRequest()) {
+        position = undefined;
+        reason = "asked";
+      }
+      const attemptSignal = this.#abortAttempt.signal;
+      const outcome = await this.#try(position, reason, attemptSignal);
+      ({ position, reason } = outcome);
+      if (outcome.waitMs > 0) await sleep(outcome.waitMs, attemptSignal, this.#options.clock);
+    }
+    signal.removeEventListener("abort", onAbort);
+  }
+
+  /** True if a relist was asked for since the last attempt. From here on, the next request is for the next attempt. */
+  #takeRequest(): boolean {
+    const isAsked = this.#isAsked;
+    this.#isAsked = false;
+    this.#abortAttempt = new AbortController();
+    return isAsked;
+  }
+
+  async #try(from: Position | undefined, reason: RelistReason, signal: AbortSignal): Promise<Outcome> {
+    const { gate, metrics, clock } = this.#options;
+    let leave = (): void => undefined;
+    let attempt: WatchAttempt | undefined;
+    try {
+      leave = await gate.enter(signal);
+      if (from === undefined) metrics.relist(reason);
+      attempt = this.#attempt = new WatchAttempt(
+        {
+          ...this.#options,
+          handler: this.#handler,
+          timeoutSeconds: this.#timeoutSeconds(),
+          onSynced: () => {
+            this.#isSynced = true;
+            leave();
+          },
+        },
+        from,
+      );
+      await attempt.run(signal);
+      return this.#closed(attempt);
+    } catch (error) {
+      if (signal.aborted) return { position: undefined, reason: "asked", waitMs: 0 };
+      const kubeError = toKubeError(error);
+      // A resumption that came too late, or a watch that fell behind, is nobody's failure: it is read again at once.
+      const isStale = from !== undefined || (attempt !== undefined && !this.#wasTooShort(attempt));
+      return this.#failed(kubeError, kubeError.code === "EXPIRED" && isStale);
+    } finally {
+      const livedMs = attempt?.openedMs === undefined ? 0 : clock.monotonicMs() - attempt.openedMs;
+      if (livedMs >= healthyMs) this.#backoff.reset();
+      this.#attempt = undefined;
+      this.#isSynced = false;
+      leave();
+    }
+  }
+
+  #closed(attempt: WatchAttempt): Outcome {
+    if (this.#wasTooShort(attempt)) {
+      const message = "the API server closed a watch as soon as it was open";
+      return this.#failed(new KubeError("CONNECTION_LOST", message), false);
+    }
+    const { resumesAfterClose, epochs } = this.#options;
+    const { position } = attempt;
+    const isResumed = resumesAfterClose && position?.epoch === epochs.current;
+    return { position: isResumed ? position : undefined, reason: "closed", waitMs: 0 };
+  }
+
+  #failed(error: KubeError, isOnlyExpired: boolean): Outcome {
+    this.#options.metrics.error(error);
+    if (isOnlyExpired) return { position: undefined, reason: "expired", waitMs: 0 };
+    this.#handler.failed(error);
+    const retryAfterMs = Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs);
+    return {
+      position: undefined,
+      reason: error.code === "EXPIRED" ? "expired" : error.code === "TIMEOUT" ? "silent" : "failed",
+      waitMs: Math.max(this.#backoff.next(), retryAfterMs),
+    };
+  }
+
+  #wasTooShort({ openedMs, events }: WatchAttempt): boolean {
+    if (openedMs === undefined) return true;
+    return events === 0 && this.#options.clock.monotonicMs() - openedMs < tooShortMs;
+  }
+
+  /** Spread, so that watches that were opened together do not end together. */
+  #timeoutSeconds(): number {
+    const { timeoutSeconds, random = Math.random } = this.#options;
+    return Math.ceil(timeoutSeconds * (1 + random()));
+  }
+}
+
+/** How to go on. */
+interface Outcome {
+  /** Where the next watch begins; undefined for a consistent read. */
+  readonly position: Position | undefined;
+  readonly reason: RelistReason;
+  readonly waitMs: number;
+}
+
+/** Everything that is thrown on the way should be a KubeError; what is not is our mistake, and must not end the watch for good. */
+function toKubeError(error: unknown): KubeError {
+  if (error instanceof KubeError) return error;
+  return new KubeError("PROTOCOL", `reading a watch failed: ${String(error)}`, { cause: error });
+}

@@ -1,0 +1,208 @@
+import type { Readable } from "node:stream";
+import type { Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import type { KubeClient } from "../rest/kube-client.js";
+import type { ResourceScope } from "../rest/resource.js";
+import type { Epoch, Epochs, ReadStart } from "./epochs.js";
+import { readLines } from "./read-lines.js";
+import type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector-handler.js";
+import { isResourceVersion } from "./resource-version.js";
+import { parseWatchEvent, type WatchEvent } from "./watch-event.js";
+import type { WatchListSupport } from "./watch-list-support.js";
+
+export interface WatchAttemptParts {
+  readonly client: KubeClient;
+  readonly scope: ResourceScope;
+  readonly handler: ReflectorHandler;
+  readonly epochs: Epochs;
+  readonly watchList: WatchListSupport;
+  readonly clock: Clock;
+  readonly metrics: ReflectorMetrics;
+  /** How long the API server is asked to keep the watch open, in s. */
+  readonly timeoutSeconds: number;
+  /** Called once the scope is in sync: read, or taken up again where the last watch ended. */
+  readonly onSynced: () => void;
+}
+
+/** Where a stream is in the history. */
+export interface Position {
+  readonly epoch: Epoch;
+  readonly resourceVersion: string;
+}
+
+/** The API server writes a bookmark a minute, but after its own restart the first one was seen to take 120 s. */
+const maxSilenceMs = 200_000;
+/** While it reads the initial state it has no reason to pause. */
+const maxReadSilenceMs = 60_000;
+/** No object of etcd has more than 1.5 MB; what it has of escapes and managedFields may double that. */
+const maxLineBytes = 4 * 1024 * 1024;
+const pageSize = 500;
+
+/**
+ * One attempt at being in sync: a consistent read and the watch that follows it, or only the watch where the last one was closed.
+ * It ends with the watch. Nothing of it goes on after `run` settled, so that no late answer meets a newer attempt.
+ */
+export class WatchAttempt {
+  readonly #parts: WatchAttemptParts;
+  #position: Position | undefined;
+  #openedMs: number | undefined;
+  #lastBytesMs = 0;
+  #events = 0;
+  #read: { readonly start: ReadStart; readonly into: ConsistentRead } | undefined;
+
+  constructor(parts: WatchAttemptParts, from?: Position) {
+    this.#parts = parts;
+    this.#position = from;
+  }
+
+  /** Where the stream is; undefined until the read is complete. */
+  get position(): Position | undefined {
+    return this.#position;
+  }
+
+  /** When the watch was opened, in ms of the monotonic clock; undefined until it is. */
+  get openedMs(): number | undefined {
+    return this.#openedMs;
+  }
+
+  /** When something came last, in ms of the monotonic clock. */
+  get lastBytesMs(): number {
+    return this.#lastBytesMs;
+  }
+
+  /** Events of objects, the read's included. */
+  get events(): number {
+    return this.#events;
+  }
+
+  /**
+   * Resolves when the API server closed the watch in good order.
+   *
+   * @throws KubeError for every other end.
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const { watchList, onSynced, handler, epochs } = this.#parts;
+    if (this.#position !== undefined) {
+      const body = await this.#open(this.#position, signal);
+      onSynced();
+      handler.resumed();
+      await this.#follow(body);
+      return;
+    }
+    if (watchList.isTried && (await this.#watchList(signal))) return;
+    const start = epochs.beginRead();
+    const { into, resourceVersion } = await this.#list(signal);
+    const position = this.#complete(start, into, resourceVersion);
+    await this.#follow(await this.#open(position, signal));
+  }
+
+  /** Reads and watches in one stream. False if the API server does not do that: then nothing was told. */
+  async #watchList(signal: AbortSignal): Promise<boolean> {
+    const { client, scope, handler, epochs, watchList, timeoutSeconds } = this.#parts;
+    try {
+      this.#read = { start: epochs.beginRead(), into: handler.beginRead() };
+      const query = {
+        sendInitialEvents: true,
+        resourceVersionMatch: "NotOlderThan",
+        allowWatchBookmarks: true,
+        timeoutSeconds,
+      };
+      await this.#follow(await client.watch(scope, query, signal));
+      if (this.position !== undefined) return true;
+      throw new KubeError("CONNECTION_LOST", "a watch was closed before its initial state was complete");
+    } catch (error) {
+      const isRefusal =
+        this.position === undefined && isRefusalOfWatchList(error, this.#openedMs !== undefined);
+      if (!isRefusal || signal.aborted) throw error;
+      watchList.refused();
+      this.#read = undefined;
+      this.#events = 0;
+      return false;
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<{ into: ConsistentRead; resourceVersion: string }> {
+    const { client, scope, handler } = this.#parts;
+    let into = handler.beginRead();
+    let limit: number | undefined = scope.name === undefined ? pageSize : undefined;
+    let continueToken: string | undefined;
+    for (;;) {
+      try {
+        const page = await client.list(scope, { limit, continue: continueToken }, signal);
+        for (const item of page.items) into.add(item, item.metadata.resourceVersion ?? page.resourceVersion);
+        continueToken = page.continueToken;
+        if (continueToken !== undefined) continue;
+        const { resourceVersion } = page;
+        if (isResourceVersion(resourceVersion)) return { into, resourceVersion };
+        throw new KubeError("PROTOCOL", "a list came without a resourceVersion");
+      } catch (error) {
+        // The pages took longer than etcd keeps history: once more, in one piece.
+        if (continueToken === undefined || !(error instanceof KubeError) || error.code !== "EXPIRED")
+          throw error;
+        into = handler.beginRead();
+        limit = undefined;
+        continueToken = undefined;
+      }
+    }
+  }
+
+  #open({ resourceVersion }: Position, signal: AbortSignal): Promise<Readable> {
+    const { client, scope, timeoutSeconds } = this.#parts;
+    return client.watch(scope, { resourceVersion, allowWatchBookmarks: true, timeoutSeconds }, signal);
+  }
+
+  #follow(body: Readable): Promise<void> {
+    const { clock } = this.#parts;
+    this.#openedMs = this.#lastBytesMs = clock.monotonicMs();
+    return readLines(body, {
+      clock,
+      maxLineBytes,
+      maxSilenceMs: () => (this.#read === undefined ? maxSilenceMs : maxReadSilenceMs),
+      onBytes: () => {
+        this.#lastBytesMs = clock.monotonicMs();
+      },
+      onLine: (line) => this.#take(parseWatchEvent(line)),
+    });
+  }
+
+  #take(event: WatchEvent): void {
+    const { metrics, handler, epochs } = this.#parts;
+    if (event.type === "ERROR") throw event.error;
+    metrics.event(event.type);
+    if (event.type !== "BOOKMARK") this.#events++;
+    const { resourceVersion } = event;
+    if (this.#read !== undefined) {
+      const { start, into } = this.#read;
+      if (event.type === "DELETED") into.remove(event.object);
+      else if (event.type !== "BOOKMARK") into.add(event.object, resourceVersion);
+      else if (event.isInitialEventsEnd) {
+        this.#parts.watchList.granted();
+        this.#complete(start, into, resourceVersion);
+      }
+      return;
+    }
+    const epoch = this.#position?.epoch ?? epochs.current;
+    this.#position = { epoch, resourceVersion };
+    epochs.observe(epoch, resourceVersion);
+    if (event.type !== "BOOKMARK") handler.event(event, epoch);
+  }
+
+  #complete(start: ReadStart, into: ConsistentRead, resourceVersion: string): Position {
+    const epoch = this.#parts.epochs.completeRead(start, resourceVersion);
+    if (epoch === undefined) {
+      throw new KubeError("EXPIRED", "the API server's history was cut while it was read; it is read again");
+    }
+    this.#read = undefined;
+    const position = { epoch, resourceVersion };
+    this.#position = position;
+    this.#parts.onSynced();
+    into.complete(resourceVersion, epoch);
+    return position;
+  }
+}
+
+/** 400 and 422 come from servers that do not know WatchList, 500 inside of the stream from those whose etcd can't, silence from those that ignore it. */
+function isRefusalOfWatchList(error: unknown, isOpen: boolean): boolean {
+  if (!(error instanceof KubeError)) return false;
+  return error.code === "INVALID" || (isOpen && (error.code === "SERVER_ERROR" || error.code === "TIMEOUT"));
+}

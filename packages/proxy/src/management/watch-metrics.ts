@@ -1,0 +1,75 @@
+import { Counter, Gauge, HotHistogram, type Registry } from "@bunting/runtime";
+import type { SourceMetrics, WatchCensus } from "../source/source-metrics.js";
+
+type WatchMetrics = Pick<SourceMetrics, "relisted" | "watchEvent" | "writtenToEvent" | "watchCensus">;
+
+/** The metrics of watches on the Kubernetes API; all zero where flags come from elsewhere. */
+export function watchMetrics(registry: Registry): WatchMetrics {
+  const registers = [registry];
+  let read: () => WatchCensus = () => ({
+    open: { object: 0, namespace: 0, cluster: 0 },
+    oldestMs: 0,
+    silentMs: 0,
+    unwatched: 0,
+  });
+  new Gauge({
+    name: "bunting_proxy_source_watches",
+    help: "Open watches on the Kubernetes API, by what they watch: one object, a namespace, or the cluster.",
+    labelNames: ["scope"],
+    registers,
+    collect() {
+      const { open } = read();
+      for (const [scope, count] of Object.entries(open)) this.set({ scope }, count);
+    },
+  });
+  new Gauge({
+    name: "bunting_proxy_source_watch_age_seconds",
+    help: "Age of the oldest open watch, in seconds.",
+    registers,
+    collect() {
+      this.set(read().oldestMs / 1_000);
+    },
+  });
+  new Gauge({
+    name: "bunting_proxy_source_watch_silence_seconds",
+    help: "Longest time, in seconds, for which an open watch has brought nothing; the API server sends a bookmark a minute.",
+    registers,
+    collect() {
+      this.set(read().silentMs / 1_000);
+    },
+  });
+  new Gauge({
+    name: "bunting_proxy_source_unwatched_topics",
+    help: "Topics that are only read now and then, as there are too many for a watch each and RBAC allows no wider one.",
+    registers,
+    collect() {
+      this.set(read().unwatched);
+    },
+  });
+  const relists = new Counter({
+    name: "bunting_proxy_source_relists_total",
+    help: "Consistent reads of what is watched, by reason: start, closed, expired, failed, silent or asked.",
+    labelNames: ["reason"],
+    registers,
+  });
+  const events = new Counter({
+    name: "bunting_proxy_source_watch_events_total",
+    help: "Events of watches, by type, those of initial reads included.",
+    labelNames: ["type"],
+    registers,
+  });
+  const writtenToEvent = new HotHistogram({
+    name: "bunting_proxy_source_written_to_event_seconds",
+    help: "Seconds from an edit, by the annotation bunting.dev/written-at (ms since the epoch) where its author set one, to its event.",
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  });
+  return {
+    relisted: (reason) => relists.inc({ reason }),
+    watchEvent: (type) => events.inc({ type }),
+    writtenToEvent: (ms) => writtenToEvent.record(ms / 1_000),
+    watchCensus: (census) => {
+      read = census;
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { Http2Transport, loadClusterConfig, RestClient } from "@bunting/kube";
+import type { Clock } from "@bunting/runtime";
+import type { ProxyOptions } from "../../options.js";
+import type { Cluster } from "./kubernetes-source.js";
+
+/**
+ * Finds the cluster that the options or the environment name.
+ *
+ * @throws KubeError CONFIG_INVALID if there is none.
+ */
+export async function connectCluster(
+  options: Pick<ProxyOptions, "kubeconfig" | "kubeContext" | "serviceAccountDirectory">,
+  parts: { readonly clock: Clock; readonly env: Readonly<Record<string, string | undefined>> },
+): Promise<Cluster> {
+  const { clock, env } = parts;
+  const { kubeconfig, kubeContext, serviceAccountDirectory } = options;
+  const config = await loadClusterConfig({
+    env,
+    clock,
+    ...(kubeconfig === "" ? {} : { kubeconfig }),
+    ...(kubeContext === "" ? {} : { context: kubeContext }),
+    ...(serviceAccountDirectory === "" ? {} : { serviceAccountDirectory }),
+  });
+  const transport = new Http2Transport(config, { clock });
+  return {
+    server: config.server.href,
+    client: new RestClient(transport, { clock }),
+    connections: transport,
+  };
+}

@@ -1,0 +1,127 @@
+import { ObjectOrder, type Epoch, type KubeObject } from "@bunting/kube";
+import { ProtocolError, type TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import type { SourceSink } from "../flag-source.js";
+import type { KubernetesLog } from "./kubernetes-log.js";
+import { readFeatureFlagObject, writtenAtMs } from "./read-feature-flag-object.js";
+
+export interface FlagRecordOptions {
+  readonly topic: TopicKey;
+  readonly sink: SourceSink;
+  readonly clock: Clock;
+  readonly log: KubernetesLog;
+  /** Called when the FeatureFlag began or ceased to exist, or may have: watches are planned by that. */
+  readonly onChange: (record: FlagRecord) => void;
+}
+
+/**
+ * How long after it seemed gone a FeatureFlag must be absent from a read to be. When a CRD is deleted, its objects are sent as deleted
+ * one by one, and for about a second the type still answers, with an empty list.
+ */
+export const confirmAfterMs = 3_000;
+
+/**
+ * What this source knows of one FeatureFlag that is subscribed to. Several streams may speak of it (its own watch, its namespace's);
+ * the order of resourceVersions says which of them is newest, so that no stream is waited for and none is believed blindly.
+ */
+export class FlagRecord {
+  readonly topic: TopicKey;
+  readonly namespace: string;
+  readonly name: string;
+  readonly #options: FlagRecordOptions;
+  readonly #order = new ObjectOrder();
+  #existence: "unknown" | "exists" | "absent" = "unknown";
+  #isStale = false;
+  #goneSinceMs: number | undefined;
+
+  constructor(options: FlagRecordOptions) {
+    this.topic = options.topic;
+    const slash = options.topic.indexOf("/");
+    this.namespace = options.topic.slice(0, slash);
+    this.name = options.topic.slice(slash + 1);
+    this.#options = options;
+  }
+
+  get existence(): "unknown" | "exists" | "absent" {
+    return this.#existence;
+  }
+
+  /** The newest version that was told, a deletion's included. */
+  get resourceVersion(): string | undefined {
+    return this.#order.resourceVersion;
+  }
+
+  /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. Only a later read makes that a deletion. */
+  get goneSinceMs(): number | undefined {
+    return this.#goneSinceMs;
+  }
+
+  /** A stream brought this version of it. */
+  offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
+    const isKnown = !this.#order.accepts(epoch, resourceVersion);
+    const isRepeatOfUse =
+      this.#isStale && this.#existence === "exists" && this.#order.isAt(epoch, resourceVersion);
+    if (isKnown && !isRepeatOfUse) return;
+    this.#goneSinceMs = undefined;
+    if (!isKnown && isLive) this.#options.log.written(writtenAtMs(object));
+    this.#tell(object, resourceVersion);
+    this.#setExistence("exists");
+  }
+
+  /** A stream brought its deletion. */
+  gone(resourceVersion: string, epoch: Epoch): void {
+    if (this.#order.accepts(epoch, resourceVersion)) this.#seemsGone();
+  }
+
+  /** A consistent read, begun at `readStartedMs`, did not find it. */
+  absent(resourceVersion: string, epoch: Epoch, readStartedMs: number): void {
+    const { sink } = this.#options;
+    if (!this.#order.accepts(epoch, resourceVersion) && !this.#order.isAt(epoch, resourceVersion)) return;
+    if (this.#existence === "exists") {
+      this.#seemsGone();
+      if (readStartedMs - (this.#goneSinceMs ?? readStartedMs) < confirmAfterMs) return;
+      this.#goneSinceMs = undefined;
+      sink.deleted();
+    } else if (this.#existence === "unknown" || this.#isStale) sink.missing();
+    this.#isStale = false;
+    this.#setExistence("absent");
+  }
+
+  /** No stream that speaks of it works for now. */
+  stale(reason: Error): void {
+    if (this.#isStale) return;
+    this.#isStale = true;
+    this.#options.sink.stale(reason);
+  }
+
+  #seemsGone(): void {
+    if (this.#existence !== "exists" || this.#goneSinceMs !== undefined) return;
+    this.#goneSinceMs = this.#options.clock.monotonicMs();
+    this.#options.onChange(this);
+  }
+
+  #tell(object: KubeObject, resourceVersion: string): void {
+    const { sink, clock, log, topic } = this.#options;
+    const { uid, generation } = object.metadata;
+    try {
+      const { document, remarks } = readFeatureFlagObject(object);
+      log.remarks(topic, resourceVersion, remarks);
+      sink.document(document, {
+        noticedMs: clock.monotonicMs(),
+        resourceVersion,
+        ...(uid === undefined ? {} : { uid }),
+        ...(generation === undefined ? {} : { generation }),
+      });
+      this.#isStale = false;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      log.invalid(topic, error);
+    }
+  }
+
+  #setExistence(existence: "exists" | "absent"): void {
+    if (this.#existence === existence) return;
+    this.#existence = existence;
+    this.#options.onChange(this);
+  }
+}

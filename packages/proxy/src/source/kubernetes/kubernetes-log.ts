@@ -1,0 +1,90 @@
+import type { KubeError } from "@bunting/kube";
+import type { DocumentRemark, ProtocolError, TopicKey } from "@bunting/protocol";
+import type { Clock, Logger } from "@bunting/runtime";
+import type { SourceMetrics } from "../source-metrics.js";
+
+/** An outage shorter than this is not worth a line. */
+const patienceMs = 5_000;
+/** More remarks on one version of a FeatureFlag are counted but not spelled out. */
+const maxRemarks = 20;
+
+/** What the kubernetes source writes to the log and counts: a line for an outage, not for each watch or try. */
+export class KubernetesLog {
+  readonly #logger: Logger;
+  readonly #metrics: SourceMetrics;
+  readonly #clock: Clock;
+  #cancelOutage: (() => void) | undefined;
+  #isOut = false;
+
+  constructor(logger: Logger, metrics: SourceMetrics, clock: Clock) {
+    this.#logger = logger;
+    this.#metrics = metrics;
+    this.#clock = clock;
+  }
+
+  /** A watch failed. `failing` tells how many do, when the line is written. */
+  failed(error: KubeError, failing: () => number): void {
+    this.#logger.debug({ error }, "a watch failed; it is opened again");
+    if (this.#isOut) return;
+    this.#cancelOutage ??= this.#clock.after(patienceMs, () => {
+      this.#cancelOutage = undefined;
+      const watches = failing();
+      if (watches === 0) return;
+      this.#isOut = true;
+      const reason = `${error.message}${remedyOf(error)}`;
+      this.#logger.warn(
+        { watches, code: error.code, reason },
+        "FeatureFlags can't be watched; what was told last is served on",
+      );
+    });
+  }
+
+  /** A watch works; so many others do not. */
+  recovered(failing: number): void {
+    if (failing > 0) return;
+    this.#cancelOutage?.();
+    this.#cancelOutage = undefined;
+    if (this.#isOut) this.#logger.info("all FeatureFlags are watched again");
+    this.#isOut = false;
+  }
+
+  stop(): void {
+    this.#cancelOutage?.();
+  }
+
+  invalid(topic: TopicKey, error: ProtocolError): void {
+    this.#metrics.documentInvalid("document");
+    const fields = { topic, path: error.path.join("."), reason: error.message };
+    this.#logger.error(fields, "a FeatureFlag is not served as it stands; what was valid before stays");
+  }
+
+  remarks(topic: TopicKey, resourceVersion: string, remarks: readonly DocumentRemark[]): void {
+    for (const { path } of remarks) {
+      this.#metrics.documentRemark(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
+    }
+    for (const { path, message } of remarks.slice(0, maxRemarks)) {
+      const fields = { topic, resourceVersion, path: path.join("."), remark: message };
+      this.#logger.warn(fields, "a FeatureFlag is served, but look at this");
+    }
+    const more = remarks.length - maxRemarks;
+    if (more > 0) this.#logger.warn({ topic, more }, "there are more remarks like these on the FeatureFlag");
+  }
+
+  /** An edit came whose author left word of when it was made. */
+  written(atMs: number | undefined): void {
+    if (atMs !== undefined) this.#metrics.writtenToEvent(Math.max(0, this.#clock.now() - atMs));
+  }
+}
+
+function remedyOf({ code }: KubeError): string {
+  switch (code) {
+    case "FORBIDDEN":
+      return "; allow the proxy's ServiceAccount to get, list and watch featureflags";
+    case "UNAUTHORIZED":
+      return "; the token is not accepted: does the proxy's ServiceAccount still exist?";
+    case "NOT_FOUND":
+      return "; install the CustomResourceDefinition featureflags.core.openfeature.dev";
+    default:
+      return "";
+  }
+}

@@ -1,0 +1,169 @@
+import {
+  Epochs,
+  OpeningGate,
+  WatchListSupport,
+  type KubeClient,
+  type ReflectorMetrics,
+  type ReflectorShared,
+} from "@bunting/kube";
+import type { TopicKey } from "@bunting/protocol";
+import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { SourceMetrics, WatchCensus } from "../source-metrics.js";
+import { featureFlagType } from "./feature-flag-type.js";
+import { FlagRecord } from "./flag-record.js";
+import { KubernetesLog } from "./kubernetes-log.js";
+import type { WatchScope } from "./plan-watches.js";
+import { RecordIndex } from "./record-index.js";
+import { ScopeReviews } from "./scope-reviews.js";
+import { WatchTopology } from "./watch-topology.js";
+
+/** A cluster that was found: its name for the log, a client, and the connections, which live as long as they run. */
+export interface Cluster {
+  readonly server: string;
+  readonly client: KubeClient;
+  readonly connections: Runnable;
+}
+
+export interface KubernetesSourceOptions {
+  /** Finds the cluster; called once, by `run`, which rejects if it does. */
+  readonly connect: () => Promise<Cluster>;
+  readonly watchScope: WatchScope;
+  /** Shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
+  readonly timeoutSeconds: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: SourceMetrics;
+}
+
+/** Serves the FeatureFlags of a cluster, by as few watches as there can be, and with the permissions the stock operator gives. */
+export class KubernetesSource implements FlagSource {
+  readonly name = "source";
+  readonly #options: KubernetesSourceOptions;
+  readonly #log: KubernetesLog;
+  readonly #records = new RecordIndex();
+  #topology: WatchTopology | undefined;
+  #syncedListeners: (() => void)[] | undefined = [];
+
+  constructor(options: KubernetesSourceOptions) {
+    this.#options = options;
+    this.#log = new KubernetesLog(options.logger, options.metrics, options.clock);
+    options.metrics.watchCensus(() => this.#census());
+  }
+
+  /** True once the API server has answered: what is subscribed to is read from then on, one by one. */
+  get hasSynced(): boolean {
+    return this.#syncedListeners === undefined;
+  }
+
+  onSynced(listener: () => void): void {
+    if (this.#syncedListeners === undefined) listener();
+    else this.#syncedListeners.push(listener);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, logger, watchScope, timeoutSeconds } = this.#options;
+    const { client, connections, server } = await this.#options.connect();
+    logger.info({ server, watchScope }, "FeatureFlags are watched in the cluster");
+    const shared: ReflectorShared = {
+      client,
+      epochs: new Epochs(() => this.#epochBegan()),
+      gate: new OpeningGate(),
+      watchList: new WatchListSupport(clock),
+      clock,
+      logger,
+      metrics: this.#reflectorMetrics(),
+      timeoutSeconds,
+    };
+    const reviews = new ScopeReviews({ client, clock, logger, onChange: () => this.#topology?.ask() });
+    reviews.start(signal);
+    const topology = new WatchTopology({
+      records: this.#records,
+      watchScope,
+      shared,
+      reviews,
+      log: this.#log,
+      onSynced: () => this.#synced(),
+    });
+    this.#topology = topology;
+    try {
+      await Promise.all([connections.run(signal), topology.run(signal), this.#contact(client, signal)]);
+    } finally {
+      this.#topology = undefined;
+      this.#log.stop();
+    }
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const { clock } = this.#options;
+    const onChange = (changed: FlagRecord): void => this.#topology?.changed(changed);
+    const record = new FlagRecord({ topic, sink, clock, log: this.#log, onChange });
+    this.#records.add(record);
+    this.#topology?.add(record);
+    signal.addEventListener(
+      "abort",
+      () => {
+        this.#records.delete(record);
+        this.#topology?.remove(record);
+      },
+      { once: true },
+    );
+  }
+
+  /** Asks the API server something it answers to everyone, until it does. */
+  async #contact(client: KubeClient, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    const backoff = new Backoff({ firstMs: 500, capMs: 10_000 });
+    while (!signal.aborted && !this.hasSynced) {
+      try {
+        await client.isAllowed("watch", { type: featureFlagType }, signal);
+        this.#synced();
+      } catch (error) {
+        if (isAborted(signal)) return;
+        this.#options.metrics.sourceError("contact");
+        this.#options.logger.debug({ error }, "the API server does not answer yet");
+        await sleep(backoff.next(), signal, clock);
+      }
+    }
+  }
+
+  #synced(): void {
+    const listeners = this.#syncedListeners ?? [];
+    this.#syncedListeners = undefined;
+    for (const listener of listeners) listener();
+  }
+
+  #epochBegan(): void {
+    this.#options.logger.warn("the API server's history was cut (etcd restored?): everything is read anew");
+    // Not from within the read that found out: it is to be finished, and then repeated like all others.
+    this.#options.clock.after(0, () => this.#topology?.relistAll());
+  }
+
+  #reflectorMetrics(): ReflectorMetrics {
+    const { metrics } = this.#options;
+    return {
+      relist: (reason) => metrics.relisted(reason),
+      event: (type) => metrics.watchEvent(type),
+      error: (error) => metrics.sourceError(error.code.toLowerCase()),
+    };
+  }
+
+  #census(): WatchCensus {
+    const open = { object: 0, namespace: 0, cluster: 0 };
+    let oldestMs = 0;
+    let silentMs = 0;
+    for (const { kind, watch } of this.#topology?.watches() ?? []) {
+      if (watch === undefined) continue;
+      open[kind]++;
+      oldestMs = Math.max(oldestMs, watch.ageMs);
+      silentMs = Math.max(silentMs, watch.silenceMs);
+    }
+    return { open, oldestMs, silentMs, unwatched: this.#topology?.unwatched ?? 0 };
+  }
+}
+
+/** A function, since the compiler takes what was false before an await for false after it. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

@@ -1,0 +1,233 @@
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { inParallel } from "./support/in-parallel.js";
+import { flagSpec, ProxyUnderTest, type FlagStream } from "./support/proxy-under-test.js";
+import type { ServiceAccount } from "./support/service-account.js";
+import { freshCluster } from "./support/use-cluster.js";
+
+const outage = "FeatureFlags can't be watched; what was told last is served on";
+const over = "all FeatureFlags are watched again";
+
+describe("the proxy's watches, when the API server", function () {
+  this.timeout(180_000);
+  const cluster = freshCluster();
+  let account: ServiceAccount;
+  let namespace: string;
+  let proxy: ProxyUnderTest;
+  let stream: FlagStream;
+  beforeEach(async () => {
+    namespace = await cluster().createNamespace();
+    account = await cluster().createServiceAccountToken(namespace, "proxy");
+    await cluster().grantStockRole(account);
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));
+  });
+  afterEach(() => proxy.stop());
+
+  async function start(...args: readonly string[]): Promise<void> {
+    proxy = await ProxyUnderTest.start(account, args);
+    stream = proxy.subscribe(namespace, "checkout");
+    expect(await stream.next()).to.equal(1);
+  }
+
+  async function relists(reason: string): Promise<number> {
+    return proxy.metric(`bunting_proxy_source_relists_total{reason="${reason}"}`);
+  }
+
+  for (const scope of ["object", "namespace", "cluster"]) {
+    it(`is killed and started again, go on, having lost nothing (--watch-scope=${scope})`, async () => {
+      await start("--watch-scope", scope);
+      await cluster().kill("kube-apiserver");
+      expect(await proxy.subscribe(namespace, "checkout").next()).to.equal(1);
+      await cluster().startApiServer();
+      await cluster().untilServed();
+      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+      await stream.until(2);
+      expect(stream.seen).to.deep.equal([1, 2]);
+    });
+  }
+
+  it("closes them, open again, and are told nothing twice", async () => {
+    await start("--watch-timeout", "1s");
+    await eventually(async () => (await relists("closed")) >= 3, 30_000, "three watches have ended");
+    await stream.nothing(10);
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+    expect(await stream.next()).to.equal(2);
+    expect(await relists("failed")).to.equal(0);
+  });
+
+  it("closes a wide one, go on where it was without reading all anew", async () => {
+    await start("--watch-timeout", "1s", "--watch-scope", "namespace");
+    const reads = (): number =>
+      cluster()
+        .requests(account)
+        .filter(({ uri }) => uri.includes("sendInitialEvents=true")).length;
+    const watches = (): number =>
+      cluster()
+        .requests(account)
+        .filter(({ verb }) => verb === "watch").length;
+    await eventually(() => watches() >= 4, 30_000, "three watches have ended");
+    expect(reads()).to.equal(1);
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+    expect(await stream.next()).to.equal(2);
+  });
+
+  it("takes their permission away, keep what they have, say so once, and go on when it is back", async () => {
+    await start("--watch-timeout", "1s");
+    await cluster().deleteStockRole(account);
+    const line = await proxy.process.nextLog(outage, 60_000);
+    expect(line).to.include({ level: "warn", code: "FORBIDDEN" });
+    expect(line["reason"]).to.contain("get, list and watch featureflags");
+    expect(await proxy.subscribe(namespace, "checkout").next()).to.equal(1);
+    expect(await proxy.metric('bunting_proxy_source_errors_total{kind="forbidden"}')).to.be.greaterThan(0);
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+    await cluster().grantStockRole(account);
+    await stream.until(2);
+    await proxy.process.nextLog(over, 60_000);
+    expect(proxy.process.logs.filter(({ msg }) => msg === outage)).to.have.length(1);
+  });
+
+  it("does not accept their token any more, go on with the next one", async () => {
+    await start("--watch-timeout", "1s");
+    await account.delete();
+    const line = await proxy.process.nextLog(outage, 60_000);
+    expect(line).to.include({ code: "UNAUTHORIZED" });
+    await account.create();
+    await account.rotate();
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+    await stream.until(2);
+    await proxy.process.nextLog(over, 60_000);
+  });
+
+  for (const scope of ["object", "namespace"]) {
+    it(`has lost everything, and with it its count of versions, believe what is new (--watch-scope=${scope})`, async () => {
+      await start("--deletion-grace", "0s", "--deletion-policy", "empty", "--watch-scope", scope);
+      await cluster().putFeatureFlag(namespace, "lost", flagSpec(7));
+      const lost = proxy.subscribe(namespace, "lost");
+      expect(await lost.next()).to.equal(7);
+      await cluster().wipeEtcd();
+      await cluster().createNamespace(namespace);
+      await account.create();
+      await account.rotate();
+      await cluster().grantStockRole(account);
+      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+      await stream.until(2);
+      await lost.until("empty");
+      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(3));
+      await stream.until(3);
+    });
+  }
+
+  // An API server writes some objects of its own when it starts: after few edits it is past the last of them before anybody reads.
+  for (const [scope, edits] of [
+    ["object", 2],
+    ["object", 100],
+    ["namespace", 2],
+    ["namespace", 100],
+  ] as const) {
+    it(`is set back to a backup ${edits} edits ago, go back with it and on from there (--watch-scope=${scope})`, async () => {
+      await start("--watch-scope", scope);
+      const backup = await cluster().saveEtcd();
+      for (let version = 2; version <= edits + 1; version++) {
+        await cluster().putFeatureFlag(namespace, "checkout", flagSpec(version));
+      }
+      await stream.until(edits + 1);
+      await cluster().restoreEtcd(backup);
+      await cluster().untilServed();
+      await stream.until(1);
+      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1_000));
+      await stream.until(1_000);
+    });
+  }
+
+  it("ends 1,000 of them at once, all come back without a storm", async () => {
+    const names = Array.from({ length: 1_000 }, (_, index) => `flag-${index}`);
+    await inParallel(names, (name) => cluster().putFeatureFlag(namespace, name, flagSpec(1)));
+    await start("--watch-scope", "object");
+    const streams = names.map((name) => proxy.subscribe(namespace, name));
+    for (const each of streams) expect(await each.next(60_000)).to.equal(1);
+    expect(cluster().openWatches(account)).to.have.length(1_001);
+    const before = cluster().requests(account).length;
+    const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/featureflags.core.openfeature.dev";
+    await cluster().kubectl([
+      "patch",
+      "crd",
+      path.slice(path.lastIndexOf("/") + 1),
+      "--type=json",
+      '-p=[{"op":"add","path":"/spec/versions/0/additionalPrinterColumns/-","value":{"name":"Later","type":"string","jsonPath":".metadata.uid"}}]',
+    ]);
+    const again = (): number => cluster().requests(account).length - before;
+    await eventually(() => again() >= 1_001, 60_000, "all watches were opened again");
+    await eventually(() => cluster().openWatches(account).length === 1_001, 60_000, "1,001 watches");
+    await inParallel(names, (name) => cluster().putFeatureFlag(namespace, name, flagSpec(2)));
+    for (const each of streams) await each.until(2);
+    expect(again()).to.be.lessThan(2_500);
+  });
+});
+
+describe("the proxy's watches on an API server without WatchList", function () {
+  this.timeout(120_000);
+  const cluster = freshCluster({ apiServerFlags: ["--feature-gates=WatchList=false"] });
+
+  for (const scope of ["object", "namespace", "cluster"]) {
+    it(`list, then watch (--watch-scope=${scope})`, async () => {
+      const namespace = await cluster().createNamespace();
+      const account = await cluster().createServiceAccountToken(namespace, "proxy");
+      await cluster().grantStockRole(account);
+      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));
+      const proxy = await ProxyUnderTest.start(account, ["--watch-scope", scope]);
+      try {
+        const stream = proxy.subscribe(namespace, "checkout");
+        const later = proxy.subscribe(namespace, "later");
+        expect(await stream.next()).to.equal(1);
+        await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+        expect(await stream.next()).to.equal(2);
+        await cluster().putFeatureFlag(namespace, "later", flagSpec(3));
+        expect(await later.next()).to.equal(3);
+        const asked = cluster()
+          .requests(account)
+          .filter(({ uri }) => uri.includes("sendInitialEvents"));
+        expect(asked.length).to.be.lessThan(4);
+      } finally {
+        await proxy.stop();
+      }
+    });
+  }
+});
+
+describe("the proxy's watches on an API server that forgets its history", function () {
+  this.timeout(120_000);
+  const cluster = freshCluster({ apiServerFlags: ["--watch-cache=false"] });
+
+  it("read anew when they are too late to go on", async () => {
+    const namespace = await cluster().createNamespace();
+    const account = await cluster().createServiceAccountToken(namespace, "proxy");
+    await cluster().grantStockRole(account);
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));
+    const proxy = await ProxyUnderTest.start(account, [
+      "--watch-scope",
+      "namespace",
+      "--watch-timeout",
+      "2s",
+    ]);
+    try {
+      const stream = proxy.subscribe(namespace, "checkout");
+      expect(await stream.next()).to.equal(1);
+      const expired = 'bunting_proxy_source_relists_total{reason="expired"}';
+      await eventually(
+        async () => {
+          // Elsewhere, so that the watch stays where it was.
+          for (let count = 0; count < 3; count++) await cluster().createNamespace();
+          await cluster().compact();
+          return (await proxy.metric(expired)) > 0;
+        },
+        60_000,
+        "a watch was too late",
+      );
+      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+      await stream.until(2);
+      expect(proxy.process.logs.filter(({ msg }) => msg === outage)).to.have.length(0);
+    } finally {
+      await proxy.stop();
+    }
+  });
+});
