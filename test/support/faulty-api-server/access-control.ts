@@ -17,14 +17,18 @@ export class AccessControl {
     this.#tokens = tokens === undefined ? undefined : new Set(tokens);
   }
 
+  /** True if the request comes with no token, or none that is known, where one is needed. */
+  isUnknown({ token }: ApiRequest): boolean {
+    return this.#tokens !== undefined && (token === undefined || !this.#tokens.has(token));
+  }
+
   /** The refusal, or undefined. A request without a token is one of system:anonymous: forbidden, not unauthorized. */
   refusal(request: ApiRequest): Status | undefined {
-    const isAnonymous = this.#tokens !== undefined && request.token === undefined;
-    if (this.#tokens !== undefined && request.token !== undefined && !this.#tokens.has(request.token))
-      return unauthorized();
+    const isUnknown = this.isUnknown(request);
+    if (isUnknown && request.token !== undefined) return unauthorized();
     if (request.kind === "other") return undefined;
     const access = accessOf(request);
-    if (isAnonymous) return forbidden("system:anonymous", access);
+    if (isUnknown) return forbidden("system:anonymous", access);
     if (request.kind === "review") return undefined;
     return this.allows(access) ? undefined : forbidden("system:serviceaccount:test:proxy", access);
   }

@@ -65,9 +65,11 @@ export function tombstone(last: FlagObject, resourceVersion: number): FlagObject
   return freeze({ ...last, metadata: { ...last.metadata, resourceVersion: String(resourceVersion) } });
 }
 
-/** JSON as Go writes a map: keys sorted, at every depth. */
+/** JSON as Go writes a map: keys sorted at every depth, and what HTML or JavaScript would trip over escaped. */
 export function toJson(value: unknown): string {
-  return value === undefined ? "" : JSON.stringify(sorted(value));
+  if (value === undefined) return "";
+  const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(sorted(value)).replace(/[<>&\u2028\u2029]/g, escape);
 }
 
 function sorted(value: unknown): unknown {

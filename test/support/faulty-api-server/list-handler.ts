@@ -22,7 +22,10 @@ export async function list(
 ): Promise<Status | string> {
   const { query } = request;
   const wanted = query.get("resourceVersion") ?? "";
-  if (!/^\d*$/.test(wanted)) return badRequest(`Invalid value: "${wanted}": resourceVersion`);
+  if (!/^\d*$/.test(wanted))
+    return badRequest(
+      `invalid resource version: resourceVersion: Invalid value: "${wanted}": invalid syntax`,
+    );
   const token = query.get("continue") ?? "";
   if (token !== "") {
     if (wanted !== "" && wanted !== "0") {

@@ -38,8 +38,8 @@ export class RawApiClient {
   /** The error codes of GOAWAY frames that came. */
   readonly goAways: number[] = [];
 
-  constructor(url: string, headers: Record<string, string> = {}) {
-    this.session = connect(url, { ca: testTls.ca });
+  constructor(url: string, headers: Record<string, string> = {}, ca: Buffer = testTls.ca) {
+    this.session = connect(url, { ca });
     this.session.on("error", () => undefined);
     this.session.on("goaway", (code: number) => this.goAways.push(code));
     this.#headers = headers;

@@ -57,6 +57,8 @@ export class RequestHandler {
     }
     const refusal = this.access.refusal(request);
     if (refusal !== undefined) {
+      // Who can't say who he is loses his connection: so the API server protects itself.
+      if (this.access.isUnknown(request)) exchange.goAway();
       await answerStatus(exchange, refusal);
       return true;
     }
@@ -113,16 +115,14 @@ export class RequestHandler {
   }
 }
 
-/** A 401 costs an HTTP/2 client its connection, as the API server protects itself from those that try. */
 async function answerStatus(exchange: Exchange, refusal: Status): Promise<void> {
-  if (refusal.code === 401) exchange.goAway();
   const details = refusal.details as { readonly retryAfterSeconds?: number } | undefined;
   const after = details?.retryAfterSeconds;
   const headers = {
     "content-type": "application/json",
     ...(after === undefined ? {} : { "retry-after": String(after) }),
   };
-  await exchange.answer(refusal.code, headers, JSON.stringify(refusal));
+  await exchange.answer(refusal.code, headers, `${JSON.stringify(refusal)}\n`);
 }
 
 function logged(request: ApiRequest, exchange: Exchange): LoggedRequest {

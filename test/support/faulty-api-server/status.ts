@@ -7,7 +7,7 @@ export interface Status {
   readonly metadata: Readonly<Record<string, string>>;
   readonly status: "Failure";
   readonly message: string;
-  readonly reason: string;
+  readonly reason?: string;
   readonly details?: unknown;
   readonly code: number;
 }
@@ -19,7 +19,7 @@ export function status(code: number, reason: string, message: string, details?: 
     metadata: {},
     status: "Failure",
     message,
-    reason,
+    ...(reason === "" ? {} : { reason }),
     ...(details === undefined ? {} : { details }),
     code,
   };

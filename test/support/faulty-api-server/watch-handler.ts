@@ -4,9 +4,9 @@ import { waitUntilReached } from "./list-handler.js";
 import type { ObjectStore } from "./object-store.js";
 import { OpenWatch } from "./open-watch.js";
 import {
-  badRequest,
   invalidListOptions,
   revisionTooLarge,
+  status,
   watchExpired,
   watchListDisabled,
   watchListUnsupported,
@@ -40,7 +40,8 @@ export async function decideStart(
   const { query } = request;
   const wanted = query.get("resourceVersion") ?? "";
   const refuse = (status: Status, inStream: boolean): WatchStart => ({ kind: "refused", status, inStream });
-  if (!/^\d*$/.test(wanted)) return refuse(badRequest(`Invalid value: "${wanted}": resourceVersion`), false);
+  if (!/^\d*$/.test(wanted))
+    return refuse(status(500, "", `resourceVersion: Invalid value: "${wanted}": invalid syntax`), false);
 
   if (query.has("sendInitialEvents")) {
     if (behaviour.watchList === "invalid") return refuse(watchListDisabled(), false);
