@@ -244,26 +244,49 @@ describe("GrpcSource", () => {
       await waitsAfter(bounds.length + 1, probe, clock);
     });
 
-    it("is tried again soon only after it has sent a document", async () => {
+    it("is tried again within 0.3 s after a stream that lasted for 10 s from its first document", async () => {
       const clock = new ManualClock();
       const { probe } = run({ target: await server.start() }, {}, new SourceProbe(clock));
-      for (let i = 1; i <= 4; i++) {
+      for (let failures = 1; failures <= 4; failures++) {
         const stream = await server.nextStream();
         stream.headers();
+        // That it was open counts for nothing before there is a document.
+        clock.advance(60_000);
         stream.fail({ code: status.UNAVAILABLE });
-        await waitsAfter(i, probe, clock);
+        await waitsAfter(failures, probe, clock);
         // The fourth wait is of 1.2 s at least.
-        clock.advance(i < 4 ? 10_000 : 1_199);
+        clock.advance(failures < 4 ? 10_000 : 1_199);
       }
-      expect(server.streams.size).to.equal(0);
       expect(clock.pendingTimers).to.equal(1);
       clock.advance(1_201);
       const stream = await server.nextStream();
       stream.send(document);
       await probe.nextDocument();
+      clock.advance(9_000);
+      stream.send(document);
+      await probe.nextDocument();
+      clock.advance(1_000);
       stream.fail({ code: status.UNAVAILABLE });
       await waitsAfter(5, probe, clock);
       clock.advance(300);
+      await server.nextStream();
+    });
+
+    it("is tried ever less often if it ends each stream soon after a document", async () => {
+      const clock = new ManualClock();
+      const { probe } = run({ target: await server.start() }, {}, new SourceProbe(clock));
+      for (const [i, boundMs] of [300, 600, 1_200, 2_400, 4_800, 9_600, 10_000].entries()) {
+        const stream = await server.nextStream();
+        stream.send(document);
+        await probe.nextDocument();
+        clock.advance(9_999);
+        stream.end();
+        await waitsAfter(i + 1, probe, clock);
+        clock.advance(boundMs / 2 - 1);
+        expect(clock.pendingTimers, `no try in the first half of ${boundMs} ms`).to.equal(1);
+        expect(server.streams.size).to.equal(0);
+        clock.advance(boundMs / 2 + 1);
+      }
       await server.nextStream();
     });
 

@@ -9,6 +9,11 @@ import { SyncChannel } from "./sync-channel.js";
 /** Waits between streams: up to 0.3 s before the first, then twice as much, up to 10 s; see Backoff for the jitter. */
 const retryFirstMs = 300;
 const retryCapMs = 10_000;
+/**
+ * How long a stream has to last, from its first document on, for the waits to begin anew. A server that sends a document and ends at
+ * once would be asked several times a second otherwise.
+ */
+const healthyMs = 10_000;
 /** A server may ask to be tried at once, but not in a tight loop. */
 const pushbackFloorMs = 50;
 /**
@@ -93,27 +98,32 @@ export class GrpcSource implements FlagSource {
     return new SyncChannel(target, options);
   }
 
-  #stream(channel: SyncChannel, signal: AbortSignal): Promise<SyncCallEnd> {
+  async #stream(channel: SyncChannel, signal: AbortSignal): Promise<SyncCallEnd> {
     const { sourceIndex, selector, providerId, headers } = this.#config;
-    return callSyncFlags(
+    const { clock } = this.#options;
+    let firstDocumentMs: number | undefined;
+    const end = await callSyncFlags(
       channel,
       {
         request: { providerId, selector },
         headers,
-        clock: this.#options.clock,
+        clock,
         connectTimeoutMs: this.#timing.connectTimeoutMs,
         opened: () => {
           if (this.#isOpenEnough) this.#state.connected();
         },
         received: ({ document, context }) => {
           this.#isOpenEnough = true;
-          this.#backoff.reset();
+          firstDocumentMs ??= clock.monotonicMs();
           this.#state.documentReceived(document.length);
           this.#options.deliver({ sourceIndex, bytes: document, context });
         },
       },
       signal,
     );
+    if (firstDocumentMs !== undefined && clock.monotonicMs() - firstDocumentMs >= healthyMs)
+      this.#backoff.reset();
+    return end;
   }
 
   #report({ reason, message }: SyncCallEnd): void {
