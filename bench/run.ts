@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentMemoryCase } from "./agent-memory.bench.js";
 import { broadcastCase } from "./broadcast.bench.js";
+import { clusterCase } from "./cluster.bench.js";
 import { evaluateCase } from "./evaluate.bench.js";
 import { renderDocs, resultFile } from "./render.js";
 import { isMet, type BenchCase } from "./support/bench-case.js";
@@ -15,7 +16,7 @@ import { updateCase } from "./update.bench.js";
  * only renders. A quick run proves that a case works and converges; its times mean nothing, so it keeps no result.
  */
 
-const cases: readonly BenchCase[] = [evaluateCase, updateCase, agentMemoryCase, broadcastCase];
+const cases: readonly BenchCase[] = [evaluateCase, updateCase, agentMemoryCase, broadcastCase, clusterCase];
 
 const args = process.argv.slice(2);
 const names = args.filter((arg) => !arg.startsWith("--"));

@@ -83,6 +83,12 @@ export function pinSelf(core: number | undefined): void {
   if (status !== 0) throw new Error(`taskset could not move this process to core ${core}`);
 }
 
+/** Lets this process, and what it starts from here on, use every core. */
+export function unpinSelf(): void {
+  const cores = readFileSync("/sys/devices/system/cpu/online", "utf8").trim();
+  spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", cores, String(process.pid)]);
+}
+
 function allowedCores(): number[] {
   const list = /^Cpus_allowed_list:\s+(\S+)/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "";
   return list.split(",").flatMap((range) => {

@@ -3,6 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { reaper } from "./reaper.js";
+import { rssBytes } from "./rss-bytes.js";
 
 /** One component of a cluster as a process of its own group, its output in a file. `start` may follow `kill`. */
 export class ClusterProcess {
@@ -73,8 +74,7 @@ export class ClusterProcess {
   }
 
   get rssBytes(): number {
-    const status = readFileSync(`/proc/${this.pid}/status`, "utf8");
-    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? Number.NaN) * 1024;
+    return rssBytes(this.pid);
   }
 
   /** The end of the log, to be put behind the sentence of an error. */

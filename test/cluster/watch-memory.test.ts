@@ -1,0 +1,41 @@
+import { expect } from "chai";
+import { inParallel } from "./support/in-parallel.js";
+import { flagSpec, ProxyUnderTest } from "./support/proxy-under-test.js";
+import { rssBytes } from "./support/rss-bytes.js";
+import { freshCluster } from "./support/use-cluster.js";
+
+const documents = 200;
+const documentBytes = 10_000;
+const maxGrowthMb = 30;
+
+describe("200 FeatureFlags of 10 KB in a namespace, all subscribed to", function () {
+  this.timeout(120_000);
+  const cluster = freshCluster();
+
+  // flagd-proxy: 50 of them took 50 namespace watches, 3.95 GB of its own and 1.9 GB of the API server's memory.
+  it("cost the proxy and the API server at most 30 MB each", async () => {
+    const namespace = await cluster().createNamespace();
+    const account = await cluster().createServiceAccountToken(namespace, "proxy");
+    await cluster().grantStockRole(account);
+    const names = Array.from({ length: documents }, (_, index) => `flag-${index}`);
+    const padding = "x".repeat(documentBytes);
+    await inParallel(names, (name) => cluster().putFeatureFlag(namespace, name, flagSpec(1, padding)));
+    const proxy = await ProxyUnderTest.start(account);
+    try {
+      // So that its connections and code are there before it is weighed.
+      expect(await proxy.subscribe(namespace, "flag-0").next()).to.equal(1);
+      const rssMb = (): { proxy: number; apiServer: number } => ({
+        proxy: rssBytes(proxy.process.pid) / 1e6,
+        apiServer: cluster().rssBytes() / 1e6,
+      });
+      const before = rssMb();
+      const streams = names.map((name) => proxy.subscribe(namespace, name));
+      for (const stream of streams) expect(await stream.next()).to.equal(1);
+      const after = rssMb();
+      expect(after.proxy - before.proxy, "of the proxy").to.be.below(maxGrowthMb);
+      expect(after.apiServer - before.apiServer, "of the API server").to.be.below(maxGrowthMb);
+    } finally {
+      await proxy.stop();
+    }
+  });
+});
