@@ -15,6 +15,12 @@ export interface FlagSource extends Runnable {
    * first comes as soon as the source knows whether the document exists. Only one watch a topic is open at a time.
    */
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void;
+  /**
+   * Reads a watched topic consistently once more, for somebody knows of a newer version than was told. `done` is called once, after the
+   * sink was told what a read says that began after this call; not if the topic's watch is aborted first. Absent where there is nothing
+   * newer to be had.
+   */
+  refresh?(topic: TopicKey, done: () => void): void;
 }
 
 /** What a source tells a topic. */

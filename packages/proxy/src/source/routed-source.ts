@@ -25,6 +25,13 @@ export class RoutedSource implements FlagSource {
     await Promise.all([this.#main.run(signal), this.#files.run(signal)]);
   }
 
+  refresh(topic: TopicKey, done: () => void): void {
+    const source = filePathOf(topic) === undefined ? this.#main : this.#files;
+    // Who has nothing newer to tell has told everything.
+    if (source.refresh === undefined) done();
+    else source.refresh(topic, done);
+  }
+
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     (filePathOf(topic) === undefined ? this.#main : this.#files).watch(topic, sink, signal);
   }

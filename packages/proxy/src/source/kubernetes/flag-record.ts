@@ -33,6 +33,7 @@ export class FlagRecord {
   #existence: "unknown" | "exists" | "absent" = "unknown";
   #isStale = false;
   #goneSinceMs: number | undefined;
+  #awaiting: { readonly sinceMs: number; readonly done: () => void }[] = [];
 
   constructor(options: FlagRecordOptions) {
     this.topic = options.topic;
@@ -85,6 +86,24 @@ export class FlagRecord {
     } else if (this.#existence === "unknown" || this.#isStale) sink.missing();
     this.#isStale = false;
     this.#setExistence("absent");
+  }
+
+  /** True while somebody waits for it to be read. */
+  get isAwaited(): boolean {
+    return this.#awaiting.length > 0;
+  }
+
+  /** Calls back once a consistent read that begins from now on has told what it says. */
+  awaitRead(done: () => void): void {
+    this.#awaiting.push({ sinceMs: this.#options.clock.monotonicMs(), done });
+  }
+
+  /** A consistent read, begun at `readStartedMs`, has told what it says. */
+  wasRead(readStartedMs: number): void {
+    if (!this.isAwaited) return;
+    const answered = this.#awaiting.filter(({ sinceMs }) => sinceMs <= readStartedMs);
+    this.#awaiting = this.#awaiting.filter(({ sinceMs }) => sinceMs > readStartedMs);
+    for (const { done } of answered) done();
   }
 
   /** No stream that speaks of it works for now. */

@@ -111,6 +111,13 @@ export class KubernetesSource implements FlagSource {
     );
   }
 
+  refresh(topic: TopicKey, done: () => void): void {
+    const record = this.#records.get(topic);
+    if (record === undefined) return;
+    if (this.#topology === undefined) record.awaitRead(done);
+    else this.#topology.refresh(record, done);
+  }
+
   /** Asks the API server something it answers to everyone, until it does. */
   async #contact(client: KubeClient, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;

@@ -16,6 +16,10 @@ export class RecordIndex {
     return this.#byTopic.values();
   }
 
+  get(topic: TopicKey): FlagRecord | undefined {
+    return this.#byTopic.get(topic);
+  }
+
   in(namespace: string): Iterable<FlagRecord> {
     return this.#byNamespace.get(namespace) ?? [];
   }

@@ -138,6 +138,8 @@ export class ScopeWatch implements ReflectorHandler {
           if (audience.find(record.topic) !== record) continue;
           this.#settled.add(record);
           if (!found.has(record)) record.absent(resourceVersion, readEpoch, startedMs);
+          // In a new epoch what was found was not believed yet, and is read once more.
+          if (readEpoch === epoch) record.wasRead(startedMs);
         }
         this.#synced(startedMs);
       },

@@ -21,6 +21,8 @@ export interface WatchTopologyOptions {
 
 /** Changes that come together are taken together. */
 const settleMs = 20;
+/** How often one FeatureFlag is read again because somebody says there is something newer. */
+const refreshEveryMs = 1_000;
 
 /**
  * Which watches are open. A FeatureFlag begins with a watch of its own; where many of a namespace are subscribed to, one namespace
@@ -57,11 +59,7 @@ export class WatchTopology {
       records,
       clock: shared.clock,
       wideOf: (record) => this.#wide.planned(record, this.#plan),
-      read: (record) => {
-        const watch = this.#own.get(record);
-        if (watch === undefined) this.#own.open(record);
-        else watch.relist();
-      },
+      read: (record) => this.#read(record),
     });
   }
 
@@ -109,6 +107,13 @@ export class WatchTopology {
     this.ask();
   }
 
+  /** Reads the record once more, and calls back when that is done. However many ask, and however often, it is one read a second. */
+  refresh(record: FlagRecord, done: () => void): void {
+    const isUnderWay = record.isAwaited;
+    record.awaitRead(done);
+    if (!isUnderWay && this.#isRunning) this.#read(record);
+  }
+
   /** Reads everything anew: the API server's history was cut, and any stream may be of the part that is gone. */
   relistAll(): void {
     for (const watch of this.watches()) watch.relist();
@@ -137,7 +142,7 @@ export class WatchTopology {
   }
 
   #cover(record: FlagRecord): void {
-    if (this.#confirmations.has(record)) return;
+    if (this.#confirmations.has(record) || record.isAwaited) return;
     const { watchScope } = this.#options;
     const isWideOnly = watchScope === "namespace" || watchScope === "cluster";
     const wide = this.#wide.planned(record, this.#plan);
@@ -151,6 +156,12 @@ export class WatchTopology {
     // A settled record needs no watch while the wide one is down for a moment, and loses none that it has.
   }
 
+  #read(record: FlagRecord): void {
+    const watch = this.#own.get(record);
+    if (watch === undefined) this.#own.open(record);
+    else watch.relist();
+  }
+
   #isCovered(record: FlagRecord): boolean {
     const wide = this.#wide.planned(record, this.#plan);
     if (wide !== undefined) return wide.isSynced && wide.hasSettled(record);
@@ -160,7 +171,15 @@ export class WatchTopology {
   #ownSynced(record: FlagRecord, readStartedMs: number | undefined): void {
     const wide = this.#wide.planned(record, this.#plan);
     if (readStartedMs !== undefined) wide?.settle(record, readStartedMs);
+    // Who asked after that read had begun needs another one.
+    if (record.isAwaited) this.#refreshLater(record);
     this.#synced();
+  }
+
+  #refreshLater(record: FlagRecord): void {
+    this.#options.shared.clock.after(refreshEveryMs, () => {
+      if (record.isAwaited && this.#isRunning && this.#options.records.has(record)) this.#read(record);
+    });
   }
 
   #synced(): void {
