@@ -7,7 +7,8 @@
 #   optimize-for-size: the heap grows later; 1 to 1.5 MB less until V8 has tidied up, some 10 s after the start.
 #   v8-pool-size: one helper thread instead of four.
 #   expose-gc: for the agent to have the garbage of its start collected, once.
-# The agent itself keeps the optimising compiler away until it has flags (packages/agent/src/late-optimisation.ts).
+# The agent itself keeps the optimising compiler away until it has flags (packages/agent/src/late-optimisation.ts), and has V8 collect
+# before much garbage has come together (packages/agent/src/early-collection.ts).
 FROM gcr.io/distroless/nodejs20-debian12:nonroot
 COPY packages/agent/dist/bunting-agent.cjs /app/bunting-agent.cjs
 COPY packages/agent/dist/chunks /app/chunks

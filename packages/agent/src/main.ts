@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 import { createLogger, processSignals, runProgram } from "@bunting/runtime";
 import { createAgent } from "./agent.js";
+import { collectEarly } from "./early-collection.js";
 import { delayOptimisation } from "./late-optimisation.js";
 import { agentOptionTable } from "./options.js";
 import { collectStartUpGarbage } from "./start-up-garbage.js";
 import { version } from "./version.js";
 
 const optimise = delayOptimisation();
+collectEarly();
 // No await: the bundle is CommonJS, which starts with 0.4 MB less.
 void runProgram(
   {
