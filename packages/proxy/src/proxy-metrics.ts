@@ -13,8 +13,8 @@ export interface ProxyMetrics extends SourceMetrics {
   heldSubscribers(delta: number): void;
   /** A topic got a new document: `bunting_proxy_snapshot_published_total`, `bunting_proxy_snapshot_encoded_bytes_total`. */
   snapshotPublished(bytes: number): void;
-  /** From the source's notice of a change to its having been written to the last subscriber there was: `bunting_proxy_topic_propagation_seconds`. */
-  propagated(ms: number): void;
+  /** From the source's notice of a change until this share of the subscribers there were had it: `bunting_proxy_topic_convergence_seconds{share}`. */
+  converged(share: number, ms: number): void;
   /** Snapshots a subscriber was never sent, since a newer one took their place: `bunting_proxy_subscriber_conflated_total`. */
   conflated(snapshots: number): void;
   /** A snapshot was written to a stream: `bunting_proxy_subscriber_frames_written_total`. */
@@ -29,7 +29,7 @@ export const noMetrics: ProxyMetrics = {
   topics: ignore,
   heldSubscribers: ignore,
   snapshotPublished: ignore,
-  propagated: ignore,
+  converged: ignore,
   conflated: ignore,
   frameWritten: ignore,
   fannedOut: ignore,

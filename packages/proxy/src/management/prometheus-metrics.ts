@@ -1,4 +1,4 @@
-import { Counter, Gauge, HotHistogram, type Registry } from "@bunting/runtime";
+import { Counter, Gauge, Histogram, HotHistogram, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { watchMetrics } from "./watch-metrics.js";
 
@@ -33,9 +33,10 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics {
     help: "Bytes of all snapshots, each encoded once however many subscribers it has.",
     registers,
   });
-  const propagation = new HotHistogram({
-    name: "bunting_proxy_topic_propagation_seconds",
-    help: "Seconds from the source's notice of a change to its having been written to the last subscriber there was.",
+  const convergence = new Histogram({
+    name: "bunting_proxy_topic_convergence_seconds",
+    help: "Seconds from the source's notice of a change until 0.5, 0.99 or all (1) of the subscribers there were had it: acknowledged where the protocol can, else written.",
+    labelNames: ["share"],
     buckets: fanOutBuckets,
     registers,
   });
@@ -86,7 +87,7 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics {
       snapshotsPublished.inc();
       snapshotBytes.inc(bytes);
     },
-    propagated: (ms) => propagation.record(ms / 1_000),
+    converged: (share, ms) => convergence.observe({ share }, ms / 1_000),
     conflated: (snapshots) => conflated.inc(snapshots),
     frameWritten: () => {
       frames++;

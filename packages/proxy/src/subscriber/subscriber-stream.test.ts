@@ -53,17 +53,17 @@ class Relay {
 describe("a subscriber stream", () => {
   let server: SyncServer;
   let connection: RawSyncConnection;
-  const counts = { written: 0, conflated: 0, fannedOut: 0, active: 0, propagated: 0 };
+  const counts = { written: 0, conflated: 0, fannedOut: 0, active: 0, converged: 0 };
 
   beforeEach(async () => {
-    Object.assign(counts, { written: 0, conflated: 0, fannedOut: 0, active: 0, propagated: 0 });
+    Object.assign(counts, { written: 0, conflated: 0, fannedOut: 0, active: 0, converged: 0 });
     const metrics = {
       ...noMetrics,
       activeStreams: (delta: number) => (counts.active += delta),
       frameWritten: () => counts.written++,
       fannedOut: () => counts.fannedOut++,
       conflated: (snapshots: number) => (counts.conflated += snapshots),
-      propagated: () => counts.propagated++,
+      converged: (share: number) => (counts.converged += share === 1 ? 1 : 0),
     };
     server = await new SyncServer({ metrics }).start();
     connection = await RawSyncConnection.open(server.port);
@@ -106,7 +106,7 @@ describe("a subscriber stream", () => {
     expect(counts.conflated).to.equal(40);
     // Of v0, which the subscriber was there to wait for, and of the newest; nobody has caught up with those between.
     expect(counts.fannedOut).to.equal(3);
-    await eventually(() => counts.propagated === 2, 5_000, "the propagation of the newest");
+    await eventually(() => counts.converged === 2, 5_000, "the convergence of the newest");
   });
 
   it("ends at A if A, B, A are published while B is in flight", async () => {

@@ -21,13 +21,18 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
   const clock = new ManualClock();
   const turns: (() => void)[] = [];
   const lines: string[] = [];
-  const counts = { held: 0, topics: {} as Record<string, number>, conflated: 0, propagated: [] as number[] };
+  const counts = {
+    held: 0,
+    topics: {} as Record<string, number>,
+    conflated: 0,
+    converged: [] as [number, number][],
+  };
   const metrics: ProxyMetrics = {
     ...noMetrics,
     heldSubscribers: (delta) => (counts.held += delta),
     topics: (state, delta) => (counts.topics[state] = (counts.topics[state] ?? 0) + delta),
     conflated: (snapshots) => (counts.conflated += snapshots),
-    propagated: (ms) => counts.propagated.push(ms),
+    converged: (share, ms) => counts.converged.push([share, ms]),
   };
   let idle = 0;
   const topic = new Topic({
@@ -170,7 +175,7 @@ describe("a topic", () => {
     expect(reader.got).to.deep.equal(["v1"]);
   });
 
-  it("counts propagation once a version, to the last of those who were there", () => {
+  it("times once a version its way to half and to all of those who were there", () => {
     const { topic, clock, tell, counts } = useTopic();
     const quick = new Reader(topic);
     const slow = new Reader(topic);
@@ -179,14 +184,19 @@ describe("a topic", () => {
     clock.advance(5);
     new Reader(topic);
     expect(quick.got).to.deep.equal(["v1"]);
-    expect(counts.propagated).to.deep.equal([]);
+    expect(counts.converged).to.deep.equal([[0.5, 0]]);
     slow.read();
-    expect(counts.propagated).to.deep.equal([5]);
+    const all = [
+      [0.5, 0],
+      [0.99, 5],
+      [1, 5],
+    ];
+    expect(counts.converged).to.deep.equal(all);
     new Reader(topic);
-    expect(counts.propagated).to.deep.equal([5]);
+    expect(counts.converged).to.deep.equal(all);
   });
 
-  it("does not wait, for its propagation, for one that left", () => {
+  it("does not wait, for its convergence, for one that left", () => {
     const { topic, clock, tell, counts } = useTopic();
     const gone = new Reader(topic);
     new Reader(topic);
@@ -195,7 +205,11 @@ describe("a topic", () => {
     tell(1);
     clock.advance(30);
     gone.subscription.close();
-    expect(counts.propagated).to.deep.equal([0]);
+    expect(counts.converged).to.deep.equal([
+      [0.5, 0],
+      [0.99, 0],
+      [1, 0],
+    ]);
   });
 
   it("tells who is idle when the last subscription is closed, however often it is closed", () => {

@@ -7,7 +7,7 @@ import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
 import { Broadcast } from "./broadcast.js";
 import type { FanOut } from "./fan-out.js";
-import { Propagation } from "./propagation.js";
+import { Convergence, type ConvergenceState } from "./convergence.js";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import {
@@ -55,7 +55,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly #options: TopicOptions;
   readonly #subscriptions = new SubscriptionList();
   readonly #broadcast: Broadcast;
-  readonly #propagation: Propagation;
+  readonly #convergence: Convergence;
   #state: TopicState = starting();
   #isClosed = false;
   #sequence = 0;
@@ -66,7 +66,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.key = options.key;
     this.#options = options;
     this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
-    this.#propagation = new Propagation(options.clock, options.metrics);
+    this.#convergence = new Convergence(options.clock, options.metrics, (state) => this.#logConverged(state));
     options.metrics.topics(this.#state.kind, 1);
   }
 
@@ -87,6 +87,11 @@ export class Topic implements SourceSink, SubscribedTopic {
   /** The number of snapshots published so far: the sequence of the last one. */
   get sequence(): number {
     return this.#sequence;
+  }
+
+  /** How far the newest snapshot has got. */
+  get convergence(): ConvergenceState {
+    return this.#convergence;
   }
 
   /** True while a deleted document is still served as it was: a topic in grace is not to be dropped. */
@@ -169,12 +174,12 @@ export class Topic implements SourceSink, SubscribedTopic {
   leave(subscription: Subscription): void {
     this.#subscriptions.delete(subscription);
     this.#countHeld();
-    if (!subscription.hasSettled(this.#sequence)) this.#propagation.leave();
+    if (!subscription.hasSettled(this.#sequence)) this.#convergence.leave();
     if (this.size === 0) this.#options.onIdle();
   }
 
   caughtUp(): void {
-    this.#propagation.caughtUp();
+    this.#convergence.caughtUp();
   }
 
   conflated(snapshots: number): void {
@@ -208,7 +213,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       const message = "The document is larger than most gRPC clients accept (4 MiB) unless they are told to";
       logger.warn({ topic: this.key, bytes }, message);
     }
-    this.#propagation.begin(snapshot.version.noticedMs, this.size);
+    this.#convergence.begin(snapshot.version.noticedMs, this.size);
     this.#broadcast.publish();
   }
 
@@ -247,7 +252,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       one.detach();
       refused.push(one.subscriber);
     }
-    this.#propagation.abandon();
+    this.#convergence.abandon();
     this.#countHeld();
     if (refused.length === 0) return;
     let index = 0;
@@ -265,6 +270,12 @@ export class Topic implements SourceSink, SubscribedTopic {
     const held = this.newest === undefined ? this.size : 0;
     if (held !== this.#held) this.#options.metrics.heldSubscribers(held - this.#held);
     this.#held = held;
+  }
+
+  #logConverged({ arrived, afterMs }: ConvergenceState): void {
+    const ms = Object.fromEntries([...afterMs].map(([share, after]) => [share * 100, Math.round(after)]));
+    const fields = { topic: this.key, sequence: this.#sequence, subscribers: arrived, afterMs: ms };
+    this.#options.logger.info(fields, "a version has reached all its subscribers");
   }
 
   #logMissing(): void {
