@@ -135,6 +135,14 @@ export const proxyOptionTable = {
     group: stopping,
     env: ["BUNTING_DRAIN_WINDOW"],
   }),
+  status: option({
+    type: choice("loopback", "all", "off"),
+    default: "loopback",
+    describe:
+      "Who is answered on /status of the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward.",
+    group: listening,
+    env: ["BUNTING_STATUS"],
+  }),
   logFormat: option({
     type: choice("console", "json"),
     default: "console",

@@ -22,6 +22,8 @@ import {
   type Logger,
 } from "@bunting/runtime";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
+import { statusPage } from "./management/status-page.js";
+import { statusReport } from "./management/status-report.js";
 import type { ProxyOptions } from "./options.js";
 import { DrainingPort } from "./service/draining-port.js";
 import { FlagSync } from "./service/flag-sync.js";
@@ -32,6 +34,7 @@ import { syncService } from "./service/sync-service.js";
 import { createSource } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
 import { TopicRegistry } from "./topic/topic-registry.js";
+import { version } from "./version.js";
 
 export interface Proxy {
   /** Runs until the signal aborts, then drains. Rejects with what kept it from starting or ended it. */
@@ -79,12 +82,26 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     logger,
     grpc: new GrpcServer({ methods: [...services, ...healthMethods, ...reflection], logger, clock }),
   });
+  const startedMs = clock.monotonicMs();
+  const status = statusPage(
+    () =>
+      statusReport({
+        version,
+        startedMs,
+        clock,
+        readiness: () => readiness.check(),
+        topics: () => topics.topics(),
+        watches: () => metrics.readWatchCensus(),
+        connections: () => syncPort.sessions.size,
+      }),
+    options.status,
+  );
   const managementPort = new PortListener({
     endpoint: endpoint(options.managementPort, options.host),
     optionName: "--management-port",
     logger,
     grpc: new GrpcServer({ methods: healthMethods, logger, clock }),
-    http: managementHandler(() => readiness.check(), registry),
+    http: managementHandler(() => readiness.check(), registry, new Map([["/status", status]])),
   });
 
   const components: Component[] = [

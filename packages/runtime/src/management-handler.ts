@@ -11,15 +11,26 @@ export interface Readiness {
 /**
  * /healthz, /readyz and /metrics, as flagd and flagd-proxy answer them: readiness that fails is 412. Liveness is that the event
  * loop answers at all.
+ *
+ * @param pages further ones, by path: asked with GET and HEAD only.
  */
-export function managementHandler(readiness: () => Readiness, registry: Registry): RequestListener {
+export function managementHandler(
+  readiness: () => Readiness,
+  registry: Registry,
+  pages: ReadonlyMap<string, RequestListener> = new Map(),
+): RequestListener {
+  const paths = ["/healthz", "/readyz", "/metrics", ...pages.keys()];
+  const hint = `There is ${paths.slice(0, -1).join(", ")} and ${paths.at(-1) ?? ""}.\n`;
   return (request, response) => {
-    const path = request.url?.split("?", 1)[0];
-    if (path !== "/healthz" && path !== "/readyz" && path !== "/metrics") {
-      answer(response, 404, "There is /healthz, /readyz and /metrics.\n");
+    const path = request.url?.split("?", 1)[0] ?? "";
+    const page = pages.get(path);
+    if (page === undefined && path !== "/healthz" && path !== "/readyz" && path !== "/metrics") {
+      answer(response, 404, hint);
     } else if (request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
       answer(response, 405, "Use GET.\n");
+    } else if (page !== undefined) {
+      page(request, response);
     } else if (path === "/healthz") {
       answer(response, 200, "ok\n");
     } else if (path === "/readyz") {

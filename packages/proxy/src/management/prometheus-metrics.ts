@@ -1,11 +1,11 @@
 import { Counter, Gauge, Histogram, HotHistogram, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
-import { watchMetrics } from "./watch-metrics.js";
+import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** Backs the metrics of the stages with Prometheus ones; docs/reference/proxy-metrics.md is rendered from what is registered here. */
-export function prometheusMetrics(registry: Registry): ProxyMetrics {
+export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetrics {
   const registers = [registry];
   const activeStreams = new Gauge({
     name: "sync_active_streams",

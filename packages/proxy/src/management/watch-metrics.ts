@@ -1,7 +1,13 @@
 import { Counter, Gauge, HotHistogram, type Registry } from "@bunting/runtime";
 import type { SourceMetrics, WatchCensus } from "../source/source-metrics.js";
 
-type WatchMetrics = Pick<SourceMetrics, "relisted" | "watchEvent" | "writtenToEvent" | "watchCensus">;
+export interface WatchMetrics extends Pick<
+  SourceMetrics,
+  "relisted" | "watchEvent" | "writtenToEvent" | "watchCensus"
+> {
+  /** The watches there are now. */
+  readWatchCensus(): WatchCensus;
+}
 
 /** The metrics of watches on the Kubernetes API; all zero where flags come from elsewhere. */
 export function watchMetrics(registry: Registry): WatchMetrics {
@@ -71,5 +77,6 @@ export function watchMetrics(registry: Registry): WatchMetrics {
     watchCensus: (census) => {
       read = census;
     },
+    readWatchCensus: () => read(),
   };
 }

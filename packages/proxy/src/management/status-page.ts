@@ -1,0 +1,87 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { StatusReport, TopicReport } from "./status-report.js";
+
+/** Who may see it: those on the same machine or pod (that is, by `kubectl port-forward`), everybody, or nobody. */
+export type StatusAudience = "loopback" | "all" | "off";
+
+/** /status: JSON, or a page for people where a browser asks. */
+export function statusPage(report: () => StatusReport, audience: StatusAudience): RequestListener {
+  return (request, response) => {
+    if (!isAllowed(request, audience)) {
+      const hint =
+        "The status is shown on loopback only: use kubectl port-forward, or start the proxy with --status=all.\n";
+      answer(response, 403, "text/plain; charset=utf-8", hint);
+    } else if (request.headers.accept?.includes("text/html") === true) {
+      answer(response, 200, "text/html; charset=utf-8", page(report()));
+    } else answer(response, 200, "application/json", `${JSON.stringify(report(), null, 1)}\n`);
+  };
+}
+
+function isAllowed({ socket }: IncomingMessage, audience: StatusAudience): boolean {
+  if (audience !== "loopback") return audience === "all";
+  const address = socket.remoteAddress ?? "";
+  return address === "::1" || /^(::ffff:)?127\./.test(address);
+}
+
+function answer(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, {
+    "content-type": type,
+    "content-length": Buffer.byteLength(body),
+    "cache-control": "no-store",
+  });
+  response.end(response.req.method === "HEAD" ? undefined : body);
+}
+
+function page(report: StatusReport): string {
+  const { version, isReady, reason, watches, connections, subscribers, behind, topics } = report;
+  const head = [
+    "topic",
+    "state",
+    "version",
+    "flags",
+    "bytes",
+    "age",
+    "subscribers",
+    "behind",
+    "50 / 99 / 100 % after",
+  ];
+  const rows = topics.map(
+    (topic) =>
+      `<tr>${cells(topic)
+        .map((cell) => `<td>${escaped(cell)}</td>`)
+        .join("")}</tr>`,
+  );
+  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>bunting-proxy</title>
+<style>body{font:14px system-ui;margin:2em}table{border-collapse:collapse}td,th{padding:.3em .8em;border-bottom:1px solid #ddd;text-align:left}</style>
+<h1>bunting-proxy ${escaped(version)}</h1>
+<p>${isReady ? "Ready" : "Not ready"}: ${escaped(reason)}. ${connections} connections, ${subscribers} subscribers, ${behind} of them behind.
+Watches: ${watches.object} of FeatureFlags, ${watches.namespace} of namespaces, ${watches.cluster} of the cluster.</p>
+<table><thead><tr>${head.map((cell) => `<th>${cell}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></html>
+`;
+}
+
+function cells({ topic, state, staleReason, subscribers, newest }: TopicReport): string[] {
+  const described = staleReason === undefined ? state : `${state}: ${staleReason}`;
+  if (newest === undefined) return [topic, described, "", "", "", "", String(subscribers), "", ""];
+  const { digest, resourceVersion, sequence, flags, bytes, ageSeconds, behind, afterMs } = newest;
+  const version = resourceVersion ?? `${sequence} (${digest.slice(0, 8)})`;
+  const after = ["50", "99", "100"].map((share) =>
+    afterMs[share] === undefined ? "–" : `${afterMs[share]} ms`,
+  );
+  return [
+    topic,
+    described,
+    version,
+    String(flags),
+    String(bytes),
+    `${ageSeconds} s`,
+    String(subscribers),
+    String(behind),
+    after.join(" / "),
+  ];
+}
+
+/** Names of topics can't hold markup, reasons of errors can. */
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+}

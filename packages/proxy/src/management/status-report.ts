@@ -1,0 +1,107 @@
+import type { Clock } from "@bunting/runtime";
+import type { WatchCensus } from "../source/source-metrics.js";
+import type { Topic } from "../topic/topic.js";
+import { standing } from "../topic/topic-state.js";
+
+/** What /status answers. It holds no flag and no address: names of topics, versions and counts. */
+export interface StatusReport {
+  readonly version: string;
+  readonly uptimeSeconds: number;
+  readonly isReady: boolean;
+  readonly reason: string;
+  readonly watches: WatchCensus["open"];
+  readonly connections: number;
+  readonly subscribers: number;
+  /** Subscribers that do not have the newest version of their topic yet. */
+  readonly behind: number;
+  readonly topics: readonly TopicReport[];
+}
+
+export interface TopicReport {
+  readonly topic: string;
+  readonly state: string;
+  /** What stands while the state is `stale`, and why it is. */
+  readonly standing?: string;
+  readonly staleReason?: string;
+  readonly subscribers: number;
+  /** Absent while there is nothing to serve. */
+  readonly newest?: {
+    /** Counts the versions since this proxy began with the topic. */
+    readonly sequence: number;
+    readonly digest: string;
+    readonly bytes: number;
+    readonly flags: number;
+    readonly uid: string | undefined;
+    readonly generation: number | undefined;
+    readonly resourceVersion: string | undefined;
+    readonly ageSeconds: number;
+    /** Of those that were there when it was published. */
+    readonly arrived: number;
+    readonly behind: number;
+    /** ms from the source's notice until 50, 99 and 100 % of them had it. */
+    readonly afterMs: Readonly<Record<string, number>>;
+  };
+}
+
+export interface StatusSources {
+  readonly version: string;
+  readonly startedMs: number;
+  readonly clock: Clock;
+  readonly readiness: () => { readonly isReady: boolean; readonly reason: string };
+  readonly topics: () => Iterable<Topic>;
+  readonly watches: () => WatchCensus;
+  readonly connections: () => number;
+}
+
+/** Looks at everything at this moment. */
+export function statusReport(sources: StatusSources): StatusReport {
+  const { version, startedMs, clock, readiness, connections, watches } = sources;
+  const nowMs = clock.monotonicMs();
+  const topics = [...sources.topics()].map((topic) => topicReport(topic, nowMs));
+  topics.sort((a, b) => (a.topic < b.topic ? -1 : 1));
+  const sum = (count: (topic: TopicReport) => number): number =>
+    topics.reduce((total, topic) => total + count(topic), 0);
+  return {
+    version,
+    uptimeSeconds: seconds(nowMs - startedMs),
+    ...readiness(),
+    watches: watches().open,
+    connections: connections(),
+    subscribers: sum((topic) => topic.subscribers),
+    behind: sum((topic) => topic.newest?.behind ?? 0),
+    topics,
+  };
+}
+
+function topicReport(topic: Topic, nowMs: number): TopicReport {
+  const { key, state, newest, size, convergence } = topic;
+  return {
+    topic: key,
+    state: state.kind,
+    ...(state.kind === "stale" ? { standing: standing(state).kind, staleReason: state.reason.message } : {}),
+    subscribers: size,
+    ...(newest === undefined
+      ? {}
+      : {
+          newest: {
+            sequence: newest.sequence,
+            digest: newest.digest,
+            bytes: newest.bytes.textLength,
+            flags: newest.bytes.flags.size,
+            uid: newest.version.uid,
+            generation: newest.version.generation,
+            resourceVersion: newest.version.resourceVersion,
+            ageSeconds: seconds(nowMs - newest.publishedMs),
+            arrived: convergence.arrived,
+            behind: convergence.behind,
+            afterMs: Object.fromEntries(
+              [...convergence.afterMs].map(([share, ms]) => [String(share * 100), Math.round(ms * 10) / 10]),
+            ),
+          },
+        }),
+  };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
+}
