@@ -1,17 +1,14 @@
 import { parseTopicSelector } from "@bunting/protocol";
-import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
+import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
 import { legacySyncService } from "@bunting/proxy/internal/service/legacy-sync-service.js";
 import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
-import { noMetrics, type ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
+import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener } from "@bunting/rpc";
-import { createLogger, systemClock, type Clock } from "@bunting/runtime";
+import { createLogger, systemClock } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 
-export interface SyncServerOptions extends Partial<TopicRegistryOptions> {
-  readonly clock?: Clock;
-  readonly metrics?: ProxyMetrics;
-}
+export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions>;
 
 /** The proxy from source to socket, on a port of its own; only what is behind the source is a test's script. */
 export class SyncServer {
@@ -42,7 +39,13 @@ export class SyncServer {
       metrics,
       logger,
     });
-    this.flagSync = new FlagSync({ topics: this.topics, parseSelector: parseTopicSelector, clock, metrics });
+    this.flagSync = new FlagSync({
+      parseSelector: parseTopicSelector,
+      ...options,
+      topics: this.topics,
+      clock,
+      metrics,
+    });
     const methods = [...syncService(this.flagSync), ...legacySyncService(this.flagSync)];
     this.listener = new PortListener({
       endpoint: { host: "127.0.0.1", port: 0 },

@@ -4,6 +4,7 @@ const listening = "Listening";
 const flags = "Where flags come from";
 const cluster = "Reaching a cluster";
 const life = "Life of a topic";
+const subscribers = "Subscribers";
 const stopping = "Shutting down";
 const general = "General";
 
@@ -118,6 +119,14 @@ export const proxyOptionTable = {
     describe: "How long a topic without subscribers keeps its flags ready for the next one.",
     group: life,
     env: ["BUNTING_TOPIC_LINGER"],
+  }),
+  compression: option({
+    type: choice("auto", "off"),
+    default: "auto",
+    describe:
+      "auto sends gzip to the streams whose grpc-accept-encoding lists it, compressed once a version; off sends it to nobody.",
+    group: subscribers,
+    env: ["BUNTING_COMPRESSION"],
   }),
   drainDelay: option({
     type: durationMs,

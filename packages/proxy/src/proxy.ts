@@ -67,6 +67,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     parseSelector: (selector) => parseSelector(selector, { allowFileSelectors: options.allowFileSelectors }),
     clock,
     metrics,
+    compresses: options.compression === "auto",
   });
 
   const services = [...syncService(flagSync), ...legacySyncService(flagSync)];

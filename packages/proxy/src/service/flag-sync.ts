@@ -2,6 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import type { Call, ResponseStream, RpcStatus, TransportStream } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
 import { firstSnapshot } from "../topic/first-snapshot.js";
@@ -17,6 +18,14 @@ export interface FlagSyncOptions {
   readonly metrics: ProxyMetrics;
   /** How long FetchAllFlags waits for a document that is not there; 5 s, as flagd-proxy does. */
   readonly fetchTimeoutMs?: number;
+  /** Whether streams that accept gzip are sent it; they are if not given. */
+  readonly compresses?: boolean;
+}
+
+/** The frames in which a protocol sends snapshots. */
+export interface SnapshotFrames {
+  readonly plain: (snapshot: Snapshot) => Uint8Array;
+  readonly gzip: (snapshot: Snapshot) => GzipFrame;
 }
 
 /** The request of every method that names a topic, in flagd.sync.v1 and sync.v1 alike. */
@@ -34,12 +43,16 @@ export class FlagSync {
   }
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
-  syncFlags(
-    frameOf: (snapshot: Snapshot) => Uint8Array,
-  ): (request: SelectingRequest, out: ResponseStream) => void {
-    const { topics, clock, metrics } = this.#options;
-    const protocol: SubscriberProtocol = { frameOf, statusOf, clock, metrics };
+  syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
+    const { topics, clock, metrics, compresses = true } = this.#options;
+    const plain: SubscriberProtocol = { frameOf: frames.plain, statusOf, clock, metrics };
+    const gzip: SubscriberProtocol = {
+      ...plain,
+      frameOf: (snapshot, waiter) => frames.gzip(snapshot).take(waiter),
+      responseHeaders: { "grpc-encoding": "gzip" },
+    };
     return (request, out) => {
+      const protocol = compresses && acceptsGzip(out.header("grpc-accept-encoding")) ? gzip : plain;
       const subscriber = new SubscriberStream(protocol, out);
       try {
         const subscription = topics.subscribe(this.#topicOf(out, request), subscriber);

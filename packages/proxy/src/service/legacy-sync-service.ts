@@ -11,7 +11,10 @@ export function legacySyncService(flagSync: FlagSync): readonly Method[] {
     serverStreaming({
       path: `${service}/SyncFlags`,
       decode: (bytes) => SyncFlagsRequest.decode(bytes),
-      handle: flagSync.syncFlags((snapshot) => snapshot.legacySyncFrame),
+      handle: flagSync.syncFlags({
+        plain: (snapshot) => snapshot.legacySyncFrame,
+        gzip: (snapshot) => snapshot.gzipLegacySyncFrame,
+      }),
     }),
     unary({
       path: `${service}/FetchAllFlags`,

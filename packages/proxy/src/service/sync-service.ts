@@ -14,7 +14,10 @@ export function syncService(flagSync: FlagSync): readonly Method[] {
     serverStreaming({
       path: `${service}/SyncFlags`,
       decode: (bytes) => SyncFlagsRequest.decode(bytes),
-      handle: flagSync.syncFlags((snapshot) => snapshot.syncFrame),
+      handle: flagSync.syncFlags({
+        plain: (snapshot) => snapshot.syncFrame,
+        gzip: (snapshot) => snapshot.gzipSyncFrame,
+      }),
     }),
     unary({
       path: `${service}/FetchAllFlags`,

@@ -1,5 +1,6 @@
 import type { SourceVersion } from "../source/flag-source.js";
 import type { TopicKey } from "@bunting/protocol";
+import { GzipFrame } from "./gzip-frame.js";
 
 /** The canonical text of one flag and its hash. An unchanged flag keeps its object from one version to the next. */
 export interface EncodedFlag {
@@ -29,6 +30,13 @@ export interface SnapshotProperties {
   readonly bytes: SnapshotBytes;
 }
 
+/** What is made of a document's bytes on first use. It outlives an edit that did not touch the flags. */
+interface DerivedFrames {
+  legacySync?: Buffer;
+  gzipSync?: GzipFrame;
+  gzipLegacySync?: GzipFrame;
+}
+
 /**
  * One immutable version of a topic's document with the bytes that every subscriber gets. flagd.sync.v1 is what nearly all of them
  * speak, so its frame is the one that is always there; the other messages are views of it or made of it on first use:
@@ -44,14 +52,15 @@ export class Snapshot {
   /** When the topic got it, in ms of the monotonic clock. */
   readonly publishedMs: number;
   readonly bytes: SnapshotBytes;
-  #legacySyncFrame: Buffer | undefined;
+  readonly #derived: DerivedFrames;
 
-  constructor(properties: SnapshotProperties) {
+  constructor(properties: SnapshotProperties, derived: DerivedFrames = {}) {
     this.topic = properties.topic;
     this.sequence = properties.sequence;
     this.version = properties.version;
     this.publishedMs = properties.publishedMs;
     this.bytes = properties.bytes;
+    this.#derived = derived;
   }
 
   get digest(): string {
@@ -64,8 +73,20 @@ export class Snapshot {
 
   /** A complete gRPC frame of sync.v1 SyncFlagsResponse with state = SYNC_STATE_ALL: sidecars of that age ignore any other. */
   get legacySyncFrame(): Buffer {
-    this.#legacySyncFrame ??= withSuffix(this.bytes.syncFrame, stateAll);
-    return this.#legacySyncFrame;
+    this.#derived.legacySync ??= withSuffix(this.bytes.syncFrame, stateAll);
+    return this.#derived.legacySync;
+  }
+
+  /** `syncFrame` for streams that accept gzip. */
+  get gzipSyncFrame(): GzipFrame {
+    this.#derived.gzipSync ??= new GzipFrame(this.bytes.syncFrame);
+    return this.#derived.gzipSync;
+  }
+
+  /** `legacySyncFrame` for streams that accept gzip. */
+  get gzipLegacySyncFrame(): GzipFrame {
+    this.#derived.gzipLegacySync ??= new GzipFrame(this.legacySyncFrame);
+    return this.#derived.gzipLegacySync;
   }
 
   /** The message (no frame) of FetchAllFlagsResponse, the same in flagd.sync.v1 and sync.v1. */
@@ -82,7 +103,7 @@ export class Snapshot {
   /** The same document at a later version of its object: an edit that did not touch the flags. */
   at(version: SourceVersion): Snapshot {
     const { topic, sequence, publishedMs, bytes } = this;
-    return new Snapshot({ topic, sequence, version, publishedMs, bytes });
+    return new Snapshot({ topic, sequence, version, publishedMs, bytes }, this.#derived);
   }
 }
 

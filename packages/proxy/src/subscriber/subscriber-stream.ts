@@ -2,14 +2,20 @@ import type { ResponseStream, RpcStatus } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { FrameWaiter } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import { PingGate, type Gated } from "./ping-gate.js";
 
 /** What all streams of a protocol have in common. */
 export interface SubscriberProtocol {
-  /** The frame in which this protocol sends a snapshot: always the same one for the same snapshot. */
-  readonly frameOf: (snapshot: Snapshot) => Uint8Array;
+  /**
+   * The frame in which this protocol sends a snapshot: always the same one for the same snapshot. Undefined while it is being made;
+   * then the waiter is called when it is there.
+   */
+  readonly frameOf: (snapshot: Snapshot, waiter: FrameWaiter) => Uint8Array | undefined;
+  /** Beside those that every gRPC response has. */
+  readonly responseHeaders?: Readonly<Record<string, string>>;
   /** The status that tells a client why its topic ended it. */
   readonly statusOf: (error: ProxyError) => RpcStatus;
   readonly clock: Clock;
@@ -23,11 +29,12 @@ export interface SubscriberProtocol {
  *
  * There is one of these for each of 10,000 subscribers: it holds no bytes, and a write makes no closure.
  */
-export class SubscriberStream implements Subscriber, Gated {
+export class SubscriberStream implements Subscriber, Gated, FrameWaiter {
   readonly #protocol: SubscriberProtocol;
   readonly #out: ResponseStream;
   #subscription: Subscription | undefined;
   #inFlight: Snapshot | undefined;
+  #inFlightBytes = 0;
   #lastStatus: RpcStatus | undefined;
   readonly #onWritten: (error?: Error) => void;
 
@@ -43,7 +50,7 @@ export class SubscriberStream implements Subscriber, Gated {
     this.#protocol.metrics.activeStreams(1);
     this.#out.onClose(() => this.#close());
     // At once, also if there is nothing to send yet: Rust clients give up after 5 s without.
-    this.#out.sendHeaders();
+    this.#out.sendHeaders(this.#protocol.responseHeaders);
     this.wake();
   }
 
@@ -71,11 +78,23 @@ export class SubscriberStream implements Subscriber, Gated {
     const snapshot = this.#subscription?.take();
     if (snapshot !== undefined) {
       this.#inFlight = snapshot;
-      this.#out.write(this.#protocol.frameOf(snapshot), this.#onWritten);
+      this.#write(snapshot);
     } else if (this.#lastStatus !== undefined) {
       this.#subscription?.close();
       this.#out.end(this.#lastStatus);
     }
+  }
+
+  /** One that is newer by the time the frame is there waits for its turn, or a stream of edits could hold this one up for ever. */
+  frameReady(): void {
+    if (this.#inFlight !== undefined) this.#write(this.#inFlight);
+  }
+
+  #write(snapshot: Snapshot): void {
+    const frame = this.#protocol.frameOf(snapshot, this);
+    if (frame === undefined) return;
+    this.#inFlightBytes = frame.length;
+    this.#out.write(frame, this.#onWritten);
   }
 
   #finishWrite(error: Error | undefined): void {
@@ -87,8 +106,7 @@ export class SubscriberStream implements Subscriber, Gated {
     }
     this.#observe(snapshot);
     const { session } = this.#out.stream;
-    const { length } = this.#protocol.frameOf(snapshot);
-    if (PingGate.isNeeded(session, length)) PingGate.of(session).wait(this);
+    if (PingGate.isNeeded(session, this.#inFlightBytes)) PingGate.of(session).wait(this);
     else this.passGate();
   }
 
