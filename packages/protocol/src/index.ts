@@ -17,6 +17,7 @@ export {
   type TopicKey,
 } from "./topic-selector.js";
 export { fileDescriptorSetBase64 } from "./gen/descriptors.js";
+export * as buntingSyncV1 from "./gen/bunting/sync/v1/sync.js";
 export * as syncV1 from "./gen/flagd/sync/v1/sync.js";
 export * as legacySyncV1 from "./gen/sync/v1/sync_service.js";
 export * as evaluationV1 from "./gen/flagd/evaluation/v1/evaluation.js";
