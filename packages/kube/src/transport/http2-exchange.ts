@@ -10,6 +10,8 @@ export interface ExchangeOptions {
   readonly context: TransportContext;
   readonly headerTimeoutMs: number;
   readonly signal: AbortSignal;
+  /** False once the connection is gone. */
+  readonly isConnected: () => boolean;
   /** No head came in time: the connection may be dead. */
   readonly onOverdue: () => void;
   /** Nobody wants the stream any more. */
@@ -24,7 +26,7 @@ export function exchange(
   stream: ClientHttp2Stream,
   options: ExchangeOptions,
 ): Promise<KubeResponse | "refused"> {
-  const { context, headerTimeoutMs, signal, onOverdue, cancel } = options;
+  const { context, headerTimeoutMs, signal, isConnected, onOverdue, cancel } = options;
   const { server } = context;
   return new Promise((resolve, reject) => {
     const detach = (): void => {
@@ -56,7 +58,8 @@ export function exchange(
       const body = new ResponseBody(stream, {
         server,
         signal,
-        isComplete: () => stream.rstCode === constants.NGHTTP2_NO_ERROR,
+        // After a GOAWAY a reset connection leaves no trace on its streams: to node they end as if the server had ended them.
+        isComplete: () => stream.rstCode === constants.NGHTTP2_NO_ERROR && isConnected(),
         abandon: () => cancel(stream),
       });
       resolve({ status: headers[":status"] ?? 0, headers, body });

@@ -113,6 +113,7 @@ export class Http2Transport implements KubeTransport, Runnable {
         context: this.#context,
         headerTimeoutMs,
         signal,
+        isConnected: () => !session.isOver,
         onOverdue: () => session.probe(),
         cancel: (unwanted) => this.#resets.reset(unwanted),
       });
