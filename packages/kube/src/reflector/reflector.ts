@@ -36,7 +36,7 @@ export interface ReflectorOptions extends ReflectorShared {
 
 /** A watch that lived this long was healthy: the next failure is the first. */
 const healthyMs = 120_000;
-/** A watch that ends sooner than this without an event is a failure, whatever the API server calls it. */
+/** A watch that ends sooner than this without news is a failure, whatever the API server calls it: it would be read in a loop. */
 const tooShortMs = 1_000;
 const maxRetryAfterMs = 60_000;
 
@@ -165,9 +165,9 @@ export class Reflector implements Runnable {
     };
   }
 
-  #wasTooShort({ openedMs, events }: WatchAttempt): boolean {
+  #wasTooShort({ openedMs, news }: WatchAttempt): boolean {
     if (openedMs === undefined) return true;
-    return events === 0 && this.#options.clock.monotonicMs() - openedMs < tooShortMs;
+    return news === 0 && this.#options.clock.monotonicMs() - openedMs < tooShortMs;
   }
 
   /** Spread, so that watches that were opened together do not end together. */

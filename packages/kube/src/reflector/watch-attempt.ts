@@ -47,7 +47,7 @@ export class WatchAttempt {
   #position: Position | undefined;
   #openedMs: number | undefined;
   #lastBytesMs = 0;
-  #events = 0;
+  #news = 0;
   #read: { readonly start: ReadStart; readonly into: ConsistentRead } | undefined;
 
   constructor(parts: WatchAttemptParts, from?: Position) {
@@ -70,9 +70,9 @@ export class WatchAttempt {
     return this.#lastBytesMs;
   }
 
-  /** Events of objects, the read's included. */
-  get events(): number {
-    return this.#events;
+  /** Events of objects; what the read brought is none. */
+  get news(): number {
+    return this.#news;
   }
 
   /**
@@ -116,7 +116,6 @@ export class WatchAttempt {
       if (!isRefusal || signal.aborted) throw error;
       watchList.refused();
       this.#read = undefined;
-      this.#events = 0;
       return false;
     }
   }
@@ -169,7 +168,6 @@ export class WatchAttempt {
     const { metrics, handler, epochs } = this.#parts;
     if (event.type === "ERROR") throw event.error;
     metrics.event(event.type);
-    if (event.type !== "BOOKMARK") this.#events++;
     const { resourceVersion } = event;
     if (this.#read !== undefined) {
       const { start, into } = this.#read;
@@ -184,7 +182,9 @@ export class WatchAttempt {
     const epoch = this.#position?.epoch ?? epochs.current;
     this.#position = { epoch, resourceVersion };
     epochs.observe(epoch, resourceVersion);
-    if (event.type !== "BOOKMARK") handler.event(event, epoch);
+    if (event.type === "BOOKMARK") return;
+    this.#news++;
+    handler.event(event, epoch);
   }
 
   #complete(start: ReadStart, into: ConsistentRead, resourceVersion: string): Position {
