@@ -25,4 +25,14 @@ describe("ObjectOrder", () => {
     expect(order.isAt(2, "7")).to.equal(false);
     expect(order.isAt(1, "8")).to.equal(false);
   });
+
+  it("tells no version of another epoch", () => {
+    const order = new ObjectOrder();
+    order.accepts(2, "100");
+    expect([1, 2, 3].map((epoch) => order.resourceVersionIn(epoch))).to.deep.equal([
+      undefined,
+      "100",
+      undefined,
+    ]);
+  });
 });

@@ -14,6 +14,11 @@ export class ObjectOrder {
     return this.#resourceVersion === "" ? undefined : this.#resourceVersion;
   }
 
+  /** That version if it is of this epoch: versions of two epochs can't be compared. */
+  resourceVersionIn(epoch: Epoch): string | undefined {
+    return epoch === this.#epoch ? this.resourceVersion : undefined;
+  }
+
   /** True if this is news: newer than everything accepted so far. It then counts as accepted. */
   accepts(epoch: Epoch, resourceVersion: string): boolean {
     const order = this.#compare(epoch, resourceVersion);

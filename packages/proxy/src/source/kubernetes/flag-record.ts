@@ -47,9 +47,9 @@ export class FlagRecord {
     return this.#existence;
   }
 
-  /** The newest version that was told, a deletion's included. */
-  get resourceVersion(): string | undefined {
-    return this.#order.resourceVersion;
+  /** The newest version that was told in this epoch, a deletion's included. */
+  resourceVersionIn(epoch: Epoch): string | undefined {
+    return this.#order.resourceVersionIn(epoch);
   }
 
   /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. Only a later read makes that a deletion. */

@@ -116,7 +116,7 @@ export class ScopeWatch implements ReflectorHandler {
     const startedMs = shared.clock.monotonicMs();
     // Who subscribes while the read is under way may have missed their object in it: it does not judge them.
     const judged = new Map<FlagRecord, string | undefined>();
-    for (const record of audience.all()) judged.set(record, record.resourceVersion);
+    for (const record of audience.all()) judged.set(record, record.resourceVersionIn(epoch));
     const found = new Set<FlagRecord>();
     return {
       // Told at once, and not kept: what is newer than everything known is true whether or not the read gets to its end.
