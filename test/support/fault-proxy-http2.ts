@@ -17,6 +17,8 @@ export interface Http2FaultProxyOptions {
   /** PEM of the authority that signed the upstream's certificate. */
   readonly ca: string | Buffer;
   readonly maxConcurrentStreams?: number;
+  /** The upstream's own certificate and key, where clients are to trust this proxy as they trust it; else it has one of `ca`. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
 }
 
 /**
@@ -35,9 +37,10 @@ export class Http2FaultProxy {
 
   private constructor(options: Http2FaultProxyOptions) {
     this.#options = options;
-    const { maxConcurrentStreams = 100 } = options;
+    const { maxConcurrentStreams = 100, tls } = options;
     this.#listener = new HttpsListener({
       maxConcurrentStreams,
+      ...(tls === undefined ? {} : { tls }),
       onExchange: (exchange) => void this.#serve(exchange).catch(() => exchange.reset()),
       onConnectionClosed: (connection) => void this.#drop(connection),
     });

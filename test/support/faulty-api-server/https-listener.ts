@@ -7,6 +7,8 @@ import { testTls } from "./test-tls.js";
 export interface HttpsListenerOptions {
   /** As an API server allows: 100 a session. */
   readonly maxConcurrentStreams?: number;
+  /** PEM of the certificate to present; one for 127.0.0.1 of the tests' own authority unless said otherwise. */
+  readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
   readonly onExchange: (exchange: Exchange) => void;
   /** Called with the `connection` of its exchanges when one has ended. */
   readonly onConnectionClosed?: (connection: object) => void;
@@ -22,8 +24,8 @@ export class HttpsListener {
   #port = 0;
 
   constructor(options: HttpsListenerOptions) {
-    const { maxConcurrentStreams = 100, onExchange, onConnectionClosed } = options;
-    const { key, cert } = testTls;
+    const { maxConcurrentStreams = 100, tls = testTls, onExchange, onConnectionClosed } = options;
+    const { key, cert } = tls;
     this.#server = createSecureServer({ key, cert, allowHTTP1: true, settings: { maxConcurrentStreams } });
     this.#server.on("connection", (socket: Socket) => {
       this.accepted += 1;

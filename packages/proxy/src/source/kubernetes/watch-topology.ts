@@ -151,7 +151,11 @@ export class WatchTopology {
       if (!isWideOnly) this.#own.keep(record);
     } else if (!wide.hasSettled(record)) {
       // Both, and the wide one takes over; or, where only wide ones are wanted, a read of what the wide one began without.
-      if (!isWideOnly || wide.hasEverSynced) this.#own.open(record);
+      const own = this.#own.get(record);
+      if (own === undefined) {
+        if (!isWideOnly || wide.hasEverSynced) this.#own.open(record);
+        // It was last read before the wide one was in sync: another read says that nothing is between the two.
+      } else if (own.isSynced && wide.isSynced) own.relist();
     } else if (wide.isSynced) this.#own.drop(record);
     // A settled record needs no watch while the wide one is down for a moment, and loses none that it has.
   }
