@@ -4,13 +4,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Http2Transport, kubeconfigConfig, RestClient, type ResourceScope } from "@bunting/kube";
 import { Cluster } from "../test/cluster/support/cluster.js";
 import type { ServiceAccount } from "../test/cluster/support/service-account.js";
-import {
-  readSequence,
-  firstSequence,
-  sequencedDocument,
-  sequenceHeadBytes,
-} from "./fixtures/sequenced-document.js";
-import { Subscriber } from "./load/subscriber.js";
+import { firstSequence, sequencedDocument } from "./fixtures/sequenced-document.js";
+import { SubscriberConnection } from "./load/subscriber-connection.js";
+import { subscriberProtocol } from "./load/subscriber-protocol.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
 import { proxyBinary } from "./support/binaries.js";
 import { ClusterProxy, machineryFolder } from "./support/cluster-proxy.js";
@@ -77,14 +73,12 @@ async function measure(input: MeasureInput): Promise<Samples> {
   const client = new RestClient(new Http2Transport(await kubeconfigConfig({ path: cluster.kubeconfig })));
   const body = await client.watch(scope, { allowWatchBookmarks: true }, signal);
   readBareWatch(body, (sequence) => arrivals.bare(sequence));
-  const subscriber = new Subscriber({
+  const subscriber = new SubscriberConnection({
     host: "127.0.0.1",
     port: proxy.port,
-    path: "/flagd.sync.v1.FlagSyncService/SyncFlags",
-    selector: `${namespace}/${name}`,
-    readSequence,
-    headBytes: sequenceHeadBytes,
-    onMessage: (sequence) => arrivals.proxy(sequence),
+    protocol: subscriberProtocol("flagd", `${namespace}/${name}`),
+    streams: 1,
+    onMessage: (_, { sequence }) => arrivals.proxy(sequence),
     onEnd: (error) => arrivals.fail(error),
   });
   const samples: Samples = { bareMs: [], proxyMs: [] };

@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentMemoryCase } from "./agent-memory.bench.js";
-import { broadcastCase } from "./broadcast.bench.js";
 import { clusterCase } from "./cluster.bench.js";
 import { evaluateCase } from "./evaluate.bench.js";
+import { fanOutStormCase } from "./fan-out-storm.bench.js";
+import { fanOutCases } from "./fan-out.bench.js";
 import { renderDocs, resultFile } from "./render.js";
 import { isMet, type BenchCase } from "./support/bench-case.js";
 import { digits } from "./support/format.js";
@@ -16,7 +17,14 @@ import { updateCase } from "./update.bench.js";
  * only renders. A quick run proves that a case works and converges; its times mean nothing, so it keeps no result.
  */
 
-const cases: readonly BenchCase[] = [evaluateCase, updateCase, agentMemoryCase, broadcastCase, clusterCase];
+const cases: readonly BenchCase[] = [
+  evaluateCase,
+  updateCase,
+  agentMemoryCase,
+  ...fanOutCases,
+  fanOutStormCase,
+  clusterCase,
+];
 
 const args = process.argv.slice(2);
 const names = args.filter((arg) => !arg.startsWith("--"));
@@ -56,6 +64,8 @@ async function run(chosen: BenchCase): Promise<void> {
     );
   }
   for (const warning of outcome.warnings) progress(`note: ${warning}`);
+  for (const reason of outcome.invalid) progress(`does not count: ${reason}`);
+  if (outcome.invalid.length > 0) process.exitCode = 1;
   if (isQuick) {
     progress("ran and converged");
     return;
@@ -66,8 +76,6 @@ async function run(chosen: BenchCase): Promise<void> {
       `${isMet(target) ? "met" : "MISSED"}: ${what}: ${digits(measured)} ${unit} (at most ${limit} ${unit})`,
     );
   }
-  for (const reason of outcome.invalid) progress(`does not count: ${reason}`);
-  if (outcome.invalid.length > 0) process.exitCode = 1;
   const result = {
     case: chosen.name,
     date: new Date().toISOString(),

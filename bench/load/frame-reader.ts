@@ -3,19 +3,19 @@ import { frameFlag, frameHeaderBytes, frameType } from "./http2-frames.js";
 /** What a subscriber does with what its server sends. */
 export interface FrameHandler {
   /** Bytes of a DATA frame, without padding; only valid during the call. */
-  onData(bytes: Buffer, start: number, end: number): void;
+  onData(streamId: number, bytes: Buffer, start: number, end: number): void;
   /** A DATA frame has been read, padding and all: what flow control counts. */
-  onDataFrame(frameBytes: number): void;
+  onDataFrame(streamId: number, frameBytes: number): void;
   onSettings(): void;
   onPing(opaque: Buffer): void;
-  /** The server ended the stream or the connection; `detail` says how. */
+  /** The server ended a stream or the connection; `detail` says how. */
   onEnd(detail: string): void;
 }
 
 const controlBytes = 8;
 
 /**
- * Reads HTTP/2 frames as they come, in pieces of any size, on a connection with one stream. It keeps nothing but where it stands: ten
+ * Reads HTTP/2 frames as they come, in pieces of any size. It keeps nothing but where it stands: ten
  * thousand of these share one read buffer. Response headers are skipped, not decoded; that a subscriber got what it asked for shows
  * in its payloads.
  */
@@ -25,6 +25,7 @@ export class FrameReader {
   #length = 0;
   #type = 0;
   #flags = 0;
+  #streamId = 0;
   /** Payload bytes of the frame that are still to come. */
   #left = 0;
   /** Of these, how many at the end are padding; -1 while the byte that says so is still to come. */
@@ -50,10 +51,11 @@ export class FrameReader {
     let at = start;
     for (; at < end && this.#headerRead < frameHeaderBytes; at++, this.#headerRead++) {
       const byte = bytes[at] ?? 0;
-      // Three bytes of length, type, flags; the stream's number is of no interest, as there is only one.
+      // Three bytes of length, type, flags, four of the stream's number.
       if (this.#headerRead < 3) this.#length = this.#length * 256 + byte;
       else if (this.#headerRead === 3) this.#type = byte;
       else if (this.#headerRead === 4) this.#flags = byte;
+      else this.#streamId = this.#streamId * 256 + byte;
     }
     if (this.#headerRead === frameHeaderBytes) {
       this.#left = this.#length;
@@ -81,7 +83,7 @@ export class FrameReader {
       left--;
     }
     const to = Math.min(until, from + Math.max(0, left - this.#padding));
-    if (to > from) this.#handler.onData(bytes, from, to);
+    if (to > from) this.#handler.onData(this.#streamId, bytes, from, to);
   }
 
   /** Keeps the first bytes of anything that is not DATA: a PING's eight, an error code. */
@@ -96,18 +98,18 @@ export class FrameReader {
     const type = this.#type;
     const flags = this.#flags;
     const length = this.#length;
+    const streamId = this.#streamId;
     this.#headerRead = 0;
     this.#length = 0;
+    this.#streamId = 0;
     this.#controlRead = 0;
-    this.#handle(type, flags, length, control);
+    if (type === frameType.data) this.#handler.onDataFrame(streamId, length);
+    this.#handle(type, flags, control);
   }
 
-  #handle(type: number, flags: number, length: number, control: Buffer): void {
+  #handle(type: number, flags: number, control: Buffer): void {
     const handler = this.#handler;
     switch (type) {
-      case frameType.data:
-        handler.onDataFrame(length);
-        break;
       case frameType.settings:
         if ((flags & frameFlag.ack) === 0) handler.onSettings();
         return;

@@ -1,4 +1,4 @@
-/** The few frames of HTTP/2 (RFC 9113) that a subscriber writes, and the numbers it must know to read. */
+/** The few frames of HTTP/2 (RFC 9113) that a subscriber and the floor server write, and the numbers they must know to read. */
 
 export const frameHeaderBytes = 9;
 
@@ -18,7 +18,7 @@ export const frameFlag = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x
 /** What a peer may send before it hears of more, unless SETTINGS said otherwise. */
 export const defaultWindowBytes = 65_535;
 
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const settingEnablePush = 0x2;
 const settingInitialWindowSize = 0x4;
 
@@ -36,25 +36,37 @@ export function connectionOpening(windowBytes: number): Buffer {
   return Buffer.concat(opening);
 }
 
-/** HEADERS and the one DATA frame of a gRPC call whose request is complete: the client half-closes. */
-export function grpcRequest(
-  streamId: number,
-  headers: readonly (readonly [name: string, value: string])[],
-  message: Uint8Array,
-): Buffer {
+export interface GrpcRequest {
+  readonly streamId: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** gRPC messages with their prefixes. */
+  readonly opening: Uint8Array;
+  /** Whether the client sends no more than that. */
+  readonly isHalfClosed: boolean;
+}
+
+/** HEADERS and the first DATA frame of a gRPC call. */
+export function grpcRequest({ streamId, headers, opening, isHalfClosed }: GrpcRequest): Buffer {
   const block = Buffer.concat(headers.map(([name, value]) => literalHeader(name, value)));
-  const prefixed = Buffer.alloc(5 + message.length);
-  prefixed.writeUInt32BE(message.length, 1);
-  prefixed.set(message, 5);
   return Buffer.concat([
     frame(frameType.headers, frameFlag.endHeaders, streamId, block),
-    frame(frameType.data, frameFlag.endStream, streamId, prefixed),
+    dataFrame(streamId, opening, isHalfClosed),
   ]);
 }
 
-/** WINDOW_UPDATE of the stream and of its connection, in one piece. */
-export function windowUpdates(streamId: number, bytes: number): Buffer {
-  return Buffer.concat([windowUpdate(streamId, bytes), windowUpdate(0, bytes)]);
+export function dataFrame(streamId: number, payload: Uint8Array, endsStream: boolean): Buffer {
+  return frame(frameType.data, endsStream ? frameFlag.endStream : 0, streamId, payload);
+}
+
+export const windowUpdateBytes = frameHeaderBytes + 4;
+
+/** Writes a WINDOW_UPDATE at the place of the buffer; stream 0 is the connection. */
+export function writeWindowUpdate(buffer: Buffer, at: number, streamId: number, bytes: number): void {
+  buffer.writeUIntBE(4, at, 3);
+  buffer.writeUInt8(frameType.windowUpdate, at + 3);
+  buffer.writeUInt8(0, at + 4);
+  buffer.writeUInt32BE(streamId, at + 5);
+  buffer.writeUInt32BE(bytes, at + frameHeaderBytes);
 }
 
 export function pingAck(opaque: Uint8Array): Buffer {
@@ -72,9 +84,9 @@ export function frame(type: number, flags: number, streamId: number, payload: Ui
 }
 
 function windowUpdate(streamId: number, bytes: number): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(bytes);
-  return frame(frameType.windowUpdate, 0, streamId, payload);
+  const buffer = Buffer.alloc(windowUpdateBytes);
+  writeWindowUpdate(buffer, 0, streamId, bytes);
+  return buffer;
 }
 
 /** A literal header field without indexing, new name, no Huffman code (RFC 7541 6.2.2). */

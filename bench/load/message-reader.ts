@@ -1,19 +1,19 @@
-/** Reads the number that orders payloads from the head of one, which lies at `start` … `end`; -1 if there is none. */
-export type ReadSequence = (bytes: Buffer, start: number, end: number) => number;
+import type { MessageHead, ReadHead } from "./message-head.js";
 
 export interface MessageReaderOptions {
-  readonly readSequence: ReadSequence;
-  /** How much of a message `readSequence` must be given (less where the message is shorter). */
+  readonly readHead: ReadHead;
+  /** How much of a message `readHead` must be given (less where the message is shorter). */
   readonly headBytes: number;
   /** A message is complete. `length` is without the gRPC prefix. */
-  readonly onMessage: (sequence: number, length: number) => void;
+  readonly onMessage: (head: MessageHead, length: number) => void;
   readonly onError: (error: Error) => void;
 }
 
+const noHead: MessageHead = { kind: "other", sequence: -1 };
 const prefixBytes = 5;
 
 /**
- * Cuts a gRPC response stream into messages and reads the number of each, without keeping or copying a payload: the client must not be
+ * Cuts a gRPC response stream into messages and reads the head of each, without keeping or copying a payload: the client must not be
  * what limits the server. Only a message whose head came in pieces has it put together.
  */
 export class MessageReader {
@@ -21,7 +21,8 @@ export class MessageReader {
   #prefixRead = 0;
   #length = 0;
   #read = 0;
-  #sequence = -1;
+  #messageHead = noHead;
+  #isCompressed = false;
   #isHeadRead = false;
   #head: Buffer | undefined;
 
@@ -52,37 +53,47 @@ export class MessageReader {
   }
 
   #readPrefixByte(byte: number): void {
-    if (this.#prefixRead === 0 && byte !== 0) {
-      this.#options.onError(new Error(`a message begins with ${byte}: compressed, or not gRPC`));
+    if (this.#prefixRead === 0) {
+      this.#isCompressed = byte === 1;
+      if (byte > 1) this.#options.onError(new Error(`a message begins with ${byte}: that is not gRPC`));
     }
-    // After the flag, four bytes of length.
+    // After the flag of compression, four bytes of length.
     if (this.#prefixRead > 0) this.#length = this.#length * 256 + byte;
     this.#prefixRead++;
   }
 
   #readHead(bytes: Buffer, start: number, end: number): void {
-    const { readSequence, headBytes } = this.#options;
+    const { headBytes } = this.#options;
     const needed = Math.min(headBytes, this.#length);
     if (this.#read === 0 && end - start >= needed) {
-      this.#sequence = readSequence(bytes, start, end);
+      this.#messageHead = this.#interpret(bytes, start, end);
       this.#isHeadRead = true;
       return;
     }
     this.#head ??= Buffer.alloc(headBytes);
     bytes.copy(this.#head, this.#read, start, Math.min(end, start + needed - this.#read));
     if (this.#read + end - start < needed) return;
-    this.#sequence = readSequence(this.#head, 0, needed);
+    this.#messageHead = this.#interpret(this.#head, 0, needed);
     this.#isHeadRead = true;
   }
 
+  #interpret(bytes: Buffer, start: number, end: number): MessageHead {
+    try {
+      return this.#options.readHead(bytes, start, end, this.#isCompressed);
+    } catch (cause) {
+      this.#options.onError(new Error(`a message can't be read: ${String(cause)}`, { cause }));
+      return noHead;
+    }
+  }
+
   #complete(): void {
-    const sequence = this.#sequence;
+    const head = this.#messageHead;
     const length = this.#length;
     this.#prefixRead = 0;
     this.#length = 0;
     this.#read = 0;
-    this.#sequence = -1;
+    this.#messageHead = noHead;
     this.#isHeadRead = false;
-    this.#options.onMessage(sequence, length);
+    this.#options.onMessage(head, length);
   }
 }

@@ -1,11 +1,31 @@
 import { monotonicMs } from "../support/monotonic.js";
 import { percentile } from "../support/statistics.js";
-import { Subscriber, type SubscriberOptions } from "./subscriber.js";
+import type { MessageHead, MessageKind } from "./message-head.js";
+import { SubscriberConnection, type SubscriberConnectionOptions } from "./subscriber-connection.js";
+import { subscriberProtocol, type ProtocolName, type SubscriberProtocol } from "./subscriber-protocol.js";
 
-export type SwarmOptions = Pick<
-  SubscriberOptions,
-  "host" | "port" | "path" | "selector" | "windowBytes" | "readSequence" | "headBytes"
-> & { readonly connections: number };
+export interface SwarmOptions extends Pick<
+  SubscriberConnectionOptions,
+  "host" | "port" | "streams" | "windowBytes"
+> {
+  readonly protocol: ProtocolName;
+  readonly topic: string;
+  readonly connections: number;
+  /** Connections being opened at a time. Default: below what any accept queue holds. */
+  readonly maxOpening?: number;
+}
+
+/** How the swarm came to be connected. */
+export interface Connected {
+  /** From the first connection until every subscriber that was let in had its first payload. */
+  readonly elapsedMs: number;
+  /** CPU this process used meanwhile. */
+  readonly cpuMs: number;
+  /** Connections that ended before each of their streams had its first payload. */
+  readonly refused: number;
+  /** Why the first of them ended. */
+  readonly refusal?: string;
+}
 
 /** How one broadcast reached the swarm. Times are of the clock that all processes share. */
 export interface Arrival {
@@ -16,89 +36,142 @@ export interface Arrival {
   readonly lastMs: number;
   /** CPU this process used since it was told to expect the broadcast, user and system, all threads. */
   readonly cpuMs: number;
+  /** Of one subscriber: its message, and what it answered. */
   readonly messageBytes: number;
+  readonly answerBytes: number;
+  /** How many subscribers got it in which form. */
+  readonly kinds: Partial<Record<MessageKind, number>>;
 }
 
-/** Connections being opened at a time: below what any accept queue holds. */
-const maxOpening = 400;
+const defaultMaxOpening = 400;
 /** A source address has 28,000 ports at most, and a server may limit what one address asks for. */
 const sourceAddresses = Array.from({ length: 8 }, (_, index) => `127.0.0.${2 + index}`);
 
-/** N subscribers, each on a connection of its own, and the count of who has what. */
+interface Expected {
+  readonly sequence: number;
+  missing: number;
+  readonly cpuBefore: NodeJS.CpuUsage;
+  readonly kinds: Partial<Record<MessageKind, number>>;
+}
+
+/** N connections with M subscribers each, and the count of who has what. */
 export class Swarm {
   readonly #options: SwarmOptions;
-  readonly #subscribers: Subscriber[] = [];
+  /** One for all, as it remembers what it read last. */
+  readonly #protocol: SubscriberProtocol;
+  readonly #connections: SubscriberConnection[] = [];
   /** The number of the last payload of each subscriber. */
   readonly #sequences: Float64Array;
   readonly #arrivals: Float64Array;
+  /** By connection: streams without a payload so far; below 0 if it was refused. */
+  readonly #awaited: Int32Array;
   readonly #onFailure: (error: Error) => void;
-  #opened = 0;
-  #onOpened: (() => void) | undefined;
-  #expected: { sequence: number; missing: number; cpuBefore: NodeJS.CpuUsage } | undefined;
+  #settled = 0;
+  #refused = 0;
+  #refusal: string | undefined;
+  #onConnected: (() => void) | undefined;
+  #expected: Expected | undefined;
   #onArrival: ((arrival: Arrival) => void) | undefined;
 
   /** @param onFailure called when a subscriber lost its stream or got a payload that can't be: the measurement is void then. */
   constructor(options: SwarmOptions, onFailure: (error: Error) => void) {
+    const { connections, streams, protocol, topic } = options;
     this.#options = options;
+    this.#protocol = subscriberProtocol(protocol, topic);
     this.#onFailure = onFailure;
-    this.#sequences = new Float64Array(options.connections).fill(-1);
-    this.#arrivals = new Float64Array(options.connections);
+    this.#sequences = new Float64Array(connections * streams).fill(-1);
+    this.#arrivals = new Float64Array(connections * streams);
+    this.#awaited = new Int32Array(connections).fill(streams);
   }
 
-  /** Resolves once every subscriber has got its first payload. */
-  connect(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#onOpened = resolve;
-      while (this.#subscribers.length < Math.min(maxOpening, this.#options.connections)) this.#openNext();
+  /** Resolves once every connection either has the first payload on each of its streams or was refused. */
+  async connect(): Promise<Connected> {
+    const { maxOpening = defaultMaxOpening, connections } = this.#options;
+    const startedMs = monotonicMs();
+    const cpuBefore = process.cpuUsage();
+    await new Promise<void>((resolve) => {
+      this.#onConnected = resolve;
+      while (this.#connections.length < Math.min(maxOpening, connections)) this.#openNext();
     });
+    const refusal = this.#refusal === undefined ? {} : { refusal: this.#refusal };
+    const { user, system } = process.cpuUsage(cpuBefore);
+    const cpuMs = (user + system) / 1000;
+    return { elapsedMs: monotonicMs() - startedMs, cpuMs, refused: this.#refused, ...refusal };
   }
 
   /** Resolves once every subscriber has got the payload of this number. To be called before it is sent. */
   expect(sequence: number): Promise<Arrival> {
     return new Promise((resolve) => {
+      const missing = this.#sequences.length;
       this.#onArrival = resolve;
-      this.#expected = { sequence, missing: this.#options.connections, cpuBefore: process.cpuUsage() };
+      this.#expected = { sequence, missing, cpuBefore: process.cpuUsage(), kinds: {} };
     });
   }
 
   close(): void {
-    for (const subscriber of this.#subscribers) subscriber.close();
+    for (const connection of this.#connections) connection.close();
   }
 
   #openNext(): void {
-    const index = this.#subscribers.length;
+    const { host, port, streams, windowBytes } = this.#options;
+    const index = this.#connections.length;
     const localAddress = sourceAddresses[index % sourceAddresses.length];
-    this.#subscribers.push(
-      new Subscriber({
-        ...this.#options,
+    this.#connections.push(
+      new SubscriberConnection({
+        host,
+        port,
+        streams,
+        protocol: this.#protocol,
+        ...(windowBytes === undefined ? {} : { windowBytes }),
         ...(localAddress === undefined ? {} : { localAddress }),
-        onMessage: (sequence, length) => this.#receive(index, sequence, length),
-        onEnd: (error) => this.#onFailure(new Error(`subscriber ${index}: ${error.message}`)),
+        onMessage: (stream, head, length) => this.#receive(index, stream, head, length),
+        onEnd: (error) => this.#noteEnd(index, error),
       }),
     );
   }
 
-  #receive(index: number, sequence: number, length: number): void {
+  #receive(connection: number, stream: number, head: MessageHead, length: number): void {
+    const { kind, sequence, answer } = head;
+    if (kind === "other") return;
+    const index = connection * this.#options.streams + stream;
     const before = this.#sequences[index] ?? -1;
     if (sequence <= before) {
       this.#onFailure(new Error(`subscriber ${index} got payload ${sequence} after ${before}`));
       return;
     }
     this.#sequences[index] = sequence;
-    if (before < 0) this.#noteOpened();
+    if (before < 0) this.#noteFirst(connection);
     const expected = this.#expected;
     if (expected?.sequence !== sequence) return;
     this.#arrivals[index] = monotonicMs();
-    if (--expected.missing === 0) this.#complete(expected, length);
+    expected.kinds[kind] = (expected.kinds[kind] ?? 0) + 1;
+    if (--expected.missing === 0) this.#complete(expected, length, answer?.length ?? 0);
   }
 
-  #noteOpened(): void {
-    this.#opened++;
-    if (this.#subscribers.length < this.#options.connections) this.#openNext();
-    else if (this.#opened === this.#options.connections) this.#onOpened?.();
+  #noteFirst(connection: number): void {
+    const awaited = (this.#awaited[connection] ?? 0) - 1;
+    this.#awaited[connection] = awaited;
+    if (awaited === 0) this.#settle();
   }
 
-  #complete(expected: { sequence: number; cpuBefore: NodeJS.CpuUsage }, messageBytes: number): void {
+  #noteEnd(connection: number, error: Error): void {
+    const awaited = this.#awaited[connection] ?? 0;
+    if (awaited <= 0) {
+      this.#onFailure(new Error(`a subscriber of connection ${connection}: ${error.message}`));
+      return;
+    }
+    this.#refused++;
+    this.#refusal ??= error.message;
+    this.#settle();
+  }
+
+  #settle(): void {
+    this.#settled++;
+    if (this.#connections.length < this.#options.connections) this.#openNext();
+    else if (this.#settled === this.#options.connections) this.#onConnected?.();
+  }
+
+  #complete(expected: Expected, messageBytes: number, answerBytes: number): void {
     const { user, system } = process.cpuUsage(expected.cpuBefore);
     this.#expected = undefined;
     const sorted = this.#arrivals.slice().sort();
@@ -110,6 +183,8 @@ export class Swarm {
       lastMs: sorted.at(-1) ?? NaN,
       cpuMs: (user + system) / 1000,
       messageBytes,
+      answerBytes,
+      kinds: expected.kinds,
     });
   }
 }

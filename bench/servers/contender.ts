@@ -8,56 +8,44 @@ import { bundle } from "../support/bundle.js";
 import { ChildProcess } from "../support/child-process.js";
 import { monotonicMs } from "../support/monotonic.js";
 import { freePort, untilReady } from "../support/wait.js";
-import type { Published, PublishInput, ServerHandlers } from "./server-handlers.js";
+import type { ConvergingHandlers, Published, PublishInput } from "./server-handlers.js";
 
 /** One of the servers that a broadcast is measured on. */
 export interface Contender {
-  readonly name: string;
   readonly pid: number;
   readonly port: number;
   publish(input: PublishInput): Promise<Published>;
+  /** When the server knew that every subscriber has what was published last; absent where it does not know. */
+  converged?(): Promise<{ convergedMs: number }>;
   stop(): Promise<void>;
 }
 
-export const broadcastPath = "/flagd.sync.v1.FlagSyncService/SyncFlags";
-export const broadcastSelector = "default/bench";
+export const benchTopic = "default/bench";
+
+interface ServerScript {
+  readonly script: string;
+  readonly args?: readonly string[];
+  readonly converges?: boolean;
+}
 
 /** A server that the case hands documents to over its channel. */
-async function startServer(
-  name: string,
-  script: string,
-  args: readonly string[],
-  core: number | undefined,
-): Promise<Contender> {
-  const nodeFlags = entrypointFlags("proxy.Dockerfile");
-  const server = new ChildProcess<ServerHandlers>({
-    name,
+async function startServer(server: ServerScript, core: number | undefined): Promise<Contender> {
+  const { script, args = [], converges = false } = server;
+  const child = new ChildProcess<ConvergingHandlers>({
+    name: script,
     script: await bundle(script, "proxy"),
     args,
-    nodeFlags,
+    nodeFlags: entrypointFlags("proxy.Dockerfile"),
     core,
   });
-  const { port } = await server.call("listen", null);
+  const { port } = await child.call("listen", null);
   return {
-    name,
-    pid: server.pid,
+    pid: child.pid,
     port,
-    publish: (input) => server.call("publish", input),
-    stop: () => server.stop(),
+    publish: (input) => child.call("publish", input),
+    ...(converges ? { converged: () => child.call("converged", null) } : {}),
+    stop: () => child.stop(),
   };
-}
-
-function startPlainServer(core: number | undefined): Promise<Contender> {
-  return startServer("plain node:http2", "servers/plain-server.ts", [], core);
-}
-
-function startYieldingServer(core: number | undefined): Promise<Contender> {
-  return startServer("plain node:http2, yield every 256", "servers/plain-server.ts", ["--yield=256"], core);
-}
-
-/** The proxy's own stages from topic to stream, behind a source that the case drives. */
-function startPublishingProxy(core: number | undefined): Promise<Contender> {
-  return startServer("bunting-proxy, from publish", "servers/publishing-proxy.ts", [], core);
 }
 
 /** The proxy as it is shipped, on a directory whose file is renamed over: the time counts from before the rename. */
@@ -72,10 +60,9 @@ async function startWatchingProxy(core: number | undefined): Promise<Contender> 
     writeFileSync(file, encodeDocument(sequencedDocument(input)));
   write(served, { sequence: firstSequence, bytes: 1024 });
   const [port, managementPort] = [await freePort(), await freePort()];
-  const name = "bunting-proxy, from rename";
   const where = ["--host", "127.0.0.1", "--port", String(port), "--management-port", String(managementPort)];
   const server = new ChildProcess({
-    name,
+    name: "bunting-proxy",
     ...proxyBinary(),
     hasChannel: false,
     args: ["start", "--source", `dir:${watched}`, ...where],
@@ -83,7 +70,6 @@ async function startWatchingProxy(core: number | undefined): Promise<Contender> 
   });
   await untilReady(`http://127.0.0.1:${managementPort}/readyz`, () => server.assertRuns());
   return {
-    name,
     pid: server.pid,
     port,
     publish: (input) => {
@@ -99,10 +85,18 @@ async function startWatchingProxy(core: number | undefined): Promise<Contender> 
   };
 }
 
-/** By the names that `--servers` takes. */
-export const contenders: Readonly<Record<string, (core: number | undefined) => Promise<Contender>>> = {
-  plain: startPlainServer,
-  yielding: startYieldingServer,
-  publish: startPublishingProxy,
+/** What a server is to be compared for, by the names that `--servers` takes. */
+export const contenders = {
+  /** One shared buffer to each socket of node:net. */
+  floor: (core) => startServer({ script: "servers/floor-server.ts" }, core),
+  /** One shared buffer to each stream of node:http2. */
+  plain: (core) => startServer({ script: "servers/plain-server.ts" }, core),
+  yielding: (core) => startServer({ script: "servers/plain-server.ts", args: ["--yield=256"] }, core),
+  /** grpc-js, a write of the message for each call. */
+  naive: (core) => startServer({ script: "servers/naive-server.ts" }, core),
+  /** The proxy's own stages from topic to stream, behind a source that the case drives. */
+  publish: (core) => startServer({ script: "servers/publishing-proxy.ts", converges: true }, core),
   rename: startWatchingProxy,
-};
+} satisfies Record<string, (core: number | undefined) => Promise<Contender>>;
+
+export type ContenderName = keyof typeof contenders;

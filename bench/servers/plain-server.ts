@@ -1,10 +1,10 @@
 import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { encodeDocument, syncV1, type FlagDocument } from "@bunting/protocol";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { serveCalls } from "../support/child-protocol.js";
 import { monotonicMs } from "../support/monotonic.js";
 import type { PublishInput, Published, ServerHandlers } from "./server-handlers.js";
+import { syncFrame } from "./sync-frame.js";
 
 /**
  * What ours is compared with: the least that node:http2 needs to fan one shared buffer out and still leave every subscriber at the newest
@@ -21,7 +21,7 @@ const yieldEvery = Number(
   process.argv.find((arg) => arg.startsWith("--yield="))?.slice("--yield=".length) ?? Infinity,
 );
 const subscribers = new Set<Subscriber>();
-let newest = frameOf(sequencedDocument({ sequence: firstSequence, bytes: 1024 }));
+let newest = syncFrame(sequencedDocument({ sequence: firstSequence, bytes: 1024 }));
 
 const server = createServer();
 server.on("stream", (stream) => {
@@ -43,16 +43,6 @@ function send(subscriber: Subscriber): void {
   });
 }
 
-function frameOf(document: FlagDocument): Buffer {
-  const flagConfiguration = encodeDocument(document);
-  const message = syncV1.SyncFlagsResponse.encode({ flagConfiguration, syncContext: undefined }).finish();
-  const frame = Buffer.allocUnsafeSlow(5 + message.length);
-  frame.writeUInt8(0);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, 5);
-  return frame;
-}
-
 async function broadcast(): Promise<void> {
   let sinceYield = 0;
   for (const subscriber of subscribers) {
@@ -71,7 +61,7 @@ const handlers: ServerHandlers = {
   publish: (input: PublishInput): Published => {
     const document = sequencedDocument(input);
     const publishedMs = monotonicMs();
-    newest = frameOf(document);
+    newest = syncFrame(document);
     void broadcast();
     return { publishedMs };
   },

@@ -1,5 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import { prometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import type { ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
 import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
 import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
@@ -10,7 +11,7 @@ import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { serveCalls } from "../support/child-protocol.js";
 import { monotonicMs } from "../support/monotonic.js";
-import type { Published, PublishInput, ServerHandlers } from "./server-handlers.js";
+import type { ConvergingHandlers, Published, PublishInput } from "./server-handlers.js";
 
 /** The proxy's own stages, wired as in its proxy.ts, behind a source that publishes what the case hands it: no file is read or watched. */
 
@@ -42,8 +43,34 @@ class HandedSource implements FlagSource {
   }
 }
 
+/** Keeps when something happened for whoever asks before or after. */
+class Signal {
+  raised!: Promise<number>;
+  #resolve!: (atMs: number) => void;
+
+  constructor() {
+    this.reset();
+  }
+
+  reset(): void {
+    this.raised = new Promise((resolve) => (this.#resolve = resolve));
+  }
+
+  raise(): void {
+    this.#resolve(monotonicMs());
+  }
+}
+
 const logger = createLogger({ format: "json", debug: false });
-const metrics = prometheusMetrics(createRegistry(true));
+const prometheus = prometheusMetrics(createRegistry(true));
+const converged = new Signal();
+const metrics: ProxyMetrics = {
+  ...prometheus,
+  converged: (share, ms) => {
+    prometheus.converged(share, ms);
+    if (share === 1) converged.raise();
+  },
+};
 const clock = systemClock;
 const source = new HandedSource();
 const topics = new TopicRegistry({
@@ -68,12 +95,16 @@ const port = new PortListener({
   grpc: new GrpcServer({ methods: syncService(flagSync), logger, clock }),
 });
 
-const handlers: ServerHandlers = {
+const handlers: ConvergingHandlers = {
   listen: async (): Promise<{ port: number }> => {
     await port.listen();
     return { port: port.port };
   },
-  publish: (input: PublishInput): Published => source.publish(input),
+  publish: (input: PublishInput): Published => {
+    converged.reset();
+    return source.publish(input);
+  },
+  converged: async () => ({ convergedMs: await converged.raised }),
 };
 
 serveCalls(handlers);

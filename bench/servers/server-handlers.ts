@@ -14,3 +14,9 @@ export interface ServerHandlers {
   listen: (input: null) => Promise<{ port: number }>;
   publish: (input: PublishInput) => Published;
 }
+
+/** What else ours can be asked. */
+export interface ConvergingHandlers extends ServerHandlers {
+  /** When the proxy knew that every subscriber has what was published last: acked in bunting.sync.v1, written in flagd.sync.v1. */
+  converged: (input: null) => Promise<{ convergedMs: number }>;
+}

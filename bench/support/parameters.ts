@@ -28,13 +28,14 @@ export function sizesParameter(
   });
 }
 
-/** Some of these names, separated by commas; all if not given. */
+/** Some of these names, separated by commas; `normal` if not given. */
 export function namesParameter(
   parameters: ReadonlyMap<string, string>,
   name: string,
   all: readonly string[],
+  normal: readonly string[],
 ): readonly string[] {
-  const names = parameters.get(name)?.split(",") ?? all;
+  const names = parameters.get(name)?.split(",") ?? normal;
   const unknown = names.find((each) => !all.includes(each));
   if (unknown !== undefined) throw new Error(`--${name} takes some of ${all.join(",")}, not "${unknown}"`);
   return names;

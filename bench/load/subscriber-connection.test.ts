@@ -3,42 +3,54 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import type { AddressInfo } from "node:net";
 import { expect } from "chai";
 import fc from "fast-check";
-import { encodeDocument, syncV1 } from "@bunting/protocol";
-import {
-  firstSequence,
-  readSequence,
-  sequencedDocument,
-  sequenceHeadBytes,
-} from "../fixtures/sequenced-document.js";
+import { gzipSync } from "node:zlib";
+import { buntingSyncV1, encodeDocument, syncV1 } from "@bunting/protocol";
+import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { FrameReader } from "./frame-reader.js";
 import { frame, frameFlag, frameType } from "./http2-frames.js";
 import { MessageReader } from "./message-reader.js";
-import { Subscriber } from "./subscriber.js";
+import { SubscriberConnection } from "./subscriber-connection.js";
+import { subscriberProtocol, type ProtocolName } from "./subscriber-protocol.js";
 
 function messageOf(sequence: number, bytes: number): Uint8Array {
   const flagConfiguration = encodeDocument(sequencedDocument({ sequence, bytes }));
   return syncV1.SyncFlagsResponse.encode({ flagConfiguration, syncContext: {} }).finish();
 }
 
-function grpcFrame(message: Uint8Array): Buffer {
+function grpcFrame(message: Uint8Array, compression = 0): Buffer {
   const bytes = Buffer.alloc(5 + message.length);
+  bytes.writeUInt8(compression);
   bytes.writeUInt32BE(message.length, 1);
   bytes.set(message, 5);
   return bytes;
 }
 
+function versionOf(index: number): buntingSyncV1.Version {
+  return {
+    uid: "7ad1f3c4-20d6-4c57-a0b9-1f2d0a8e3c11",
+    generation: String(300 * index),
+    resourceVersion: `${1_000 + index}`,
+    digest: Buffer.alloc(32, index),
+  };
+}
+
+function flagJson(sequence: number): string {
+  return `{"defaultVariant":"at","state":"ENABLED","variants":{"at":${sequence}}}`;
+}
+
 /** Reads HTTP/2 as a subscriber does and tells what came of it. */
 function reading(): { frames: FrameReader; events: string[] } {
   const events: string[] = [];
+  const { readHead, headBytes } = subscriberProtocol("flagd", "default/bench");
   const messages = new MessageReader({
-    readSequence,
-    headBytes: sequenceHeadBytes,
-    onMessage: (sequence, length) => events.push(`message ${sequence} of ${length}`),
+    readHead,
+    headBytes,
+    onMessage: ({ sequence }, length) => events.push(`message ${sequence} of ${length}`),
     onError: (error) => events.push(`error ${error.message}`),
   });
   const frames = new FrameReader({
-    onData: (bytes, start, end) => messages.push(bytes, start, end),
-    onDataFrame: (bytes) => events.push(`data ${bytes}`),
+    onData: (_, bytes, start, end) => messages.push(bytes, start, end),
+    onDataFrame: (stream, bytes) => events.push(`data ${bytes} of ${stream}`),
     onSettings: () => events.push("settings"),
     onPing: (opaque) => events.push(`ping ${opaque.toString("latin1")}`),
     onEnd: (detail) => events.push(`end ${detail}`),
@@ -66,11 +78,11 @@ describe("bench: the load client reads HTTP/2", () => {
   const expected = [
     "settings",
     "ping 12345678",
-    "data 400",
+    "data 400 of 1",
     `message ${firstSequence} of ${first.length}`,
     `message ${firstSequence + 1} of ${second.length}`,
-    `data ${padded.length}`,
-    "data 0",
+    `data ${padded.length} of 1`,
+    "data 0 of 1",
     "end the end of the stream",
     "end RST_STREAM, code 7",
     "end GOAWAY, code 11",
@@ -106,19 +118,21 @@ describe("bench: the load client reads HTTP/2", () => {
     expect(events).to.deep.equal([
       "message -1 of 14",
       "message -1 of 0",
-      "error a message begins with 1: compressed, or not gRPC",
+      "error a message can't be read: Error: it is compressed, which was not asked for",
       "message -1 of 1",
-      `data ${data.length}`,
+      `data ${data.length} of 1`,
     ]);
   });
 });
+
+const longSelector = `default/${"long-".repeat(40)}`;
 
 describe("bench: a subscriber of the load client", () => {
   let server: Http2Server;
   let port: number;
   const received: string[] = [];
   let wake = (): void => undefined;
-  let subscriber: Subscriber;
+  let connection: SubscriberConnection;
   const sessions: ServerHttp2Session[] = [];
 
   beforeEach(async () => {
@@ -131,13 +145,14 @@ describe("bench: a subscriber of the load client", () => {
   });
 
   afterEach(async () => {
-    subscriber.close();
+    connection.close();
     for (const session of sessions.splice(0)) session.destroy();
     server.close();
     await once(server, "close");
   });
 
   async function subscribe(
+    protocol: ProtocolName = "flagd",
     windowBytes?: number,
   ): Promise<{ stream: ServerHttp2Stream; headers: Record<string, unknown> }> {
     const opened = once(server, "stream") as Promise<[ServerHttp2Stream, Record<string, unknown>]>;
@@ -145,16 +160,14 @@ describe("bench: a subscriber of the load client", () => {
       received.push(event);
       wake();
     };
-    subscriber = new Subscriber({
+    connection = new SubscriberConnection({
       host: "127.0.0.1",
       port,
       localAddress: "127.0.0.3",
-      path: "/a.Service/Method",
-      selector: `default/${"long-".repeat(40)}`,
+      protocol: subscriberProtocol(protocol, protocol === "bunting" ? "default/bench" : longSelector),
+      streams: 1,
       ...(windowBytes === undefined ? {} : { windowBytes }),
-      readSequence,
-      headBytes: sequenceHeadBytes,
-      onMessage: (sequence, length) => note(`${sequence} of ${length}`),
+      onMessage: (_, { kind, sequence }, length) => note(`${kind} ${sequence} of ${length}`),
       onEnd: (error) => note(error.message),
     });
     const [stream, headers] = await opened;
@@ -171,10 +184,10 @@ describe("bench: a subscriber of the load client", () => {
     const { stream, headers } = await subscribe();
     expect(headers).to.include({
       ":method": "POST",
-      ":path": "/a.Service/Method",
+      ":path": "/flagd.sync.v1.FlagSyncService/SyncFlags",
       "content-type": "application/grpc",
       te: "trailers",
-      "flagd-selector": `default/${"long-".repeat(40)}`,
+      "flagd-selector": longSelector,
     });
     const chunks: Buffer[] = [];
     for await (const chunk of stream) chunks.push(chunk as Buffer);
@@ -184,16 +197,118 @@ describe("bench: a subscriber of the load client", () => {
 
   for (const windowBytes of [65_535, 1_000_000]) {
     it(`gives windows of ${windowBytes} bytes back, so that payloads of several windows arrive, one after the other`, async () => {
-      const { stream } = await subscribe(windowBytes);
+      const { stream } = await subscribe("flagd", windowBytes);
       expect(stream.session?.remoteSettings.initialWindowSize ?? 65_535).to.be.oneOf([65_535, windowBytes]);
       const messages = [0, 1, 2].map((index) => messageOf(firstSequence + index, 2_500_000));
       for (const message of messages) stream.write(grpcFrame(message));
       await untilReceived(3);
       expect(received).to.deep.equal(
-        messages.map(({ length }, index) => `${firstSequence + index} of ${length}`),
+        messages.map(({ length }, index) => `document ${firstSequence + index} of ${length}`),
       );
     });
   }
+
+  it("reads compressed payloads by their heads, equal ones and others, and takes others too", async () => {
+    const { stream, headers } = await subscribe("flagd+gzip");
+    expect(headers["grpc-accept-encoding"]).to.equal("identity,gzip");
+    const [first, second] = [messageOf(firstSequence, 100_000), messageOf(firstSequence + 1, 100_000)];
+    for (const message of [first, first, second]) stream.write(grpcFrame(gzipSync(message), 1));
+    stream.write(grpcFrame(first));
+    await untilReceived(4);
+    expect(received).to.deep.equal([
+      `gzip ${firstSequence} of ${gzipSync(first).length}`,
+      `gzip ${firstSequence} of ${gzipSync(first).length}`,
+      `gzip ${firstSequence + 1} of ${gzipSync(second).length}`,
+      `document ${firstSequence} of ${first.length}`,
+    ]);
+  });
+
+  it("speaks bunting.sync.v1: hello, subscribe, and an ack of the digest for each version it read", async () => {
+    const { stream } = await subscribe("bunting");
+    const requests: buntingSyncV1.SyncRequest[] = [];
+    let unread = Buffer.alloc(0);
+    stream.on("data", (chunk: Buffer) => {
+      unread = Buffer.concat([unread, chunk]);
+      while (unread.length >= 5 && unread.length >= 5 + unread.readUInt32BE(1)) {
+        const end = 5 + unread.readUInt32BE(1);
+        requests.push(buntingSyncV1.SyncRequest.decode(unread.subarray(5, end)));
+        unread = unread.subarray(end);
+        wake();
+      }
+    });
+    const versions = [1, 2, 3].map((index) => versionOf(index));
+    const document = Buffer.from(
+      encodeDocument(sequencedDocument({ sequence: firstSequence, bytes: 2_000 })),
+    );
+    const responses: NonNullable<buntingSyncV1.SyncResponse["message"]>[] = [
+      { $case: "missing", value: { topic: "default/bench" } },
+      { $case: "snapshot", value: { topic: "default/bench", version: versions[0], document } },
+      { $case: "heartbeat", value: {} },
+      {
+        $case: "delta",
+        value: {
+          topic: "default/bench",
+          fromDigest: versionOf(1).digest,
+          version: versions[1],
+          flags: [
+            { key: "0-bench-sequence", flag: Buffer.from(flagJson(firstSequence + 1)) },
+            { key: "another", flag: Buffer.alloc(3_000, 0x20) },
+          ],
+          metadata: undefined,
+          evaluators: undefined,
+        },
+      },
+      { $case: "unchanged", value: { topic: "default/bench", version: versions[2] } },
+    ];
+    const lengths = responses.map((response) => {
+      const message = buntingSyncV1.SyncResponse.encode({ message: response }).finish();
+      stream.write(grpcFrame(message));
+      return message.length;
+    });
+    while (requests.length < 5) await new Promise<void>((resolve) => (wake = resolve));
+    expect(received).to.deep.equal([
+      `other -1 of ${lengths[0]}`,
+      `snapshot ${firstSequence} of ${lengths[1]}`,
+      `other -1 of ${lengths[2]}`,
+      `delta ${firstSequence + 1} of ${lengths[3]}`,
+      `other -1 of ${lengths[4]}`,
+    ]);
+    const topic = "default/bench";
+    expect(requests.map(({ message }) => message)).to.deep.equal([
+      { $case: "hello", value: { agent: "bunting-bench", providerId: "" } },
+      { $case: "subscribe", value: { topic, held: undefined } },
+      ...versions.map(({ digest }) => ({ $case: "ack", value: { topic, digest, rejectedFlags: [] } })),
+    ]);
+  });
+
+  it("gives the window of a connection back for all of its streams together", async () => {
+    const streams: ServerHttp2Stream[] = [];
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      streams.push(stream);
+      stream.respond({ ":status": 200, "content-type": "application/grpc" });
+      for (const index of [0, 1]) stream.write(grpcFrame(messageOf(firstSequence + index, 100_000)));
+    });
+    const perStream = new Map<number, number[]>();
+    let count = 0;
+    await new Promise<void>((resolve, reject) => {
+      connection = new SubscriberConnection({
+        host: "127.0.0.1",
+        port,
+        protocol: subscriberProtocol("flagd", "default/bench"),
+        streams: 20,
+        onMessage: (stream, { sequence }) => {
+          perStream.set(stream, [...(perStream.get(stream) ?? []), sequence]);
+          if (++count === 40) resolve();
+        },
+        onEnd: reject,
+      });
+    });
+    expect(streams.map(({ id }) => id)).to.deep.equal(
+      Array.from({ length: 20 }, (_, index) => 2 * index + 1),
+    );
+    for (const sequences of perStream.values())
+      expect(sequences).to.deep.equal([firstSequence, firstSequence + 1]);
+  });
 
   it("answers pings", async () => {
     const { stream } = await subscribe();

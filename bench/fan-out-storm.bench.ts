@@ -1,0 +1,171 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { assertFilesSuffice } from "./fan-out/fan-out-case.js";
+import { entries, type EntryName } from "./fan-out/entry.js";
+import { connectSwarm, startPair, stopPair } from "./fan-out/pair.js";
+import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
+import { digits, percent, range } from "./support/format.js";
+import { countParameter } from "./support/parameters.js";
+import { cpuTime, processMemory } from "./support/processor.js";
+import { median, spread } from "./support/statistics.js";
+import { untilQuiet } from "./support/wait.js";
+
+/** How subscribers come to one kind of server. */
+interface Storm {
+  readonly entry: EntryName;
+  readonly isAllAtOnce: boolean;
+}
+
+interface StormSample extends Storm {
+  readonly round: number;
+  readonly elapsedMs: number;
+  readonly refused: number;
+  readonly serverCpuUs: number;
+  readonly clientBusyShare: number;
+  readonly startMb: number;
+  readonly idleKbPerSubscriber: number;
+}
+
+const storms: readonly Storm[] = [
+  { entry: "floor", isAllAtOnce: false },
+  { entry: "plain", isAllAtOnce: false },
+  { entry: "naive", isAllAtOnce: false },
+  { entry: "rename", isAllAtOnce: false },
+  { entry: "rename", isAllAtOnce: true },
+];
+const maxClientBusyShare = 0.9;
+
+export const fanOutStormCase: BenchCase = {
+  name: "fan-out-storm",
+  method:
+    "A server that was just started gets 10,000 connections, 400 being opened at a time, or all at once; the time ends when each has its first " +
+    "document, of 1 KB. Then all rests for 3 s, and what RSS has grown by since before the first connection, divided by the number of " +
+    "connections, is what one costs. Nothing is told to collect garbage: it is what an operator would see. The shipped binary is measured. " +
+    "Where all come at once, what is seen is mostly the kernel's queue: the rest try again after 1 s.",
+  run: runStorm,
+};
+
+async function runStorm(options: RunOptions): Promise<CaseOutcome> {
+  const { isQuick, parameters, cores, progress } = options;
+  const connections = countParameter(parameters, "connections", isQuick ? 200 : 10_000);
+  const rounds = countParameter(parameters, "pairs", isQuick ? 1 : 3);
+  assertFilesSuffice(connections);
+  const samples: StormSample[] = [];
+  for (let round = 0; round < rounds; round++) {
+    for (const storm of storms) {
+      const sample = await stormOnce({ storm, connections, round }, options);
+      samples.push(sample);
+      progress(
+        `${nameOf(storm)}: ${digits(sample.elapsedMs / 1000)} s, ${digits(sample.idleKbPerSubscriber)} KB each (round ${round + 1} of ${rounds})`,
+      );
+    }
+  }
+  const shipped = samples.filter(({ entry, isAllAtOnce }) => entry === "rename" && !isAllAtOnce);
+  const busy = median(shipped.map(({ clientBusyShare }) => clientBusyShare));
+  return {
+    setup: [
+      `${connections.toLocaleString("en")} connections × 1 stream, ${rounds} rounds with fresh processes`,
+      cores.description,
+    ],
+    tables: [table(samples)],
+    targets: [
+      {
+        what: "storm, shipped binary: median until all have their first document",
+        limit: 2.5,
+        measured: median(shipped.map(({ elapsedMs }) => elapsedMs / 1000)),
+        unit: "s",
+      },
+      {
+        what: "refused connections, shipped binary, both ways",
+        limit: 0,
+        measured: samples
+          .filter(({ entry }) => entry === "rename")
+          .reduce((sum, { refused }) => sum + refused, 0),
+        unit: "connections",
+      },
+      {
+        what: "idle, shipped binary: median for each subscriber",
+        limit: 32,
+        measured: median(shipped.map(({ idleKbPerSubscriber }) => idleKbPerSubscriber)),
+        unit: "KB",
+      },
+    ],
+    warnings: [],
+    invalid:
+      busy > maxClientBusyShare && !isQuick
+        ? [
+            `client-limited: with the shipped binary the load client was busy for ${percent(busy)} of the time`,
+          ]
+        : [],
+    samples,
+  };
+}
+
+interface StormInput {
+  readonly storm: Storm;
+  readonly connections: number;
+  readonly round: number;
+}
+
+async function stormOnce(
+  { storm, connections, round }: StormInput,
+  { isQuick, parameters, cores }: RunOptions,
+): Promise<StormSample> {
+  const restMs = isQuick ? 100 : 3_000;
+  const pair = await startPair(storm.entry, cores);
+  try {
+    await untilQuiet(isQuick ? 0 : countParameter(parameters, "patience-ms", 10_000));
+    const { pid } = pair.server;
+    const startMb = processMemory(pid).rssMb;
+    const before = cpuTime(pid);
+    const counts = { connections, streams: 1, ...(storm.isAllAtOnce ? { maxOpening: connections } : {}) };
+    const { elapsedMs, cpuMs, refused } = await connectSwarm(pair, counts);
+    const after = cpuTime(pid);
+    await delay(restMs);
+    return {
+      ...storm,
+      round,
+      elapsedMs,
+      refused,
+      serverCpuUs: ((after.busyMs - before.busyMs) * 1000) / connections,
+      clientBusyShare: cpuMs / elapsedMs,
+      startMb,
+      idleKbPerSubscriber: ((processMemory(pid).rssMb - startMb) * 1024) / connections,
+    };
+  } finally {
+    await stopPair(pair);
+  }
+}
+
+function nameOf({ entry, isAllAtOnce }: Storm): string {
+  const name = entry === "rename" ? "bunting-proxy, shipped binary" : entries[entry].name;
+  return isAllAtOnce ? `${name}, all at once` : name;
+}
+
+function table(samples: readonly StormSample[]): CaseOutcome["tables"][number] {
+  return {
+    title: "Until each has its first document, and then at rest",
+    columns: [
+      "server",
+      "s: median (min–max)",
+      "refused",
+      "server CPU µs per connection",
+      "RSS at start, MB",
+      "idle KB per subscriber: median (min–max)",
+      "client busy",
+    ],
+    rows: storms.map((storm) => {
+      const own = samples.filter(
+        ({ entry, isAllAtOnce }) => entry === storm.entry && isAllAtOnce === storm.isAllAtOnce,
+      );
+      return [
+        nameOf(storm),
+        range(spread(own.map(({ elapsedMs }) => elapsedMs / 1000))),
+        String(own.reduce((sum, { refused }) => sum + refused, 0)),
+        digits(median(own.map(({ serverCpuUs }) => serverCpuUs))),
+        digits(median(own.map(({ startMb }) => startMb))),
+        range(spread(own.map(({ idleKbPerSubscriber }) => idleKbPerSubscriber))),
+        percent(median(own.map(({ clientBusyShare }) => clientBusyShare))),
+      ];
+    }),
+  };
+}

@@ -1,0 +1,132 @@
+import type { Measurements } from "./fan-out/measurements.js";
+import type { EntryName } from "./fan-out/entry.js";
+import { fanOutCase } from "./fan-out/fan-out-case.js";
+import type { Target } from "./support/bench-case.js";
+import { bytesText } from "./support/format.js";
+
+/** The cases of one document to many subscribers; docs/benchmarks.md says what they have in common. */
+
+const KB = 1000;
+const MB = 1_000_000;
+const sevenRounds = () => 7;
+
+export const fanOutCases = [
+  fanOutCase({
+    name: "fan-out",
+    method:
+      "Every subscriber has a connection of its own. The naive server is grpc-js with a `call.write(message)` for each open call. " +
+      "“From rename” is the shipped binary on a directory in which a file is renamed over; the time counts from before the `rename`.",
+    connections: 10_000,
+    streams: 1,
+    payloads: [KB, 10 * KB, 100 * KB],
+    entries: ["floor", "wide-floor", "plain", "naive", "publish", "rename"],
+    rounds: sevenRounds,
+    targets: (measured) => [
+      toFloor(measured, "floor", 10 * KB, 2.2),
+      {
+        what: "10 KB from publish: median ratio to the plain server",
+        limit: 1.15,
+        measured: measured.medianRatio("publish", "plain", 10 * KB),
+        unit: "×",
+      },
+      toFloor(measured, "floor", 100 * KB, 3.3),
+      toFloor(measured, "wide-floor", 100 * KB, 3.3),
+      {
+        what: "100 KB from publish: median ratio to the naive server (at least 4 times as fast)",
+        limit: 0.25,
+        measured: measured.medianRatio("publish", "naive", 100 * KB),
+        unit: "×",
+      },
+      growth(measured, 10 * KB),
+      growth(measured, 100 * KB),
+    ],
+  }),
+  fanOutCase({
+    name: "fan-out-streams",
+    method: "The same 10,000 subscribers on 100 connections: each has 100 streams, which share its window.",
+    connections: 100,
+    streams: 100,
+    payloads: [10 * KB, 100 * KB],
+    entries: ["floor", "plain", "naive", "publish"],
+    rounds: sevenRounds,
+    targets: () => [],
+  }),
+  fanOutCase({
+    name: "fan-out-large",
+    method:
+      "A document of many windows. Ours encodes it in its canonical form, as the others do, and hashes each flag.",
+    connections: 1_000,
+    streams: 1,
+    payloads: [MB],
+    entries: ["floor", "wide-floor", "plain", "naive", "publish"],
+    rounds: sevenRounds,
+    targets: () => [],
+  }),
+  fanOutCase({
+    name: "fan-out-gzip",
+    method:
+      "Subscribers that accept gzip, beside the floor that sends the document as it is. Ours compresses a version once. The client " +
+      "decompresses the head of the first of equal payloads and compares the others with it.",
+    connections: 10_000,
+    streams: 1,
+    payloads: [100 * KB],
+    entries: ["floor", "wide-floor", "gzip"],
+    rounds: sevenRounds,
+    targets: (measured) =>
+      (["floor", "wide-floor"] as const).map((reference) => ({
+        what: `100 KB with gzip: median ratio to the ${floorName(reference)} that sends it as it is`,
+        limit: 1.8,
+        measured: measured.medianRatio("gzip", reference, 100 * KB),
+        unit: "×",
+      })),
+  }),
+  fanOutCase({
+    name: "fan-out-delta",
+    method:
+      "One flag of the document changes. Subscribers of bunting.sync.v1 acknowledge what they get, and their time ends when the proxy has " +
+      "the last acknowledgement; beside them the same proxy and the floor send the whole document by flagd.sync.v1. Bytes are those of one " +
+      "subscriber both ways.",
+    connections: 10_000,
+    streams: 1,
+    payloads: [100 * KB, MB],
+    entries: ["floor", "publish", "bunting"],
+    // A whole document of 1 MB to 10,000 is 10 GB a round.
+    rounds: (bytes) => (bytes >= MB ? 5 : 7),
+    targets: (measured) => [
+      {
+        what: "one flag of 1 MB, acknowledged: median ratio to the time of the whole document",
+        limit: 0.1,
+        measured: measured.medianRatio("bunting", "publish", MB),
+        unit: "×",
+      },
+      {
+        what: "one flag of 1 MB, acknowledged: bytes in relation to the whole document",
+        limit: 0.01,
+        measured: measured.bytesRatio("bunting", "publish", MB),
+        unit: "×",
+      },
+    ],
+  }),
+];
+
+function toFloor(measured: Measurements, reference: EntryName, bytes: number, limit: number): Target {
+  return {
+    what: `${bytesText(bytes)} from publish: median ratio to the ${floorName(reference)}`,
+    limit,
+    measured: measured.medianRatio("publish", reference, bytes),
+    unit: "×",
+  };
+}
+
+function floorName(reference: EntryName): string {
+  return reference === "wide-floor" ? "floor without flow control" : "floor";
+}
+
+function growth(measured: Measurements, bytes: number): Target {
+  return {
+    what: `RSS growth of the shipped proxy over all broadcasts of ${bytesText(bytes)}`,
+    limit: 20,
+    measured: measured.growthMb("rename", bytes),
+    unit: "MB",
+  };
+}

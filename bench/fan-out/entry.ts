@@ -1,0 +1,47 @@
+import type { MessageKind } from "../load/message-head.js";
+import type { ProtocolName } from "../load/subscriber-protocol.js";
+import type { ContenderName } from "../servers/contender.js";
+
+/** A server, and the subscribers it is measured with. */
+export interface Entry {
+  /** In the tables. */
+  readonly name: string;
+  readonly server: ContenderName;
+  readonly protocol: ProtocolName;
+  readonly windowBytes?: number;
+  /** The form in which every payload of a round must come, or the run does not count. */
+  readonly form: MessageKind;
+}
+
+const document = { protocol: "flagd", form: "document" } as const;
+const wideWindowBytes = 2 ** 30;
+
+/** By the names that `--servers` takes. */
+export const entries = {
+  floor: { ...document, name: "floor: node:net", server: "floor" },
+  "wide-floor": {
+    ...document,
+    name: "floor without flow control",
+    server: "floor",
+    windowBytes: wideWindowBytes,
+  },
+  plain: { ...document, name: "plain node:http2", server: "plain" },
+  yielding: { ...document, name: "plain node:http2, yield every 256", server: "yielding" },
+  naive: { ...document, name: "naive grpc-js", server: "naive" },
+  publish: { ...document, name: "bunting-proxy, from publish", server: "publish" },
+  rename: { ...document, name: "bunting-proxy, from rename", server: "rename" },
+  gzip: {
+    name: "bunting-proxy, from publish, gzip",
+    server: "publish",
+    protocol: "flagd+gzip",
+    form: "gzip",
+  },
+  bunting: {
+    name: "bunting-proxy, from publish, bunting.sync.v1",
+    server: "publish",
+    protocol: "bunting",
+    form: "delta",
+  },
+} as const satisfies Record<string, Entry>;
+
+export type EntryName = keyof typeof entries;

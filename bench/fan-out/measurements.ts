@@ -1,0 +1,54 @@
+import { median } from "../support/statistics.js";
+import type { BroadcastSample } from "./broadcast.js";
+import type { EntryName } from "./entry.js";
+
+/** Rounds that are not counted: code is compiled, memory taken. */
+export const warmUpRounds = 2;
+
+/** RSS of a server before the first broadcast of a size, and the most it was until after the last. */
+export interface MemorySample {
+  readonly entry: EntryName;
+  readonly bytes: number;
+  readonly restMb: number;
+  readonly peakMb: number;
+}
+
+/** All that was measured in a case. */
+export class Measurements {
+  readonly samples: readonly BroadcastSample[];
+  readonly memory: readonly MemorySample[];
+
+  constructor(samples: readonly BroadcastSample[], memory: readonly MemorySample[]) {
+    this.samples = samples;
+    this.memory = memory;
+  }
+
+  of(entry: EntryName, bytes: number): BroadcastSample[] {
+    return this.samples.filter((sample) => sample.entry === entry && sample.bytes === bytes);
+  }
+
+  /** Of each broadcast's time to that of another entry in the same round. */
+  ratios(entry: EntryName, reference: EntryName, bytes: number): number[] {
+    const others = new Map(this.of(reference, bytes).map((sample) => [sample.round, sample.tookMs]));
+    return this.of(entry, bytes).map(({ round, tookMs }) => tookMs / (others.get(round) ?? NaN));
+  }
+
+  medianRatio(entry: EntryName, reference: EntryName, bytes: number): number {
+    return median(this.ratios(entry, reference, bytes));
+  }
+
+  /** Bytes of one subscriber's broadcast to those of another entry. */
+  bytesRatio(entry: EntryName, reference: EntryName, bytes: number): number {
+    const bytesOf = (name: EntryName) => median(this.of(name, bytes).map(({ messageBytes }) => messageBytes));
+    return bytesOf(entry) / bytesOf(reference);
+  }
+
+  growthMb(entry: EntryName, bytes: number): number {
+    const at = this.memory.find((sample) => sample.entry === entry && sample.bytes === bytes);
+    return (at?.peakMb ?? NaN) - (at?.restMb ?? NaN);
+  }
+
+  restMb(entry: EntryName, bytes: number): number {
+    return this.memory.find((sample) => sample.entry === entry && sample.bytes === bytes)?.restMb ?? NaN;
+  }
+}

@@ -1,0 +1,183 @@
+import { connect, type Socket } from "node:net";
+import { FrameReader, type FrameHandler } from "./frame-reader.js";
+import {
+  connectionOpening,
+  defaultWindowBytes,
+  grpcRequest,
+  pingAck,
+  settingsAck,
+  windowUpdateBytes,
+  writeWindowUpdate,
+} from "./http2-frames.js";
+import type { MessageHead } from "./message-head.js";
+import { MessageReader } from "./message-reader.js";
+import type { SubscriberProtocol } from "./subscriber-protocol.js";
+
+export interface SubscriberConnectionOptions {
+  readonly host: string;
+  readonly port: number;
+  /** The address to connect from: one has ports for 28,000 connections only. */
+  readonly localAddress?: string;
+  readonly protocol: SubscriberProtocol;
+  /** How many times to subscribe, each on a stream of its own. */
+  readonly streams: number;
+  /** Initial window of the connection and each stream: 65,535 bytes is what most gRPC clients start with. */
+  readonly windowBytes?: number;
+  /** @param stream from 0. */
+  readonly onMessage: (stream: number, head: MessageHead, length: number) => void;
+  /** Called once if the connection or a stream ends, however that came about, unless `close` was called. */
+  readonly onEnd: (error: Error) => void;
+}
+
+interface SubscriberStream {
+  readonly id: number;
+  readonly messages: MessageReader;
+  /** Bytes read whose window was not given back. */
+  unacknowledgedBytes: number;
+}
+
+/** All sockets read into the same memory: each read is dealt with before the next begins. */
+const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
+
+/**
+ * One connection with its subscriptions, by hand on a plain socket: with a client of node:http2 the clients would need more CPU than the
+ * server, and the measurement would be of them. It keeps to the protocol: windows are given back at half, pings and settings answered.
+ */
+export class SubscriberConnection implements FrameHandler {
+  readonly #options: SubscriberConnectionOptions;
+  readonly #socket: Socket;
+  readonly #frames: FrameReader;
+  readonly #streams: readonly SubscriberStream[];
+  readonly #updateAtBytes: number;
+  #unacknowledgedBytes = 0;
+  /** Streams that are to get their window back. */
+  #due: SubscriberStream[] = [];
+  /** What the server still takes of a stream that is not half-closed. The few answers of a run fit the first window. */
+  #answerWindowBytes = defaultWindowBytes;
+  #isClosed = false;
+
+  constructor(options: SubscriberConnectionOptions) {
+    const { host, port, localAddress, windowBytes = defaultWindowBytes } = options;
+    this.#options = options;
+    this.#updateAtBytes = Math.floor(windowBytes / 2);
+    this.#frames = new FrameReader(this);
+    this.#streams = Array.from({ length: options.streams }, (_, index) => this.#stream(index));
+    this.#socket = connect({
+      host,
+      port,
+      ...(localAddress === undefined ? {} : { localAddress }),
+      noDelay: true,
+      onread: {
+        buffer: readBuffer,
+        callback: (bytesRead) => {
+          this.#frames.push(readBuffer, 0, bytesRead);
+          this.#updateWindows();
+          return true;
+        },
+      },
+    });
+    this.#socket.on("error", (error) => this.#fail(error));
+    this.#socket.on("close", () => this.#fail(new Error("the server closed the connection")));
+    const requests = this.#streams.map(({ id }) => this.#request(id));
+    this.#socket.write(Buffer.concat([connectionOpening(windowBytes), ...requests]));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#socket.destroy();
+  }
+
+  onData(streamId: number, bytes: Buffer, start: number, end: number): void {
+    this.#streamOf(streamId)?.messages.push(bytes, start, end);
+  }
+
+  onDataFrame(streamId: number, frameBytes: number): void {
+    this.#unacknowledgedBytes += frameBytes;
+    const stream = this.#streamOf(streamId);
+    if (stream === undefined) return;
+    const before = stream.unacknowledgedBytes;
+    stream.unacknowledgedBytes += frameBytes;
+    if (before < this.#updateAtBytes && stream.unacknowledgedBytes >= this.#updateAtBytes)
+      this.#due.push(stream);
+  }
+
+  onSettings(): void {
+    this.#socket.write(settingsAck);
+  }
+
+  onPing(opaque: Buffer): void {
+    this.#socket.write(pingAck(opaque));
+  }
+
+  onEnd(detail: string): void {
+    this.#fail(new Error(`the server sent ${detail}`));
+  }
+
+  /** Once for all that one read brought. */
+  #updateWindows(): void {
+    const isConnectionDue = this.#unacknowledgedBytes >= this.#updateAtBytes;
+    const count = this.#due.length + Number(isConnectionDue);
+    if (count === 0 || this.#isClosed) return;
+    const updates = Buffer.allocUnsafe(count * windowUpdateBytes);
+    let at = 0;
+    for (const stream of this.#due) {
+      writeWindowUpdate(updates, at, stream.id, stream.unacknowledgedBytes);
+      stream.unacknowledgedBytes = 0;
+      at += windowUpdateBytes;
+    }
+    if (this.#due.length > 0) this.#due = [];
+    if (isConnectionDue) {
+      writeWindowUpdate(updates, at, 0, this.#unacknowledgedBytes);
+      this.#unacknowledgedBytes = 0;
+    }
+    this.#socket.write(updates);
+  }
+
+  #stream(index: number): SubscriberStream {
+    const { readHead, headBytes } = this.#options.protocol;
+    const messages = new MessageReader({
+      readHead,
+      headBytes,
+      onMessage: (head, length) => {
+        if (head.answer !== undefined) this.#answer(head.answer);
+        this.#options.onMessage(index, head, length);
+      },
+      onError: (error) => this.#fail(error),
+    });
+    return { id: 2 * index + 1, messages, unacknowledgedBytes: 0 };
+  }
+
+  #streamOf(id: number): SubscriberStream | undefined {
+    const stream = this.#streams[(id - 1) >> 1];
+    if (stream === undefined) this.#fail(new Error(`the server sent DATA on stream ${id}`));
+    return stream;
+  }
+
+  #answer(frame: Buffer): void {
+    this.#answerWindowBytes -= frame.length;
+    if (this.#answerWindowBytes < 0)
+      this.#fail(new Error("more answers than the first window of a stream takes"));
+    else this.#socket.write(frame);
+  }
+
+  #request(streamId: number): Buffer {
+    const { host, port, protocol } = this.#options;
+    const { path, opening, isHalfClosed } = protocol;
+    const headers = [
+      [":method", "POST"],
+      [":scheme", "http"],
+      [":path", path],
+      [":authority", `${host}:${port}`],
+      ["content-type", "application/grpc"],
+      ["te", "trailers"],
+      ...protocol.headers,
+    ] as const;
+    return grpcRequest({ streamId, headers, opening, isHalfClosed });
+  }
+
+  #fail(error: Error): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#options.onEnd(error);
+  }
+}
