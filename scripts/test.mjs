@@ -4,5 +4,9 @@ import { runMocha } from "./run-mocha.mjs";
 const args = process.argv.slice(2);
 const specs = args.some((arg) => arg.endsWith(".test.ts"))
   ? []
-  : ["packages/*/src/**/*.test.ts", "test/!(cluster)/**/*.test.ts", "bench/{fixtures,load,servers}/*.test.ts"];
+  : [
+      "packages/*/src/**/*.test.ts",
+      "test/!(cluster)/**/*.test.ts",
+      "bench/{fixtures,load,servers}/*.test.ts",
+    ];
 process.exitCode = await runMocha([...args, ...specs]);
