@@ -1,9 +1,10 @@
+import { status } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import {
   faults,
   internalError,
-  status,
+  status as statusObject,
   watchExpired,
   type OpenWatch,
 } from "../support/faulty-api-server/index.js";
@@ -17,7 +18,9 @@ import { freshCluster, sharedCluster } from "./support/use-cluster.js";
 type Strike = (path: FaultyPath, edit: () => Promise<void>) => Promise<void>;
 
 const expired = watchExpired(1, 2);
-const throttled = status(429, "TooManyRequests", "storage is (re)initializing", { retryAfterSeconds: 1 });
+const throttled = statusObject(429, "TooManyRequests", "storage is (re)initializing", {
+  retryAfterSeconds: 1,
+});
 const opened = { kind: "watch" } as const;
 
 /** Answers so the next times a watch is opened, and has all of them opened anew. */
@@ -333,6 +336,28 @@ describe("the proxy's watches, when the way to the API server", function () {
     expect(seen.slice(0, 3)).to.deep.equal(["1 2", "1 2 3 4", "1 empty 9"]);
     expect(new Set(seen.slice(3, 31))).to.deep.equal(new Set(["1"]));
     expect(seen.slice(31)).to.deep.equal(["1 2", "1 2"]);
+  });
+
+  it("is slow to bring a namespace, believe nothing of it on a FeatureFlag that was subscribed to amid of that", async () => {
+    const names = Array.from({ length: 32 }, (_, index) => `flag-${index}`);
+    for (const name of ["a-first", ...names]) await put(name, 1);
+    path.http2.onWatch({ kind: "watch", name: null }, (watch) =>
+      watch.drip({ bytesPerWrite: 200, everyMs: 10 }),
+    );
+    path.http2.onWatch({ kind: "watch", name: "a-first" }, (watch) => watch.hold());
+    const proxy = await start();
+    for (const name of names) await subscribe(proxy, name).until(1);
+    const isAmid = (): boolean => (path.http2.watches({ name: null })[0]?.lines ?? 0) > 3;
+    await eventually(isAmid, 20_000, "the first FeatureFlag has passed");
+    const first = subscribe(proxy, "a-first");
+    await watchesOf("all", "a-first");
+    await first.nothing(50);
+    for (const watch of path.http2.watches()) watch.release();
+    await first.until(1);
+    await watchesOf("all");
+    await put("a-first", 2);
+    await first.until(2);
+    expect(first.seen).to.deep.equal([1, 2]);
   });
 
   it("keeps the watches of single FeatureFlags back while edits go on, lose, repeat and revive nothing", async () => {
