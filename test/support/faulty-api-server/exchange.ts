@@ -28,6 +28,8 @@ export class Exchange {
   #queue: Promise<void> = Promise.resolve();
   readonly #connection: object;
   #status: number | undefined;
+  /** What is written after the end is not sent: node would reset the stream. */
+  #isEnded = false;
 
   constructor(request: Http2ServerRequest | IncomingMessage, response: Http2ServerResponse | ServerResponse) {
     this.#request = request;
@@ -98,7 +100,8 @@ export class Exchange {
   /** Ends the answer as it should be, after what was written. */
   async end(): Promise<void> {
     return this.#enqueue(() => {
-      if (!this.isClosed) this.#response.end();
+      this.#isEnded = true;
+      this.#response.end();
     });
   }
 
@@ -166,7 +169,7 @@ export class Exchange {
 
   async #enqueue(step: () => Promise<void> | void): Promise<void> {
     this.#queue = this.#queue.then(async () => {
-      if (!this.isClosed) await step();
+      if (!this.isClosed && !this.#isEnded) await step();
     });
     return this.#queue;
   }
