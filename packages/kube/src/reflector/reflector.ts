@@ -107,11 +107,12 @@ export class Reflector implements Runnable {
   }
 
   async #try(from: Position | undefined, reason: RelistReason, signal: AbortSignal): Promise<Outcome> {
-    const { gate, metrics, clock } = this.#options;
+    const { gate, metrics } = this.#options;
     let leave = (): void => undefined;
     let attempt: WatchAttempt | undefined;
     try {
       leave = await gate.enter(signal);
+      signal.throwIfAborted();
       if (from === undefined) metrics.relist(reason);
       attempt = this.#attempt = new WatchAttempt(
         {
@@ -120,12 +121,12 @@ export class Reflector implements Runnable {
           timeoutSeconds: this.#timeoutSeconds(),
           onSynced: () => {
             this.#isSynced = true;
-            leave();
           },
+          onOpened: leave,
         },
         from,
       );
-      await attempt.run(signal);
+      await attempt.run(signal).finally(() => this.#countLife(attempt));
       return this.#closed(attempt);
     } catch (error) {
       if (signal.aborted) return { position: undefined, reason: "asked", waitMs: 0 };
@@ -134,12 +135,16 @@ export class Reflector implements Runnable {
       const isStale = from !== undefined || (attempt !== undefined && !this.#wasTooShort(attempt));
       return this.#failed(kubeError, kubeError.code === "EXPIRED" && isStale);
     } finally {
-      const livedMs = attempt?.openedMs === undefined ? 0 : clock.monotonicMs() - attempt.openedMs;
-      if (livedMs >= healthyMs) this.#backoff.reset();
       this.#attempt = undefined;
       this.#isSynced = false;
       leave();
     }
+  }
+
+  /** Before anybody asks how long to wait. */
+  #countLife(attempt: WatchAttempt | undefined): void {
+    if (attempt?.openedMs === undefined) return;
+    if (this.#options.clock.monotonicMs() - attempt.openedMs >= healthyMs) this.#backoff.reset();
   }
 
   #closed(attempt: WatchAttempt): Outcome {

@@ -22,6 +22,8 @@ export interface WatchAttemptParts {
   readonly timeoutSeconds: number;
   /** Called once the scope is in sync: read, or taken up again where the last watch ended. */
   readonly onSynced: () => void;
+  /** Called once the watch is open and in sync: nothing more is asked of the API server then. */
+  readonly onOpened: () => void;
 }
 
 /** Where a stream is in the history. */
@@ -81,19 +83,22 @@ export class WatchAttempt {
    * @throws KubeError for every other end.
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { watchList, onSynced, handler, epochs } = this.#parts;
+    const { watchList, onSynced, onOpened, handler, epochs } = this.#parts;
     if (this.#position !== undefined) {
       const body = await this.#open(this.#position, signal);
       onSynced();
+      onOpened();
       handler.resumed();
-      await this.#follow(body);
+      await this.#follow(body, signal);
       return;
     }
     if (watchList.isTried && (await this.#watchList(signal))) return;
     const start = epochs.beginRead();
     const { into, resourceVersion } = await this.#list(signal);
     const position = this.#complete(start, into, resourceVersion);
-    await this.#follow(await this.#open(position, signal));
+    const body = await this.#open(position, signal);
+    onOpened();
+    await this.#follow(body, signal);
   }
 
   /** Reads and watches in one stream. False if the API server does not do that: then nothing was told. */
@@ -107,7 +112,7 @@ export class WatchAttempt {
         allowWatchBookmarks: true,
         timeoutSeconds,
       };
-      await this.#follow(await client.watch(scope, query, signal));
+      await this.#follow(await client.watch(scope, query, signal), signal);
       if (this.position !== undefined) return true;
       throw new KubeError("CONNECTION_LOST", "a watch was closed before its initial state was complete");
     } catch (error) {
@@ -116,6 +121,7 @@ export class WatchAttempt {
       if (!isRefusal || signal.aborted) throw error;
       watchList.refused();
       this.#read = undefined;
+      this.#openedMs = undefined;
       return false;
     }
   }
@@ -150,7 +156,7 @@ export class WatchAttempt {
     return client.watch(scope, { resourceVersion, allowWatchBookmarks: true, timeoutSeconds }, signal);
   }
 
-  #follow(body: Readable): Promise<void> {
+  #follow(body: Readable, signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts;
     this.#openedMs = this.#lastBytesMs = clock.monotonicMs();
     return readLines(body, {
@@ -160,7 +166,10 @@ export class WatchAttempt {
       onBytes: () => {
         this.#lastBytesMs = clock.monotonicMs();
       },
-      onLine: (line) => this.#take(parseWatchEvent(line)),
+      // What the handler makes of a line may be the end; other lines may have come along with it.
+      onLine: (line) => {
+        if (!signal.aborted) this.#take(parseWatchEvent(line));
+      },
     });
   }
 
@@ -176,6 +185,7 @@ export class WatchAttempt {
       else if (event.isInitialEventsEnd) {
         this.#parts.watchList.granted();
         this.#complete(start, into, resourceVersion);
+        this.#parts.onOpened();
       }
       return;
     }

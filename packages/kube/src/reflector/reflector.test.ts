@@ -1,0 +1,769 @@
+import { expect } from "chai";
+import { eventually } from "../../../../test/support/event-queue.js";
+import {
+  faults,
+  internalError,
+  status,
+  watchExpired,
+} from "../../../../test/support/faulty-api-server/index.js";
+import type { KubeObject } from "../rest/resource.js";
+import type { ConsistentRead, ReflectorHandler } from "./reflector-handler.js";
+import { objectScope, ReflectorBench, wide, withinMs, type RunningReflector } from "./test-support.test.js";
+
+describe("Reflector", () => {
+  let bench: ReflectorBench;
+  beforeEach(async () => {
+    bench = await ReflectorBench.start();
+  });
+  afterEach(() => bench.stop());
+
+  /** One that is in sync with an empty namespace, at revision 1. */
+  async function synced(scope = wide): Promise<RunningReflector> {
+    const run = bench.run({ scope });
+    await run.handler.until("complete 1");
+    return run;
+  }
+
+  const put = (name = "a", version = 1): unknown => bench.api.put("ns", name, { version });
+
+  describe("reading", () => {
+    it("begins with a WatchList, is in sync at its bookmark, and follows the same stream", async () => {
+      put("b");
+      put("a");
+      const { reflector, handler } = bench.run();
+      await handler.expectNext("read", "add a@3", "add b@2", "complete 3");
+      expect(reflector.isSynced).to.equal(true);
+      expect(reflector.watch).to.deep.equal({ ageMs: 0, silenceMs: 0 });
+      bench.api.delete("ns", "b");
+      put("a", 2);
+      await handler.expectNext("DELETED b@4", "MODIFIED a@5");
+      expect(bench.queries).to.deep.equal(["watchlist"]);
+      const [request] = bench.api.requests;
+      expect(Object.fromEntries(request?.query ?? [])).to.deep.equal({
+        watch: "true",
+        sendInitialEvents: "true",
+        resourceVersionMatch: "NotOlderThan",
+        allowWatchBookmarks: "true",
+        timeoutSeconds: "7200",
+      });
+    });
+
+    it("is not in sync before the bookmark, and takes what happens meanwhile for part of the read", async () => {
+      put("a");
+      put("b");
+      let hold = (): void => undefined;
+      bench.api.onWatch({}, (watch) => {
+        watch.hold();
+        hold = () => watch.release();
+      });
+      const { reflector, handler } = bench.run();
+      await handler.expectNext("read");
+      await eventually(() => bench.api.watches().length === 1, withinMs, "the watch");
+      expect(reflector.isSynced).to.equal(false);
+      hold();
+      await handler.expectNext("add a@2", "add b@3", "complete 3");
+    });
+
+    it("takes back what is deleted while it is read", async () => {
+      // Own lines, since the real order (state, then bookmark) leaves no room for a deletion.
+      bench.api.fault({}, async (exchange) => {
+        exchange.head(200);
+        const metadata = (name: string, resourceVersion: string): object => ({
+          name,
+          namespace: "ns",
+          resourceVersion,
+        });
+        const end = { resourceVersion: "3", annotations: { "k8s.io/initial-events-end": "true" } };
+        for (const line of [
+          { type: "ADDED", object: { metadata: metadata("a", "2") } },
+          { type: "DELETED", object: { metadata: metadata("a", "3") } },
+          { type: "BOOKMARK", object: { metadata: end } },
+        ]) {
+          await exchange.write(`${JSON.stringify(line)}\n`);
+        }
+        await exchange.closed;
+        return "handled" as const;
+      });
+      await bench.run().handler.expectNext("read", "add a@2", "remove a", "complete 3");
+      bench.api.clearFaults();
+    });
+
+    for (const mode of ["invalid", "storage-error"] as const) {
+      it(`lists and watches where WatchList is refused (${mode}); only the first asks, and again after 10 minutes`, async () => {
+        bench.api.setWatchList(mode);
+        put("a");
+        const first = bench.run();
+        await first.handler.expectNext("read", "read", "add a@2", "complete 2");
+        await bench.requested(3);
+        put("a", 2);
+        await first.handler.expectNext("MODIFIED a@3");
+        expect(bench.queries).to.deep.equal(["watchlist", "list", "watch from 2"]);
+        const second = bench.run({ scope: objectScope("a") });
+        await second.handler.expectNext("read", "add a@3", "complete 3");
+        await bench.requested(5);
+        expect(bench.queries.slice(3)).to.deep.equal(["list", "watch from 3"]);
+        expect(first.handler.errors.concat(second.handler.errors)).to.deep.equal([]);
+
+        // As long as the streams bring bookmarks, so that it is only the refusal that grows old.
+        for (let minute = 1; minute <= 10; minute++) {
+          const before = bench.run({ scope: objectScope(`at-${minute}`) });
+          await before.handler.until("complete 3");
+          await before.stop();
+          bench.clock.advance(59_999);
+          const seen = first.reflector.watch?.silenceMs;
+          bench.api.bookmark();
+          await eventually(
+            () => (first.reflector.watch?.silenceMs ?? 0) < (seen ?? 0),
+            withinMs,
+            "a bookmark",
+          );
+        }
+        expect(bench.api.count("watchlist")).to.equal(1);
+        bench.clock.advance(10);
+        bench.api.setWatchList("served");
+        await bench.run({ scope: objectScope("late") }).handler.expectNext("read", "complete 3");
+        await bench.run({ scope: objectScope("later") }).handler.expectNext("read", "complete 3");
+        expect(bench.api.count("watchlist")).to.equal(3);
+      });
+    }
+
+    it("lists where a WatchList begins and then says nothing for 60 s, as servers do that do not know it", async () => {
+      bench.api.onWatch({ kind: "watchlist" }, (watch) => watch.silence());
+      const { handler, reflector } = bench.run();
+      await eventually(() => bench.api.watches().length === 1, withinMs, "the watch");
+      await eventually(() => reflector.watch !== undefined, withinMs, "the head");
+      bench.clock.advance(59_999);
+      expect(handler.told).to.deep.equal(["read"]);
+      bench.clock.advance(1);
+      await handler.expectNext("read", "read", "complete 1");
+      await bench.requested(3);
+      expect(bench.queries).to.deep.equal(["watchlist", "list", "watch from 1"]);
+    });
+
+    it("does not call a watch open that only was refused inside of its stream", async () => {
+      bench.api.setWatchList("storage-error");
+      bench.api.fault({ kind: "list" }, faults.hang());
+      const { reflector } = bench.run();
+      await bench.requested(2);
+      expect(reflector.watch).to.equal(undefined);
+    });
+
+    describe("in pages", () => {
+      beforeEach(() => {
+        bench.api.setWatchList("invalid");
+        for (let index = 0; index < 501; index++) put(`flag-${String(index).padStart(3, "0")}`);
+      });
+      const adds = (told: readonly string[]): number => told.filter((what) => what.startsWith("add ")).length;
+
+      it("of 500", async () => {
+        const { handler } = bench.run();
+        await handler.until("complete 502");
+        expect(adds(handler.told)).to.equal(501);
+        await bench.requested(4);
+        expect(bench.queries).to.deep.equal(["watchlist", "list", "list continued", "watch from 502"]);
+        expect(bench.api.requests[1]?.query.get("limit")).to.equal("500");
+      });
+
+      it("and in one piece when the pages have expired", async () => {
+        bench.api.fault({ kind: "list", where: ({ query }) => query.has("continue") }, () => {
+          put("flag-later");
+          bench.api.compact();
+          return "serve";
+        });
+        const { handler } = bench.run();
+        await handler.until("complete 503");
+        expect(handler.errors).to.deep.equal([]);
+        expect(handler.told.slice(handler.told.lastIndexOf("read"))).to.have.length(504);
+        await bench.requested(5);
+        expect(bench.queries.slice(1)).to.deep.equal(["list", "list continued", "list", "watch from 503"]);
+        expect(bench.api.requests[3]?.query.has("limit")).to.equal(false);
+      });
+
+      it("tells of no more of them once it is not wanted any more", async () => {
+        bench.api.fault({ kind: "list", where: ({ query }) => query.has("continue") }, faults.hang());
+        const { handler, stop } = bench.run();
+        await bench.requested(3);
+        await stop();
+        expect(adds(handler.told)).to.equal(500);
+        expect(handler.told.at(-1)).to.equal("add flag-499@501");
+      });
+    });
+  });
+
+  describe("when its watch was closed in good order", () => {
+    it("goes on at the last version, bookmarks included, without reading again", async () => {
+      const { handler, reflector } = await synced();
+      put("a");
+      await handler.expectNext("ADDED a@2");
+      bench.api.watches()[0]?.end();
+      await handler.expectNext("resumed");
+      bench.api.advance(5);
+      bench.api.bookmark();
+      put("a", 2);
+      await handler.expectNext("MODIFIED a@8");
+      bench.api.advance(5);
+      bench.clock.advance(1_000);
+      bench.api.bookmark();
+      await eventually(() => reflector.watch?.silenceMs === 0, withinMs, "the bookmark");
+      bench.api.watches()[0]?.end();
+      put("a", 3);
+      await handler.expectNext("resumed", "MODIFIED a@14");
+      expect(bench.queries).to.deep.equal(["watchlist", "watch from 2", "watch from 13"]);
+      expect(bench.relists).to.deep.equal(["start"]);
+      expect(handler.errors).to.deep.equal([]);
+    });
+
+    it("reads a single object again", async () => {
+      const { handler } = await synced(objectScope("a"));
+      put("a");
+      await handler.expectNext("ADDED a@2");
+      bench.api.watches()[0]?.end();
+      await handler.expectNext("read", "add a@2", "complete 2");
+      expect(bench.queries).to.deep.equal(["watchlist", "watchlist"]);
+      expect(bench.relists).to.deep.equal(["start", "closed"]);
+    });
+
+    for (const [what, scope] of [
+      ["that went on", wide],
+      ["of a single object", objectScope("a")],
+    ] as const) {
+      it(`within a second and without an event, waits: for a watch ${what}`, async () => {
+        const { handler } = await synced(scope);
+        bench.clock.advance(999);
+        bench.api.watches()[0]?.end();
+        await handler.expectNext("failed CONNECTION_LOST");
+        expect(await bench.passWait(0)).to.equal(800);
+        await handler.expectNext("read", "complete 1");
+        bench.clock.advance(1_000);
+        bench.api.watches()[0]?.end();
+        await handler.expectNext(...(scope === wide ? ["resumed"] : ["read", "complete 1"]));
+        expect(bench.clock.waits).to.have.length(1);
+      });
+
+      it(`as soon as it was in sync, waits, however much was read: for a watch ${what}`, async () => {
+        put("a");
+        bench.api.onWatch({}, (watch) => setImmediate(() => watch.end()), 3);
+        const { handler } = bench.run({ scope });
+        const delays = [800, 1_600, 3_200];
+        for (const [index, delay] of delays.entries()) {
+          await handler.expectNext("read", "add a@2", "complete 2", "failed CONNECTION_LOST");
+          expect(await bench.passWait(index)).to.equal(delay);
+        }
+        await handler.expectNext("read", "add a@2", "complete 2");
+        expect(bench.queries).to.have.length(4);
+      });
+    }
+
+    it("before it was in sync, reads again, later", async () => {
+      bench.api.onWatch({}, (watch) => {
+        watch.hold();
+        void watch.exchange.end();
+      });
+      const { handler } = bench.run();
+      await handler.expectNext("read", "failed CONNECTION_LOST");
+      expect(await bench.passWait(0)).to.equal(800);
+      await handler.expectNext("read", "complete 1");
+      expect(bench.api.count("list")).to.equal(0);
+    });
+  });
+
+  describe("never takes up where it was", () => {
+    const ends: Readonly<Record<string, readonly [end: () => void, code: string]>> = {
+      "a reset": [() => bench.api.watches()[0]?.reset(), "CONNECTION_LOST"],
+      "a connection that broke": [() => bench.api.cut(), "CONNECTION_LOST"],
+      "an end in the middle of an event": [() => bench.api.watches()[0]?.endMidLine(), "CONNECTION_LOST"],
+      "an end in the middle of a character": [
+        () => {
+          const watch = bench.api.watches()[0];
+          void watch?.send(Buffer.from('{"type":"é').subarray(0, -1)).then(() => watch.exchange.breakOff());
+        },
+        "CONNECTION_LOST",
+      ],
+      "a line that is no event": [() => bench.api.watches()[0]?.malformed(), "PROTOCOL"],
+      "an event without a version": [
+        () => bench.api.watches()[0]?.malformed('{"type":"ADDED","object":{"metadata":{"name":"a"}}}'),
+        "PROTOCOL",
+      ],
+      "an event of no known kind": [
+        () =>
+          bench.api
+            .watches()[0]
+            ?.malformed('{"type":"MOVED","object":{"metadata":{"resourceVersion":"9","name":"a"}}}'),
+        "PROTOCOL",
+      ],
+      "a line of more than 4 MiB": [
+        () => void bench.api.watches()[0]?.send(Buffer.alloc(4 * 1024 * 1024 + 1, "x")),
+        "PROTOCOL",
+      ],
+      "an error of the server in the stream": [
+        () => bench.api.watches()[0]?.error(internalError("etcdserver: no leader")),
+        "SERVER_ERROR",
+      ],
+      "being throttled in the stream": [
+        () =>
+          bench.api
+            .watches()[0]
+            ?.error(status(429, "TooManyRequests", "slow down", { retryAfterSeconds: 3 })),
+        "THROTTLED",
+      ],
+    };
+    for (const [what, [end, code]] of Object.entries(ends)) {
+      it(`after ${what}`, async () => {
+        const { handler, reflector } = await synced();
+        put("a");
+        await handler.expectNext("ADDED a@2");
+        end();
+        await handler.expectNext(`failed ${code}`);
+        expect(reflector.isSynced).to.equal(false);
+        put("b");
+        bench.api.delete("ns", "a");
+        expect(await bench.passWait(0)).to.equal(code === "THROTTLED" ? 3_000 : 800);
+        await handler.expectNext("read", "add b@3", "complete 4");
+        expect(bench.queries).to.deep.equal(["watchlist", "watchlist"]);
+        expect(bench.relists).to.deep.equal(["start", "failed"]);
+      });
+    }
+
+    it("after 200 s of silence, however long it was open before", async () => {
+      const { handler, reflector } = await synced();
+      for (let minute = 0; minute < 4; minute++) {
+        bench.clock.advance(199_999);
+        bench.api.bookmark();
+        await eventually(() => reflector.watch?.silenceMs === 0, withinMs, "the bookmark");
+      }
+      expect(handler.errors).to.deep.equal([]);
+      bench.clock.advance(199_999);
+      expect(reflector.isSynced).to.equal(true);
+      bench.clock.advance(1);
+      await handler.expectNext("failed TIMEOUT");
+      expect(await bench.passWait(0)).to.equal(800);
+      await handler.expectNext("read", "complete 1");
+      expect(bench.relists).to.deep.equal(["start", "silent"]);
+      expect(bench.queries).to.deep.equal(["watchlist", "watchlist"]);
+    });
+  });
+
+  describe("told that it is too late", () => {
+    for (const where of ["http", "stream"] as const) {
+      it(`on going on (${where}), reads anew at once, and calls it no failure`, async () => {
+        bench.api.setExpiredAs(where);
+        const { handler } = await synced();
+        bench.clock.advance(1_000);
+        bench.api.onWatch({}, () => undefined);
+        bench.api.fault({}, () => {
+          put("a");
+          bench.api.compact();
+          return "serve";
+        });
+        bench.api.watches()[0]?.end();
+        if (where === "stream") await handler.expectNext("resumed");
+        await handler.expectNext("read", "add a@2", "complete 2");
+        expect(handler.errors).to.deep.equal([]);
+        expect(bench.clock.waits).to.deep.equal([]);
+        expect(bench.queries).to.deep.equal(["watchlist", "watch from 1", "watchlist"]);
+        expect(bench.relists).to.deep.equal(["start", "expired"]);
+      });
+    }
+
+    it("in a watch that fell behind, reads anew at once", async () => {
+      const { handler } = await synced();
+      bench.clock.advance(1_000);
+      bench.api.watches()[0]?.error(watchExpired(1, 5));
+      await handler.expectNext("read", "complete 1");
+      expect(handler.errors).to.deep.equal([]);
+      expect(bench.clock.waits).to.deep.equal([]);
+    });
+
+    it("as soon as it has read, waits: somebody says so whatever it does", async () => {
+      put("a");
+      bench.api.onWatch({}, (watch) => setImmediate(() => watch.error(watchExpired(1, 5))), 2);
+      const { handler } = bench.run();
+      for (const [index, delay] of [800, 1_600].entries()) {
+        await handler.expectNext("read", "add a@2", "complete 2", "failed EXPIRED");
+        expect(await bench.passWait(index)).to.equal(delay);
+      }
+      await handler.expectNext("read", "add a@2", "complete 2");
+      expect(bench.relists).to.deep.equal(["start", "expired", "expired"]);
+    });
+  });
+
+  describe("refused", () => {
+    const refusals: Readonly<Record<string, readonly [arm: () => void, code: string]>> = {
+      "401": [
+        () => bench.api.fault({}, faults.answer(401, status(401, "Unauthorized", "no"))),
+        "UNAUTHORIZED",
+      ],
+      "403": [() => bench.api.fault({}, faults.answer(403, status(403, "Forbidden", "no"))), "FORBIDDEN"],
+      "404 in plain text": [
+        () => bench.api.fault({}, faults.answer(404, "404 page not found\n")),
+        "NOT_FOUND",
+      ],
+      "500": [() => bench.api.fault({}, faults.answer(500, internalError("no"))), "SERVER_ERROR"],
+      "503 in plain text": [() => bench.api.fault({}, faults.answer(503, "not ready\n")), "SERVER_ERROR"],
+      "a reset without a head": [() => bench.api.fault({}, faults.reset()), "CONNECTION_LOST"],
+    };
+    for (const [what, [arm, code]] of Object.entries(refusals)) {
+      it(`with ${what}, comes again after 0.8 s`, async () => {
+        arm();
+        const { handler } = bench.run();
+        await handler.expectNext("read", `failed ${code}`);
+        expect(await bench.passWait(0)).to.equal(800);
+        await handler.expectNext("read", "complete 1");
+        expect(bench.api.count("list")).to.equal(0);
+      });
+
+      it(`with ${what} when it wants to go on, reads anew`, async () => {
+        const { handler } = await synced();
+        bench.clock.advance(1_000);
+        arm();
+        bench.api.watches()[0]?.end();
+        await handler.expectNext(`failed ${code}`);
+        expect(await bench.passWait(0)).to.equal(800);
+        await handler.expectNext("read", "complete 1");
+      });
+    }
+
+    it("by nobody being there, comes again", async () => {
+      const { handler } = await synced();
+      await bench.api.stop();
+      await handler.expectNext("failed CONNECTION_LOST");
+      await bench.passWait(0);
+      await handler.expectNext("read", "failed CONNECTION_REFUSED");
+      await bench.api.resume();
+      expect(await bench.passWait(1)).to.equal(1_600);
+      await handler.expectNext("read", "complete 1");
+    });
+
+    for (const [asked, waited] of [
+      [7, 7_000],
+      [0, 800],
+      [86_400, 60_000],
+    ] as const) {
+      it(`with 429 and Retry-After ${asked}, stays away for ${waited} ms`, async () => {
+        bench.api.throttle(1, asked);
+        const { handler } = bench.run();
+        await handler.expectNext("read", "failed THROTTLED");
+        if (waited === 60_000) {
+          await eventually(() => bench.clock.pendingTimers === 1, withinMs, "the wait");
+          bench.clock.advance(59_999);
+          await new Promise(setImmediate);
+          expect(bench.api.requests).to.have.length(1);
+          bench.clock.advance(1);
+        } else expect(await bench.passWait(0)).to.equal(waited);
+        await handler.expectNext("read", "complete 1");
+      });
+    }
+
+    it("again and again, waits twice as long each time, up to 30 s", async () => {
+      const { handler } = bench.run();
+      bench.api.fault({}, faults.answer(503, "not ready\n"), 8);
+      const waits: number[] = [];
+      for (let index = 0; index < 8; index++) waits.push(await bench.passWait(index));
+      expect(waits).to.deep.equal([800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
+      await handler.until("complete 1");
+    });
+
+    it("waits between half of that and all of it, as chance will have it", async () => {
+      bench.api.fault({}, faults.answer(503, "not ready\n"), 2);
+      const { handler } = bench.run({ random: () => 0 });
+      expect([await bench.passWait(0), await bench.passWait(1)]).to.deep.equal([400, 800]);
+      await handler.until("complete 1");
+    });
+
+    it("begins to count anew only after a watch that lived for two minutes", async () => {
+      bench.api.fault({}, faults.answer(503, "not ready\n"), 2);
+      const { handler, reflector } = bench.run();
+      await bench.passWait(0);
+      await bench.passWait(1);
+      await handler.until("complete 1");
+      bench.clock.advance(119_999);
+      bench.api.watches()[0]?.reset();
+      await handler.expectNext("failed CONNECTION_LOST");
+      expect(await bench.passWait(2)).to.equal(3_200);
+      await handler.expectNext("read", "complete 1");
+      expect(reflector.isSynced).to.equal(true);
+      bench.clock.advance(120_000);
+      bench.api.watches()[0]?.reset();
+      await handler.expectNext("failed CONNECTION_LOST");
+      expect(await bench.passWait(3)).to.equal(800);
+      await handler.expectNext("read", "complete 1");
+    });
+  });
+
+  describe("whatever the size of the pieces", () => {
+    it("reads the same events, characters of several bytes included", async () => {
+      bench.api.put("ns", "a", { text: "é✓😀" });
+      bench.api.onWatch({}, (watch) => watch.drip({ bytesPerWrite: 7, everyMs: 0 }));
+      const { handler } = bench.run();
+      await handler.expectNext("read", "add a@2", "complete 2");
+      bench.api.put("ns", "a", { text: "ü𝄞" });
+      await handler.expectNext("MODIFIED a@3");
+    });
+
+    it("hands on the text as it was", async () => {
+      const texts: unknown[] = [];
+      bench.api.onWatch({}, (watch) => watch.drip({ bytesPerWrite: 1, everyMs: 0 }));
+      const text = "é✓😀 \u2028 <&>";
+      bench.api.put("ns", "a", { text });
+      const recorder = new RecordingRead((object) => texts.push(object["spec"]));
+      bench.run({ handler: recorder });
+      await eventually(() => recorder.isComplete, withinMs, "the read");
+      expect(texts).to.deep.equal([{ text }]);
+    });
+
+    it("takes 2 MB at once", async () => {
+      const { handler } = await synced();
+      bench.api.put("ns", "a", { text: "x".repeat(2_000_000) });
+      bench.api.put("ns", "a", { text: "y" });
+      await handler.expectNext("ADDED a@2", "MODIFIED a@3");
+    });
+  });
+
+  it("goes on when its handler throws, whatever it was told", async () => {
+    put("a");
+    const { handler } = bench.run();
+    handler.onTold = (what) => {
+      if (what !== "read") throw new Error(`a mistake on ${what}`);
+    };
+    await handler.expectNext("read", "add a@2", "complete 2");
+    put("a", 2);
+    put("b");
+    await handler.expectNext("MODIFIED a@3", "ADDED b@4");
+    bench.api.watches()[0]?.end();
+    await handler.expectNext("resumed");
+    put("b", 2);
+    await handler.expectNext("MODIFIED b@5");
+    bench.api.watches()[0]?.reset();
+    await handler.expectNext("failed CONNECTION_LOST");
+    await bench.passWait(0);
+    await handler.expectNext("read", "add a@3", "add b@5", "complete 5");
+    expect(bench.lines.filter((line) => line.includes("what comes after it goes on"))).to.have.length(10);
+  });
+
+  /** Each brings a reflector into a phase of its life. */
+  const phases: Readonly<Record<string, (run: () => RunningReflector) => Promise<RunningReflector>>> = {
+    "before the head of the answer": async (run) => {
+      bench.api.fault({}, faults.hang());
+      const started = run();
+      await bench.requested(1);
+      return started;
+    },
+    "amid a read": async (run) => {
+      put("a");
+      bench.api.fault({}, faults.cutAfter(1_000_000, "end"));
+      bench.api.onWatch({}, (watch) => watch.drip({ bytesPerWrite: 400, everyMs: 3_600_000 }));
+      const started = run();
+      await eventually(() => started.reflector.watch !== undefined, withinMs, "the head");
+      return started;
+    },
+    "in a list": async (run) => {
+      bench.api.setWatchList("invalid");
+      bench.api.fault({ kind: "list" }, faults.hang());
+      const started = run();
+      await bench.requested(2);
+      return started;
+    },
+    "between a list and its watch": async (run) => {
+      bench.api.setWatchList("invalid");
+      bench.api.fault({ kind: "watch", where: ({ query }) => query.has("resourceVersion") }, faults.hang());
+      const started = run();
+      await bench.requested(3);
+      return started;
+    },
+    "in a watch": async (run) => {
+      const started = run();
+      await started.handler.until("complete 1");
+      return started;
+    },
+    "before a watch goes on": async (run) => {
+      const started = run();
+      await started.handler.until("complete 1");
+      bench.clock.advance(1_000);
+      bench.api.fault({}, faults.hang());
+      bench.api.watches()[0]?.end();
+      await bench.requested(2);
+      return started;
+    },
+    "waiting to come again": async (run) => {
+      bench.api.fault({}, faults.answer(503, "not ready\n"));
+      const started = run();
+      await bench.nextWait(0);
+      return started;
+    },
+  };
+
+  for (const [phase, enter] of Object.entries(phases)) {
+    it(`ends ${phase}, and tells nothing more`, async () => {
+      const { handler, stop, reflector } = await enter(() => bench.run());
+      const told = handler.told.length;
+      await stop();
+      expect(reflector.isSynced).to.equal(false);
+      bench.api.clearFaults();
+      put("late");
+      bench.clock.advance(100_000);
+      await eventually(() => bench.api.watches().length === 0, withinMs, "no watch");
+      expect(handler.told.slice(told)).to.deep.equal([]);
+    });
+
+    it(`reads anew ${phase} when it is asked to, at once`, async () => {
+      const { handler, reflector } = await enter(() => bench.run());
+      bench.api.clearFaults();
+      bench.api.setWatchList("served");
+      put("asked");
+      const before = handler.told.length;
+      reflector.relist();
+      reflector.relist();
+      await eventually(
+        () => handler.told.slice(before).some((what) => what.startsWith("complete")) && reflector.isSynced,
+        withinMs,
+        "in sync",
+      );
+      const told = handler.told.slice(before);
+      expect(told[0]).to.equal("read");
+      expect(told).to.include(`add asked@${bench.api.revision}`);
+      expect(handler.told.filter((what) => what === "failed ABORTED")).to.deep.equal([]);
+      expect(bench.relists.at(-1)).to.equal("asked");
+      put("asked", 2);
+      await handler.until(`MODIFIED asked@${bench.api.revision}`);
+    });
+  }
+
+  it("ends at the gate, and keeps no place in it", async () => {
+    const leave = await Promise.all(
+      Array.from({ length: 20 }, () => bench.gate.enter(new AbortController().signal)),
+    );
+    const first = bench.run();
+    const second = bench.run();
+    await first.stop();
+    expect(first.handler.told).to.deep.equal([]);
+    second.reflector.relist();
+    for (const each of leave) each();
+    await second.handler.expectNext("read", "complete 1");
+  });
+
+  it("does not begin if it is not wanted", async () => {
+    const { handler, stop } = bench.run();
+    await stop();
+    expect(handler.told).to.deep.equal([]);
+  });
+
+  it("tells nothing of what came along with the event on which it was ended", async () => {
+    const { handler, stop } = await synced();
+    handler.onTold = () => void stop();
+    const watch = bench.api.watches()[0];
+    watch?.hold();
+    for (let version = 1; version <= 3; version++) put("a", version);
+    const lines = Buffer.concat(
+      bench.api.log.map(({ type, stored }) => Buffer.from(`{"type":"${type}","object":${stored.json}}\n`)),
+    );
+    await watch?.exchange.write(lines);
+    await handler.expectNext("ADDED a@2");
+    await stop();
+    expect(handler.told).to.deep.equal(["read", "complete 1", "ADDED a@2"]);
+  });
+
+  describe("with 199 others", () => {
+    const names = Array.from({ length: 200 }, (_, index) => `flag-${index}`);
+
+    for (const mode of ["served", "invalid"] as const) {
+      it(`opens no more than 20 watches at once, also when all have ended at once (WatchList ${mode})`, async () => {
+        bench.api.setWatchList(mode);
+        bench.api.fault({ kind: "watch" }, faults.delayed(3), Infinity);
+        const all = names.map((name) => bench.run({ scope: objectScope(name) }));
+        const areOpen = (): boolean =>
+          bench.api.watches().length === 200 && all.every(({ reflector }) => reflector.isSynced);
+        await eventually(areOpen, withinMs, "200 watches");
+        bench.clock.advance(1_000);
+        for (const watch of bench.api.watches()) watch.end();
+        const reads = mode === "served" ? "watchlist" : "list";
+        await eventually(() => bench.api.count(reads) >= 400, withinMs, "200 reads");
+        await eventually(areOpen, withinMs, "200 watches again");
+        expect(bench.api.maxConcurrentOpenings).to.be.within(2, 20);
+        for (const { handler } of all) expect(handler.errors).to.deep.equal([]);
+      });
+    }
+
+    it("leaves the gate to others while it waits", async () => {
+      bench.api.fault({ name: "flag-0" }, faults.answer(503, "not ready\n"));
+      bench.run({ scope: objectScope("flag-0") });
+      await bench.nextWait(0);
+      expect(bench.gate.opening).to.equal(0);
+    });
+  });
+
+  describe("where history is cut", () => {
+    it("opens a new epoch with a read below what was seen, and goes on in that", async () => {
+      put("a");
+      put("b");
+      const { handler } = bench.run();
+      await handler.until("complete 3");
+      bench.api.restoreEtcd();
+      await handler.expectNext("failed CONNECTION_LOST");
+      await bench.passWait(0);
+      await handler.expectNext("read", "complete 1");
+      expect(bench.newEpochs).to.deep.equal([2]);
+      put("a", 9);
+      await handler.expectNext("ADDED a@2");
+      expect(handler.epochs).to.deep.equal([1, 2, 2]);
+    });
+
+    it("reads anew instead of going on, if another has found out meanwhile", async () => {
+      const { handler } = await synced();
+      put("a");
+      await handler.expectNext("ADDED a@2");
+      bench.api.restoreEtcd(undefined, { keepConnections: true });
+      const other = bench.run();
+      await other.handler.expectNext("read", "complete 1");
+      expect(bench.newEpochs).to.deep.equal([2]);
+      bench.api.watches()[0]?.end();
+      await handler.expectNext("read", "complete 1");
+      expect(handler.epochs).to.deep.equal([1, 1, 2]);
+    });
+
+    it("reads again what was being read when another found out", async () => {
+      let release = (): void => undefined;
+      bench.api.onWatch({}, (watch) => {
+        watch.hold();
+        release = () => watch.release();
+      });
+      const slow = bench.run();
+      await eventually(() => slow.reflector.watch !== undefined, withinMs, "the head");
+      bench.shared.epochs.cut(1);
+      release();
+      await slow.handler.expectNext("read", "failed EXPIRED");
+      await bench.passWait(0);
+      await slow.handler.expectNext("read", "complete 1");
+      expect(slow.handler.epochs).to.deep.equal([2]);
+    });
+  });
+});
+
+/** Keeps whole objects of a read. */
+class RecordingRead implements ReflectorHandler {
+  readonly #onAdd: (object: KubeObject) => void;
+  isComplete = false;
+
+  constructor(onAdd: (object: KubeObject) => void) {
+    this.#onAdd = onAdd;
+  }
+
+  beginRead(): ConsistentRead {
+    return {
+      add: (object) => this.#onAdd(object),
+      remove: () => undefined,
+      complete: () => (this.isComplete = true),
+    };
+  }
+
+  event(): void {
+    // Reads only.
+  }
+
+  resumed(): void {
+    // Reads only.
+  }
+
+  failed(): void {
+    // Reads only.
+  }
+}

@@ -1,0 +1,217 @@
+import { createLogger } from "@bunting/runtime";
+import { expect } from "chai";
+import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
+import { FaultyApiServer } from "../../../../test/support/faulty-api-server/index.js";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import type { ClusterConfig } from "../config/cluster-config.js";
+import { fixedCredentials } from "../config/credentials.js";
+import type { KubeError } from "../kube-error.js";
+import type { ResourceScope } from "../rest/resource.js";
+import { RestClient } from "../rest/rest-client.js";
+import { Http2Transport } from "../transport/http2-transport.js";
+import { Epochs, type Epoch } from "./epochs.js";
+import { OpeningGate } from "./opening-gate.js";
+import { Reflector, type ReflectorOptions, type ReflectorShared } from "./reflector.js";
+import type { ConsistentRead, ReflectorHandler, RelistReason } from "./reflector-handler.js";
+import type { ObjectEvent } from "./watch-event.js";
+import { WatchListSupport } from "./watch-list-support.js";
+
+export const withinMs = 8_000;
+export const flagType = { group: "core.openfeature.dev", version: "v1beta1", plural: "featureflags" };
+export const wide: ResourceScope = { type: flagType, namespace: "ns" };
+
+export function objectScope(name: string): ResourceScope {
+  return { type: flagType, namespace: "ns", name };
+}
+
+export function clusterOf(api: FaultyApiServer): ClusterConfig {
+  return {
+    server: new URL(api.url),
+    tls: { read: () => Promise.resolve({ ca: api.ca }) },
+    credentials: fixedCredentials(),
+    namespace: undefined,
+  };
+}
+
+/** Stands still, and remembers how long somebody wanted to wait. */
+export class WaitingClock extends ManualClock {
+  readonly waits: number[] = [];
+
+  override after(delayMs: number, callback: () => void): () => void {
+    // What is longer is for the watchdogs of silence, which are known by what they do.
+    if (delayMs <= 30_000) this.waits.push(delayMs);
+    return super.after(delayMs, callback);
+  }
+}
+
+/** Writes down what it is told: `read`, `add a@2`, `remove a`, `complete 2`, `ADDED a@3`, `resumed`, `failed CODE`. */
+export class RecordingHandler implements ReflectorHandler {
+  readonly events = new EventQueue<string>();
+  readonly told: string[] = [];
+  readonly errors: KubeError[] = [];
+  readonly epochs: Epoch[] = [];
+  /** What a test does, or throws, on being told something. */
+  onTold: (what: string) => void = () => undefined;
+
+  beginRead(): ConsistentRead {
+    this.#tell("read");
+    return {
+      add: ({ metadata }, resourceVersion) => this.#tell(`add ${metadata.name}@${resourceVersion}`),
+      remove: ({ metadata }) => this.#tell(`remove ${metadata.name}`),
+      complete: (resourceVersion, epoch) => {
+        this.epochs.push(epoch);
+        this.#tell(`complete ${resourceVersion}`);
+      },
+    };
+  }
+
+  event({ type, object, resourceVersion }: ObjectEvent, epoch: Epoch): void {
+    this.epochs.push(epoch);
+    this.#tell(`${type} ${object.metadata.name}@${resourceVersion}`);
+  }
+
+  resumed(): void {
+    this.#tell("resumed");
+  }
+
+  failed(error: KubeError): void {
+    this.errors.push(error);
+    this.#tell(`failed ${error.code}`);
+  }
+
+  next(): Promise<string> {
+    return this.events.nextEvent(withinMs, "something to be told");
+  }
+
+  async expectNext(...expected: readonly string[]): Promise<void> {
+    for (const [index, what] of expected.entries()) {
+      expect(await this.next(), `after ${expected.slice(0, index).join(", ")}`).to.equal(what);
+    }
+  }
+
+  until(what: string): Promise<string> {
+    return this.events.nextMatching((event) => event === what, withinMs, what);
+  }
+
+  #tell(what: string): void {
+    this.told.push(what);
+    this.events.push(what);
+    this.onTold(what);
+  }
+}
+
+/** A reflector that runs, and the way to end it. */
+export interface RunningReflector {
+  readonly reflector: Reflector;
+  readonly handler: RecordingHandler;
+  readonly running: Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** What reflectors of one type share, before an API server that fails on command. */
+export class ReflectorBench {
+  readonly api: FaultyApiServer;
+  readonly transport: Http2Transport;
+  readonly clock = new WaitingClock();
+  readonly relists: RelistReason[] = [];
+  readonly newEpochs: Epoch[] = [];
+  readonly lines: string[] = [];
+  readonly shared: ReflectorShared;
+  readonly gate: OpeningGate;
+  readonly #running: RunningReflector[] = [];
+
+  private constructor(api: FaultyApiServer, places: number) {
+    this.api = api;
+    // Time on the network is real: the clock that stands still is for what the reflector itself waits for.
+    this.transport = new Http2Transport(clusterOf(api));
+    this.gate = new OpeningGate(places);
+    const logger = createLogger(
+      { format: "json", debug: true },
+      { write: (line) => void this.lines.push(line) },
+    );
+    this.shared = {
+      client: new RestClient(this.transport),
+      epochs: new Epochs((epoch) => this.newEpochs.push(epoch)),
+      gate: this.gate,
+      watchList: new WatchListSupport(this.clock),
+      clock: this.clock,
+      logger,
+      metrics: {
+        relist: (reason) => this.relists.push(reason),
+        event: () => undefined,
+        error: () => undefined,
+      },
+      timeoutSeconds: 3_600,
+      random: () => 1,
+    };
+  }
+
+  static async start(places = 20): Promise<ReflectorBench> {
+    return new ReflectorBench(await FaultyApiServer.start(), places);
+  }
+
+  run(options: Partial<ReflectorOptions> = {}): RunningReflector {
+    const handler = new RecordingHandler();
+    const scope = options.scope ?? wide;
+    const reflector = new Reflector({
+      ...this.shared,
+      scope,
+      handler,
+      resumesAfterClose: scope.name === undefined,
+      ...options,
+    });
+    const abort = new AbortController();
+    const running = reflector.run(abort.signal);
+    const started = {
+      reflector,
+      handler,
+      running,
+      stop: async (): Promise<void> => {
+        abort.abort();
+        await running;
+      },
+    };
+    this.#running.push(started);
+    return started;
+  }
+
+  /** The query of each list and watch that was asked for, without the page size and the timeout. */
+  get queries(): string[] {
+    return this.api.requests.map(({ kind, query }) => {
+      const from = query.get("resourceVersion");
+      return `${kind}${from === null ? "" : ` from ${from}`}${query.has("continue") ? " continued" : ""}`;
+    });
+  }
+
+  /** The wait that comes n-th, once it is waited for. */
+  async nextWait(index: number): Promise<number> {
+    await eventually(() => this.clock.waits.length > index, withinMs, `wait ${index + 1}`);
+    return this.clock.waits[index] ?? NaN;
+  }
+
+  /** Lets the wait pass that comes n-th. */
+  async passWait(index: number): Promise<number> {
+    const wait = await this.nextWait(index);
+    this.clock.advance(wait);
+    return wait;
+  }
+
+  async requested(count: number): Promise<void> {
+    await eventually(() => this.api.requests.length >= count, withinMs, `${count} requests`);
+  }
+
+  /** Ends all; then nothing may be left: no timer, no place in the gate, no stream. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#running.map((each) => each.stop()));
+    expect(this.clock.pendingTimers, "timers left").to.equal(0);
+    expect(this.gate.opening, "places taken in the gate").to.equal(0);
+    for (const { reflector } of this.#running) {
+      expect(reflector.isSynced).to.equal(false);
+      expect(reflector.watch).to.equal(undefined);
+    }
+    await eventually(() => this.api.watches().length === 0, withinMs, "all watches closed");
+    // This way round: a connection that its client has closed just now is one the server may not notice for long.
+    await this.api.close();
+    await this.transport.close();
+  }
+}
