@@ -36,7 +36,7 @@ import { FlagStore } from "./store/flag-store.js";
 import { HeapBudget } from "./store/heap-budget.js";
 import { LastKnownGood } from "./store/last-known-good.js";
 import { createSource } from "./sync/create-source.js";
-import type { Deliver } from "./sync/flag-source.js";
+import type { Deliver, Delivery, DeliveryResult } from "./sync/flag-source.js";
 import { parseSources } from "./sync/parse-sources.js";
 
 export interface Agent {
@@ -62,9 +62,28 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
 
   const store = new FlagStore({ sources: configs, budget: new HeapBudget(), logger, metrics });
   const cache = new LastKnownGood({ directory: options.cacheDir, sources: configs, logger, clock, metrics });
-  const deliver: Deliver = ({ sourceIndex, bytes }) => takeOver(sourceIndex, bytes, true);
+  const deliver: Deliver = (delivery) => {
+    const result = takeOver(delivery);
+    if ("refusal" in result) return result;
+    const { sourceIndex, bytes, version, isDeletion } = delivery;
+    if (isDeletion === true) cache.forget(sourceIndex);
+    else cache.keep(sourceIndex, bytes, version);
+    return result;
+  };
   const sources = configs.map((config) =>
-    createSource(config, { deliver, logger, clock, metrics, maxDocumentBytes: store.maxDocumentBytes }),
+    createSource(config, {
+      deliver,
+      held: (sourceIndex) => store.held(sourceIndex),
+      confirm: (sourceIndex, version) => {
+        store.confirm(sourceIndex, version);
+        const held = store.held(sourceIndex);
+        if (held !== undefined) cache.keep(sourceIndex, held.layout.bytes, version);
+      },
+      logger,
+      clock,
+      metrics,
+      maxDocumentBytes: store.maxDocumentBytes,
+    }),
   );
 
   const evaluator = new Evaluator({
@@ -101,21 +120,25 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
 
   let onReady: (() => void) | undefined;
 
-  function takeOver(sourceIndex: number, bytes: Buffer, isFresh: boolean): boolean {
+  function takeOver({
+    sourceIndex,
+    bytes,
+    version,
+  }: Pick<Delivery, "sourceIndex" | "bytes" | "version">): DeliveryResult {
+    let result: DeliveryResult;
     try {
-      store.replace(sourceIndex, bytes);
+      result = store.replace(sourceIndex, bytes, version);
     } catch (error) {
       // The store has logged and counted it, and serves what it had.
-      if (error instanceof AgentError) return false;
+      if (error instanceof AgentError) return { refusal: error.message };
       throw error;
     }
-    if (isFresh) cache.keep(sourceIndex, bytes);
     if (readiness.delivered(sourceIndex)) {
       sync.release();
       health.changed();
       onReady?.();
     }
-    return true;
+    return result;
   }
 
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
@@ -176,7 +199,11 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       name: "last-known-good",
       reason:
         "before the sources, so that what is newer than it takes its place; written out after the last of them",
-      start: () => cache.load((sourceIndex, bytes) => takeOver(sourceIndex, bytes, false)),
+      start: () =>
+        cache.load((sourceIndex, { bytes, version }) => {
+          const result = takeOver({ sourceIndex, bytes, version });
+          return !("refusal" in result);
+        }),
       stop: () => cache.flush(),
     },
     ...sources.map((source) => runnableComponent(source, "flags may come before anybody asks")),

@@ -13,6 +13,8 @@ function status(over: Partial<SourceStatus>): SourceStatus {
     since: now,
     lastUpdate: now,
     error: undefined,
+    protocol: undefined,
+    remark: undefined,
     ...over,
   };
 }
@@ -41,6 +43,19 @@ describe("AgentReadiness", () => {
       /^ready, but flags may be stale\nsource 0 proxy:8015 \(demo\/flags\): disconnected for 0 s/,
     );
     expect(reason).to.contain("connection refused");
+  });
+
+  it("names what is spoken with a source, and what it says instead of sending flags", () => {
+    const readiness = readinessOf(
+      status({
+        protocol: "bunting.sync.v1",
+        lastUpdate: undefined,
+        remark: "there is no FeatureFlag demo/flags",
+      }),
+    );
+    expect(readiness.check().reason).to.match(
+      /connected for 0 s \(bunting\.sync\.v1\), no flags yet: there is no FeatureFlag demo\/flags$/,
+    );
   });
 
   it("is not ready any more once it shuts down", () => {

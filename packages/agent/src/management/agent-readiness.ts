@@ -55,6 +55,7 @@ function describe(source: SourceStatus, now: number): string {
   const selector = source.selector === "" ? "" : ` (${source.selector})`;
   const age =
     source.lastUpdate === undefined ? "no flags yet" : `newest flags ${seconds(source.lastUpdate)} old`;
-  const error = source.error === undefined ? "" : `: ${source.error}`;
-  return `source ${source.sourceIndex} ${source.uri}${selector}: ${source.state} for ${seconds(source.since)}, ${age}${error}`;
+  const protocol = source.protocol === undefined ? "" : ` (${source.protocol})`;
+  const reason = source.error ?? source.remark;
+  return `source ${source.sourceIndex} ${source.uri}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${reason === undefined ? "" : `: ${reason}`}`;
 }

@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
+import { syncProtocols } from "../sync/sync-protocol.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
 
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
@@ -23,7 +24,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
   });
   const lastDocument = new Gauge({
     name: "bunting_agent_sync_last_document_timestamp_seconds",
-    help: "When the newest document of the source came, in seconds since the epoch.",
+    help: "When the newest document of the source came, or was last found to be the newest, in seconds since the epoch.",
     labelNames: ["source"],
     registers,
   });
@@ -31,6 +32,30 @@ function syncMetrics(registry: Registry): SyncMetrics {
     name: "bunting_agent_sync_documents_total",
     help: "Documents that came from the source.",
     labelNames: ["source"],
+    registers,
+  });
+  const protocols = new Gauge({
+    name: "bunting_agent_sync_protocol",
+    help: "1 for the protocol that is spoken with the source, or was last: bunting.sync.v1 or flagd.sync.v1.",
+    labelNames: ["source", "protocol"],
+    registers,
+  });
+  const messages = new Counter({
+    name: "bunting_agent_sync_messages_total",
+    help: "Messages that came from the source; each of flagd.sync.v1 is of kind document.",
+    labelNames: ["source", "kind"],
+    registers,
+  });
+  const messageBytes = new Counter({
+    name: "bunting_agent_sync_message_bytes_total",
+    help: "Bytes of the messages that came from the source.",
+    labelNames: ["source", "kind"],
+    registers,
+  });
+  const nacks = new Counter({
+    name: "bunting_agent_sync_nacks_total",
+    help: "Messages of the proxy of which nothing was applied: refused, or mismatch where it does not follow from what is held.",
+    labelNames: ["source", "reason"],
     registers,
   });
   const failures = new Counter({
@@ -41,10 +66,19 @@ function syncMetrics(registry: Registry): SyncMetrics {
   });
   return {
     connected: (source, isConnected) => connected.set({ source }, isConnected ? 1 : 0),
+    speaks: (source, protocol) => {
+      for (const each of syncProtocols) protocols.set({ source, protocol: each }, each === protocol ? 1 : 0);
+    },
+    messageReceived: (source, kind, bytes) => {
+      messages.inc({ source, kind });
+      messageBytes.inc({ source, kind }, bytes);
+    },
+    nacked: (source, reason) => nacks.inc({ source, reason }),
     documentReceived: (source) => {
       received.inc({ source });
       lastDocument.set({ source }, Date.now() / 1_000);
     },
+    documentConfirmed: (source) => lastDocument.set({ source }, Date.now() / 1_000),
     sourceFailed: (source, reason) => {
       failures.inc({ source, reason });
       connected.set({ source }, 0);

@@ -1,6 +1,8 @@
 import { compareUtf8 } from "@bunting/protocol";
 import type { Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
+import type { DocumentVersion } from "../sync/bunting-wire.js";
+import type { HeldDocument } from "../sync/held-document.js";
 import { EffectiveFlags } from "./effective-flags.js";
 import type { Flag } from "./flag.js";
 import type { HeapBudget } from "./heap-budget.js";
@@ -59,6 +61,7 @@ const nothing: Omit<StoreChange, "changes"> & { changes: readonly FlagChange[] }
 export class FlagStore {
   readonly #options: FlagStoreOptions;
   readonly #states: (SourceState | undefined)[];
+  readonly #versions: (DocumentVersion | undefined)[];
   readonly #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();
   #sorted: readonly Flag[] | undefined;
@@ -66,6 +69,7 @@ export class FlagStore {
   constructor(options: FlagStoreOptions) {
     this.#options = options;
     this.#states = options.sources.map(() => undefined);
+    this.#versions = options.sources.map(() => undefined);
   }
 
   /** The flag that is served for a flagSetId ("" for none) and key. */
@@ -87,8 +91,20 @@ export class FlagStore {
   }
 
   /** The document a source stands at, as it came. */
-  document(sourceIndex: number): Buffer | undefined {
-    return this.#states[sourceIndex]?.index.bytes;
+  held(sourceIndex: number): HeldDocument | undefined {
+    const state = this.#states[sourceIndex];
+    return (
+      state && {
+        layout: state.index,
+        version: this.#versions[sourceIndex],
+        rejectedFlags: [...state.rejected.values()],
+      }
+    );
+  }
+
+  /** The document a source stands at is now known by this version. */
+  confirm(sourceIndex: number, version: DocumentVersion): void {
+    this.#versions[sourceIndex] = version;
   }
 
   /** Calls back after each change of what is served. Returns a function that ends this. */
@@ -100,13 +116,15 @@ export class FlagStore {
   /**
    * Takes over a source's new document.
    *
+   * @param version by which the source knows it; undefined if it has none
    * @throws AgentError DOCUMENT_INVALID or DOCUMENT_TOO_LARGE, logged and counted here; the document before is then served on.
    */
-  replace(sourceIndex: number, bytes: Buffer): ReplaceResult {
+  replace(sourceIndex: number, bytes: Buffer, version?: DocumentVersion): ReplaceResult {
     const { metrics } = this.#options;
     const startedMs = performance.now();
     const update = this.#read(sourceIndex, bytes);
     const change = this.#swap(sourceIndex, update);
+    this.#versions[sourceIndex] = version;
     const { rejected } = update.state;
     metrics.documentApplied(sourceIndex, performance.now() - startedMs, bytes.length);
     metrics.flagsServed(this.#effective.size);

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { AgentError } from "../agent-error.js";
+import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
 
 /** What a cached document is of. Two sources that agree in all of it have the same flags, and may share a file. */
 export interface CachedSource {
@@ -10,20 +11,30 @@ export interface CachedSource {
   readonly selector: string;
 }
 
-const magic = "bunting-last-known-good 1";
-const maxHeaderBytes = 256;
+export interface CachedDocument {
+  readonly bytes: Buffer;
+  /** By which version its source knew it; undefined if it had none. */
+  readonly version: DocumentVersion | undefined;
+}
+
+const magic = "bunting-last-known-good 2";
+/** Written by earlier agents: without a version, and with a checksum of the document alone. */
+const magicWithoutVersion = "bunting-last-known-good 1";
+/** A version that takes more than this is left out: what it is good for, it need not be that long for. */
+const maxVersionBytes = 1024;
+const maxHeaderBytes = 2048;
 /** No write takes this long. */
 const leftoverAgeMs = 60_000;
 
 /**
- * One document on disk, in a file of its own: a line that says what it is, of which source, how long and with which digest, then the
- * document as it came. The name and the line hold a digest of the source only: a URI may carry secrets.
+ * One document on disk, in a file of its own: a line that says what it is, of which source, how long, with which checksum and which version,
+ * then the document as it came. The name and the line hold a digest of the source only: a URI may carry secrets.
  */
 export class LastKnownGoodFile {
   readonly path: string;
   readonly #sourceDigest: string;
-  /** Of the document that is known to be in the file. */
-  #digestOnDisk: string | undefined;
+  /** Of the document and version that are known to be in the file. */
+  #checksumOnDisk: string | undefined;
 
   constructor(directory: string, { provider, uri, selector }: CachedSource) {
     this.#sourceDigest = sha256(JSON.stringify([provider, uri, selector]));
@@ -35,7 +46,7 @@ export class LastKnownGoodFile {
    *
    * @throws AgentError CACHE_INVALID if what is there can't be used.
    */
-  async read(): Promise<Buffer | undefined> {
+  async read(): Promise<CachedDocument | undefined> {
     let content: Buffer;
     try {
       content = await readFile(this.path);
@@ -45,29 +56,36 @@ export class LastKnownGoodFile {
     }
     const end = content.subarray(0, maxHeaderBytes).indexOf("\n");
     const header = end < 0 ? "" : content.toString("latin1", 0, end);
-    if (!header.startsWith(`${magic} `))
+    const isOld = header.startsWith(`${magicWithoutVersion} `);
+    if (!isOld && !header.startsWith(`${magic} `))
       throw this.#invalid("it was not written by this version of the agent");
-    const document = content.subarray(end + 1);
-    const [source, length, digest] = header.slice(magic.length + 1).split(" ");
+    const bytes = content.subarray(end + 1);
+    const [source, length, checksum, encodedVersion = ""] = header.slice(magic.length + 1).split(" ");
     if (source !== this.#sourceDigest) throw this.#invalid("it is of another source");
-    if (length !== String(document.length))
-      throw this.#invalid(`it has ${document.length} of ${length ?? "?"} bytes`);
-    if (digest !== sha256(document)) throw this.#invalid("its content is not what was written");
-    this.#digestOnDisk = digest;
-    return document;
+    if (length !== String(bytes.length))
+      throw this.#invalid(`it has ${bytes.length} of ${length ?? "?"} bytes`);
+    if (checksum !== (isOld ? sha256(bytes) : sha256(encodedVersion, "\n", bytes)))
+      throw this.#invalid("its content is not what was written");
+    if (isOld) return { bytes, version: undefined };
+    this.#checksumOnDisk = checksum;
+    return { bytes, version: this.#readVersion(encodedVersion) };
   }
 
   /** Whoever reads the file, at any moment and after any crash, finds the document before or this one. */
-  async write(document: Buffer): Promise<void> {
-    const digest = sha256(document);
-    if (digest === this.#digestOnDisk) return;
+  async write({ bytes, version }: CachedDocument): Promise<void> {
+    const encodedVersion =
+      version === undefined || version.encoded.length > maxVersionBytes
+        ? ""
+        : version.encoded.toString("base64");
+    const checksum = sha256(encodedVersion, "\n", bytes);
+    if (checksum === this.#checksumOnDisk) return;
     await mkdir(path.dirname(this.path), { recursive: true });
     const temporary = `${this.path}.${randomUUID()}.tmp`;
     try {
       const file = await open(temporary, "wx", 0o600);
       try {
-        await file.write(`${magic} ${this.#sourceDigest} ${document.length} ${digest}\n`);
-        await file.writeFile(document);
+        await file.write(`${magic} ${this.#sourceDigest} ${bytes.length} ${checksum} ${encodedVersion}\n`);
+        await file.writeFile(bytes);
         await file.sync();
       } finally {
         await file.close();
@@ -77,7 +95,13 @@ export class LastKnownGoodFile {
       await rm(temporary, { force: true }).catch(() => undefined);
       throw error;
     }
-    this.#digestOnDisk = digest;
+    this.#checksumOnDisk = checksum;
+    await syncDirectory(path.dirname(this.path));
+  }
+
+  async remove(): Promise<void> {
+    this.#checksumOnDisk = undefined;
+    await rm(this.path, { force: true });
     await syncDirectory(path.dirname(this.path));
   }
 
@@ -98,6 +122,15 @@ export class LastKnownGoodFile {
     }
   }
 
+  #readVersion(encoded: string): DocumentVersion | undefined {
+    if (encoded === "") return undefined;
+    try {
+      return decodeVersion(Buffer.from(encoded, "base64"));
+    } catch (cause) {
+      throw this.#invalid(`its version is no version: ${(cause as Error).message}`, cause);
+    }
+  }
+
   #invalid(what: string, cause?: unknown): AgentError {
     return new AgentError("CACHE_INVALID", `${this.path} can't be used: ${what}`, { cause });
   }
@@ -113,6 +146,8 @@ async function syncDirectory(directory: string): Promise<void> {
   }
 }
 
-function sha256(content: string | Buffer): string {
-  return createHash("sha256").update(content).digest("hex");
+function sha256(...parts: readonly (string | Buffer)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex");
 }

@@ -5,7 +5,7 @@ const [directory] = process.argv.slice(2);
 if (process.argv[1]?.endsWith("last-known-good-writer.test.ts") && directory !== undefined) {
   const file = new LastKnownGoodFile(directory, { provider: "file", uri: "written", selector: "" });
   for (let i = 0; ; i++) {
-    await file.write(Buffer.from(`${"x".repeat(200_000)} ${i}`));
+    await file.write({ bytes: Buffer.from(`${"x".repeat(200_000)} ${i}`), version: undefined });
     if (i === 0) process.stdout.write("writing\n");
   }
 }

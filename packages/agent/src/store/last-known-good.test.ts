@@ -1,11 +1,14 @@
+import { buntingSyncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { expect } from "chai";
 import { spawn } from "node:child_process";
+import { hash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { eventually } from "../../../../test/support/event-queue.js";
 import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
 import { LastKnownGoodFile, type CachedSource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
 import { noStoreMetrics } from "./store-metrics.js";
@@ -37,7 +40,7 @@ describe("LastKnownGood", () => {
     });
   const loadAll = async (sources: readonly CachedSource[]): Promise<Record<number, string>> => {
     const loaded: Record<number, string> = {};
-    await cacheOf(sources).load((index, bytes) => {
+    await cacheOf(sources).load((index, { bytes }) => {
       loaded[index] = bytes.toString();
       return true;
     });
@@ -82,8 +85,13 @@ describe("LastKnownGood", () => {
     ["is of something else", () => Buffer.from('{"flags":{}}\n'), /version/],
     [
       "is of a later version",
-      (content) => Buffer.from(content.toString().replace("good 1", "good 2")),
+      (content) => Buffer.from(content.toString().replace("good 2", "good 3")),
       /version/,
+    ],
+    [
+      "has another version than was written",
+      (content) => Buffer.from(content.toString().replace(/ \S*\n/, ` ${"A".repeat(44)}\n`)),
+      /content/,
     ],
     [
       "is of another source",
@@ -127,8 +135,8 @@ describe("LastKnownGood", () => {
   it("writes the first of a burst at once, then only the newest, after a pause", async () => {
     const clock = new ManualClock();
     const cache = cacheOf([proxy], { clock });
-    const onDisk = (): Promise<Buffer | undefined> => new LastKnownGoodFile(directory.path, proxy).read();
-    const isOnDisk = async (text: string): Promise<boolean> => (await onDisk())?.toString() === text;
+    const isOnDisk = async (text: string): Promise<boolean> =>
+      (await new LastKnownGoodFile(directory.path, proxy).read())?.bytes.toString() === text;
     cache.keep(0, Buffer.from("0"));
     await eventually(() => clock.size === 1, 5_000, "the pause");
     expect(await isOnDisk("0")).to.equal(true);
@@ -139,6 +147,58 @@ describe("LastKnownGood", () => {
     await cache.flush();
     clock.passAll();
     expect(await isOnDisk("100")).to.equal(true);
+  });
+
+  it("keeps the version by which the source knows the document, and writes it again when only that is newer", async () => {
+    for (const generation of ["1", "2"]) {
+      const cache = cacheOf([proxy]);
+      const version = versionOf({ uid: "u", generation, resourceVersion: "7" });
+      cache.keep(0, newer, version);
+      await cache.flush();
+      expect(await new LastKnownGoodFile(directory.path, proxy).read()).to.deep.equal({
+        bytes: newer,
+        version,
+      });
+    }
+  });
+
+  it("keeps a document without its version if that is longer than any version is", async () => {
+    const cache = cacheOf([proxy]);
+    cache.keep(0, newer, versionOf({ uid: "u".repeat(2_000) }));
+    await cache.flush();
+    expect(await new LastKnownGoodFile(directory.path, proxy).read()).to.deep.equal({
+      bytes: newer,
+      version: undefined,
+    });
+  });
+
+  it("loads what an agent wrote that knew no versions", async () => {
+    const file = new LastKnownGoodFile(directory.path, proxy).path;
+    const [source, checksum] = [path.basename(file, ".flags"), hash("sha256", newer)];
+    writeFileSync(
+      file,
+      `bunting-last-known-good 1 ${source} ${newer.length} ${checksum}\n${newer.toString()}`,
+    );
+    expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
+    writeFileSync(
+      file,
+      `bunting-last-known-good 1 ${source} ${newer.length} ${checksum}\n${"x".repeat(newer.length)}`,
+    );
+    expect(await loadAll([proxy])).to.deep.equal({});
+  });
+
+  it("forgets a document, also one whose write is under way, and one that was to come", async () => {
+    await keepOnDisk(proxy, older);
+    const cache = cacheOf([proxy]);
+    cache.keep(0, newer);
+    cache.forget(0);
+    await cache.flush();
+    expect(readdirSync(directory.path)).to.deep.equal([]);
+    cache.forget(0);
+    cache.keep(0, older);
+    await cache.flush();
+    expect(await loadAll([proxy])).to.deep.equal({ 0: older.toString() });
+    expect(logLines).to.deep.equal([]);
   });
 
   it("does not write again what is on disk already", async () => {
@@ -168,7 +228,7 @@ describe("LastKnownGood", () => {
     await once(writer, "exit");
     const source = { provider: "file", uri: "written", selector: "" };
     const document = await new LastKnownGoodFile(directory.path, source).read();
-    expect(document?.toString()).to.match(/^(x+) \d+$/);
+    expect(document?.bytes.toString()).to.match(/^(x+) \d+$/);
     const leftover = `${new LastKnownGoodFile(directory.path, source).path}.1.tmp`;
     writeFileSync(leftover, "half");
     utimesSync(leftover, 1, 1);
@@ -197,6 +257,11 @@ class ManualClock implements Clock {
     this.#timers.clear();
     for (const callback of due) callback();
   }
+}
+
+function versionOf(fields: Partial<buntingSyncV1.Version>): DocumentVersion {
+  const message = { uid: "", generation: "0", resourceVersion: "", digest: Buffer.alloc(32, 7), ...fields };
+  return decodeVersion(Buffer.from(buntingSyncV1.Version.encode(message).finish()));
 }
 
 function logInto(lines: string[]): Logger {

@@ -1,6 +1,7 @@
 import type { Clock, Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import { LastKnownGoodFile, type CachedSource } from "./last-known-good-file.js";
+import type { DocumentVersion } from "../sync/bunting-wire.js";
+import { LastKnownGoodFile, type CachedDocument, type CachedSource } from "./last-known-good-file.js";
 import type { StoreMetrics } from "./store-metrics.js";
 
 export interface LastKnownGoodOptions {
@@ -18,8 +19,8 @@ const minIntervalMs = 1_000;
 /** Where one source's file stands. */
 interface Slot {
   readonly file: LastKnownGoodFile;
-  /** The newest document that is not on disk yet. */
-  pending: Buffer | undefined;
+  /** The newest document that is not on disk yet, or that there is to be none. */
+  pending: CachedDocument | "none" | undefined;
   writing: Promise<void> | undefined;
   /** Calls off the next write. */
   cancel: (() => void) | undefined;
@@ -49,7 +50,7 @@ export class LastKnownGood {
   }
 
   /** Hands over what is on disk, source by source. A file that can't be used is left out with a warning. */
-  async load(take: (sourceIndex: number, bytes: Buffer) => boolean): Promise<void> {
+  async load(take: (sourceIndex: number, document: CachedDocument) => boolean): Promise<void> {
     const { logger } = this.#options;
     for (const [sourceIndex, { file }] of this.#slots.entries()) {
       await file.sweep();
@@ -68,11 +69,13 @@ export class LastKnownGood {
   }
 
   /** Notes the newest document of a source, to be written soon. */
-  keep(sourceIndex: number, bytes: Buffer): void {
-    const slot = this.#slots[sourceIndex];
-    if (slot === undefined) return;
-    slot.pending = bytes;
-    if (slot.writing === undefined && slot.cancel === undefined) this.#write(sourceIndex, slot);
+  keep(sourceIndex: number, bytes: Buffer, version?: DocumentVersion): void {
+    this.#note(sourceIndex, { bytes, version });
+  }
+
+  /** Notes that nothing of a source shall be on disk any more. */
+  forget(sourceIndex: number): void {
+    this.#note(sourceIndex, "none");
   }
 
   /** Resolves when all that was noted is on disk, and no write will come any more. */
@@ -84,6 +87,13 @@ export class LastKnownGood {
       slot.cancel = undefined;
       await this.#writePending(sourceIndex, slot);
     }
+  }
+
+  #note(sourceIndex: number, pending: CachedDocument | "none"): void {
+    const slot = this.#slots[sourceIndex];
+    if (slot === undefined) return;
+    slot.pending = pending;
+    if (slot.writing === undefined && slot.cancel === undefined) this.#write(sourceIndex, slot);
   }
 
   #write(sourceIndex: number, slot: Slot): void {
@@ -101,7 +111,8 @@ export class LastKnownGood {
     if (document === undefined) return;
     slot.pending = undefined;
     try {
-      await slot.file.write(document);
+      if (document === "none") await slot.file.remove();
+      else await slot.file.write(document);
       this.#hasFailed = false;
     } catch (error) {
       this.#options.metrics.lastKnownGoodFailed(sourceIndex);

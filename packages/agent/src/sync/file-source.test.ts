@@ -299,7 +299,7 @@ describe("FileSource", () => {
     const probe = new SourceProbe();
     const options = {
       ...probe.options,
-      deliver: (): boolean => {
+      deliver: (): never => {
         throw new TypeError("a bug");
       },
     };

@@ -1,7 +1,8 @@
 import { syncV1, type JsonObject } from "@bunting/protocol";
 import { expect } from "chai";
 import fc from "fast-check";
-import { decodeSyncFlagsResponse, encodeSyncFlagsRequest, MalformedMessageError } from "./sync-wire.js";
+import { decodeSyncFlagsResponse, encodeSyncFlagsRequest } from "./flagd-wire.js";
+import { MalformedMessageError } from "./protobuf.js";
 
 const encode = (message: Partial<syncV1.SyncFlagsResponse>): Buffer =>
   Buffer.from(syncV1.SyncFlagsResponse.encode({ flagConfiguration: "", ...message }).finish());
@@ -9,7 +10,7 @@ const encode = (message: Partial<syncV1.SyncFlagsResponse>): Buffer =>
 const field = (number: number, type: number, ...bytes: readonly number[]): Buffer =>
   Buffer.from([number * 8 + type, ...bytes]);
 
-describe("sync messages by hand", () => {
+describe("messages of flagd.sync.v1 by hand", () => {
   it("writes requests as the generated code reads them", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 300 }), fc.string(), (selector, providerId) => {

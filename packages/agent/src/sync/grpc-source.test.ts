@@ -130,7 +130,7 @@ describe("GrpcSource", () => {
       const probe = new SourceProbe();
       const options = {
         ...probe.options,
-        deliver: (): boolean => {
+        deliver: (): never => {
           throw new TypeError("a bug");
         },
       };

@@ -1,10 +1,14 @@
 import type { ChannelOptions } from "@grpc/grpc-js";
+import { parseTopicSelector, ProtocolError } from "@bunting/protocol";
 import { Backoff, sleep } from "@bunting/runtime";
+import { callSyncFlags } from "./flagd-call.js";
 import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { callSyncFlags, type SyncCallEnd } from "./sync-call.js";
+import type { CallEnd } from "./stream-call.js";
 import { SyncChannel } from "./sync-channel.js";
+import type { SyncProtocol } from "./sync-protocol.js";
+import { TopicStream } from "./topic-stream.js";
 
 /** Waits between streams: up to 0.3 s before the first, then twice as much, up to 10 s; see Backoff for the jitter. */
 const retryFirstMs = 300;
@@ -40,7 +44,12 @@ const defaultTiming: GrpcSourceTiming = {
   connectTimeoutMs: 10_000,
 };
 
-/** A SyncFlags stream that is opened again whenever it ends, whatever it ended with: OK is no reason to stay away. */
+/**
+ * A stream that is opened again whenever it ends, whatever it ended with: OK is no reason to stay away.
+ *
+ * It speaks bunting.sync.v1 where the server does, else flagd.sync.v1. Which of them is found out anew with each connection, because the
+ * server behind the same name may have been replaced.
+ */
 export class GrpcSource implements FlagSource {
   readonly name: string;
   readonly #config: GrpcSourceConfig;
@@ -49,6 +58,14 @@ export class GrpcSource implements FlagSource {
   readonly #state: SourceState;
   readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
   readonly #maxDocumentBytes: number;
+  /** Undefined if the selector is none that names one topic: only flagd.sync.v1 can say it. */
+  readonly #topicStream: TopicStream | undefined;
+  /** The server at the other end of the channel does not know bunting.sync.v1. */
+  #isFlagdOnly = false;
+  /** Messages that the stream under way has brought. */
+  #heard = 0;
+  /** When the stream under way brought its first answer, or the first after its topic was refused. */
+  #answeredMs: number | undefined;
   #keepaliveMs: number;
   /** False while the server can be reached but what it sends can't be used. */
   #isOpenEnough = true;
@@ -61,6 +78,20 @@ export class GrpcSource implements FlagSource {
     this.#keepaliveMs = this.#timing.keepaliveMs;
     this.#state = new SourceState(config, options);
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
+    const topic = topicIn(config.selector);
+    if (topic === undefined) return;
+    this.#topicStream = new TopicStream(
+      topic,
+      { config, options, state: this.#state },
+      {
+        opened: () => this.#opened("bunting.sync.v1"),
+        heard: () => {
+          this.#heard++;
+        },
+        answered: () => this.#answered(),
+        waitMs: (pushbackMs) => this.#waitMs(pushbackMs),
+      },
+    );
   }
 
   status(): SourceStatus {
@@ -75,11 +106,11 @@ export class GrpcSource implements FlagSource {
         const end = await this.#stream(channel, signal);
         if (isAborted(signal)) break;
         this.#report(end);
-        if (!channel.isConnected) {
+        if (end.reason === "silent" || !channel.isConnected) {
           await channel.close();
           channel = undefined;
         }
-        await sleep(this.#waitMs(end), signal, this.#options.clock);
+        await sleep(this.#waitMs(end.pushbackMs), signal, this.#options.clock);
       }
     } finally {
       await channel?.close();
@@ -88,6 +119,7 @@ export class GrpcSource implements FlagSource {
 
   #connect(): SyncChannel {
     const { target, authority } = this.#config;
+    this.#isFlagdOnly = false;
     const options: ChannelOptions = {
       "grpc.max_receive_message_length": this.#maxDocumentBytes + contextSlackBytes,
       "grpc.keepalive_time_ms": this.#keepaliveMs,
@@ -98,35 +130,51 @@ export class GrpcSource implements FlagSource {
     return new SyncChannel(target, options);
   }
 
-  async #stream(channel: SyncChannel, signal: AbortSignal): Promise<SyncCallEnd> {
+  async #stream(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
+    const { connectTimeoutMs } = this.#timing;
+    this.#answeredMs = undefined;
+    this.#heard = 0;
+    if (this.#topicStream !== undefined && !this.#isFlagdOnly) {
+      const end = await this.#topicStream.run(channel, connectTimeoutMs, signal);
+      if (signal.aborted || this.#heard > 0 || !unknownMethod.has(end.reason)) return end;
+      this.#isFlagdOnly = true;
+    }
+    return this.#streamFlagd(channel, signal);
+  }
+
+  #streamFlagd(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
     const { sourceIndex, selector, providerId, headers } = this.#config;
-    const { clock } = this.#options;
-    let firstDocumentMs: number | undefined;
-    const end = await callSyncFlags(
+    const { clock, metrics } = this.#options;
+    return callSyncFlags(
       channel,
       {
         request: { providerId, selector },
         headers,
         clock,
         connectTimeoutMs: this.#timing.connectTimeoutMs,
-        opened: () => {
-          if (this.#isOpenEnough) this.#state.connected();
-        },
-        received: ({ document, context }) => {
-          this.#isOpenEnough = true;
-          firstDocumentMs ??= clock.monotonicMs();
+        opened: () => this.#opened("flagd.sync.v1"),
+        received: ({ document, context }, messageBytes) => {
+          metrics.messageReceived(sourceIndex, "document", messageBytes);
+          this.#answered();
           this.#state.documentReceived(document.length);
           this.#options.deliver({ sourceIndex, bytes: document, context });
         },
       },
       signal,
     );
-    if (firstDocumentMs !== undefined && clock.monotonicMs() - firstDocumentMs >= healthyMs)
-      this.#backoff.reset();
-    return end;
   }
 
-  #report({ reason, message }: SyncCallEnd): void {
+  #opened(protocol: SyncProtocol): void {
+    this.#state.speaks(protocol);
+    if (this.#isOpenEnough) this.#state.connected();
+  }
+
+  #answered(): void {
+    this.#isOpenEnough = true;
+    this.#answeredMs ??= this.#options.clock.monotonicMs();
+  }
+
+  #report({ reason, message }: CallEnd): void {
     this.#isOpenEnough = reason !== "too_large" && reason !== "malformed";
     if (reason === "too_large") {
       this.#state.failed(reason, this.#tooLarge());
@@ -146,9 +194,28 @@ export class GrpcSource implements FlagSource {
       : `${limit}which is the "maxMsgSize" of the source: raise it, or select fewer flags`;
   }
 
-  #waitMs({ pushbackMs }: SyncCallEnd): number {
+  #waitMs(pushbackMs: number | undefined): number {
+    const answeredMs = this.#answeredMs;
+    this.#answeredMs = undefined;
+    if (answeredMs !== undefined && this.#options.clock.monotonicMs() - answeredMs >= healthyMs)
+      this.#backoff.reset();
     const waitMs = this.#backoff.next();
     return pushbackMs === undefined ? waitMs : Math.min(Math.max(pushbackMs, pushbackFloorMs), retryCapMs);
+  }
+}
+
+/**
+ * How a stream of bunting.sync.v1 ends where it is not known. A gateway that lets through what flagd speaks and nothing else may say that
+ * it is forbidden, or send a page.
+ */
+const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
+
+function topicIn(selector: string): string | undefined {
+  try {
+    return parseTopicSelector(selector);
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
   }
 }
 

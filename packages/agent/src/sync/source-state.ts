@@ -2,6 +2,7 @@ import type { Clock, Logger } from "@bunting/runtime";
 import type { SourceStatus } from "./flag-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
+import type { SyncProtocol } from "./sync-protocol.js";
 
 export interface SourceStateOptions {
   readonly logger: Logger;
@@ -16,6 +17,8 @@ export class SourceState {
   #state: SourceStatus["state"] = "connecting";
   #since: number;
   #lastUpdate: number | undefined;
+  #protocol: SyncProtocol | undefined;
+  #remark: string | undefined;
   #error: { readonly reason: string; readonly message: string } | undefined;
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
@@ -33,6 +36,8 @@ export class SourceState {
       since: this.#since,
       lastUpdate: this.#lastUpdate,
       error: this.#error?.message,
+      protocol: this.#protocol,
+      remark: this.#remark,
     };
   }
 
@@ -43,10 +48,29 @@ export class SourceState {
     this.#options.logger.info(this.#fields(), "connected to the source");
   }
 
+  speaks(protocol: SyncProtocol): void {
+    if (this.#protocol === protocol) return;
+    this.#protocol = protocol;
+    this.#options.metrics.speaks(this.#config.sourceIndex, protocol);
+  }
+
   documentReceived(bytes: number): void {
-    this.connected();
-    this.#lastUpdate = this.#options.clock.now();
+    this.#updated();
     this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
+  }
+
+  /** What is held is known to be the newest. */
+  documentConfirmed(): void {
+    this.#updated();
+    this.#options.metrics.documentConfirmed(this.#config.sourceIndex);
+  }
+
+  /** The source can be heard, but has no document: what is served stays. Logged once until there is one. */
+  remarked(remark: string): void {
+    this.connected();
+    if (this.#remark === remark) return;
+    this.#remark = remark;
+    this.#options.logger.warn(this.#fields(), remark);
   }
 
   /** @param reason one of a small set of words: a new one is logged, the same one again is not. */
@@ -61,6 +85,12 @@ export class SourceState {
     else if (this.#lastUpdate === undefined)
       logger.warn(fields, "the source is away; it is tried again and again");
     else logger.warn(fields, "lost the source; its flags are served on, and it is tried again and again");
+  }
+
+  #updated(): void {
+    this.connected();
+    this.#remark = undefined;
+    this.#lastUpdate = this.#options.clock.now();
   }
 
   #enter(state: SourceStatus["state"]): void {

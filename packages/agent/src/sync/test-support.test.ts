@@ -194,7 +194,7 @@ export class SourceProbe {
   readonly deliveries = new EventQueue<Delivery>();
   readonly logs: LogLine[] = [];
   readonly failures: string[] = [];
-  /** What `deliver` answers. */
+  /** Whether `deliver` takes documents over. */
   isAccepting = true;
   readonly options: SourceOptions;
 
@@ -210,8 +210,10 @@ export class SourceProbe {
       metrics: { ...noSyncMetrics, sourceFailed: (_source, reason) => void this.failures.push(reason) },
       deliver: (delivery) => {
         this.deliveries.push(delivery);
-        return this.isAccepting;
+        return this.isAccepting ? { rejectedFlags: [] } : { refusal: "refused by the test" };
       },
+      held: () => undefined,
+      confirm: () => undefined,
     };
   }
 

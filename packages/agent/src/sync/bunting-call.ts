@@ -1,0 +1,129 @@
+import type { Clock } from "@bunting/runtime";
+import { version } from "../version.js";
+import {
+  decodeSyncResponse,
+  encodeHello,
+  encodeSubscribe,
+  syncPath,
+  type Deleted,
+  type SyncResponse,
+  type TopicError,
+} from "./bunting-wire.js";
+import { callEnd, runCall, type CallEnd, type StreamCall } from "./stream-call.js";
+import type { SyncChannel } from "./sync-channel.js";
+import type { TopicDocument } from "./topic-document.js";
+
+/** A proxy says something every 20 s. */
+export const silenceMs = 60_000;
+
+export interface BuntingCall extends Pick<StreamCall, "headers" | "clock" | "connectTimeoutMs" | "opened"> {
+  readonly topic: string;
+  readonly providerId: string;
+  readonly document: TopicDocument;
+  /** Each message, before anything is made of it. */
+  received(response: SyncResponse, messageBytes: number): void;
+  /** The topic was refused, or its subscription ended. Returns when to subscribe again, in ms. */
+  refused(error: TopicError): number;
+  deleted(policy: Deleted["policy"]): void;
+}
+
+/** One stream of bunting.sync.v1 for one topic; see runCall and docs/bunting-sync-v1.md. */
+export async function callBuntingSync(
+  channel: SyncChannel,
+  call: BuntingCall,
+  signal: AbortSignal,
+): Promise<CallEnd> {
+  const { topic, document, clock } = call;
+  let send: (message: Buffer) => void = () => undefined;
+  let cancelRetry: () => void = () => undefined;
+  const subscribe = (): void => send(encodeSubscribe(topic, document.version()));
+  const silence = new SilenceWatch(clock);
+
+  const take = (response: SyncResponse): void => {
+    switch (response.kind) {
+      case "unchanged":
+      case "snapshot":
+      case "delta":
+        send(document.take(response));
+        return;
+      case "deleted":
+        call.deleted(response.policy);
+        return;
+      case "topic_error":
+        cancelRetry();
+        cancelRetry = clock.after(call.refused(response), subscribe);
+        return;
+      default:
+    }
+  };
+
+  const { headers, connectTimeoutMs } = call;
+  try {
+    return await runCall(
+      channel,
+      {
+        headers,
+        clock,
+        connectTimeoutMs,
+        messageName: "SyncResponse",
+        open: (client, metadata, end) => {
+          const stream = client.makeBidiStreamRequest<Buffer, Buffer>(
+            syncPath,
+            (message) => message,
+            (message) => message,
+            metadata,
+          );
+          send = (message) => void stream.write(message);
+          silence.start(() =>
+            end(callEnd("silent", `the proxy has sent nothing for ${silenceMs / 1_000} s`)),
+          );
+          send(encodeHello({ agent: `bunting-agent/${version}`, providerId: call.providerId }));
+          subscribe();
+          return stream;
+        },
+        opened: () => call.opened(),
+        received: (message) => {
+          silence.heard();
+          const response = decodeSyncResponse(message);
+          // A stream has one topic; of another nothing was asked.
+          if ("topic" in response && response.topic !== topic) return;
+          call.received(response, message.length);
+          take(response);
+        },
+      },
+      signal,
+    );
+  } finally {
+    cancelRetry();
+    silence.stop();
+  }
+}
+
+/** Calls back once when nothing was heard for too long. One timer for any number of messages. */
+class SilenceWatch {
+  readonly #clock: Clock;
+  #heardMs = 0;
+  #cancel: () => void = () => undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  start(silent: () => void): void {
+    this.heard();
+    const look = (): void => {
+      const leftMs = this.#heardMs + silenceMs - this.#clock.monotonicMs();
+      if (leftMs <= 0) silent();
+      else this.#cancel = this.#clock.after(leftMs, look);
+    };
+    look();
+  }
+
+  heard(): void {
+    this.#heardMs = this.#clock.monotonicMs();
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+}

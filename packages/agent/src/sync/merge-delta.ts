@@ -1,0 +1,115 @@
+import { hash } from "node:crypto";
+import { compareUtf8 } from "@bunting/protocol";
+import type { Delta, FlagChange } from "./bunting-wire.js";
+import { digestDocument, hashBytes } from "./flag-hashes.js";
+import type { DocumentLayout } from "./held-document.js";
+
+/** A document that a delta led to. */
+export interface MergedDocument {
+  /** Canonical JSON, if that of the document before was. */
+  readonly bytes: Buffer;
+  /** SHA-256 of each flag, in the order of the keys; see hashFlags. */
+  readonly hashes: Buffer;
+  readonly digest: Buffer;
+}
+
+/** Flags that come one after the other in the merged document: rows of the document before, or one that the delta brought. */
+type Piece =
+  { readonly firstRow: number; readonly endRow: number } | { readonly key: string; readonly flag: Buffer };
+
+/**
+ * Makes the document that a delta leads to: flags of the document before in runs, as bytes, and between them those of the delta. Nothing
+ * is parsed; whether it is the right document, its digest says.
+ *
+ * @param hashes of the flags of the document before, by hashFlags
+ */
+export function mergeDelta(before: DocumentLayout, hashes: Buffer, delta: Delta): MergedDocument {
+  const pieces = planMerge(before.entries.ids, delta.flags);
+  const metadata = partAfter(before, before.metadata, delta.metadata);
+  const evaluators = partAfter(before, before.evaluators, delta.evaluators);
+  const ids = idsOf(pieces, before.entries.ids);
+  const mergedHashes = hashesOf(pieces, hashes, ids.length);
+  return {
+    bytes: bytesOf(pieces, before, metadata, evaluators),
+    hashes: mergedHashes,
+    digest: digestDocument({ ids, hashes: mergedHashes, metadata, evaluators }),
+  };
+}
+
+/** Both lists are in the order of their keys; if the delta's is not, the digest will be wrong. */
+function planMerge(ids: readonly string[], changes: readonly FlagChange[]): Piece[] {
+  const pieces: Piece[] = [];
+  let firstRow = 0;
+  for (const { key, flag } of changes) {
+    const endRow = rowOf(ids, key, firstRow);
+    if (endRow > firstRow) pieces.push({ firstRow, endRow });
+    firstRow = ids[endRow] === key ? endRow + 1 : endRow;
+    if (flag.length > 0) pieces.push({ key, flag });
+  }
+  if (ids.length > firstRow) pieces.push({ firstRow, endRow: ids.length });
+  return pieces;
+}
+
+/** The row of a key, or that before which it belongs. */
+function rowOf(ids: readonly string[], key: string, from: number): number {
+  let low = from;
+  let high = ids.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareUtf8(ids[middle] ?? "", key) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A part of the document besides its flags, after a delta that does not speak of it (undefined) or says that it is gone (empty). */
+function partAfter(
+  { bytes }: DocumentLayout,
+  before: DocumentLayout["metadata"],
+  changed: Buffer | undefined,
+): Buffer | undefined {
+  if (changed !== undefined) return changed.length > 0 ? changed : undefined;
+  return before && bytes.subarray(before.start, before.end);
+}
+
+function idsOf(pieces: readonly Piece[], before: readonly string[]): string[] {
+  return pieces.flatMap((piece) =>
+    "key" in piece ? [piece.key] : before.slice(piece.firstRow, piece.endRow),
+  );
+}
+
+function hashesOf(pieces: readonly Piece[], before: Buffer, count: number): Buffer {
+  // Not from Node's pool, of which it would keep a slab.
+  const hashes = Buffer.allocUnsafeSlow(count * hashBytes);
+  let at = 0;
+  for (const piece of pieces) {
+    if ("key" in piece) {
+      hashes.set(hash("sha256", piece.flag, "buffer"), at);
+      at += hashBytes;
+    } else {
+      at += before.copy(hashes, at, piece.firstRow * hashBytes, piece.endRow * hashBytes);
+    }
+  }
+  return hashes;
+}
+
+function bytesOf(
+  pieces: readonly Piece[],
+  { bytes, entries }: DocumentLayout,
+  metadata: Buffer | undefined,
+  evaluators: Buffer | undefined,
+): Buffer {
+  const parts: Buffer[] = [Buffer.from('{"flags":{')];
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 0) parts.push(comma);
+    if ("key" in piece) parts.push(Buffer.from(`${JSON.stringify(piece.key)}:`), piece.flag);
+    else parts.push(bytes.subarray(entries.start(piece.firstRow), entries.end(piece.endRow - 1)));
+  }
+  parts.push(Buffer.from("}"));
+  if (metadata !== undefined) parts.push(Buffer.from(',"metadata":'), metadata);
+  if (evaluators !== undefined) parts.push(Buffer.from(',"$evaluators":'), evaluators);
+  parts.push(Buffer.from("}"));
+  return Buffer.concat(parts);
+}
+
+const comma = Buffer.from(",");

@@ -1,0 +1,127 @@
+import {
+  Metadata,
+  status as statusCode,
+  type Client,
+  type ClientReadableStream,
+  type StatusObject,
+} from "@grpc/grpc-js";
+import type { Clock } from "@bunting/runtime";
+import { MalformedMessageError } from "./protobuf.js";
+import type { SyncChannel } from "./sync-channel.js";
+
+/** A stream from a server, whatever it carries. */
+export interface StreamCall {
+  /** Opens the stream. `end` cancels it, whereupon it ends with what is said there. */
+  open(client: Client, metadata: Metadata, end: (end: CallEnd) => void): ClientReadableStream<Buffer>;
+  /** Headers of the request, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  /** How long a connection may take to come about, in ms. */
+  readonly connectTimeoutMs: number;
+  /** What each message should be, for people. */
+  readonly messageName: string;
+  /** Response headers have come: the stream stands, though there may be no document for a long time. */
+  opened(): void;
+  /** A MalformedMessageError ends the stream with a reason of its own. */
+  received(message: Buffer): void;
+}
+
+/** How a stream ended. It ends whatever happens, and every end is a reason to open another. */
+export interface CallEnd {
+  /** One of a small set of words. */
+  readonly reason: string;
+  readonly message: string;
+  /** When the server wants the next try, in ms; undefined leaves it to the client. */
+  readonly pushbackMs: number | undefined;
+}
+
+/**
+ * Opens a stream and passes on what comes until it ends. Resolves after an abort too, with an end that means nothing.
+ *
+ * @throws what `received` throws; the stream is cancelled then.
+ */
+export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSignal): Promise<CallEnd> {
+  return new Promise((resolve, reject) => {
+    // Set where the stream was cancelled on this side, so that its status says nothing.
+    const own: { end?: CallEnd; failure?: Error } = {};
+    const cancel = (): void => stream.cancel();
+    const endWith = (end: CallEnd): void => {
+      own.end ??= end;
+      cancel();
+    };
+    const stream = call.open(channel.client, metadataOf(call.headers), endWith);
+    const stopWatching = call.clock.after(call.connectTimeoutMs, () => {
+      if (channel.isConnected) return;
+      const seconds = call.connectTimeoutMs / 1_000;
+      endWith(callEnd("connect_timeout", `no gRPC server has answered for ${seconds} s`));
+    });
+    signal.addEventListener("abort", cancel, { once: true });
+    stream.on("metadata", (metadata) => {
+      stopWatching();
+      if (signal.aborted) return;
+      if (isGrpc(metadata)) call.opened();
+      else endWith(callEnd("not_grpc", "what answers there is no gRPC server: is it the right port?"));
+    });
+    stream.on("data", (message: Buffer) => {
+      if (signal.aborted || own.end !== undefined || own.failure !== undefined) return;
+      try {
+        call.received(message);
+      } catch (error) {
+        if (error instanceof MalformedMessageError) {
+          endWith(callEnd("malformed", `what came is no ${call.messageName}: ${error.message}`));
+        } else {
+          own.failure = error as Error;
+          cancel();
+        }
+      }
+    });
+    // Its status tells the same.
+    stream.on("error", () => undefined);
+    stream.once("status", (status: StatusObject) => {
+      stopWatching();
+      signal.removeEventListener("abort", cancel);
+      if (own.failure === undefined) resolve(own.end ?? endOf(status));
+      else reject(own.failure);
+    });
+  });
+}
+
+export function callEnd(reason: string, message: string): CallEnd {
+  return { reason, message, pushbackMs: undefined };
+}
+
+function metadataOf(headers: StreamCall["headers"]): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
+}
+
+/** A server in front of another, or a web server on the port, answers 200 with a page. */
+function isGrpc(metadata: Metadata): boolean {
+  const contentType = metadata.get("content-type")[0];
+  return contentType === undefined || contentType.toString().startsWith("application/grpc");
+}
+
+/** What RESOURCE_EXHAUSTED stands for where grpc-js made it up. */
+const ownReasons: readonly (readonly [details: string, reason: string])[] = [
+  ["Received message larger than max", "too_large"],
+  ["Bandwidth exhausted or memory limit exceeded", "enhance_your_calm"],
+];
+
+function endOf({ code, details, metadata }: StatusObject): CallEnd {
+  const pushback = metadata.get("grpc-retry-pushback-ms")[0];
+  const pushbackMs =
+    typeof pushback === "string" && /^\d{1,9}$/.test(pushback) ? Number(pushback) : undefined;
+  if (code === statusCode.OK) return { reason: "ended", message: "the server ended the stream", pushbackMs };
+  const reason = ownReasons.find(([text]) => details.startsWith(text))?.[1];
+  if (code === statusCode.RESOURCE_EXHAUSTED && reason !== undefined)
+    return { reason, message: details, pushbackMs };
+  const what = details.replace(/ Resolution note: $/, "");
+  const name = statusName(code);
+  return { reason: name.toLowerCase(), message: what === "" ? name : `${name}: ${what}`, pushbackMs };
+}
+
+/** A server may send any number. */
+export function statusName(code: number): string {
+  return statusCode[code] ?? "UNKNOWN";
+}

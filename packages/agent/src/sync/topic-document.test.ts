@@ -1,0 +1,333 @@
+import { createHash, hash } from "node:crypto";
+import {
+  canonicalJson,
+  compareUtf8,
+  encodeDocument,
+  normaliseDocument,
+  type FlagDocument,
+  type JsonObject,
+  type JsonValue,
+} from "@bunting/protocol";
+import { createLogger } from "@bunting/runtime";
+import { expect } from "chai";
+import fc from "fast-check";
+import { FlagStore } from "../store/flag-store.js";
+import { HeapBudget } from "../store/heap-budget.js";
+import { noStoreMetrics } from "../store/store-metrics.js";
+import { readRequest, writeVersion, type Request } from "./bunting-messages.test.js";
+import { decodeVersion, type Delta, type DocumentVersion } from "./bunting-wire.js";
+import { noSyncMetrics } from "./sync-metrics.js";
+import { TopicDocument } from "./topic-document.js";
+
+const topic = "demo/flags";
+
+/** docs/bunting-sync-v1.md, written down once more and as plainly as possible. */
+function digestOf(document: FlagDocument): Buffer {
+  const sha256 = (value: JsonValue | undefined): Buffer =>
+    createHash("sha256")
+      .update(value === undefined ? "" : canonicalJson(value))
+      .digest();
+  const parts: Buffer[] = [];
+  const keys = Object.keys(document.flags).map((key) => Buffer.from(key));
+  for (const key of keys.sort((a, b) => Buffer.compare(a, b))) {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(key.length);
+    parts.push(length, key, sha256(document.flags[key.toString()]));
+  }
+  parts.push(sha256(document.metadata), sha256(document.$evaluators));
+  return createHash("sha256").update(Buffer.concat(parts)).digest();
+}
+
+function versionOf(document: FlagDocument, resourceVersion = ""): DocumentVersion {
+  return decodeVersion(writeVersion({ resourceVersion, digest: digestOf(document) }));
+}
+
+function deltaOf(from: FlagDocument, to: FlagDocument): Delta {
+  const keys = [...new Set([...Object.keys(from.flags), ...Object.keys(to.flags)])].sort(compareUtf8);
+  const textOf = (value: JsonValue | undefined): string => (value === undefined ? "" : canonicalJson(value));
+  const own = (flags: JsonObject, key: string): JsonValue | undefined =>
+    Object.hasOwn(flags, key) ? flags[key] : undefined;
+  const change = (part: "metadata" | "$evaluators"): Buffer | undefined =>
+    textOf(from[part]) === textOf(to[part]) ? undefined : Buffer.from(textOf(to[part]));
+  return {
+    kind: "delta",
+    topic,
+    fromDigest: digestOf(from),
+    version: versionOf(to),
+    flags: keys
+      .filter((key) => textOf(own(from.flags, key)) !== textOf(own(to.flags, key)))
+      .map((key) => ({ key, flag: Buffer.from(textOf(own(to.flags, key))) })),
+    metadata: change("metadata"),
+    evaluators: change("$evaluators"),
+  };
+}
+
+/** A topic's document over a real store. */
+class Held {
+  readonly store: FlagStore;
+  readonly document: TopicDocument;
+  readonly nacks: string[] = [];
+
+  constructor(heapLimitBytes = 64 * 1024 * 1024) {
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const budget = new HeapBudget(heapLimitBytes);
+    this.store = new FlagStore({ sources: [{ uri: "proxy" }], budget, logger, metrics: noStoreMetrics });
+    this.document = new TopicDocument(topic, 0, {
+      held: (index) => this.store.held(index),
+      confirm: (index, version) => this.store.confirm(index, version),
+      metrics: { ...noSyncMetrics, nacked: (_source, reason) => void this.nacks.push(reason) },
+      deliver: ({ sourceIndex, bytes, version }) => {
+        try {
+          return this.store.replace(sourceIndex, bytes, version);
+        } catch (error) {
+          return { refusal: (error as Error).message };
+        }
+      },
+    });
+  }
+
+  get text(): string | undefined {
+    return this.store.held(0)?.layout.bytes.toString();
+  }
+
+  take(message: Parameters<TopicDocument["take"]>[0]): Request {
+    return readRequest(this.document.take(message));
+  }
+
+  snapshot(document: FlagDocument): Request {
+    const bytes = Buffer.from(encodeDocument(document));
+    return this.take({ kind: "snapshot", topic, version: versionOf(document), document: bytes });
+  }
+}
+
+const key = fc.oneof(
+  fc.constantFrom(
+    "10",
+    "9",
+    "__proto__",
+    "constructor",
+    "",
+    "\u{1f6a9}",
+    "\uffee",
+    "é",
+    '"',
+    "\\",
+    "\n",
+    "a\0",
+  ),
+  fc.string({ unit: "binary", maxLength: 4 }),
+);
+const flag = fc.record({
+  state: fc.constantFrom("ENABLED", "DISABLED"),
+  variants: fc.dictionary(fc.string({ unit: "binary", maxLength: 3 }), fc.integer()),
+});
+const anyDocument: fc.Arbitrary<FlagDocument> = fc
+  .record(
+    {
+      flags: fc
+        .array(fc.tuple(key, flag), { maxLength: 12 })
+        .map((entries) => Object.fromEntries(entries) as JsonObject),
+      metadata: fc.dictionary(key, fc.oneof(fc.string(), fc.boolean(), fc.integer())),
+      $evaluators: fc.dictionary(key, fc.jsonValue({ maxDepth: 2 })),
+    },
+    { requiredKeys: ["flags"] },
+  )
+  .map((value) => normaliseDocument(value as JsonValue).document);
+
+const one: FlagDocument = {
+  flags: { a: { state: "ENABLED", variants: { on: true }, defaultVariant: "on" } },
+};
+const two: FlagDocument = { flags: { ...one.flags, b: { state: "DISABLED", variants: {} } } };
+
+describe("TopicDocument", () => {
+  it("stands after any deltas at the bytes that the proxy has, and at their digest", () => {
+    fc.assert(
+      fc.property(fc.array(anyDocument, { minLength: 2, maxLength: 6 }), (versions) => {
+        const held = new Held();
+        const [first, ...later] = versions;
+        held.snapshot(first ?? one);
+        let from = first ?? one;
+        for (const to of later) {
+          const { ack } = held.take(deltaOf(from, to));
+          expect(ack?.digest.equals(digestOf(to))).to.equal(true);
+          expect(held.text).to.equal(encodeDocument(to));
+          expect(held.document.version()?.digest.equals(digestOf(to))).to.equal(true);
+          from = to;
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("knows the digest of a document that came without one", () => {
+    fc.assert(
+      fc.property(anyDocument, (document) => {
+        const held = new Held();
+        held.store.replace(0, Buffer.from(encodeDocument(document)));
+        expect(held.document.version()?.digest.equals(digestOf(document))).to.equal(true);
+      }),
+    );
+    expect(new Held().document.version()).to.equal(undefined);
+  });
+
+  it("knows digests as they were computed elsewhere, in Python", () => {
+    const held = new Held();
+    held.store.replace(
+      0,
+      Buffer.from('{"flags":{"a":{"state":"ENABLED"},"b":{"state":"DISABLED"}},"metadata":{"v":1}}'),
+    );
+    expect(held.document.version()?.digest.toString("hex")).to.equal(
+      "04964174be52a25f2c2320e92006b2f29c29e1cb9e9382bc780ed7125897d3cf",
+    );
+  });
+
+  it("digests keys of any length", () => {
+    for (const length of [1, 8_100, 8_160, 8_192, 20_000]) {
+      const flags = {
+        a: { state: "ENABLED" },
+        ["k".repeat(length)]: { state: "ENABLED" },
+        z: { state: "ENABLED" },
+      };
+      const held = new Held();
+      held.store.replace(0, Buffer.from(encodeDocument({ flags })));
+      expect(held.document.version()?.digest.equals(digestOf({ flags })), `${length}`).to.equal(true);
+    }
+  });
+
+  for (const [what, text] of [
+    ["with its flags in a list", '{"flags":[{"key":"a","state":"ENABLED","variants":{}}]}'],
+    ["with flags out of order", '{"flags":{"b":{"state":"ENABLED"},"a":{"state":"ENABLED"}}}'],
+    ["with a flag twice", '{"flags":{"a":{"state":"DISABLED"},"a":{"state":"ENABLED"}}}'],
+  ] as const) {
+    it(`offers nothing of a document ${what}, and applies no delta to it`, () => {
+      const held = new Held();
+      held.store.replace(0, Buffer.from(text));
+      expect(held.document.version()).to.equal(undefined);
+      const { nack } = held.take(deltaOf(one, two));
+      expect(nack).to.include({ isDeltaMismatch: true });
+      expect(nack?.heldDigest).to.have.length(0);
+      expect(held.text).to.equal(text);
+    });
+  }
+
+  it("applies no delta that starts from something else, although it would lead to its digest", () => {
+    const held = new Held();
+    held.snapshot(one);
+    // From `three` it takes the same step.
+    const three: FlagDocument = { flags: { ...one.flags }, metadata: { v: 1 } };
+    const delta = { ...deltaOf(one, two), fromDigest: digestOf(three) };
+    const { nack } = held.take(delta);
+    expect(nack).to.deep.equal({
+      topic,
+      heldDigest: digestOf(one),
+      reason: "the agent does not hold what the delta starts from",
+      isDeltaMismatch: true,
+    });
+    expect(held.text).to.equal(encodeDocument(one));
+    expect(held.nacks).to.deep.equal(["mismatch"]);
+  });
+
+  it("applies no delta that leads to something else than it promises", () => {
+    const held = new Held();
+    held.snapshot(one);
+    const delta = deltaOf(one, two);
+    for (const wrong of [
+      { ...delta, flags: [] },
+      { ...delta, flags: [...delta.flags, ...delta.flags] },
+      { ...delta, metadata: Buffer.from("{}") },
+      { ...delta, evaluators: Buffer.from('{"a":1}') },
+      { ...delta, version: versionOf(one) },
+    ]) {
+      const { nack } = held.take(wrong);
+      expect(nack).to.include({ isDeltaMismatch: true });
+      expect(nack?.heldDigest.equals(digestOf(one))).to.equal(true);
+      expect(held.text).to.equal(encodeDocument(one));
+      expect(held.store.flag("", "b")).to.equal(undefined);
+    }
+    expect(held.take(delta).ack?.digest.equals(digestOf(two))).to.equal(true);
+  });
+
+  it("refuses with a reason what the store refuses, and stands where it stood", () => {
+    const held = new Held();
+    held.snapshot(one);
+    const bytes = Buffer.from('{"flags":{"a":tru}}');
+    const snapshot = held.take({ kind: "snapshot", topic, version: versionOf(two), document: bytes });
+    expect(snapshot.nack).to.include({ isDeltaMismatch: false });
+    expect(snapshot.nack?.reason).to.contain("this is not a flag document");
+    expect(snapshot.nack?.heldDigest.equals(digestOf(one))).to.equal(true);
+    // A delta that leads to its digest, which is that of something the store can't take.
+    const flag = Buffer.from("tru");
+    const hashes = createHash("sha256").update(Buffer.concat([Buffer.from([0, 0, 0, 1]), Buffer.from("a")]));
+    const empty = hash("sha256", "", "buffer");
+    const digest = hashes
+      .update(hash("sha256", flag, "buffer"))
+      .update(empty)
+      .update(empty)
+      .digest();
+    const delta = held.take({
+      ...deltaOf(one, two),
+      flags: [{ key: "a", flag }],
+      version: { digest, encoded: Buffer.alloc(0) },
+    });
+    expect(delta.nack).to.include({ isDeltaMismatch: false });
+    expect(delta.nack?.reason).to.contain("this is not a flag document");
+    expect(held.text).to.equal(encodeDocument(one));
+    expect(held.nacks).to.deep.equal(["refused", "refused"]);
+    expect(held.take(deltaOf(one, two)).ack?.digest.equals(digestOf(two))).to.equal(true);
+  });
+
+  it("cuts a reason to what the protocol allows, at the end of a character", () => {
+    const held = new Held();
+    const rejected = "ü".repeat(200);
+    const flags: Record<string, JsonObject> = {};
+    for (let i = 0; i < 150; i++)
+      flags[`${rejected}${1000 + i}`] = { state: "ENABLED", variants: {}, defaultVariant: "x" };
+    const { ack } = held.snapshot({ flags });
+    expect(ack?.rejectedFlags).to.have.length(100);
+    for (const { key: named, reason } of ack?.rejectedFlags ?? []) {
+      expect(named).to.have.length(204);
+      expect(Buffer.byteLength(reason)).to.be.within(254, 256);
+      expect(reason).to.not.contain("\ufffd");
+    }
+  });
+
+  it("names the flags that it can't serve in the answer to each version that has them, also to one it holds", () => {
+    const held = new Held();
+    const broken: FlagDocument = {
+      flags: { ...one.flags, bad: { state: "ENABLED", variants: {}, defaultVariant: "x" } },
+    };
+    const named = (request: Request): string[] | undefined =>
+      request.ack?.rejectedFlags.map((rejection) => rejection.key);
+    expect(named(held.snapshot(broken))).to.deep.equal(["bad"]);
+    const more: FlagDocument = { flags: { ...broken.flags, c: { state: "ENABLED", variants: {} } } };
+    expect(named(held.take(deltaOf(broken, more)))).to.deep.equal(["bad"]);
+    expect(named(held.take({ kind: "unchanged", topic, version: versionOf(more) }))).to.deep.equal(["bad"]);
+    expect(named(held.take(deltaOf(more, one)))).to.deep.equal([]);
+  });
+
+  it("takes over the newer version of what is unchanged, and nothing else", () => {
+    const held = new Held();
+    held.snapshot(one);
+    const newer = versionOf(one, "8");
+    expect(held.take({ kind: "unchanged", topic, version: newer }).ack?.digest.equals(newer.digest)).to.equal(
+      true,
+    );
+    expect(held.document.version()).to.deep.equal(newer);
+    const { nack } = held.take({ kind: "unchanged", topic, version: versionOf(two, "9") });
+    expect(nack).to.include({ isDeltaMismatch: true });
+    expect(held.document.version()).to.deep.equal(newer);
+    expect(new Held().take({ kind: "unchanged", topic, version: newer }).nack).to.include({
+      isDeltaMismatch: true,
+    });
+  });
+
+  it("serves nothing after it was emptied, and follows from there", () => {
+    const held = new Held();
+    held.snapshot(one);
+    held.document.empty();
+    expect(held.text).to.equal('{"flags":{}}');
+    expect(held.store.flags()).to.deep.equal([]);
+    expect(held.take(deltaOf(one, two)).nack).to.include({ isDeltaMismatch: true });
+    expect(held.take(deltaOf({ flags: {} }, two)).ack?.digest.equals(digestOf(two))).to.equal(true);
+  });
+});

@@ -1,0 +1,165 @@
+import {
+  encodeAck,
+  encodeNack,
+  versionOfDigest,
+  type Delta,
+  type DocumentVersion,
+  type RejectedFlag,
+  type Snapshot,
+  type Unchanged,
+} from "./bunting-wire.js";
+import { digestDocument, hashFlags } from "./flag-hashes.js";
+import type { SourceOptions } from "./flag-source.js";
+import type { DocumentLayout, HeldDocument } from "./held-document.js";
+import { mergeDelta } from "./merge-delta.js";
+
+const maxReasonBytes = 1024;
+const maxRejectedFlags = 100;
+const maxRejectionBytes = 256;
+
+/** Flags in no document at all: what a topic with the deletion policy `empty` amounts to. */
+const emptyDocument = Buffer.from('{"flags":{}}');
+
+/**
+ * What the agent holds of a topic, and what becomes of it as the proxy tells what is new. It outlives streams.
+ *
+ * The document itself is the store's, shared and not copied. The hashes of its flags are made when they are first needed, which for an
+ * agent whose flags nobody edits is never.
+ */
+export class TopicDocument {
+  readonly #topic: string;
+  readonly #sourceIndex: number;
+  readonly #options: Pick<SourceOptions, "deliver" | "held" | "confirm" | "metrics">;
+  /** `hashes` is undefined if the document is none that a digest can stand for. */
+  #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
+
+  constructor(
+    topic: string,
+    sourceIndex: number,
+    options: Pick<SourceOptions, "deliver" | "held" | "confirm" | "metrics">,
+  ) {
+    this.#topic = topic;
+    this.#sourceIndex = sourceIndex;
+    this.#options = options;
+  }
+
+  /** What the agent tells the proxy that it holds; undefined if it is nothing the proxy could know. */
+  version(): DocumentVersion | undefined {
+    const held = this.#options.held(this.#sourceIndex);
+    return held?.version ?? (held && this.#computeVersion(held.layout));
+  }
+
+  /** Takes a message over and returns the answer to it, an ack or a nack. */
+  take(message: Unchanged | Snapshot | Delta): Buffer {
+    switch (message.kind) {
+      case "unchanged":
+        return this.#takeUnchanged(message);
+      case "snapshot":
+        return this.#replace(message.document, message.version);
+      case "delta":
+        return this.#takeDelta(message);
+    }
+  }
+
+  /** Serves no flags, and forgets what is kept on disk. */
+  empty(): void {
+    this.#options.deliver({
+      sourceIndex: this.#sourceIndex,
+      bytes: emptyDocument,
+      context: undefined,
+      isDeletion: true,
+    });
+  }
+
+  #takeUnchanged({ version }: Unchanged): Buffer {
+    const held = this.#options.held(this.#sourceIndex);
+    const heldDigest = this.version()?.digest;
+    if (held === undefined || heldDigest?.equals(version.digest) !== true)
+      return this.#mismatch("the agent does not hold what is said to be unchanged");
+    if (held.version?.encoded.equals(version.encoded) !== true)
+      this.#options.confirm(this.#sourceIndex, version);
+    return this.#ack(version, held.rejectedFlags);
+  }
+
+  #takeDelta(delta: Delta): Buffer {
+    const layout = this.#options.held(this.#sourceIndex)?.layout;
+    if (layout === undefined || this.version()?.digest.equals(delta.fromDigest) !== true)
+      return this.#mismatch("the agent does not hold what the delta starts from");
+    const hashes = this.#hashesOf(layout);
+    if (hashes === undefined) return this.#mismatch("the agent's document has no order of keys");
+    const merged = mergeDelta(layout, hashes, delta);
+    if (!merged.digest.equals(delta.version.digest))
+      return this.#mismatch(`the delta led to ${merged.digest.toString("hex")}`);
+    const answer = this.#replace(merged.bytes, delta.version);
+    // Unless it was refused, it is what the store holds now.
+    if (this.#options.held(this.#sourceIndex)?.layout.bytes === merged.bytes)
+      this.#hashed = { bytes: merged.bytes, hashes: merged.hashes };
+    return answer;
+  }
+
+  #replace(bytes: Buffer, version: DocumentVersion): Buffer {
+    const result = this.#options.deliver({
+      sourceIndex: this.#sourceIndex,
+      bytes,
+      context: undefined,
+      version,
+    });
+    return "refusal" in result
+      ? this.#nack(result.refusal, "refused")
+      : this.#ack(version, result.rejectedFlags);
+  }
+
+  #ack({ digest }: DocumentVersion, rejectedFlags: readonly RejectedFlag[]): Buffer {
+    const named = rejectedFlags.slice(0, maxRejectedFlags).map(({ key, reason }) => ({
+      key,
+      reason: cutToBytes(reason, maxRejectionBytes),
+    }));
+    return encodeAck(this.#topic, digest, named);
+  }
+
+  #mismatch(reason: string): Buffer {
+    return this.#nack(reason, "mismatch");
+  }
+
+  #nack(reason: string, kind: "refused" | "mismatch"): Buffer {
+    this.#options.metrics.nacked(this.#sourceIndex, kind);
+    return encodeNack({
+      topic: this.#topic,
+      heldDigest: this.version()?.digest,
+      reason: cutToBytes(reason, maxReasonBytes),
+      isDeltaMismatch: kind === "mismatch",
+    });
+  }
+
+  #hashesOf(layout: HeldDocument["layout"]): Buffer | undefined {
+    if (this.#hashed?.bytes !== layout.bytes)
+      this.#hashed = { bytes: layout.bytes, hashes: hashFlags(layout) };
+    return this.#hashed.hashes;
+  }
+
+  /** For a document that came by flagd.sync.v1, or from the disk of an older agent: equal ones have an equal digest all the same. */
+  #computeVersion(layout: DocumentLayout): DocumentVersion | undefined {
+    const hashes = this.#hashesOf(layout);
+    if (hashes === undefined) return undefined;
+    const { bytes, entries, metadata, evaluators } = layout;
+    const part = (slice: DocumentLayout["metadata"]): Buffer | undefined =>
+      slice && bytes.subarray(slice.start, slice.end);
+    return versionOfDigest(
+      digestDocument({
+        ids: entries.ids,
+        hashes,
+        metadata: part(metadata),
+        evaluators: part(evaluators),
+      }),
+    );
+  }
+}
+
+/** As many whole characters of a text as fit. */
+function cutToBytes(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxBytes) return text;
+  let end = maxBytes;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
+}

@@ -1,0 +1,106 @@
+import { callBuntingSync } from "./bunting-call.js";
+import type { Deleted, SyncResponse, TopicError } from "./bunting-wire.js";
+import type { SourceOptions } from "./flag-source.js";
+import type { GrpcSourceConfig } from "./source-config.js";
+import type { SourceState } from "./source-state.js";
+import { statusName, type CallEnd } from "./stream-call.js";
+import type { SyncChannel } from "./sync-channel.js";
+import { TopicDocument } from "./topic-document.js";
+
+/** What a stream tells the source that opens it. */
+export interface StreamListener {
+  /** Response headers have come. */
+  opened(): void;
+  /** Any message came: the server knows the protocol. */
+  heard(): void;
+  /** The server said what there is, and it could be read. */
+  answered(): void;
+  /** When to try again after a failure, in ms. */
+  waitMs(pushbackMs: number | undefined): number;
+}
+
+/** The topic of one source over bunting.sync.v1, stream after stream. */
+export class TopicStream {
+  readonly #topic: string;
+  readonly #config: GrpcSourceConfig;
+  readonly #options: SourceOptions;
+  readonly #state: SourceState;
+  readonly #listener: StreamListener;
+  readonly #document: TopicDocument;
+
+  constructor(
+    topic: string,
+    source: {
+      readonly config: GrpcSourceConfig;
+      readonly options: SourceOptions;
+      readonly state: SourceState;
+    },
+    listener: StreamListener,
+  ) {
+    this.#topic = topic;
+    this.#config = source.config;
+    this.#options = source.options;
+    this.#state = source.state;
+    this.#listener = listener;
+    const { held, confirm, metrics, deliver } = this.#options;
+    this.#document = new TopicDocument(topic, this.#config.sourceIndex, {
+      held,
+      confirm,
+      metrics,
+      // Only now it is a document: a delta may have led nowhere.
+      deliver: (delivery) => {
+        if (delivery.isDeletion !== true) this.#state.documentReceived(delivery.bytes.length);
+        return deliver(delivery);
+      },
+    });
+  }
+
+  /** One stream; see runCall. */
+  run(channel: SyncChannel, connectTimeoutMs: number, signal: AbortSignal): Promise<CallEnd> {
+    const { providerId, headers, sourceIndex } = this.#config;
+    const { clock, metrics } = this.#options;
+    return callBuntingSync(
+      channel,
+      {
+        topic: this.#topic,
+        document: this.#document,
+        providerId,
+        headers,
+        clock,
+        connectTimeoutMs,
+        opened: () => this.#listener.opened(),
+        received: (response, messageBytes) => {
+          metrics.messageReceived(sourceIndex, response.kind, messageBytes);
+          this.#note(response);
+        },
+        refused: (error) => this.#refused(error),
+        deleted: (policy) => this.#deleted(policy),
+      },
+      signal,
+    );
+  }
+
+  #note({ kind }: SyncResponse): void {
+    this.#listener.heard();
+    if (kind === "heartbeat" || kind === "unknown" || kind === "topic_error") return;
+    this.#listener.answered();
+    if (kind === "unchanged") this.#state.documentConfirmed();
+    else if (kind === "missing")
+      this.#state.remarked(
+        `there is no FeatureFlag ${this.#topic}; flags from before, if any, are served on`,
+      );
+  }
+
+  #deleted(policy: Deleted["policy"]): void {
+    if (policy === "empty") this.#document.empty();
+    const then = policy === "empty" ? "no flags are served any more" : "its flags are served on";
+    this.#state.remarked(`the FeatureFlag ${this.#topic} was deleted; ${then}`);
+  }
+
+  /** Returns when to ask for the topic again. */
+  #refused({ code, message, retryAfterMs }: TopicError): number {
+    const name = statusName(code);
+    this.#state.failed(name.toLowerCase(), `${this.#topic} is refused: ${name}: ${message}`);
+    return this.#listener.waitMs(retryAfterMs === 0 ? undefined : retryAfterMs);
+  }
+}
