@@ -65,10 +65,10 @@ const strikes: Readonly<Record<string, Strike>> = {
     for (const watch of http2.watches()) watch.end();
     await edit();
   },
-  "answers 429 with Retry-After": answering(2, 429, throttled, { "retry-after": "1" }),
-  "answers 503 without a Status": answering(2, 503, "no healthy upstream"),
-  "answers 500": answering(2, 500, internalError("etcdserver: leader changed")),
-  "answers 410": answering(2, 410, expired),
+  "answers 429 with Retry-After": answering(4, 429, throttled, { "retry-after": "1" }),
+  "answers 503 without a Status": answering(4, 503, "no healthy upstream"),
+  "answers 500": answering(4, 500, internalError("etcdserver: leader changed")),
+  "answers 410": answering(4, 410, expired),
   "gives the watches up with 500 in the stream": async ({ http2 }, edit) => {
     for (const watch of http2.watches()) watch.error(internalError("etcdserver: no leader"));
     await edit();
@@ -78,10 +78,10 @@ const strikes: Readonly<Record<string, Strike>> = {
     await edit();
   },
   "gives the watches up with 410 as soon as they are open": async ({ tcp, http2 }, edit) => {
-    const fault = http2.onWatch(opened, (watch) => watch.error(expired), 2);
+    const fault = http2.onWatch(opened, (watch) => watch.error(expired), 4);
     tcp.cut();
     await edit();
-    await eventually(() => fault.struck === 2, 30_000, "410 twice");
+    await eventually(() => fault.struck === 4, 30_000, "410 four times");
   },
   "gives the watches up with 500 before the initial state is complete": async ({ tcp, http2 }, edit) => {
     const fault = http2.onWatch({ kind: "watchlist" }, (watch) => watch.error(internalError("no progress")));
@@ -111,10 +111,11 @@ describe("the proxy's watches, when the way to the API server", function () {
   let path: FaultyPath;
   let proxies: ProxyUnderTest[];
   let streams: FlagStream[];
+  let streamNames: string[];
   let ends: string[];
 
   beforeEach(async () => {
-    [proxies, streams, ends] = [[], [], []];
+    [proxies, streams, streamNames, ends] = [[], [], [], []];
     namespace = await cluster().createNamespace();
     account = await cluster().createServiceAccountToken(namespace, "proxy");
     await cluster().grantStockRole(account);
@@ -137,6 +138,7 @@ describe("the proxy's watches, when the way to the API server", function () {
   function subscribe(proxy: ProxyUnderTest, name: string): FlagStream {
     const stream = proxy.subscribe(namespace, name);
     streams.push(stream);
+    streamNames.push(name);
     void stream.subscription.ended.then(({ code, details }) => {
       if (code !== status.CANCELLED) ends.push(`${name}: ${code} ${details}`);
     });
@@ -156,35 +158,35 @@ describe("the proxy's watches, when the way to the API server", function () {
     return path.http2.watches().map(({ request: { name = "all" } }) => name);
   }
 
-  for (const scope of ["object", "namespace"]) {
-    for (const [what, strike] of Object.entries(strikes)) {
-      it(`${what}, lose nothing and tell nothing twice (--watch-scope=${scope})`, async () => {
-        await put("edited", 1);
-        await put("quiet", 1);
+  for (const [what, strike] of Object.entries(strikes)) {
+    it(`${what}, lose nothing and tell nothing twice, be they of single FeatureFlags or of a namespace`, async () => {
+      await put("edited", 1);
+      await put("quiet", 1);
+      for (const scope of ["object", "namespace"]) {
         const proxy = await start("--watch-scope", scope);
-        const [edited, quiet, late] = ["edited", "quiet", "late"].map((name) => subscribe(proxy, name)) as [
-          FlagStream,
-          FlagStream,
-          FlagStream,
-        ];
-        await edited.until(1);
-        await quiet.until(1);
-        await watchesOf(...(scope === "object" ? ["edited", "quiet", "late"] : ["all"]));
-        await strike(path, async () => {
-          await put("edited", 2);
-          await put("late", 1);
-        });
-        await edited.until(2);
-        await late.until(1);
-        await put("edited", 3);
-        await put("quiet", 2);
-        await edited.until(3);
-        await quiet.until(2);
-        await edited.nothing(100);
-        for (const stream of [quiet, late]) await stream.nothing(0);
-        expect([edited.seen, quiet.seen, late.seen]).to.deep.equal([[1, 2, 3], [1, 2], [1]]);
+        for (const name of ["edited", "quiet", "late"]) subscribe(proxy, name);
+      }
+      const all = async (name: string, version: number): Promise<void> => {
+        for (const stream of streams.filter((_, at) => streamNames[at] === name)) await stream.until(version);
+      };
+      await all("edited", 1);
+      await all("quiet", 1);
+      await watchesOf("edited", "quiet", "late", "all");
+      await strike(path, async () => {
+        await put("edited", 2);
+        await put("late", 1);
       });
-    }
+      await all("edited", 2);
+      await all("late", 1);
+      await put("edited", 3);
+      await put("quiet", 2);
+      await all("edited", 3);
+      await all("quiet", 2);
+      for (const stream of streams) await stream.nothing(30);
+      const seen = streams.map((stream) => stream.seen);
+      expect(seen.slice(0, 3), "object").to.deep.equal([[1, 2, 3], [1, 2], [1]]);
+      expect(seen.slice(3), "namespace").to.deep.equal([[1, 2, 3], [1, 2], [1]]);
+    });
   }
 
   for (const [scope, watched] of [
