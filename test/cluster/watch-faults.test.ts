@@ -14,6 +14,11 @@ import { flagSpec, ProxyUnderTest, type FlagStream } from "./support/proxy-under
 import type { ServiceAccount } from "./support/service-account.js";
 import { freshCluster, sharedCluster } from "./support/use-cluster.js";
 
+/*
+ * What a proxy's watches live through on the way to a real API server. Each strike meets watches of single FeatureFlags and of a whole
+ * namespace alike; the subscribers must get what was edited amid it and after it, in order, once, and never see their streams end.
+ */
+
 /** Does what is wrong on the way, and calls `edit` amid of it. Resolves when the way is free again. */
 type Strike = (path: FaultyPath, edit: () => Promise<void>) => Promise<void>;
 
