@@ -19,6 +19,8 @@ interface StormSample extends Storm {
   readonly round: number;
   readonly elapsedMs: number;
   readonly refused: number;
+  /** Why the first of them was. */
+  readonly refusal?: string;
   readonly serverCpuUs: number;
   readonly clientBusyShare: number;
   readonly startMb: number;
@@ -89,7 +91,11 @@ async function runStorm(options: RunOptions): Promise<CaseOutcome> {
         unit: "KB",
       },
     ],
-    warnings: [],
+    warnings: samples.flatMap((sample) =>
+      sample.refusal === undefined
+        ? []
+        : [`${nameOf(sample)}: ${sample.refused} connections were refused, the first as ${sample.refusal}`],
+    ),
     invalid:
       busy > maxClientBusyShare && !isQuick
         ? [
@@ -118,7 +124,7 @@ async function stormOnce(
     const startMb = processMemory(pid).rssMb;
     const before = cpuTime(pid);
     const counts = { connections, streams: 1, ...(storm.isAllAtOnce ? { maxOpening: connections } : {}) };
-    const { elapsedMs, cpuMs, refused } = await connectSwarm(pair, counts);
+    const { elapsedMs, cpuMs, refused, refusal } = await connectSwarm(pair, counts);
     const after = cpuTime(pid);
     await delay(restMs);
     return {
@@ -126,6 +132,7 @@ async function stormOnce(
       round,
       elapsedMs,
       refused,
+      ...(refusal === undefined ? {} : { refusal }),
       serverCpuUs: ((after.busyMs - before.busyMs) * 1000) / connections,
       clientBusyShare: cpuMs / elapsedMs,
       startMb,

@@ -23,10 +23,41 @@ export interface SubscriberConnectionOptions {
   readonly streams: number;
   /** Initial window of the connection and each stream: 65,535 bytes is what most gRPC clients start with. */
   readonly windowBytes?: number;
+  /** `connectionRequests` of these options, for those who open many connections of a kind. Default: made anew. */
+  readonly requests?: Buffer;
   /** @param stream from 0. */
   readonly onMessage: (stream: number, head: MessageHead, length: number) => void;
   /** Called once if the connection or a stream ends, however that came about, unless `close` was called. */
   readonly onEnd: (error: Error) => void;
+}
+
+export type ConnectionRequestsInput = Pick<
+  SubscriberConnectionOptions,
+  "host" | "port" | "protocol" | "streams" | "windowBytes"
+>;
+
+/** All that a connection sends unasked: the preface, its settings, and one request for each stream. */
+export function connectionRequests(input: ConnectionRequestsInput): Buffer {
+  const { host, port, protocol, streams, windowBytes = defaultWindowBytes } = input;
+  const { path, opening, isHalfClosed } = protocol;
+  const headers = [
+    [":method", "POST"],
+    [":scheme", "http"],
+    [":path", path],
+    [":authority", `${host}:${port}`],
+    ["content-type", "application/grpc"],
+    ["te", "trailers"],
+    ...protocol.headers,
+  ] as const;
+  const requests = Array.from({ length: streams }, (_, index) =>
+    grpcRequest({ streamId: streamIdOf(index), headers, opening, isHalfClosed }),
+  );
+  return Buffer.concat([connectionOpening(windowBytes), ...requests]);
+}
+
+/** Clients number their streams 1, 3, 5 … */
+function streamIdOf(index: number): number {
+  return 2 * index + 1;
 }
 
 interface SubscriberStream {
@@ -78,8 +109,7 @@ export class SubscriberConnection implements FrameHandler {
     });
     this.#socket.on("error", (error) => this.#fail(error));
     this.#socket.on("close", () => this.#fail(new Error("the server closed the connection")));
-    const requests = this.#streams.map(({ id }) => this.#request(id));
-    this.#socket.write(Buffer.concat([connectionOpening(windowBytes), ...requests]));
+    this.#socket.write(options.requests ?? connectionRequests(options));
   }
 
   close(): void {
@@ -144,7 +174,7 @@ export class SubscriberConnection implements FrameHandler {
       },
       onError: (error) => this.#fail(error),
     });
-    return { id: 2 * index + 1, messages, unacknowledgedBytes: 0 };
+    return { id: streamIdOf(index), messages, unacknowledgedBytes: 0 };
   }
 
   #streamOf(id: number): SubscriberStream | undefined {
@@ -158,21 +188,6 @@ export class SubscriberConnection implements FrameHandler {
     if (this.#answerWindowBytes < 0)
       this.#fail(new Error("more answers than the first window of a stream takes"));
     else this.#socket.write(frame);
-  }
-
-  #request(streamId: number): Buffer {
-    const { host, port, protocol } = this.#options;
-    const { path, opening, isHalfClosed } = protocol;
-    const headers = [
-      [":method", "POST"],
-      [":scheme", "http"],
-      [":path", path],
-      [":authority", `${host}:${port}`],
-      ["content-type", "application/grpc"],
-      ["te", "trailers"],
-      ...protocol.headers,
-    ] as const;
-    return grpcRequest({ streamId, headers, opening, isHalfClosed });
   }
 
   #fail(error: Error): void {

@@ -1,7 +1,11 @@
 import { monotonicMs } from "../support/monotonic.js";
 import { percentile } from "../support/statistics.js";
 import type { MessageHead, MessageKind } from "./message-head.js";
-import { SubscriberConnection, type SubscriberConnectionOptions } from "./subscriber-connection.js";
+import {
+  connectionRequests,
+  SubscriberConnection,
+  type SubscriberConnectionOptions,
+} from "./subscriber-connection.js";
 import { subscriberProtocol, type ProtocolName, type SubscriberProtocol } from "./subscriber-protocol.js";
 
 export interface SwarmOptions extends Pick<
@@ -59,6 +63,7 @@ export class Swarm {
   readonly #options: SwarmOptions;
   /** One for all, as it remembers what it read last. */
   readonly #protocol: SubscriberProtocol;
+  readonly #requests: Buffer;
   readonly #connections: SubscriberConnection[] = [];
   /** The number of the last payload of each subscriber. */
   readonly #sequences: Float64Array;
@@ -78,6 +83,7 @@ export class Swarm {
     const { connections, streams, protocol, topic } = options;
     this.#options = options;
     this.#protocol = subscriberProtocol(protocol, topic);
+    this.#requests = connectionRequests({ ...options, protocol: this.#protocol });
     this.#onFailure = onFailure;
     this.#sequences = new Float64Array(connections * streams).fill(-1);
     this.#arrivals = new Float64Array(connections * streams);
@@ -122,6 +128,7 @@ export class Swarm {
         port,
         streams,
         protocol: this.#protocol,
+        requests: this.#requests,
         ...(windowBytes === undefined ? {} : { windowBytes }),
         ...(localAddress === undefined ? {} : { localAddress }),
         onMessage: (stream, head, length) => this.#receive(index, stream, head, length),
