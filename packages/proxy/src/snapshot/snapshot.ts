@@ -1,26 +1,9 @@
 import type { SourceVersion } from "../source/flag-source.js";
 import type { TopicKey } from "@bunting/protocol";
+import { framePrefixBytes } from "@bunting/rpc";
 import { GzipFrame } from "./gzip-frame.js";
-
-/** The canonical text of one flag and its hash. An unchanged flag keeps its object from one version to the next. */
-export interface EncodedFlag {
-  readonly text: string;
-  /** SHA-256 of the text's bytes, in hex. */
-  readonly hash: string;
-}
-
-/** The bytes of a document, made once by `encodeSnapshot`, and what they were made of. */
-export interface SnapshotBytes {
-  /** A complete gRPC frame of flagd.sync.v1 SyncFlagsResponse. Shared by all streams: nobody may write to it. */
-  readonly syncFrame: Buffer;
-  /** Where the document's JSON begins in the frame, and how long it is. */
-  readonly textStart: number;
-  readonly textLength: number;
-  /** SHA-256 in hex: equal documents have equal digests, and bytes. */
-  readonly digest: string;
-  /** By flag key, in the order of the document. */
-  readonly flags: ReadonlyMap<string, EncodedFlag>;
-}
+import type { SnapshotBytes } from "./snapshot-bytes.js";
+import { TopicFrames } from "./topic-frames.js";
 
 export interface SnapshotProperties {
   readonly topic: TopicKey;
@@ -53,6 +36,7 @@ export class Snapshot {
   readonly publishedMs: number;
   readonly bytes: SnapshotBytes;
   readonly #derived: DerivedFrames;
+  #topicFrames: TopicFrames | undefined;
 
   constructor(properties: SnapshotProperties, derived: DerivedFrames = {}) {
     this.topic = properties.topic;
@@ -89,9 +73,15 @@ export class Snapshot {
     return this.#derived.gzipLegacySync;
   }
 
+  /** The messages of bunting.sync.v1. They say which version of its object this is, and so are made anew where that changes. */
+  get topicFrames(): TopicFrames {
+    this.#topicFrames ??= new TopicFrames(this);
+    return this.#topicFrames;
+  }
+
   /** The message (no frame) of FetchAllFlagsResponse, the same in flagd.sync.v1 and sync.v1. */
   get fetchAllMessage(): Uint8Array {
-    return this.bytes.syncFrame.subarray(grpcPrefixBytes, this.bytes.textStart + this.bytes.textLength);
+    return this.bytes.syncFrame.subarray(framePrefixBytes, this.bytes.textStart + this.bytes.textLength);
   }
 
   /** The document as canonical JSON. */
@@ -107,8 +97,6 @@ export class Snapshot {
   }
 }
 
-/** Compressed flag and length of a gRPC message. */
-export const grpcPrefixBytes = 5;
 /** `sync_context` (field 2 of flagd.sync.v1 SyncFlagsResponse) as an empty Struct: some clients take its absence for an old server. */
 export const emptySyncContext = Uint8Array.of(0x12, 0x00);
 /** `state` (field 2 of sync.v1 SyncFlagsResponse) as SYNC_STATE_ALL. As long as `emptySyncContext`, so that lengths agree. */

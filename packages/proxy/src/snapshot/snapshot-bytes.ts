@@ -1,0 +1,37 @@
+/** The canonical text of one flag and its hash. An unchanged flag keeps its object from one version to the next. */
+export interface EncodedFlag {
+  readonly text: string;
+  /** SHA-256 of the text's bytes, in hex. */
+  readonly hash: string;
+}
+
+/** What a document is made of, encoded. */
+export interface EncodedContent {
+  /** By flag key, in the order of the document. */
+  readonly flags: ReadonlyMap<string, EncodedFlag>;
+  /** Canonical JSON; undefined where there is none. */
+  readonly metadata: string | undefined;
+  readonly evaluators: string | undefined;
+}
+
+/** A version before another, and what changed on the way from it to the one after it, by name only: no value is kept. */
+export interface PastVersion {
+  readonly digest: string;
+  /** Keys of flags that came, went or changed. */
+  readonly flags: readonly string[];
+  readonly metadata: boolean;
+  readonly evaluators: boolean;
+}
+
+/** The bytes of a document, made once by `encodeSnapshot`, and what they were made of. */
+export interface SnapshotBytes extends EncodedContent {
+  /** A complete gRPC frame of flagd.sync.v1 SyncFlagsResponse. Shared by all streams: nobody may write to it. */
+  readonly syncFrame: Buffer;
+  /** Where the document's JSON begins in the frame, and how long it is. */
+  readonly textStart: number;
+  readonly textLength: number;
+  /** SHA-256 in hex: equal documents have equal digests, and bytes. */
+  readonly digest: string;
+  /** The last versions before it, the oldest first: what a delta can start from. */
+  readonly history: readonly PastVersion[];
+}

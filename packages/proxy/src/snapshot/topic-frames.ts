@@ -1,0 +1,130 @@
+import { buntingSyncV1, compareUtf8, type TopicKey } from "@bunting/protocol";
+import { frameMessage, framePrefixBytes } from "@bunting/rpc";
+import { changedSince } from "./changed-keys.js";
+import type { SnapshotBytes } from "./snapshot-bytes.js";
+import type { SourceVersion } from "../source/flag-source.js";
+import { varintBytes, writeVarint } from "./varint.js";
+
+/** A message of bunting.sync.v1 that leads an agent to a version. */
+export interface VersionFrame {
+  readonly kind: "unchanged" | "delta" | "snapshot";
+  /** A complete gRPC frame, shared by all streams: nobody may write to it. */
+  readonly frame: Buffer;
+}
+
+/** A snapshot, as far as its messages are concerned. */
+export interface FramedVersion {
+  readonly topic: TopicKey;
+  readonly version: SourceVersion;
+  readonly digest: string;
+  readonly bytes: SnapshotBytes;
+}
+
+/**
+ * The messages of bunting.sync.v1 about one version of a topic, each made when the first agent needs it, and once however many do. They
+ * are dropped with the version.
+ */
+export class TopicFrames {
+  readonly #snapshot: FramedVersion;
+  /** By the digest they start from; undefined where the snapshot is better. */
+  readonly #deltas = new Map<string, VersionFrame | undefined>();
+  #unchanged: VersionFrame | undefined;
+  #whole: VersionFrame | undefined;
+
+  constructor(snapshot: FramedVersion) {
+    this.#snapshot = snapshot;
+  }
+
+  /** What to send to an agent that holds the version with this digest; empty if it holds none. */
+  from(heldDigest: string): VersionFrame {
+    if (heldDigest === this.#snapshot.digest) return (this.#unchanged ??= this.#makeUnchanged());
+    return this.#delta(heldDigest) ?? this.whole;
+  }
+
+  /** The whole document. */
+  get whole(): VersionFrame {
+    return (this.#whole ??= { kind: "snapshot", frame: this.#makeWhole() });
+  }
+
+  /** Digests come from strangers: what is kept of them is bounded by what the history knows. */
+  #delta(fromDigest: string): VersionFrame | undefined {
+    if (!this.#deltas.has(fromDigest)) {
+      const { history } = this.#snapshot.bytes;
+      if (!history.some(({ digest }) => digest === fromDigest)) return undefined;
+      this.#deltas.set(fromDigest, this.#makeDelta(fromDigest));
+    }
+    return this.#deltas.get(fromDigest);
+  }
+
+  #makeUnchanged(): VersionFrame {
+    const { topic } = this.#snapshot;
+    const value = { topic, version: this.#version };
+    return { kind: "unchanged", frame: frameResponse({ $case: "unchanged", value }) };
+  }
+
+  /** Undefined if it would have more than half the bytes of the snapshot. */
+  #makeDelta(fromDigest: string): VersionFrame | undefined {
+    const { topic, bytes } = this.#snapshot;
+    const changed = changedSince(bytes.history, fromDigest);
+    if (changed === undefined) return undefined;
+    const keys = [...changed.flags].sort(compareUtf8);
+    // A character is a byte or more: what is too long by this count needs no encoding to be known to be.
+    const characters = keys.reduce((sum, key) => sum + (bytes.flags.get(key)?.text.length ?? 0), 0);
+    const maxBytes = this.#wholeFrameBytes / 2;
+    if (characters > maxBytes) return undefined;
+    const value: buntingSyncV1.Delta = {
+      topic,
+      fromDigest: Buffer.from(fromDigest, "hex"),
+      version: this.#version,
+      flags: keys.map((key) => ({ key, flag: Buffer.from(bytes.flags.get(key)?.text ?? "") })),
+      metadata: changed.metadata ? Buffer.from(bytes.metadata ?? "") : undefined,
+      evaluators: changed.evaluators ? Buffer.from(bytes.evaluators ?? "") : undefined,
+    };
+    const frame = frameResponse({ $case: "delta", value });
+    return frame.length > maxBytes ? undefined : { kind: "delta", frame };
+  }
+
+  /** The document is copied once, from the frame of flagd.sync.v1; the rest is some hundred bytes before it. */
+  #makeWhole(): Buffer {
+    const { syncFrame, textStart, textLength } = this.#snapshot.bytes;
+    const { head, messageLength } = this.#wholeLayout;
+    const frame = Buffer.allocUnsafeSlow(this.#wholeFrameBytes);
+    frame.writeUInt8(0, 0);
+    let at = frame.writeUInt32BE(frame.length - framePrefixBytes, 1);
+    at = writeVarint(frame, snapshotTag, at);
+    at = writeVarint(frame, messageLength, at);
+    at += frame.write(head, at, "latin1");
+    at = writeVarint(frame, documentTag, at);
+    at = writeVarint(frame, textLength, at);
+    syncFrame.copy(frame, at, textStart, textStart + textLength);
+    return frame;
+  }
+
+  get #wholeFrameBytes(): number {
+    const { messageLength } = this.#wholeLayout;
+    return framePrefixBytes + 1 + varintBytes(messageLength) + messageLength;
+  }
+
+  /** The fields of Snapshot before the document, and the length of the whole message. */
+  get #wholeLayout(): { readonly head: string; readonly messageLength: number } {
+    const { topic, bytes } = this.#snapshot;
+    const withoutDocument = { topic, version: this.#version, document: Buffer.alloc(0) };
+    const head = Buffer.from(buntingSyncV1.Snapshot.encode(withoutDocument).finish()).toString("latin1");
+    return { head, messageLength: head.length + 1 + varintBytes(bytes.textLength) + bytes.textLength };
+  }
+
+  get #version(): buntingSyncV1.Version {
+    const { version, digest } = this.#snapshot;
+    const { uid = "", generation = 0, resourceVersion = "" } = version;
+    return { uid, generation: String(generation), resourceVersion, digest: Buffer.from(digest, "hex") };
+  }
+}
+
+/** A complete gRPC frame of one of the proxy's messages. */
+export function frameResponse(message: buntingSyncV1.SyncResponse["message"]): Buffer {
+  return frameMessage(buntingSyncV1.SyncResponse.encode({ message }).finish());
+}
+
+/** Field 2 of SyncResponse and field 3 of Snapshot, both length-delimited. */
+const snapshotTag = 0x12;
+const documentTag = 0x1a;

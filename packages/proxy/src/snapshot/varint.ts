@@ -1,0 +1,14 @@
+/** Bytes of a length or tag as protobuf writes it, below 2^31. */
+export function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest > 0x7f; rest >>>= 7) bytes++;
+  return bytes;
+}
+
+/** Writes it and returns where it ends. */
+export function writeVarint(buffer: Buffer, value: number, offset: number): number {
+  let rest = value;
+  let at = offset;
+  for (; rest > 0x7f; rest >>>= 7) at = buffer.writeUInt8((rest & 0x7f) | 0x80, at);
+  return buffer.writeUInt8(rest, at);
+}
