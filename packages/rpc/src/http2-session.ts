@@ -1,6 +1,12 @@
-import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
+import {
+  constants,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import type { Socket } from "node:net";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
+import { FloodGuard } from "./flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import { peerAddress } from "./peer-address.js";
 import { RpcError } from "./status.js";
@@ -18,7 +24,9 @@ export class Http2Session implements StreamOwner {
   #isOpen = true;
   #isGoingAway = false;
   #closeListeners: CloseListeners;
-  #isProbing = false;
+  #floodGuard: FloodGuard | undefined;
+  #heardBytes = -1;
+  #quietSweeps = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
 
   /** `socket` is the one below `session`: node gives only a proxy of it, which refuses `destroy`. */
@@ -68,17 +76,28 @@ export class Http2Session implements StreamOwner {
     else listener();
   }
 
-  /**
-   * A PING beside those of `ping`, for the keepalive. `onAnswer` is also called when the session ends; false if it is no time to ask:
-   * the last one is unanswered yet, or the session is on its way out.
-   */
-  probe(onAnswer: () => void): boolean {
-    if (this.#isProbing || !this.isOpen || this.#session.closed) return false;
-    this.#isProbing = this.#session.ping(() => {
-      this.#isProbing = false;
-      onAnswer();
-    });
-    return this.#isProbing;
+  /** Called by the keepalive only, once a sweep: for how many sweeps now nothing has come from the peer. */
+  countQuietSweep(): number {
+    const { bytesRead } = this.#socket;
+    this.#quietSweeps = bytesRead === this.#heardBytes ? this.#quietSweeps + 1 : 0;
+    this.#heardBytes = bytesRead;
+    return this.#quietSweeps;
+  }
+
+  /** Called by the keepalive only: sends a PING beside those of `ping`, unless the session is on its way out. */
+  probe(): void {
+    if (this.isOpen && !this.#session.closed) this.#session.ping(ignore);
+  }
+
+  /** Called by the transport only, for each PING or SETTINGS frame; true if they are a flood, and the session has been ended for it. */
+  countControlFrame(): boolean {
+    const nowMs = performance.now();
+    this.#floodGuard ??= new FloodGuard(nowMs);
+    if (!this.isOpen || !this.#floodGuard.isFlood(this.#socket.bytesWritten, nowMs)) return false;
+    this.#session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    // A turn later, so that the GOAWAY leaves, which `destroy` writes.
+    setImmediate(() => this.#socket.destroy());
+    return true;
   }
 
   /** Called by the transport only. */
@@ -108,4 +127,8 @@ export class Http2Session implements StreamOwner {
     this.#onPingAck = undefined;
     onAck?.(error);
   }
+}
+
+function ignore(): void {
+  // The answer shows in the bytes that come.
 }

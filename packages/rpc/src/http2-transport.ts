@@ -17,6 +17,8 @@ export interface Http2TransportOptions {
   /** Gets all other requests, through node's compatible request and response; without it they are refused. */
   readonly onRequest?: RequestListener | undefined;
   readonly limits?: Partial<TransportLimits> | undefined;
+  /** A connection was ended for a flood of control frames. */
+  readonly onFlood?: (() => void) | undefined;
 }
 
 const wrapper = Symbol("the Http2Session around a node session");
@@ -26,14 +28,17 @@ type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
  * The node:http2 engine. It is given sockets on which the client has begun to speak HTTP/2 and listens nowhere itself. It uses
  * sessions and their 'stream' event: the compatibility API costs two more objects and a dozen listeners a request.
  *
- * Against floods stand: the limits below; nghttp2's own bound on how fast a client may reset streams (1,000 at once, then 33 a second)
- * and on unsent answers to PINGs and SETTINGS; and node's on invalid frames (1,000) and refused streams (100) of a session.
+ * Against floods stand: the limits below; nghttp2's own bounds on how fast a client may reset streams (1,000 at once, then 33 a second),
+ * on CONTINUATION frames (8 a header block) and on unsent answers to PINGs and SETTINGS; node's on header fields (128), on invalid
+ * or empty frames (1,000) and on refused streams (100) of a session; our FloodGuard for PINGs and SETTINGS whose answers are read; and
+ * the keepalive, by which a connection that nghttp2 has ended with GOAWAY goes though its peer keeps it open.
  */
 export class Http2Transport {
   readonly #options: ServerOptions;
   readonly #handler: TransportHandler;
   readonly #onRequest: RequestListener | undefined;
   readonly #sessions = new Set<Http2Session>();
+  readonly #onControlFrame: (this: ServerHttp2Session) => void;
   readonly #onStream: (
     this: ServerHttp2Session,
     stream: ServerHttp2Stream,
@@ -46,6 +51,10 @@ export class Http2Transport {
     this.#options = engineOptions({ ...defaultTransportLimits, ...options.limits });
     this.#handler = options.handler;
     this.#onRequest = options.onRequest;
+    const { onFlood } = options;
+    this.#onControlFrame = function () {
+      if ((this as Wrapped)[wrapper].countControlFrame()) onFlood?.();
+    };
     const route = this.#route.bind(this);
     this.#onStream = function (stream, headers, _flags, rawHeaders) {
       route((this as Wrapped)[wrapper], stream, headers, rawHeaders);
@@ -65,6 +74,8 @@ export class Http2Transport {
     this.#sessions.add(session);
     node.on("error", ignore);
     node.on("stream", this.#onStream);
+    node.on("ping", this.#onControlFrame);
+    node.on("remoteSettings", this.#onControlFrame);
     // The socket's close, not the session's: node never emits the latter where a session failed while its socket was stalled.
     socket.once("close", () => {
       this.#sessions.delete(session);

@@ -17,7 +17,7 @@ export {
   type ServerStreamingMethod,
   type UnaryMethod,
 } from "./method.js";
-export { PortListener, type PortListenerOptions } from "./port-listener.js";
+export { PortListener, type DropReason, type PortListenerOptions } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";
 export type { KeepaliveOptions } from "./session-keepalive.js";

@@ -15,7 +15,6 @@ import {
   eventually,
   grpcHeaders,
   http2Client,
-  ManualClock,
   rawClient,
   recordingLogger,
   releaseAfterEach,
@@ -291,45 +290,6 @@ describe("PortListener", () => {
       `port ${port} of 127.0.0.1 is taken by another process: stop that one, or choose another port with --port`,
     );
     expect((error as Error).cause).to.include({ code: "EADDRINUSE" });
-  });
-
-  describe("keepalive", () => {
-    const answering = { intervalMs: 1_000, timeoutMs: 300 };
-
-    it("drops a connection whose peer does not answer, and keeps one whose peer does", async () => {
-      const clock = new ManualClock();
-      const listener = await serve([hold, echo], { keepalive: { ...answering, clock } });
-      const alive = new BytesClient(listener).stream("/t.T/Hold");
-      await alive.headers;
-      const deaf = await rawClient(listener);
-      deaf.send(wire.subscribe("/t.T/Hold"));
-      await eventually(() => listener.sessions.size === 2);
-      await eventually(() => [...listener.sessions].every(({ streams }) => streams.size === 1));
-      // One timer for the next round, one for the stream's deadline there is not.
-      expect(clock.pendingTimers).to.equal(1);
-      clock.advance(1_000);
-      await eventually(() => clock.pendingTimers === 2, "the living client's answer");
-      clock.advance(299);
-      expect(listener.sessions.size).to.equal(2);
-      clock.advance(1);
-      await deaf.closed;
-      await eventually(() => listener.sessions.size === 1);
-      expect(alive.call.destroyed).to.equal(false);
-      await listener.close();
-      expect(clock.pendingTimers).to.equal(0);
-    });
-
-    it("does not count a ping of somebody else as its own", async () => {
-      const clock = new ManualClock();
-      const listener = await serve([hold], { keepalive: { ...answering, clock } });
-      const deaf = await rawClient(listener);
-      deaf.send(wire.subscribe("/t.T/Hold"));
-      await eventually(() => listener.sessions.size === 1);
-      const [session] = listener.sessions;
-      expect(session?.ping(() => undefined)).to.equal(true);
-      clock.advance(1_300);
-      await deaf.closed;
-    });
   });
 
   it("answers a frame that arrives together with the opening", async () => {

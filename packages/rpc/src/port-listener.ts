@@ -24,12 +24,19 @@ export interface PortListenerOptions {
   readonly headerTimeoutMs?: number;
   /** How long an HTTP/1.1 request may take to arrive: 30 s. */
   readonly requestTimeoutMs?: number;
-  /** Finds connections whose peer is gone without a word, by PING; off if not given. */
-  readonly keepalive?: KeepaliveOptions;
+  /** Finds connections whose peer is gone without a word, by PING: after 60 s of silence, and 20 s more, if not given. */
+  readonly keepalive?: KeepaliveOptions | "off" | undefined;
+  /** Told of each connection that this end has dropped, and why. */
+  readonly onDropped?: (reason: DropReason) => void;
 }
+
+/** `silent`: the keepalive got no answer. `flood`: PING or SETTINGS frames without end. */
+export type DropReason = "silent" | "flood";
 
 /** How many connections the system may hold before we accept them: a storm of reconnects must not meet refused SYNs. */
 const backlog = 4_096;
+/** Also where nobody asked for it: a connection that nghttp2 has ended for a flood would else stay for ever, even after its peer left. */
+const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
 /** When TCP itself asks a silent peer for a sign of life. */
 const tcpKeepaliveMs = 30_000;
 const timedOut = answer("408 Request Timeout", "No request came in time.");
@@ -47,13 +54,22 @@ export class PortListener {
   readonly #sockets = new Set<Socket>();
 
   constructor(options: PortListenerOptions) {
-    const { grpc, http, limits, keepalive, headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
+    const { grpc, http, limits, keepalive = defaultKeepalive, onDropped } = options;
+    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
     this.#options = options;
     this.#headerTimeoutMs = headerTimeoutMs;
     if (http !== undefined) this.#http1 = new Http1Server(http, { headerTimeoutMs, requestTimeoutMs });
-    if (grpc !== undefined) this.#transport = new Http2Transport({ handler: grpc, onRequest: http, limits });
-    if (keepalive !== undefined && this.#transport !== undefined) {
-      this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive);
+    if (grpc !== undefined)
+      this.#transport = new Http2Transport({
+        handler: grpc,
+        onRequest: http,
+        limits,
+        onFlood: () => onDropped?.("flood"),
+      });
+    if (keepalive !== "off" && this.#transport !== undefined) {
+      this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, () =>
+        onDropped?.("silent"),
+      );
     }
     this.#server = createServer(
       { noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepaliveMs },

@@ -2,30 +2,46 @@ import { systemClock, type Clock } from "@bunting/runtime";
 import type { Http2Session } from "./http2-session.js";
 
 export interface KeepaliveOptions {
-  /** How often each connection is asked for a sign of life. */
+  /** A connection from which nothing has come for so long is asked for a sign of life. */
   readonly intervalMs: number;
   /** How long its peer may take to answer before the connection is dropped. */
   readonly timeoutMs: number;
   readonly clock?: Clock;
 }
 
-/** Drops HTTP/2 connections whose peer no longer answers a PING: powered off, or behind a path that forgot them. */
+/** How many connections are looked at in one turn of the event loop. */
+const sessionsPerTurn = 1_000;
+
+/**
+ * Drops HTTP/2 connections whose peer is gone without a word: powered off, or behind a path that forgot them. There may be tens of
+ * thousands, so none has a timer of its own: a sweep compares how many bytes each has sent with what it was at the sweep before. Who
+ * speaks by itself is never asked; who is silent gets a PING, and its answer are bytes like any other.
+ */
 export class SessionKeepalive {
   readonly #sessions: Iterable<Http2Session>;
-  readonly #options: KeepaliveOptions;
   readonly #clock: Clock;
+  readonly #onSilent: () => void;
+  readonly #stepMs: number;
+  /** After how many sweeps without a byte a connection is asked, and dropped. */
+  readonly #probeAfter: number;
+  readonly #dropAfter: number;
   #cancelNext: (() => void) | undefined;
 
-  constructor(sessions: Iterable<Http2Session>, options: KeepaliveOptions) {
+  /** @param onSilent called for each connection that is dropped. */
+  constructor(sessions: Iterable<Http2Session>, options: KeepaliveOptions, onSilent: () => void) {
+    const { intervalMs, timeoutMs, clock = systemClock } = options;
     this.#sessions = sessions;
-    this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = clock;
+    this.#onSilent = onSilent;
+    this.#stepMs = Math.min(intervalMs, timeoutMs) / 2;
+    this.#probeAfter = Math.ceil(intervalMs / this.#stepMs);
+    this.#dropAfter = this.#probeAfter + Math.ceil(timeoutMs / this.#stepMs);
   }
 
   start(): void {
-    this.#cancelNext = this.#clock.after(this.#options.intervalMs, () => {
+    this.#cancelNext = this.#clock.after(this.#stepMs, () => {
       this.start();
-      for (const session of this.#sessions) this.#probe(session);
+      this.#sweep(this.#sessions[Symbol.iterator]());
     });
   }
 
@@ -34,8 +50,20 @@ export class SessionKeepalive {
     this.#cancelNext = undefined;
   }
 
-  #probe(session: Http2Session): void {
-    const cancel = this.#clock.after(this.#options.timeoutMs, () => session.destroy());
-    if (!session.probe(cancel)) cancel();
+  #sweep(sessions: Iterator<Http2Session>): void {
+    for (let count = 0; count < sessionsPerTurn; count++) {
+      const next = sessions.next();
+      if (next.done === true) return;
+      this.#look(next.value);
+    }
+    setImmediate(() => this.#sweep(sessions));
+  }
+
+  #look(session: Http2Session): void {
+    const quietSweeps = session.countQuietSweep();
+    if (quietSweeps === this.#probeAfter) session.probe();
+    if (quietSweeps < this.#dropAfter) return;
+    this.#onSilent();
+    session.destroy();
   }
 }
