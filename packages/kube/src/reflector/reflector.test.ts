@@ -625,6 +625,8 @@ describe("Reflector", () => {
       expect(bench.relists.at(-1)).to.equal("asked");
       put("asked", 2);
       await handler.until(`MODIFIED asked@${bench.api.revision}`);
+      bench.api.watches()[0]?.end();
+      await handler.until("resumed");
     });
   }
 
@@ -671,7 +673,8 @@ describe("Reflector", () => {
         bench.api.fault({ kind: "watch" }, faults.delayed(3), Infinity);
         const all = names.map((name) => bench.run({ scope: objectScope(name) }));
         const areOpen = (): boolean =>
-          bench.api.watches().length === 200 && all.every(({ reflector }) => reflector.isSynced);
+          bench.api.watches().length === 200 &&
+          all.every(({ reflector }) => reflector.isSynced && reflector.watch !== undefined);
         await eventually(areOpen, withinMs, "200 watches");
         bench.clock.advance(1_000);
         for (const watch of bench.api.watches()) watch.end();
