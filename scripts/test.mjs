@@ -7,6 +7,6 @@ const specs = args.some((arg) => arg.endsWith(".test.ts"))
   : [
       "packages/*/src/**/*.test.ts",
       "test/!(cluster)/**/*.test.ts",
-      "bench/{fixtures,load,servers}/*.test.ts",
+      "bench/{fixtures,fan-out,load,servers}/*.test.ts",
     ];
 process.exitCode = await runMocha([...args, ...specs]);

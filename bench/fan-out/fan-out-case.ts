@@ -59,9 +59,11 @@ async function runFanOut(definition: FanOutDefinition, options: RunOptions): Pro
         }
         progress(`${bytesText(bytes)}: ${round < 0 ? "warm-up" : `round ${round + 1} of ${rounds}`}`);
       }
-      pairs.forEach(({ key, server }, index) => {
-        const { peakRssMb } = processMemory(server.pid);
-        memory.push({ entry: key, bytes, restMb: restMb[index] ?? NaN, peakMb: peakRssMb });
+      pairs.forEach(({ key, server, startMb }, index) => {
+        const { peakRssMb: peakMb, rssMb: afterMb } = processMemory(server.pid);
+        const afterKbPerSubscriber = ((afterMb - startMb) * 1024) / (connections * streams);
+        const rest = { restMb: restMb[index] ?? NaN, peakMb, afterMb, afterKbPerSubscriber };
+        memory.push({ entry: key, bytes, ...rest });
       });
     }
   } finally {

@@ -5,12 +5,17 @@ import type { EntryName } from "./entry.js";
 /** Rounds that are not counted: code is compiled, memory taken. */
 export const warmUpRounds = 2;
 
-/** RSS of a server before the first broadcast of a size, and the most it was until after the last. */
+/** RSS of a server around the broadcasts of one size. */
 export interface MemorySample {
   readonly entry: EntryName;
   readonly bytes: number;
+  /** Before the first of them. */
   readonly restMb: number;
+  /** The most it was until after the last. */
   readonly peakMb: number;
+  /** After the last, and what that is for each subscriber above what it was before the first connection. */
+  readonly afterMb: number;
+  readonly afterKbPerSubscriber: number;
 }
 
 /** All that was measured in a case. */
@@ -44,11 +49,11 @@ export class Measurements {
   }
 
   growthMb(entry: EntryName, bytes: number): number {
-    const at = this.memory.find((sample) => sample.entry === entry && sample.bytes === bytes);
+    const at = this.memoryOf(entry, bytes);
     return (at?.peakMb ?? NaN) - (at?.restMb ?? NaN);
   }
 
-  restMb(entry: EntryName, bytes: number): number {
-    return this.memory.find((sample) => sample.entry === entry && sample.bytes === bytes)?.restMb ?? NaN;
+  memoryOf(entry: EntryName, bytes: number): MemorySample | undefined {
+    return this.memory.find((sample) => sample.entry === entry && sample.bytes === bytes);
   }
 }

@@ -3,7 +3,7 @@ import type { SwarmHandlers } from "../load/swarm-process.js";
 import { benchTopic, contenders, type Contender } from "../servers/contender.js";
 import { bundle } from "../support/bundle.js";
 import { ChildProcess } from "../support/child-process.js";
-import type { CorePlan } from "../support/processor.js";
+import { processMemory, type CorePlan } from "../support/processor.js";
 import { entries, type Entry, type EntryName } from "./entry.js";
 
 /** A server process and the process of its subscribers. */
@@ -11,6 +11,8 @@ export interface Pair {
   readonly key: EntryName;
   readonly entry: Entry;
   readonly server: Contender;
+  /** RSS of the server before the first connection. */
+  readonly startMb: number;
   readonly swarm: ChildProcess<SwarmHandlers>;
 }
 
@@ -20,12 +22,13 @@ export async function startPair(key: EntryName, cores: CorePlan): Promise<Pair> 
   const entry: Entry = entries[key];
   const script = await bundle("load/swarm-process.ts", "proxy");
   const server = await contenders[entry.server](cores.measured);
+  const startMb = processMemory(server.pid).rssMb;
   const swarm = new ChildProcess<SwarmHandlers>({
     name: `subscribers of ${entry.name}`,
     script,
     core: cores.load,
   });
-  return { key, entry, server, swarm };
+  return { key, entry, server, startMb, swarm };
 }
 
 export function connectSwarm(

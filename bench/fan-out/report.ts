@@ -48,6 +48,7 @@ const columns = [
   "bytes per subscriber",
   "RSS before, MB",
   "RSS growth to its peak, MB",
+  "RSS after, KB per subscriber",
   "client busy",
 ];
 
@@ -68,8 +69,9 @@ function payloadTable({ measured, names }: FanOutReport, bytes: number): ResultT
       digits(of(({ p50Ms }) => p50Ms)),
       digits(of(({ serverCpuUs }) => serverCpuUs)),
       bytesText(of(({ messageBytes }) => messageBytes)),
-      digits(measured.restMb(name, bytes)),
+      digits(measured.memoryOf(name, bytes)?.restMb ?? NaN),
       digits(measured.growthMb(name, bytes)),
+      digits(measured.memoryOf(name, bytes)?.afterKbPerSubscriber ?? NaN),
       percent(of(({ clientBusyShare }) => clientBusyShare)),
     ];
   });
