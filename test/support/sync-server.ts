@@ -4,11 +4,13 @@ import { legacySyncService } from "@bunting/proxy/internal/service/legacy-sync-s
 import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
-import { GrpcServer, PortListener } from "@bunting/rpc";
+import { GrpcServer, PortListener, type GrpcServerOptions } from "@bunting/rpc";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 
-export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions>;
+export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions> & {
+  readonly onSession?: GrpcServerOptions["onSession"];
+};
 
 /** The proxy from source to socket, on a port of its own; only what is behind the source is a test's script. */
 export class SyncServer {
@@ -50,7 +52,7 @@ export class SyncServer {
     this.listener = new PortListener({
       endpoint: { host: "127.0.0.1", port: 0 },
       logger,
-      grpc: new GrpcServer({ methods, logger }),
+      grpc: new GrpcServer({ methods, logger, onSession: options.onSession }),
     });
   }
 

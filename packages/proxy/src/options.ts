@@ -1,10 +1,11 @@
-import { choice, durationMs, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
+import { choice, durationMs, integer, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
 
 const listening = "Listening";
 const flags = "Where flags come from";
 const cluster = "Reaching a cluster";
 const life = "Life of a topic";
 const subscribers = "Subscribers";
+const limits = "Limits";
 const stopping = "Shutting down";
 const general = "General";
 
@@ -127,6 +128,75 @@ export const proxyOptionTable = {
       "auto sends gzip to the streams whose grpc-accept-encoding lists it, compressed once a version; off sends it to nobody.",
     group: subscribers,
     env: ["BUNTING_COMPRESSION"],
+  }),
+  stallTimeout: option({
+    type: durationMs,
+    default: 60_000,
+    describe:
+      "A stream whose peer has taken nothing of a message for so long is ended, for its client to begin anew; 0 waits for ever.",
+    group: subscribers,
+    env: ["BUNTING_STALL_TIMEOUT"],
+  }),
+  keepaliveInterval: option({
+    type: durationMs,
+    default: 30_000,
+    describe:
+      "A connection on which nothing has come for so long is asked for a sign of life, by PING; 0 asks nobody.",
+    group: subscribers,
+    env: ["BUNTING_KEEPALIVE_INTERVAL"],
+  }),
+  keepaliveTimeout: option({
+    type: durationMs,
+    default: 20_000,
+    describe: "How long its peer may take to answer before the connection is dropped.",
+    group: subscribers,
+    env: ["BUNTING_KEEPALIVE_TIMEOUT"],
+  }),
+  maxConnectionAge: option({
+    type: durationMs,
+    default: 0,
+    describe:
+      "Ends connections of that age, a tenth more or less, as a shutdown would, so that clients spread over new replicas; 0 lets them be. Applications of stock clients see STALE for a moment.",
+    group: subscribers,
+    env: ["BUNTING_MAX_CONNECTION_AGE"],
+  }),
+  firstSnapshotRate: option({
+    type: integer({ min: 0, max: 1_000_000 }),
+    default: 5_000,
+    describe:
+      "How many streams a second get their first flags; others wait, in turns by connection. Edits wait for nobody. 0 is any number.",
+    group: limits,
+    env: ["BUNTING_FIRST_SNAPSHOT_RATE"],
+  }),
+  firstSnapshotBurst: option({
+    type: integer({ min: 1, max: 1_000_000 }),
+    default: 5_000,
+    describe: "How many streams get their first flags at once after a quiet time.",
+    group: limits,
+    env: ["BUNTING_FIRST_SNAPSHOT_BURST"],
+  }),
+  maxStreamsPerConnection: option({
+    type: integer({ min: 1, max: 100_000 }),
+    default: 1_000,
+    describe: "How many streams a connection may have open; clients open another connection, or wait.",
+    group: limits,
+    env: ["BUNTING_MAX_STREAMS_PER_CONNECTION"],
+  }),
+  maxTopicsPerConnection: option({
+    type: integer({ min: 0, max: 1_000_000 }),
+    default: 32,
+    describe:
+      "How many different FeatureFlags one connection may be subscribed to; 0 is any number, for proxies that bundle the streams of many clients.",
+    group: limits,
+    env: ["BUNTING_MAX_TOPICS_PER_CONNECTION"],
+  }),
+  maxTopicsPerAddress: option({
+    type: integer({ min: 0, max: 1_000_000 }),
+    default: 1_024,
+    describe:
+      "How many different FeatureFlags the connections from one address may be subscribed to; 0 is any number. Loopback is not counted.",
+    group: limits,
+    env: ["BUNTING_MAX_TOPICS_PER_ADDRESS"],
   }),
   drainDelay: option({
     type: durationMs,

@@ -8,6 +8,7 @@
  * - DOCUMENT_INVALID: a document can't be served; the one before it still stands.
  * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
+ * - LIMIT_REACHED: a peer has as much as one may have of something; it may try again later.
  * - CALLER_GONE: whoever waited for an answer went away.
  * - SHUTTING_DOWN: the proxy takes no new subscriber any more.
  */
@@ -19,6 +20,7 @@ export type ProxyErrorCode =
   | "DOCUMENT_INVALID"
   | "TOPIC_MISSING"
   | "TOPIC_DELETED"
+  | "LIMIT_REACHED"
   | "CALLER_GONE"
   | "SHUTTING_DOWN";
 

@@ -21,6 +21,14 @@ export interface ProxyMetrics extends SourceMetrics {
   frameWritten(): void;
   /** From a snapshot's publication to its having been written to one who was subscribed by then: `bunting_proxy_subscriber_fan_out_seconds`. */
   fannedOut(ms: number): void;
+  /** A stream was ended as its peer did not read: `bunting_proxy_subscriber_stalled_total`. */
+  stalled(): void;
+  /** Streams that began (1) or ended (-1) to wait for their first snapshot's turn: `bunting_proxy_subscriber_queued`. */
+  queuedStarts(delta: number): void;
+  /** A subscription was refused for a limit: `bunting_proxy_service_refusals_total{reason}`. */
+  refused(reason: string): void;
+  /** This end has ended a connection: `bunting_proxy_service_connections_ended_total{reason}`. */
+  connectionEnded(reason: string): void;
 }
 
 /** Counts nothing. */
@@ -33,6 +41,10 @@ export const noMetrics: ProxyMetrics = {
   conflated: ignore,
   frameWritten: ignore,
   fannedOut: ignore,
+  stalled: ignore,
+  queuedStarts: ignore,
+  refused: ignore,
+  connectionEnded: ignore,
   sourceError: ignore,
   documentInvalid: ignore,
   documentRemark: ignore,

@@ -25,14 +25,19 @@ import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { statusPage } from "./management/status-page.js";
 import { statusReport } from "./management/status-report.js";
 import type { ProxyOptions } from "./options.js";
+import { OccasionalLog } from "./occasional-log.js";
+import { ConnectionAge } from "./service/connection-age.js";
 import { DrainingPort } from "./service/draining-port.js";
 import { FlagSync } from "./service/flag-sync.js";
 import { legacySyncService } from "./service/legacy-sync-service.js";
 import { listeningComponent } from "./service/listening-component.js";
 import { ProxyReadiness } from "./service/proxy-readiness.js";
 import { syncService } from "./service/sync-service.js";
+import { TopicQuota } from "./service/topic-quota.js";
 import { createSource } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
+import { StallWatch } from "./subscriber/stall-watch.js";
+import { StartQueue } from "./subscriber/start-queue.js";
 import { TopicRegistry } from "./topic/topic-registry.js";
 import { version } from "./version.js";
 
@@ -43,6 +48,9 @@ export interface Proxy {
 
 /** How long after its turn to drain a connection may take to get its last bytes out. */
 const drainGraceMs = 1_000;
+/** Requests of the sync port are small: a selector, or what an agent says about its topics. */
+const maxRequestBytes = 1024 * 1024;
+const maxHeaderBytes = 16 * 1024;
 
 /**
  * @throws ProxyError OPTION_INVALID if the options name no source.
@@ -62,12 +70,27 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     deletionGraceMs: options.deletionGrace,
     deletionPolicy: options.deletionPolicy,
   });
+  const log = new OccasionalLog(logger, clock);
+  const { stallTimeout, firstSnapshotRate, maxConnectionAge, keepaliveInterval } = options;
+  const stallWatch =
+    stallTimeout === 0 ? undefined : new StallWatch({ timeoutMs: stallTimeout, clock, metrics, log });
   const flagSync = new FlagSync({
     topics,
     parseSelector: (selector) => parseSelector(selector, { allowFileSelectors: options.allowFileSelectors }),
     clock,
     metrics,
     compresses: options.compression === "auto",
+    stallWatch,
+    startQueue:
+      firstSnapshotRate === 0
+        ? undefined
+        : new StartQueue({ perSecond: firstSnapshotRate, burst: options.firstSnapshotBurst, clock, metrics }),
+    quota: new TopicQuota({
+      perConnection: options.maxTopicsPerConnection,
+      perAddress: options.maxTopicsPerAddress,
+      metrics,
+      log,
+    }),
   });
 
   const services = [...syncService(flagSync), ...legacySyncService(flagSync)];
@@ -77,11 +100,39 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
 
   const healthMethods = healthService(health);
   const reflection = reflectionService([...services, ...healthMethods].map(({ path }) => path));
+  const connectionAge =
+    maxConnectionAge === 0
+      ? undefined
+      : new ConnectionAge({
+          maxAgeMs: maxConnectionAge,
+          graceMs: drainGraceMs,
+          clock,
+          metrics,
+          drain: (stream, status) => {
+            if (!flagSync.drain(stream, status)) stream.end(status);
+          },
+        });
   const syncPort = new PortListener({
     endpoint: endpoint(options.port, options.host),
     optionName: "--port",
     logger,
-    grpc: new GrpcServer({ methods: [...services, ...healthMethods, ...reflection], logger, clock }),
+    grpc: new GrpcServer({
+      methods: [...services, ...healthMethods, ...reflection],
+      logger,
+      clock,
+      maxMessageBytes: maxRequestBytes,
+      onSession: (session) => connectionAge?.add(session),
+    }),
+    limits: { maxStreamsPerConnection: options.maxStreamsPerConnection, maxHeaderBytes },
+    keepalive:
+      keepaliveInterval === 0
+        ? "off"
+        : { intervalMs: keepaliveInterval, timeoutMs: options.keepaliveTimeout, clock },
+    onDropped: (reason) => {
+      metrics.connectionEnded(reason);
+      if (reason === "flood")
+        log.warn("flood", {}, "ended a connection that sent PING or SETTINGS frames without end");
+    },
   });
   const startedMs = clock.monotonicMs();
   const status = statusPage(
@@ -114,6 +165,10 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     }),
     runnableComponent(source, "read before anybody asks, and watched until nobody does"),
     runnableComponent(topics, "outlive the streams that are fed from them"),
+    ...(stallWatch === undefined ? [] : [runnableComponent(stallWatch, "for as long as there are streams")]),
+    ...(connectionAge === undefined
+      ? []
+      : [runnableComponent(connectionAge, "for as long as there are connections")]),
     new DrainingPort({
       port: syncPort,
       logger,

@@ -12,7 +12,7 @@ export interface GrpcServerOptions {
   /** Largest request message, also once decompressed; 4 MiB, as is usual with gRPC, if not given. */
   readonly maxMessageBytes?: number;
   readonly clock?: Clock;
-  readonly onSession?: (session: TransportSession) => void;
+  readonly onSession?: ((session: TransportSession) => void) | undefined;
   /** Told once of every call to a known path; CANCELLED is a client that went away or a stream that was reset. */
   readonly onCallEnd?: (path: string, code: StatusName, durationMs: number) => void;
 }

@@ -25,7 +25,7 @@ export class ProxyUnderTest {
     account: Pick<ServiceAccount, "directory" | "environment">,
     args: readonly string[] = [],
   ): Promise<ProxyUnderTest> {
-    return new ProxyUnderTest(await startProxyInPod(account, args));
+    return new ProxyUnderTest(await startProxyInPod(account, ["--max-topics-per-connection", "0", ...args]));
   }
 
   get process(): ProxyProcess["process"] {

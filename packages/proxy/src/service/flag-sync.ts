@@ -4,10 +4,13 @@ import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
+import type { StallWatch } from "../subscriber/stall-watch.js";
+import type { StartQueue } from "../subscriber/start-queue.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
 import { firstSnapshot } from "../topic/first-snapshot.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import { requestTopic } from "./request-topic.js";
+import type { TopicQuota } from "./topic-quota.js";
 import { rpcErrorOf, statusOf } from "./status-of.js";
 
 export interface FlagSyncOptions {
@@ -20,6 +23,9 @@ export interface FlagSyncOptions {
   readonly fetchTimeoutMs?: number;
   /** Whether streams that accept gzip are sent it; they are if not given. */
   readonly compresses?: boolean;
+  readonly stallWatch?: StallWatch | undefined;
+  readonly startQueue?: StartQueue | undefined;
+  readonly quota?: TopicQuota | undefined;
 }
 
 /** The frames in which a protocol sends snapshots. */
@@ -44,10 +50,11 @@ export class FlagSync {
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
   syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
-    const { topics, clock, metrics, compresses = true } = this.#options;
-    const plain: SubscriberProtocol = { frameOf: frames.plain, statusOf, clock, metrics };
+    const { topics, clock, metrics, stallWatch, startQueue, quota, compresses = true } = this.#options;
+    const common = { statusOf, clock, metrics, stallWatch, startQueue };
+    const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
     const gzip: SubscriberProtocol = {
-      ...plain,
+      ...common,
       frameOf: (snapshot, waiter) => frames.gzip(snapshot).take(waiter),
       responseHeaders: { "grpc-encoding": "gzip" },
     };
@@ -55,7 +62,13 @@ export class FlagSync {
       const protocol = compresses && acceptsGzip(out.header("grpc-accept-encoding")) ? gzip : plain;
       const subscriber = new SubscriberStream(protocol, out);
       try {
-        const subscription = topics.subscribe(this.#topicOf(out, request), subscriber);
+        const topic = this.#topicOf(out, request);
+        const { session } = out.stream;
+        if (quota !== undefined) {
+          quota.enter(session, topic);
+          out.onClose(() => quota.leave(session, topic));
+        }
+        const subscription = topics.subscribe(topic, subscriber);
         this.#streams.set(out.stream, subscriber);
         out.onClose(() => this.#streams.delete(out.stream));
         subscriber.open(subscription);
@@ -67,11 +80,17 @@ export class FlagSync {
 
   /** The handler of FetchAllFlags: the bytes of its answer. */
   async fetchAllFlags(request: SelectingRequest, call: Call): Promise<Uint8Array> {
-    const { topics, clock, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
+    const { topics, clock, quota, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
       const topic = this.#topicOf(call, request);
-      const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call });
-      return snapshot.fetchAllMessage;
+      const { session } = call.stream;
+      quota?.enter(session, topic);
+      try {
+        const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call });
+        return snapshot.fetchAllMessage;
+      } finally {
+        quota?.leave(session, topic);
+      }
     } catch (error) {
       throw rpcErrorOf(error);
     }

@@ -10,6 +10,7 @@ const statusNames: Readonly<Record<ProxyErrorCode, StatusName>> = {
   SOURCE_UNREADABLE: "UNAVAILABLE",
   SOURCE_CONFLICT: "UNAVAILABLE",
   DOCUMENT_INVALID: "UNAVAILABLE",
+  LIMIT_REACHED: "UNAVAILABLE",
   CALLER_GONE: "CANCELLED",
   OPTION_INVALID: "INTERNAL",
   PORT_UNUSABLE: "UNAVAILABLE",
@@ -17,13 +18,22 @@ const statusNames: Readonly<Record<ProxyErrorCode, StatusName>> = {
 
 /** The status with which an error of the proxy ends a call. */
 export function statusOf(error: ProxyError): RpcStatus {
-  return { code: statusNames[error.code], message: error.message };
+  return { code: statusNames[error.code], message: error.message, trailers: trailersOf(error) };
+}
+
+/** When a client that was refused for a limit is to come back, by chance, so that many do not come at once. */
+function trailersOf(error: ProxyError): Readonly<Record<string, string>> {
+  if (error.code !== "LIMIT_REACHED") return {};
+  return { "grpc-retry-pushback-ms": String(5_000 + Math.floor(Math.random() * 10_000)) };
 }
 
 /** The error to throw from a handler in place of one of ours; what is not ours stays as it is, and is logged by the server. */
 export function rpcErrorOf(error: unknown): unknown {
   if (error instanceof ProxyError)
-    return new RpcError(statusNames[error.code], error.message, { cause: error });
+    return new RpcError(statusNames[error.code], error.message, {
+      cause: error,
+      trailers: trailersOf(error),
+    });
   if (error instanceof ProtocolError)
     return new RpcError("INVALID_ARGUMENT", error.message, { cause: error });
   return error;

@@ -6,6 +6,8 @@ import type { FrameWaiter } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import { PingGate, type Gated } from "./ping-gate.js";
+import type { StallWatch, Stallable } from "./stall-watch.js";
+import type { Starter, StartQueue } from "./start-queue.js";
 
 /** What all streams of a protocol have in common. */
 export interface SubscriberProtocol {
@@ -20,6 +22,10 @@ export interface SubscriberProtocol {
   readonly statusOf: (error: ProxyError) => RpcStatus;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
+  /** Ends streams whose peer does not read. */
+  readonly stallWatch?: StallWatch | undefined;
+  /** Says when a stream may have its first snapshot. */
+  readonly startQueue?: StartQueue | undefined;
 }
 
 /**
@@ -29,12 +35,14 @@ export interface SubscriberProtocol {
  *
  * There is one of these for each of 10,000 subscribers: it holds no bytes, and a write makes no closure.
  */
-export class SubscriberStream implements Subscriber, Gated, FrameWaiter {
+export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallable, Starter {
   readonly #protocol: SubscriberProtocol;
   readonly #out: ResponseStream;
   #subscription: Subscription | undefined;
   #inFlight: Snapshot | undefined;
   #inFlightBytes = 0;
+  #inFlightSince = 0;
+  #isQueued = false;
   #lastStatus: RpcStatus | undefined;
   readonly #onWritten: (error?: Error) => void;
 
@@ -47,15 +55,38 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter {
   /** Begins to serve a subscription made for this stream. */
   open(subscription: Subscription): void {
     this.#subscription = subscription;
-    this.#protocol.metrics.activeStreams(1);
+    const { metrics, stallWatch, startQueue } = this.#protocol;
+    metrics.activeStreams(1);
+    stallWatch?.add(this);
     this.#out.onClose(() => this.#close());
     // At once, also if there is nothing to send yet: Rust clients give up after 5 s without.
     this.#out.sendHeaders(this.#protocol.responseHeaders);
+    this.#isQueued = startQueue?.enter(this) === false;
     this.wake();
   }
 
+  get connection(): object {
+    return this.#out.stream.session;
+  }
+
+  start(): boolean {
+    if (!this.#isQueued) return false;
+    this.#isQueued = false;
+    this.wake();
+    return true;
+  }
+
   wake(): void {
-    if (this.#inFlight === undefined) this.#writeNewest();
+    if (this.#inFlight === undefined && !this.#isQueued) this.#writeNewest();
+  }
+
+  isStalledSince(tick: number): boolean {
+    return this.#inFlight !== undefined && this.#inFlightSince <= tick;
+  }
+
+  /** By a reset: trailers would queue behind what the peer does not read. */
+  cutOff(): void {
+    this.#out.stream.reset("REFUSED_STREAM");
   }
 
   refuse(error: ProxyError): void {
@@ -66,6 +97,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter {
   drain(status: RpcStatus): void {
     if (this.#lastStatus !== undefined) return;
     this.#lastStatus = status;
+    this.#isQueued = false;
     this.wake();
   }
 
@@ -78,6 +110,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter {
     const snapshot = this.#subscription?.take();
     if (snapshot !== undefined) {
       this.#inFlight = snapshot;
+      this.#inFlightSince = this.#protocol.stallWatch?.tick ?? 0;
       this.#write(snapshot);
     } else if (this.#lastStatus !== undefined) {
       this.#subscription?.close();
@@ -122,6 +155,8 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter {
     this.#subscription?.close();
     this.#subscription = undefined;
     this.#inFlight = undefined;
+    this.#isQueued = false;
+    this.#protocol.stallWatch?.delete(this);
     this.#protocol.metrics.activeStreams(-1);
   }
 }

@@ -1,0 +1,39 @@
+import { Counter, Gauge, type Registry } from "@bunting/runtime";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+
+type LimitMetrics = Pick<ProxyMetrics, "stalled" | "queuedStarts" | "refused" | "connectionEnded">;
+
+/** The metrics of what is refused, ended or made to wait so that nobody costs more than their share. */
+export function limitMetrics(registry: Registry): LimitMetrics {
+  const registers = [registry];
+  const stalled = new Counter({
+    name: "bunting_proxy_subscriber_stalled_total",
+    help: "Streams that were ended since their peer took nothing for --stall-timeout.",
+    registers,
+  });
+  const queued = new Gauge({
+    name: "bunting_proxy_subscriber_queued",
+    help: "Streams that wait for their turn to get the first snapshot (--first-snapshot-rate).",
+    registers,
+  });
+  const refusals = new Counter({
+    name: "bunting_proxy_service_refusals_total",
+    help: "Subscriptions refused with UNAVAILABLE and a pushback, by the limit that was reached.",
+    labelNames: ["reason"],
+    registers,
+  });
+  const ended = new Counter({
+    name: "bunting_proxy_service_connections_ended_total",
+    help: "Connections ended by the proxy: silent (no answer to a PING), flood (of PING or SETTINGS frames), age (--max-connection-age).",
+    labelNames: ["reason"],
+    registers,
+  });
+  for (const reason of ["topics_per_connection", "topics_per_address"]) refusals.inc({ reason }, 0);
+  for (const reason of ["silent", "flood", "age"]) ended.inc({ reason }, 0);
+  return {
+    stalled: () => stalled.inc(),
+    queuedStarts: (delta) => queued.inc(delta),
+    refused: (reason) => refusals.inc({ reason }),
+    connectionEnded: (reason) => ended.inc({ reason }),
+  };
+}

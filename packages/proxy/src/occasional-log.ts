@@ -1,0 +1,27 @@
+import type { Clock, Logger } from "@bunting/runtime";
+
+const intervalMs = 60_000;
+
+/** Warnings that others can cause as often as they like: each kind is logged once a minute, with how many it stands for. */
+export class OccasionalLog {
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #kinds = new Map<string, { loggedMs: number; unsaid: number }>();
+
+  constructor(logger: Logger, clock: Clock) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  /** @param kind one of a closed set: each is remembered. */
+  warn(kind: string, fields: Readonly<Record<string, unknown>>, message: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    const last = this.#kinds.get(kind);
+    if (last !== undefined && nowMs - last.loggedMs < intervalMs) {
+      last.unsaid++;
+      return;
+    }
+    this.#kinds.set(kind, { loggedMs: nowMs, unsaid: 0 });
+    this.#logger.warn({ ...fields, unsaidSinceLast: last?.unsaid ?? 0 }, message);
+  }
+}

@@ -1,0 +1,81 @@
+import { drainSessions, type RpcStatus, type TransportSession, type TransportStream } from "@bunting/rpc";
+import type { Clock, Runnable } from "@bunting/runtime";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+
+export interface ConnectionAgeOptions {
+  /** How old a connection may get; each gets a tenth more or less of it, by chance. */
+  readonly maxAgeMs: number;
+  /** How long a connection has to get out what is queued on it. */
+  readonly graceMs: number;
+  /** Hands the stream what it still should have, and ends it with this status. */
+  readonly drain: (stream: TransportStream, status: RpcStatus) => void;
+  readonly clock: Clock;
+  readonly metrics: ProxyMetrics;
+  /** A number in [0, 1). */
+  readonly random?: () => number;
+}
+
+const goodbye: RpcStatus = {
+  code: "UNAVAILABLE",
+  message: "this connection has reached its greatest age; connect again",
+};
+const jitter = 0.1;
+
+/**
+ * Ends connections of a certain age as a drain does, so that clients spread over replicas that came up after they had connected.
+ * Several may be due at once after a storm of connects a while ago: hence the jitter, which is wider the older they may get.
+ */
+export class ConnectionAge implements Runnable {
+  readonly name = "connection age";
+  readonly #options: ConnectionAgeOptions;
+  readonly #dueMs = new Map<TransportSession, number>();
+
+  constructor(options: ConnectionAgeOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to count. */
+  add(session: TransportSession): void {
+    const { maxAgeMs, clock, random = Math.random } = this.#options;
+    const ageMs = maxAgeMs * (1 - jitter + 2 * jitter * random());
+    this.#dueMs.set(session, clock.monotonicMs() + ageMs);
+    session.onClose(() => this.#dueMs.delete(session));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, maxAgeMs } = this.#options;
+    await new Promise<void>((resolve) => {
+      let cancel = (): void => undefined;
+      const next = (): void => {
+        cancel = clock.after(Math.min(1_000, maxAgeMs / 10), () => {
+          next();
+          this.#endDue(signal);
+        });
+      };
+      const stop = (): void => {
+        cancel();
+        resolve();
+      };
+      next();
+      if (signal.aborted) stop();
+      else signal.addEventListener("abort", stop, { once: true });
+    });
+  }
+
+  #endDue(signal: AbortSignal): void {
+    const { clock, graceMs, drain, metrics } = this.#options;
+    const nowMs = clock.monotonicMs();
+    for (const [session, dueMs] of this.#dueMs) {
+      if (dueMs > nowMs) continue;
+      this.#dueMs.delete(session);
+      metrics.connectionEnded("age");
+      void drainSessions([session], {
+        windowMs: 0,
+        graceMs,
+        clock,
+        signal,
+        onStream: (stream) => drain(stream, goodbye),
+      });
+    }
+  }
+}
