@@ -1,8 +1,7 @@
+import { digestBytes } from "@bunting/protocol";
 import { booleanField, bytesField, MalformedMessageError, readFields, textField } from "./protobuf.js";
 
 export const syncPath = "/bunting.sync.v1.SyncService/Sync";
-
-const digestBytes = 32;
 
 /** By which version of a topic the agent and its proxy know that they mean the same document. */
 export interface DocumentVersion {

@@ -1,8 +1,6 @@
-import { createHash, hash } from "node:crypto";
-import { compareUtf8 } from "@bunting/protocol";
+import { hash } from "node:crypto";
+import { compareUtf8, digestBytes, DocumentDigest } from "@bunting/protocol";
 import type { DocumentLayout } from "./held-document.js";
-
-export const hashBytes = 32;
 
 /**
  * The SHA-256 of each flag of a document, row by row, in one buffer: 32 bytes a flag, so that an edit hashes one flag and not the document.
@@ -11,11 +9,11 @@ export const hashBytes = 32;
 export function hashFlags({ bytes, entries, isList, hasDuplicates }: DocumentLayout): Buffer | undefined {
   const { ids } = entries;
   if (isList || hasDuplicates) return undefined;
-  const hashes = Buffer.allocUnsafeSlow(ids.length * hashBytes);
+  const hashes = Buffer.allocUnsafeSlow(ids.length * digestBytes);
   for (const [row, id] of ids.entries()) {
     if (row > 0 && compareUtf8(ids[row - 1] ?? "", id) >= 0) return undefined;
     const { start, end } = entries.value(row);
-    hashes.set(hash("sha256", bytes.subarray(start, end), "buffer"), row * hashBytes);
+    hashes.set(hash("sha256", bytes.subarray(start, end), "buffer"), row * digestBytes);
   }
   return hashes;
 }
@@ -30,30 +28,7 @@ export function digestDocument(document: {
   readonly evaluators: Buffer | undefined;
 }): Buffer {
   const { ids, hashes, metadata, evaluators } = document;
-  const digest = createHash("sha256");
-  // Collected in blocks, because a call into OpenSSL costs more than the few bytes of a flag.
-  const block = Buffer.allocUnsafe(blockBytes);
-  let used = 0;
-  for (const [row, id] of ids.entries()) {
-    const keyBytes = Buffer.byteLength(id);
-    const flagBytes = lengthBytes + keyBytes + hashBytes;
-    if (used + flagBytes > blockBytes) {
-      digest.update(block.subarray(0, used));
-      used = 0;
-    }
-    // A key that is longer than a block goes its own way.
-    const out = flagBytes > blockBytes ? Buffer.allocUnsafe(flagBytes) : block;
-    used = out.writeUInt32BE(keyBytes, used);
-    used += out.write(id, used);
-    used += hashes.copy(out, used, row * hashBytes, (row + 1) * hashBytes);
-    if (out === block) continue;
-    digest.update(out);
-    used = 0;
-  }
-  digest.update(block.subarray(0, used));
-  for (const part of [metadata, evaluators]) digest.update(hash("sha256", part ?? "", "buffer"));
-  return digest.digest();
+  const digest = new DocumentDigest();
+  for (const [row, id] of ids.entries()) digest.add(id, hashes, row * digestBytes);
+  return digest.finish(metadata, evaluators);
 }
-
-const lengthBytes = 4;
-const blockBytes = 8 * 1024;

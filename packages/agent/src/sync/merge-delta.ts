@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
-import { compareUtf8 } from "@bunting/protocol";
+import { compareUtf8, digestBytes } from "@bunting/protocol";
 import type { Delta, FlagChange } from "./bunting-wire.js";
-import { digestDocument, hashBytes } from "./flag-hashes.js";
+import { digestDocument } from "./flag-hashes.js";
 import type { DocumentLayout } from "./held-document.js";
 
 /** A document that a delta led to. */
@@ -80,14 +80,14 @@ function idsOf(pieces: readonly Piece[], before: readonly string[]): string[] {
 
 function hashesOf(pieces: readonly Piece[], before: Buffer, count: number): Buffer {
   // Not from Node's pool, of which it would keep a slab.
-  const hashes = Buffer.allocUnsafeSlow(count * hashBytes);
+  const hashes = Buffer.allocUnsafeSlow(count * digestBytes);
   let at = 0;
   for (const piece of pieces) {
     if ("key" in piece) {
       hashes.set(hash("sha256", piece.flag, "buffer"), at);
-      at += hashBytes;
+      at += digestBytes;
     } else {
-      at += before.copy(hashes, at, piece.firstRow * hashBytes, piece.endRow * hashBytes);
+      at += before.copy(hashes, at, piece.firstRow * digestBytes, piece.endRow * digestBytes);
     }
   }
   return hashes;
