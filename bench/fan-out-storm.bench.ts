@@ -33,6 +33,7 @@ const storms: readonly Storm[] = [
   { entry: "naive", isAllAtOnce: false },
   { entry: "rename", isAllAtOnce: false },
   { entry: "rename", isAllAtOnce: true },
+  { entry: "rename-bunting", isAllAtOnce: false },
 ];
 const maxClientBusyShare = 0.9;
 
@@ -77,10 +78,10 @@ async function runStorm(options: RunOptions): Promise<CaseOutcome> {
         unit: "s",
       },
       {
-        what: "refused connections, shipped binary, both ways",
+        what: "refused connections, shipped binary, in all its storms",
         limit: 0,
         measured: samples
-          .filter(({ entry }) => entry === "rename")
+          .filter(({ entry }) => shippedNames.has(entry))
           .reduce((sum, { refused }) => sum + refused, 0),
         unit: "connections",
       },
@@ -143,8 +144,13 @@ async function stormOnce(
   }
 }
 
+const shippedNames: ReadonlyMap<EntryName, string> = new Map([
+  ["rename", "bunting-proxy, shipped binary"],
+  ["rename-bunting", "bunting-proxy, shipped binary, bunting.sync.v1"],
+]);
+
 function nameOf({ entry, isAllAtOnce }: Storm): string {
-  const name = entry === "rename" ? "bunting-proxy, shipped binary" : entries[entry].name;
+  const name = shippedNames.get(entry) ?? entries[entry].name;
   return isAllAtOnce ? `${name}, all at once` : name;
 }
 

@@ -36,6 +36,12 @@ export const entries = {
     protocol: "flagd+gzip",
     form: "gzip",
   },
+  "rename-bunting": {
+    name: "bunting-proxy, from rename, bunting.sync.v1",
+    server: "rename",
+    protocol: "bunting",
+    form: "delta",
+  },
   bunting: {
     name: "bunting-proxy, from publish, bunting.sync.v1",
     server: "publish",
