@@ -1,0 +1,125 @@
+import { readdirSync } from "node:fs";
+import { buntingSyncV1, type FlagDocument } from "@bunting/protocol";
+import { createLogger, readOptions } from "@bunting/runtime";
+import { expect } from "chai";
+import { EventQueue, eventually } from "../../../test/support/event-queue.js";
+import { TempDirectory } from "../../../test/support/temp-directory.js";
+import { createAgent } from "./agent.js";
+import { agentOptionTable } from "./options.js";
+import { BuntingServer, topic, versionOf } from "./sync/bunting-server.test.js";
+
+const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
+const one: FlagDocument = { flags: { a: on } };
+const version = { uid: "u-1", generation: "7", resourceVersion: "4711" };
+
+interface LogLine {
+  readonly msg: string;
+  readonly service?: string;
+  readonly port?: number;
+}
+
+/** What the wiring owes bunting.sync.v1: the version goes from the stream to the store and the disk, and back. */
+describe("an agent of bunting.sync.v1", () => {
+  let cache: TempDirectory;
+  let server: BuntingServer;
+  let target: string;
+  let stops: (() => Promise<void>)[];
+  beforeEach(async () => {
+    cache = new TempDirectory();
+    server = new BuntingServer();
+    target = await server.start();
+    stops = [];
+  });
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop();
+    await server.stop();
+    cache.remove();
+  });
+
+  async function start(): Promise<{ readonly management: string; readonly stop: () => Promise<void> }> {
+    const lines = new EventQueue<LogLine>();
+    const logger = createLogger(
+      { format: "json", debug: false },
+      { write: (line) => lines.push(JSON.parse(line) as LogLine) },
+    );
+    const sources = JSON.stringify([{ uri: target, provider: "grpc", selector: topic }]);
+    const free = ["--port", "0", "--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
+    const argv = ["--host", "127.0.0.1", ...free, "--sources", sources, "--cache-dir", cache.path];
+    const { options } = await readOptions(agentOptionTable, { argv, env: {} });
+    const abort = new AbortController();
+    const running = createAgent(options, logger).run(abort.signal);
+    const stop = (): Promise<void> => {
+      abort.abort();
+      return running;
+    };
+    stops.push(stop);
+    const { port } = await lines.nextMatching(({ service }) => service === "management", 5_000, "the port");
+    return { management: `http://127.0.0.1:${port ?? 0}`, stop };
+  }
+
+  const text = async (url: string): Promise<string> => (await fetch(url)).text();
+
+  it("offers after a restart the version that was on disk, and names again what it can't serve of it", async () => {
+    const bad: FlagDocument = { flags: { ...one.flags, bad: { ...on, defaultVariant: "none" } } };
+    const first = await start();
+    const stream = await server.nextStream();
+    expect((await stream.subscribed()).held).to.equal(undefined);
+    await stream.snapshot(bad, version);
+    await first.stop();
+    const { management } = await start();
+    const again = await server.nextStream();
+    expect((await again.subscribed()).held).to.deep.equal(versionOf(bad, version));
+    expect(await text(`${management}/readyz`)).to.match(
+      /^ready, but flags may be stale\n.*, no flags yet\n$/,
+    );
+    again.send({ unchanged: { topic, version: versionOf(bad, { ...version, resourceVersion: "4712" }) } });
+    expect((await again.next("ack")).rejectedFlags.map(({ key }) => key)).to.deep.equal(["bad"]);
+    const body = await text(`${management}/readyz`);
+    expect(body).to.match(/connected for \d+ s \(bunting\.sync\.v1\), newest flags \d+ s old\n$/);
+    const metrics = await text(`${management}/metrics`);
+    for (const line of [
+      'bunting_agent_sync_protocol{source="0",protocol="bunting.sync.v1"} 1',
+      'bunting_agent_sync_protocol{source="0",protocol="flagd.sync.v1"} 0',
+      'bunting_agent_sync_messages_total{source="0",kind="unchanged"} 1',
+    ])
+      expect(metrics).to.contain(line);
+    await stops.pop()?.();
+    await start();
+    const last = await server.nextStream();
+    expect((await last.subscribed()).held?.resourceVersion).to.equal("4712");
+  });
+
+  it("forgets on disk what was deleted with the policy empty, and is ready to say that there are no flags", async () => {
+    const first = await start();
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    await stream.snapshot(one, version);
+    await eventually(() => readdirSync(cache.path).length === 1, 5_000, "the file");
+    const policy = buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY;
+    stream.send({ deleted: { topic, policy } });
+    await eventually(() => readdirSync(cache.path).length === 0, 5_000, "no file");
+    await first.stop();
+    expect(readdirSync(cache.path)).to.deep.equal([]);
+    const { management } = await start();
+    const again = await server.nextStream();
+    expect((await again.subscribed()).held).to.equal(undefined);
+    expect((await fetch(`${management}/readyz`)).status).to.equal(412);
+    again.send({ deleted: { topic, policy } });
+    await eventually(async () => (await fetch(`${management}/readyz`)).status === 200, 5_000, "ready");
+    expect(await text(`${management}/readyz`)).to.contain(`the FeatureFlag ${topic} was deleted`);
+  });
+
+  it("keeps on disk what was deleted with keep", async () => {
+    const first = await start();
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    await stream.snapshot(one, version);
+    stream.send({ deleted: { topic, policy: buntingSyncV1.DeletionPolicy.DELETION_POLICY_KEEP } });
+    stream.send({ unchanged: { topic, version: versionOf(one, version) } });
+    await stream.next("ack");
+    await first.stop();
+    await start();
+    const again = await server.nextStream();
+    expect((await again.subscribed()).held).to.deep.equal(versionOf(one, version));
+  });
+});
