@@ -1,0 +1,93 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { expect } from "chai";
+import { rssBytes } from "../cluster/support/rss-bytes.js";
+import { eventually } from "../support/event-queue.js";
+import { expectSubsequence } from "../support/expect-subsequence.js";
+import { startProxy } from "../support/proxy-process.js";
+import { RawSyncConnection, type RawSyncStream } from "../support/raw-sync-client.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+const count = 1_000;
+const edits = 100;
+const documentBytes = 100_000;
+const maxGrowthBytes = 40 * 1024 * 1024;
+
+/** A flagd file of 100 KB whose flag `f` tells the version. */
+function flags(version: number): string {
+  const description = "x".repeat(documentBytes);
+  return JSON.stringify({
+    flags: {
+      f: { state: `v${version}`, variants: { on: true } },
+      padding: { state: "DISABLED", variants: { on: description } },
+    },
+  });
+}
+
+/** flagd-proxy grew by 2 GB at this, and left all the stalled ones at version 3 of 100, for good. */
+describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits of 100 KB", function () {
+  this.timeout(120_000);
+  let directory: TempDirectory;
+  const connections: RawSyncConnection[] = [];
+
+  beforeEach(() => (directory = new TempDirectory()));
+  afterEach(() => {
+    for (const connection of connections.splice(0)) connection.close();
+    directory.remove();
+  });
+
+  async function subscribe(port: number): Promise<RawSyncStream[]> {
+    const streams: RawSyncStream[] = [];
+    for (let i = 0; i < count; i += 100) {
+      const opening = Array.from({ length: 100 }, () => RawSyncConnection.open(port));
+      const opened = await Promise.all(opening);
+      connections.push(...opened);
+      streams.push(...opened.map((connection) => connection.subscribe("default/flags")));
+    }
+    return streams;
+  }
+
+  const allAt = (streams: readonly RawSyncStream[], version: number, withinMs: number): Promise<void> =>
+    eventually(
+      () => streams.every(({ last }) => last === `v${version}`),
+      withinMs,
+      `${streams.length} at v${version}`,
+    );
+
+  it("cost the proxy at most 40 MB, hold up nobody, and all end at the last", async () => {
+    directory.replace("flags.json", flags(0));
+    const proxy = await startProxy(directory.path, ["--drain-delay", "0", "--drain-window", "0"]);
+    try {
+      const port = Number(proxy.sync.split(":")[1]);
+      const stalled = await subscribe(port);
+      const healthy = await subscribe(port);
+      await allAt([...stalled, ...healthy], 0, 30_000);
+      // A first edit to all warms up what a broadcast needs; from here on memory follows what the stalled ones do.
+      directory.replace("flags.json", flags(1));
+      await allAt([...stalled, ...healthy], 1, 30_000);
+      await delay(500);
+      const before = rssBytes(proxy.process.pid);
+      for (const stream of stalled) stream.pause();
+      let peak = before;
+      for (let version = 2; version <= edits; version++) {
+        directory.replace("flags.json", flags(version));
+        // Quicker than this machine can read all of them: those that read are sent what is newest when they are ready for it.
+        await delay(50);
+        peak = Math.max(peak, rssBytes(proxy.process.pid));
+      }
+      await allAt(healthy, edits, 20_000);
+      peak = Math.max(peak, rssBytes(proxy.process.pid));
+      expect(stalled.filter(({ last }) => last === `v${edits}`)).to.have.length(0);
+      for (const stream of stalled) stream.resume();
+      await allAt(stalled, edits, 20_000);
+      peak = Math.max(peak, rssBytes(proxy.process.pid));
+      const history = Array.from({ length: edits + 1 }, (_, version) => `v${version}`);
+      for (const { versions } of healthy) expectSubsequence(versions, history);
+      // What they had, what was under way when they stopped, and the last.
+      for (const { versions } of stalled) expect(versions).to.deep.equal(["v0", "v1", "v2", `v${edits}`]);
+      expect(peak - before, `RSS grew from ${before} to ${peak} bytes`).to.be.at.most(maxGrowthBytes);
+    } finally {
+      for (const connection of connections.splice(0)) connection.close();
+      expect(await proxy.process.stop(), proxy.process.output).to.equal(0);
+    }
+  });
+});
