@@ -1,6 +1,9 @@
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { systemClock, type Clock } from "@bunting/runtime";
-import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
+import type { FlagSource, SourceSink, SourceVersion } from "@bunting/proxy/internal/source/flag-source.js";
+
+/** Which version of its object a document is said to be; else its resourceVersion counts up, and it has no uid. */
+export type ScriptedVersion = Pick<SourceVersion, "uid" | "generation" | "resourceVersion">;
 
 interface Watch {
   readonly sink: SourceSink;
@@ -16,7 +19,9 @@ export class ScriptedSource implements FlagSource {
   hasSynced = true;
   /** How often each topic was watched so far. */
   readonly watchCounts = new Map<TopicKey, number>();
+  readonly refreshes: { readonly topic: TopicKey; readonly done: () => void }[] = [];
   readonly #watches = new Map<TopicKey, Watch>();
+  readonly #versions = new Map<TopicKey, ScriptedVersion | undefined>();
   readonly #existing = new Map<TopicKey, FlagDocument>();
   readonly #clock: Clock;
   readonly #isAnswering: boolean;
@@ -50,9 +55,15 @@ export class ScriptedSource implements FlagSource {
     return this.#watches.size;
   }
 
-  publish(topic: TopicKey, document: FlagDocument): void {
+  publish(topic: TopicKey, document: FlagDocument, version?: ScriptedVersion): void {
     this.#existing.set(topic, document);
-    this.#tellDocument(this.#watches.get(topic), document);
+    this.#versions.set(topic, version);
+    this.#tellDocument(this.#watches.get(topic), document, version);
+  }
+
+  /** Says in `refreshes` that a topic is to be read again; the test says when that was done. */
+  refresh(topic: TopicKey, done: () => void): void {
+    this.refreshes.push({ topic, done });
   }
 
   /** Tells the watch of a topic again whether its document exists, and which it is. */
@@ -78,12 +89,12 @@ export class ScriptedSource implements FlagSource {
     if (watch.signal.aborted) return;
     const document = this.#existing.get(topic);
     if (document === undefined) watch.sink.missing();
-    else this.#tellDocument(watch, document);
+    else this.#tellDocument(watch, document, this.#versions.get(topic));
   }
 
-  #tellDocument(watch: Watch | undefined, document: FlagDocument): void {
+  #tellDocument(watch: Watch | undefined, document: FlagDocument, version?: ScriptedVersion): void {
     this.#resourceVersion++;
     const resourceVersion = String(this.#resourceVersion);
-    watch?.sink.document(document, { noticedMs: this.#clock.monotonicMs(), resourceVersion });
+    watch?.sink.document(document, { noticedMs: this.#clock.monotonicMs(), resourceVersion, ...version });
   }
 }

@@ -1,4 +1,5 @@
 import { parseTopicSelector } from "@bunting/protocol";
+import { AgentSync, type AgentSyncOptions } from "@bunting/proxy/internal/service/agent-sync.js";
 import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
 import { legacySyncService } from "@bunting/proxy/internal/service/legacy-sync-service.js";
 import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
@@ -8,7 +9,7 @@ import { GrpcServer, PortListener, type GrpcServerOptions } from "@bunting/rpc";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 
-export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions> & {
+export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions & AgentSyncOptions> & {
   readonly onSession?: GrpcServerOptions["onSession"];
 };
 
@@ -17,6 +18,7 @@ export class SyncServer {
   readonly source: ScriptedSource;
   readonly topics: TopicRegistry;
   readonly flagSync: FlagSync;
+  readonly agentSync: AgentSync;
   readonly listener: PortListener;
   /** Lines the proxy logged. */
   readonly logs: string[] = [];
@@ -41,14 +43,20 @@ export class SyncServer {
       metrics,
       logger,
     });
-    this.flagSync = new FlagSync({
+    const sync = {
       parseSelector: parseTopicSelector,
       ...options,
       topics: this.topics,
       clock,
       metrics,
-    });
-    const methods = [...syncService(this.flagSync), ...legacySyncService(this.flagSync)];
+    };
+    this.flagSync = new FlagSync(sync);
+    this.agentSync = new AgentSync(sync);
+    const methods = [
+      ...this.agentSync.methods,
+      ...syncService(this.flagSync),
+      ...legacySyncService(this.flagSync),
+    ];
     this.listener = new PortListener({
       endpoint: { host: "127.0.0.1", port: 0 },
       logger,

@@ -198,6 +198,14 @@ export const proxyOptionTable = {
     group: limits,
     env: ["BUNTING_MAX_TOPICS_PER_ADDRESS"],
   }),
+  ackTimeout: option({
+    type: durationMs,
+    default: 30_000,
+    describe:
+      "How long an agent that speaks bunting.sync.v1 may take to acknowledge what it was sent before it is sent the whole document.",
+    group: subscribers,
+    env: ["BUNTING_ACK_TIMEOUT"],
+  }),
   drainDelay: option({
     type: durationMs,
     default: 3_000,

@@ -29,7 +29,31 @@ export interface ProxyMetrics extends SourceMetrics {
   refused(reason: string): void;
   /** This end has ended a connection: `bunting_proxy_service_connections_ended_total{reason}`. */
   connectionEnded(reason: string): void;
+  /** A message of bunting.sync.v1 was written: `bunting_proxy_subscriber_messages_total{kind}`, `bunting_proxy_subscriber_message_bytes_total{kind}`. */
+  agentMessage(kind: AgentMessageKind, bytes: number): void;
+  /** Subscriptions of bunting.sync.v1 opened (1) or closed (-1): `bunting_proxy_subscriber_subscriptions`. */
+  agentSubscriptions(delta: number): void;
+  /** An agent applied nothing of what it was sent: `bunting_proxy_subscriber_nacks_total{kind}`. */
+  nacked(kind: "refused" | "mismatch"): void;
+  /** An agent did not answer in time: `bunting_proxy_subscriber_ack_timeouts_total`. */
+  ackTimedOut(): void;
+  /** Flags that agents began (1) or ceased (-1) to refuse: `bunting_proxy_subscriber_rejected_flags`. */
+  rejectedFlags(delta: number): void;
+  /** Subscriptions that wait until the source was read again, as their agent knows of a newer version: `bunting_proxy_subscriber_held_back`. */
+  heldBack(delta: number): void;
 }
+
+/** What a proxy says to an agent. */
+export const agentMessageKinds = [
+  "unchanged",
+  "delta",
+  "snapshot",
+  "missing",
+  "deleted",
+  "topic_error",
+  "heartbeat",
+] as const;
+export type AgentMessageKind = (typeof agentMessageKinds)[number];
 
 /** Counts nothing. */
 export const noMetrics: ProxyMetrics = {
@@ -41,6 +65,12 @@ export const noMetrics: ProxyMetrics = {
   conflated: ignore,
   frameWritten: ignore,
   fannedOut: ignore,
+  agentMessage: ignore,
+  agentSubscriptions: ignore,
+  nacked: ignore,
+  ackTimedOut: ignore,
+  rejectedFlags: ignore,
+  heldBack: ignore,
   stalled: ignore,
   queuedStarts: ignore,
   refused: ignore,

@@ -10,6 +10,8 @@ import {
   reflectionService,
   type ListenEndpoint,
   type Method,
+  type RpcStatus,
+  type TransportStream,
 } from "@bunting/rpc";
 import {
   createRegistry,
@@ -26,6 +28,7 @@ import { statusPage } from "./management/status-page.js";
 import { statusReport } from "./management/status-report.js";
 import type { ProxyOptions } from "./options.js";
 import { OccasionalLog } from "./occasional-log.js";
+import { AgentSync } from "./service/agent-sync.js";
 import { ConnectionAge } from "./service/connection-age.js";
 import { DrainingPort } from "./service/draining-port.js";
 import { FlagSync } from "./service/flag-sync.js";
@@ -74,12 +77,12 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const { stallTimeout, firstSnapshotRate, maxConnectionAge, keepaliveInterval } = options;
   const stallWatch =
     stallTimeout === 0 ? undefined : new StallWatch({ timeoutMs: stallTimeout, clock, metrics, log });
-  const flagSync = new FlagSync({
+  const { allowFileSelectors } = options;
+  const subscribing = {
     topics,
-    parseSelector: (selector) => parseSelector(selector, { allowFileSelectors: options.allowFileSelectors }),
+    parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors }),
     clock,
     metrics,
-    compresses: options.compression === "auto",
     stallWatch,
     startQueue:
       firstSnapshotRate === 0
@@ -91,9 +94,13 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       metrics,
       log,
     }),
-  });
+  };
+  const agentSync = new AgentSync({ ...subscribing, ackTimeoutMs: options.ackTimeout });
+  const flagSync = new FlagSync({ ...subscribing, compresses: options.compression === "auto" });
 
-  const services = [...syncService(flagSync), ...legacySyncService(flagSync)];
+  const services = [...agentSync.methods, ...syncService(flagSync), ...legacySyncService(flagSync)];
+  const drainStream = (stream: TransportStream, status: RpcStatus): boolean =>
+    agentSync.drain(stream, status) ? true : flagSync.drain(stream, status);
   const readiness = new ProxyReadiness({ source, clock });
   const health = new ReadinessHealth(() => readiness.check(), serviceNames(services));
   source.onSynced(() => health.changed());
@@ -109,7 +116,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
           clock,
           metrics,
           drain: (stream, status) => {
-            if (!flagSync.drain(stream, status)) stream.end(status);
+            if (!drainStream(stream, status)) stream.end(status);
           },
         });
   const syncPort = new PortListener({
@@ -173,7 +180,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       port: syncPort,
       logger,
       clock,
-      flagSync,
+      drainStream,
       delayMs: options.drainDelay,
       windowMs: options.drainWindow,
       graceMs: drainGraceMs,

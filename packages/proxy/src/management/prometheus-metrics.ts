@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, HotHistogram, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { limitMetrics } from "./limit-metrics.js";
+import { agentMetrics } from "./agent-metrics.js";
 import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -98,6 +99,7 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetri
     documentInvalid: () => invalidDocuments.inc(),
     documentRemark: () => documentRemarks.inc(),
     ...limitMetrics(registry),
+    ...agentMetrics(registry),
     ...watchMetrics(registry),
   };
 }

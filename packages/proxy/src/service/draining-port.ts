@@ -1,11 +1,11 @@
-import { drainSessions, type PortListener, type RpcStatus } from "@bunting/rpc";
+import { drainSessions, type PortListener, type RpcStatus, type TransportStream } from "@bunting/rpc";
 import { sleep, type Clock, type Component, type Logger } from "@bunting/runtime";
-import type { FlagSync } from "./flag-sync.js";
 import { listen } from "./listening-component.js";
 
 export interface DrainingPortOptions {
   readonly port: PortListener;
-  readonly flagSync: Pick<FlagSync, "drain">;
+  /** Sends a stream what is newest, then ends it. False if it carries no flags. */
+  readonly drainStream: (stream: TransportStream, status: RpcStatus) => boolean;
   readonly logger: Logger;
   readonly clock: Clock;
   /** How long to accept and serve on after being told to stop. */
@@ -42,7 +42,7 @@ export class DrainingPort implements Component {
   }
 
   async stop(): Promise<void> {
-    const { port, flagSync, logger, clock, delayMs, windowMs, graceMs, onDraining } = this.#options;
+    const { port, drainStream, logger, clock, delayMs, windowMs, graceMs, onDraining } = this.#options;
     onDraining();
     logger.info({ connections: port.sessions.size, delayMs, windowMs }, "draining");
     await sleep(delayMs, new AbortController().signal, clock);
@@ -52,7 +52,7 @@ export class DrainingPort implements Component {
       graceMs,
       clock,
       onStream: (stream) => {
-        if (!flagSync.drain(stream, goodbye)) stream.end(goodbye);
+        if (!drainStream(stream, goodbye)) stream.end(goodbye);
       },
     });
     await port.close();

@@ -1,11 +1,19 @@
 import { expect } from "chai";
 import fc from "fast-check";
+import { createLogger, systemClock } from "@bunting/runtime";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic } from "./subscription.js";
+import { TopicAnswers } from "./topic-answers.js";
 
 const nowhere: SubscribedTopic = {
   newest: undefined,
   sequence: 0,
+  absence: undefined,
+  answers: new TopicAnswers(
+    "demo/flags",
+    systemClock,
+    createLogger({ format: "json", debug: false }, { write: () => undefined }),
+  ),
   leave: () => undefined,
   caughtUp: () => undefined,
   conflated: () => undefined,

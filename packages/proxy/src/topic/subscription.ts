@@ -1,8 +1,15 @@
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
+import type { Absence } from "./absence.js";
+import type { TopicAnswers } from "./topic-answers.js";
 
 /** Who is served by a subscription. Its methods return at once and do not throw. */
 export interface Subscriber {
+  /**
+   * True if its protocol has words for a document that is not there: it is then woken, and reads them from its subscription, where others
+   * are ended by the deletion policy `close`, or are served a document without flags.
+   */
+  readonly isToldOfAbsence?: boolean;
   /** There may be something newer: take it now, or when the write under way is done. */
   wake(): void;
   /** The topic ends this subscription; there is nothing to take any more. */
@@ -13,6 +20,8 @@ export interface Subscriber {
 export interface SubscribedTopic {
   readonly newest: Snapshot | undefined;
   readonly sequence: number;
+  readonly absence: Absence | undefined;
+  readonly answers: TopicAnswers;
   leave(subscription: Subscription): void;
   caughtUp(): void;
   conflated(snapshots: number): void;
@@ -45,6 +54,21 @@ export class Subscription {
     return this.#settledSequence >= sequence;
   }
 
+  /** What there is to serve, taken or not; undefined also after the end. */
+  get newest(): Snapshot | undefined {
+    return this.#topic?.newest;
+  }
+
+  /** That there is no document, for those who are told so. */
+  get absence(): Absence | undefined {
+    return this.#topic?.absence;
+  }
+
+  /** Where subscribers whose protocol has answers leave them. */
+  get answers(): TopicAnswers | undefined {
+    return this.#topic?.answers;
+  }
+
   /**
    * The newest snapshot if it differs from the one given last; it then counts as given. To be called only when the one given
    * last has been written, or there was none.
@@ -64,6 +88,21 @@ export class Subscription {
       topic.caughtUp();
     }
     return undefined;
+  }
+
+  /** What was given last did not arrive: `take` gives the newest again, also if it is the same. */
+  forget(): void {
+    this.#givenDigest = "";
+  }
+
+  /** The subscriber needs no snapshot to have what the newest says: it was told in other words. */
+  pass(): void {
+    if (this.take() !== undefined) this.take();
+  }
+
+  /** Called by the topic when what it published so far counts for nothing. */
+  excuse(): void {
+    this.#settledSequence = this.#topic?.sequence ?? this.#settledSequence;
   }
 
   /** Leaves the topic. May be called at any time, and again. */

@@ -70,6 +70,16 @@ export class TopicRegistry implements Runnable {
     }
   }
 
+  /**
+   * Has the source read a topic once more, because a subscriber knows of a newer version than the topic. `done` is called once the topic
+   * was told; at once where the source has nothing newer to tell, and never if the topic ends before.
+   */
+  refresh(key: TopicKey, done: () => void): void {
+    const { source } = this.#options;
+    if (source.refresh === undefined) done();
+    else source.refresh(key, done);
+  }
+
   /** Keeps the topics until the signal aborts, then ends them all. */
   async run(signal: AbortSignal): Promise<void> {
     await new Promise<void>((resolve) => {

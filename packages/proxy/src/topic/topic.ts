@@ -5,11 +5,13 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
+import { absenceIn, type Absence, type DeletionPolicy } from "./absence.js";
 import { Broadcast } from "./broadcast.js";
 import type { FanOut } from "./fan-out.js";
 import { Convergence, type ConvergenceState } from "./convergence.js";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
+import { TopicAnswers } from "./topic-answers.js";
 import {
   deletedInGrace,
   deletionSettled,
@@ -29,7 +31,7 @@ export interface TopicPolicies {
   /** How long a deleted document is served as it was, to everyone, before the deletion policy counts. */
   readonly deletionGraceMs: number;
   /** `keep` serves the last snapshot on, `empty` a document without flags, `close` ends all with TOPIC_DELETED. */
-  readonly deletionPolicy: "keep" | "empty" | "close";
+  readonly deletionPolicy: DeletionPolicy;
 }
 
 export interface TopicOptions extends TopicPolicies {
@@ -52,11 +54,14 @@ const clientReceiveLimitBytes = 4 * 1024 * 1024;
  */
 export class Topic implements SourceSink, SubscribedTopic {
   readonly key: TopicKey;
+  /** What agents that can say so hold and refuse. */
+  readonly answers: TopicAnswers;
   readonly #options: TopicOptions;
   readonly #subscriptions = new SubscriptionList();
   readonly #broadcast: Broadcast;
   readonly #convergence: Convergence;
   #state: TopicState = starting();
+  #absence: Absence | undefined;
   #isClosed = false;
   #sequence = 0;
   #cancelGrace: (() => void) | undefined;
@@ -65,6 +70,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   constructor(options: TopicOptions) {
     this.key = options.key;
     this.#options = options;
+    this.answers = new TopicAnswers(options.key, options.clock, options.logger);
     this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
     this.#convergence = new Convergence(options.clock, options.metrics, (state) => this.#logConverged(state));
     options.metrics.topics(this.#state.kind, 1);
@@ -82,6 +88,11 @@ export class Topic implements SourceSink, SubscribedTopic {
   /** What everyone is served; undefined while there is nothing to serve. */
   get newest(): Snapshot | undefined {
     return served(this.#state);
+  }
+
+  /** That there is no document, once that is settled; for subscribers that are told so. */
+  get absence(): Absence | undefined {
+    return this.#absence;
   }
 
   /** The number of snapshots published so far: the sequence of the last one. */
@@ -166,6 +177,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#isClosed = true;
     this.#endGrace();
     this.#refuseAll(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
+    this.answers.close();
     this.#options.metrics.topics(this.#state.kind, -1);
   }
 
@@ -188,9 +200,11 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   /** The only place where the state changes, and with it what subscribers are served. */
   #setState(next: TopicState): void {
-    const { metrics, missingPolicy } = this.#options;
+    const { metrics, missingPolicy, deletionPolicy } = this.#options;
     const before = this.#state;
+    const absenceBefore = this.#absence;
     this.#state = next;
+    this.#absence = absenceIn(next, this.key, deletionPolicy, absenceBefore);
     if (next.kind !== before.kind) {
       metrics.topics(before.kind, -1);
       metrics.topics(next.kind, 1);
@@ -201,6 +215,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       if (!isAbsent(before)) this.#logMissing();
       if (missingPolicy === "fail") this.#refuseAll(this.#missingError());
     }
+    if (this.#absence !== absenceBefore) this.#broadcast.publish();
     this.#countHeld();
   }
 
@@ -223,10 +238,11 @@ export class Topic implements SourceSink, SubscribedTopic {
     const { newest } = this;
     let after = newest;
     if (deletionPolicy === "close") {
-      this.#refuseAll(new ProxyError("TOPIC_DELETED", `the FeatureFlag ${this.key} was deleted`));
+      const error = new ProxyError("TOPIC_DELETED", `the FeatureFlag ${this.key} was deleted`);
+      this.#refuseAll(error, ({ isToldOfAbsence }) => isToldOfAbsence === true);
       after = undefined;
     } else if (deletionPolicy === "empty") {
-      const bytes = encodeSnapshot(emptyFlagDocument);
+      const bytes = encodeSnapshot(emptyFlagDocument, newest?.bytes);
       const version = { ...newest?.version, noticedMs: clock.monotonicMs() };
       if (newest?.digest !== bytes.digest) after = this.#nextSnapshot(bytes, version);
     }
@@ -245,12 +261,21 @@ export class Topic implements SourceSink, SubscribedTopic {
     return new Snapshot({ topic: this.key, sequence: this.#sequence, version, publishedMs, bytes });
   }
 
-  /** Ends all subscriptions there are; those that come later are none of its business. */
-  #refuseAll(error: ProxyError): void {
+  /** Ends all subscriptions there are but the spared ones; those that come later are none of its business. */
+  #refuseAll(error: ProxyError, isSpared: (subscriber: Subscriber) => boolean = () => false): void {
     const refused: Subscriber[] = [];
+    const spared: Subscription[] = [];
     for (let one = this.#subscriptions.shift(); one !== undefined; one = this.#subscriptions.shift()) {
+      if (isSpared(one.subscriber)) {
+        spared.push(one);
+        continue;
+      }
       one.detach();
       refused.push(one.subscriber);
+    }
+    for (const one of spared) {
+      one.excuse();
+      this.#subscriptions.add(one);
     }
     this.#convergence.abandon();
     this.#countHeld();
@@ -263,7 +288,7 @@ export class Topic implements SourceSink, SubscribedTopic {
         return subscriber !== undefined;
       },
     });
-    this.#options.onIdle();
+    if (this.size === 0) this.#options.onIdle();
   }
 
   #countHeld(): void {

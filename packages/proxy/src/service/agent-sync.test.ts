@@ -1,0 +1,658 @@
+import { expect } from "chai";
+import { status as grpcStatus } from "@grpc/grpc-js";
+import { buntingSyncV1, type FlagDocument, type JsonObject } from "@bunting/protocol";
+import { AgentConnection, type AgentClientStream } from "../../../../test/support/agent-client.js";
+import { eventually } from "../../../../test/support/event-queue.js";
+import { HeldFlags } from "../../../../test/support/held-flags.js";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { SyncServer, type SyncServerOptions } from "../../../../test/support/sync-server.js";
+import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
+import type { Topic } from "../topic/topic.js";
+
+const topic = "demo/flags";
+const { DeletionPolicy } = buntingSyncV1;
+/** So that a delta is less than half of it. */
+const ballast: JsonObject = { ballast: { state: "x".repeat(1_000) } };
+
+function version(number: number, more: JsonObject = {}): FlagDocument {
+  return { flags: { ...ballast, f: { state: `v${number}` }, ...more } };
+}
+
+function digestOf(document: FlagDocument): Buffer {
+  return Buffer.from(HeldFlags.of(document).digest, "hex");
+}
+
+function keysOf({ flags }: buntingSyncV1.Delta): string[] {
+  return flags.map(({ key }) => key);
+}
+
+describe("bunting.sync.v1", () => {
+  let clock: ManualClock;
+  let server: SyncServer;
+  let connection: AgentConnection;
+  let counts: {
+    refused: string[];
+    nacks: string[];
+    ackTimeouts: number;
+    rejected: number;
+    heldBack: number;
+    subscriptions: number;
+  };
+
+  async function start(options: SyncServerOptions = {}): Promise<void> {
+    clock = new ManualClock();
+    counts = { refused: [], nacks: [], ackTimeouts: 0, rejected: 0, heldBack: 0, subscriptions: 0 };
+    const metrics: ProxyMetrics = {
+      ...noMetrics,
+      refused: (reason) => counts.refused.push(reason),
+      nacked: (kind) => counts.nacks.push(kind),
+      ackTimedOut: () => counts.ackTimeouts++,
+      rejectedFlags: (delta) => (counts.rejected += delta),
+      heldBack: (delta) => (counts.heldBack += delta),
+      agentSubscriptions: (delta) => (counts.subscriptions += delta),
+    };
+    server = await new SyncServer({ clock, metrics, ...options }).start();
+    connection = await AgentConnection.open(server.port);
+  }
+
+  async function restart(options: SyncServerOptions): Promise<void> {
+    await stop();
+    await start(options);
+  }
+
+  async function stop(): Promise<void> {
+    connection.close();
+    await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+    for (const { size, answers } of server.topics.topics()) {
+      expect(size).to.equal(0);
+      expect(answers.held.size).to.equal(0);
+    }
+    const { rejected, heldBack, subscriptions } = counts;
+    expect({ rejected, heldBack, subscriptions }).to.deep.equal({
+      rejected: 0,
+      heldBack: 0,
+      subscriptions: 0,
+    });
+    await server.stop();
+    expect(clock.pendingTimers).to.equal(0);
+  }
+
+  function theTopic(): Topic {
+    const [only] = server.topics.topics();
+    if (only === undefined) throw new Error("nobody is subscribed");
+    return only;
+  }
+
+  /** A stream that was sent version 1 and holds it. */
+  async function holdingOne(): Promise<AgentClientStream> {
+    server.source.publish(topic, version(1));
+    const agent = connection.stream();
+    agent.subscribe(topic);
+    await agent.next("snapshot");
+    agent.ack(topic, digestOf(version(1)));
+    await holds(version(1));
+    return agent;
+  }
+
+  /** Waits until the proxy knows that so many agents hold a version. */
+  async function holds(document: FlagDocument, agents = 1): Promise<void> {
+    const digest = digestOf(document).toString("hex");
+    await eventually(() => theTopic().answers.held.get(digest) === agents, 5_000, "the ack");
+  }
+
+  beforeEach(() => start());
+  afterEach(() => stop());
+
+  describe("answers a subscription", () => {
+    it("with the snapshot if the agent holds nothing", async () => {
+      server.source.publish(topic, version(1), { uid: "u", generation: 4, resourceVersion: "7" });
+      const agent = connection.stream();
+      agent.subscribe(topic);
+      const snapshot = await agent.next("snapshot");
+      expect(snapshot.topic).to.equal(topic);
+      expect(HeldFlags.ofSnapshot(snapshot).digest).to.equal(digestOf(version(1)).toString("hex"));
+      expect(snapshot.version).to.deep.equal({
+        uid: "u",
+        generation: "4",
+        resourceVersion: "7",
+        digest: digestOf(version(1)),
+      });
+    });
+
+    it("with unchanged if it holds the newest", async () => {
+      server.source.publish(topic, version(1));
+      const agent = connection.stream();
+      agent.subscribe(topic, { digest: digestOf(version(1)) });
+      expect((await agent.next("unchanged")).version?.digest.equals(digestOf(version(1)))).to.be.true;
+    });
+
+    it("with what differs if it holds one of the last 32 versions", async () => {
+      await holdingOne();
+      for (let number = 2; number <= 5; number++) server.source.publish(topic, version(number));
+      const agent = connection.stream();
+      agent.subscribe(topic, { digest: digestOf(version(3)) });
+      const delta = await agent.next("delta");
+      expect(keysOf(delta)).to.deep.equal(["f"]);
+      expect(delta.fromDigest.equals(digestOf(version(3)))).to.be.true;
+      expect(HeldFlags.of(version(3)).apply(delta).digest).to.equal(delta.version?.digest.toString("hex"));
+    });
+
+    it("with the snapshot if it holds one that is not known", async () => {
+      server.source.publish(topic, version(1));
+      const agent = connection.stream();
+      agent.subscribe(topic, { digest: digestOf(version(77)) });
+      await agent.next("snapshot");
+    });
+
+    it("with missing if there is no FeatureFlag, and with the document once there is", async () => {
+      const agent = connection.stream();
+      agent.subscribe(topic, { digest: digestOf(version(1)) });
+      await agent.headers;
+      expect(await agent.next("missing")).to.deep.equal({ topic });
+      server.source.publish(topic, version(1));
+      await agent.next("unchanged");
+    });
+
+    it("with an error if the missing policy is fail", async () => {
+      await restart({ missingPolicy: "fail" });
+      const agent = connection.stream();
+      agent.subscribe(topic);
+      expect((await agent.next("topicError")).code).to.equal(grpcStatus.NOT_FOUND);
+      server.source.publish(topic, version(1));
+      agent.subscribe(topic);
+      await agent.next("snapshot");
+    });
+
+    it("with an error that says the expected form if it names no topic, and serves the others", async () => {
+      server.source.publish(topic, version(1));
+      const agent = connection.stream();
+      for (const bad of ["", "flags", "Demo/flags", "a/b/c", "core.openfeature.dev/demo/flags"]) {
+        agent.subscribe(bad);
+        const error = await agent.next("topicError");
+        expect(error.topic).to.equal(bad);
+        expect(error.code).to.equal(grpcStatus.INVALID_ARGUMENT);
+        expect(error.message).to.include("<namespace>/<name>");
+      }
+      agent.subscribe(topic);
+      await agent.next("snapshot");
+    });
+
+    it("with an error beyond 32 topics, until one is given up", async () => {
+      const agent = connection.stream();
+      for (let i = 0; i < 33; i++) {
+        server.source.publish(`demo/f${i}`, version(1));
+        agent.subscribe(`demo/f${i}`);
+      }
+      const seen = [];
+      for (let i = 0; i < 33; i++) seen.push(await agent.messages.nextEvent(5_000));
+      const errors = seen.filter((message) => message.$case === "topicError").map(({ value }) => value);
+      expect(errors).to.have.length(1);
+      expect(errors[0]).to.include({ topic: "demo/f32", code: grpcStatus.RESOURCE_EXHAUSTED });
+      expect(counts.refused).to.deep.equal(["topics_per_stream"]);
+      agent.unsubscribe("demo/f0");
+      agent.subscribe("demo/f32");
+      expect((await agent.next("snapshot")).topic).to.equal("demo/f32");
+    });
+  });
+
+  describe("takes the answer for flow control", () => {
+    it("sends nothing of a topic while a message of it is not answered, then only the newest", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      for (let number = 3; number <= 6; number++) server.source.publish(topic, version(number));
+      await agent.messages.nothing(30);
+      agent.ack(topic, digestOf(version(2)));
+      const delta = await agent.next("delta");
+      expect(HeldFlags.of(version(2)).apply(delta).digest).to.equal(digestOf(version(6)).toString("hex"));
+      agent.ack(topic, digestOf(version(6)));
+      await agent.messages.nothing(30);
+    });
+
+    it("holds up no other topic, and no other agent", async () => {
+      server.source.publish("demo/other", version(1));
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      agent.subscribe("demo/other");
+      expect((await agent.next("snapshot")).topic).to.equal("demo/other");
+      const other = connection.stream();
+      other.subscribe(topic);
+      await other.next("snapshot");
+    });
+
+    it("sends nothing if an edit was taken back before it could be sent", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      server.source.publish(topic, version(3));
+      server.source.publish(topic, version(2));
+      agent.ack(topic, digestOf(version(2)));
+      await agent.messages.nothing(30);
+    });
+
+    it("starts a delta from what the agent says it holds, never from what was last sent", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2, { added: { state: "" } }));
+      await agent.next("delta");
+      agent.nack(topic, "no room", { held: digestOf(version(1)) });
+      server.source.publish(topic, version(3, { added: { state: "" } }));
+      const delta = await agent.next("delta");
+      expect(delta.fromDigest.equals(digestOf(version(1)))).to.be.true;
+      expect(keysOf(delta)).to.deep.equal(["added", "f"]);
+    });
+
+    it("does not send again what was refused, but what comes after it, were it the one before", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      agent.nack(topic, "no room", { held: digestOf(version(1)) });
+      await eventually(() => counts.nacks.length === 1, 5_000, "the nack");
+      server.source.repeat(topic);
+      await agent.messages.nothing(30);
+      server.source.publish(topic, version(1));
+      expect((await agent.next("unchanged")).version?.digest.equals(digestOf(version(1)))).to.be.true;
+      expect(counts.nacks).to.deep.equal(["refused"]);
+    });
+
+    it("sends the snapshot at once where a delta did not lead to its digest, once", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      agent.nack(topic, "it led elsewhere", { held: digestOf(version(1)), isDeltaMismatch: true });
+      const snapshot = await agent.next("snapshot");
+      expect(snapshot.version?.digest.equals(digestOf(version(2)))).to.be.true;
+      agent.nack(topic, "again", { held: digestOf(version(1)), isDeltaMismatch: true });
+      await agent.messages.nothing(30);
+      expect(counts.nacks).to.deep.equal(["mismatch", "refused"]);
+    });
+
+    it("sends the snapshot also to whom unchanged was a mistake", async () => {
+      server.source.publish(topic, version(1));
+      const agent = connection.stream();
+      agent.subscribe(topic, { digest: digestOf(version(1)) });
+      await agent.next("unchanged");
+      agent.nack(topic, "it does not", { isDeltaMismatch: true });
+      await agent.next("snapshot");
+    });
+
+    it("goes on as if the agent held nothing when no answer comes in time, and takes a late one for what it is", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      server.source.publish(topic, version(3));
+      clock.advance(29_999);
+      await agent.messages.nothing(30);
+      clock.advance(1);
+      const snapshot = await agent.next("snapshot");
+      expect(snapshot.version?.digest.equals(digestOf(version(3)))).to.be.true;
+      expect(counts.ackTimeouts).to.equal(1);
+      expect(theTopic().answers.held.size).to.equal(0);
+      agent.ack(topic, digestOf(version(2)));
+      await agent.messages.nothing(30);
+      agent.ack(topic, digestOf(version(3)));
+      await holds(version(3));
+      server.source.publish(topic, version(4));
+      expect(keysOf(await agent.next("delta"))).to.deep.equal(["f"]);
+    });
+
+    it("sends the same version once more to an agent that never answers", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      for (let i = 0; i < 3; i++) {
+        clock.advance(30_000);
+        await agent.next("snapshot");
+      }
+      agent.ack(topic, digestOf(version(2)));
+      agent.ack(topic, digestOf(version(2)));
+      await holds(version(2));
+      expect(counts.ackTimeouts).to.equal(3);
+    });
+
+    it("counts a version as arrived when it was acknowledged", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      expect(theTopic().convergence).to.include({ arrived: 0, behind: 1 });
+      agent.ack(topic, digestOf(version(2)));
+      await eventually(() => theTopic().convergence.arrived === 1, 5_000, "the arrival");
+      server.source.publish(topic, version(3));
+      await agent.next("delta");
+      agent.nack(topic, "no room", { held: digestOf(version(2)) });
+      await eventually(() => counts.nacks.length === 1, 5_000, "the nack");
+      expect(theTopic().convergence).to.include({ arrived: 0, behind: 1 });
+    });
+  });
+
+  describe("tells of a FeatureFlag that is not there any more", () => {
+    for (const deletionPolicy of ["keep", "empty", "close"] as const) {
+      it(`with the policy ${deletionPolicy} when the grace is over, and of its return`, async () => {
+        await restart({ deletionPolicy });
+        const agent = await holdingOne();
+        server.source.delete(topic);
+        clock.advance(59_999);
+        await agent.messages.nothing(30);
+        clock.advance(1);
+        const policy = DeletionPolicy[`DELETION_POLICY_${deletionPolicy.toUpperCase() as "KEEP"}`];
+        expect(await agent.next("deleted")).to.deep.equal({ topic, policy });
+        await agent.messages.nothing(30);
+        server.source.publish(topic, version(1));
+        if (deletionPolicy === "empty") await agent.next("snapshot");
+        else await agent.next("unchanged");
+        agent.ack(topic, digestOf(version(1)));
+        server.source.publish(topic, version(2));
+        await agent.next("delta");
+      });
+    }
+
+    it("to those who come later: keep answers with the last document first, empty and close with nothing else", async () => {
+      for (const deletionPolicy of ["keep", "empty", "close"] as const) {
+        await restart({ deletionPolicy });
+        const before = await holdingOne();
+        server.source.delete(topic);
+        clock.advance(60_000);
+        await before.next("deleted");
+        const agent = connection.stream();
+        agent.subscribe(topic);
+        if (deletionPolicy === "keep") {
+          await agent.next("snapshot");
+          await agent.messages.nothing(30);
+          agent.ack(topic, digestOf(version(1)));
+        }
+        await agent.next("deleted");
+        await agent.messages.nothing(30);
+        expect(theTopic().convergence.behind).to.equal(0);
+      }
+    });
+
+    it("only after the answer to what was sent, so that nobody is thought to hold what it has just emptied", async () => {
+      await restart({ deletionPolicy: "empty" });
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      server.source.delete(topic);
+      clock.advance(29_000);
+      server.source.delete(topic);
+      await agent.messages.nothing(30);
+      agent.ack(topic, digestOf(version(2)));
+      await holds(version(2));
+      clock.advance(31_000);
+      await agent.next("deleted");
+      expect(theTopic().answers.held.size).to.equal(0);
+    });
+  });
+
+  describe("never goes backwards", () => {
+    const newer = { uid: "u", resourceVersion: "100000000000000000010", digest: digestOf(version(9)) };
+    const here = { uid: "u", resourceVersion: "99999999999999999999" };
+
+    it("holds an agent that knows of a newer version until its source was read again, and answers with that", async () => {
+      server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
+      const agent = connection.stream();
+      agent.subscribe(topic, { ...newer, resourceVersion: "10" });
+      await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+      expect(server.source.refreshes[0]?.topic).to.equal(topic);
+      server.source.repeat(topic);
+      await agent.messages.nothing(30);
+      expect(counts.heldBack).to.equal(1);
+      server.source.publish(topic, version(2), { uid: "u", resourceVersion: "8" });
+      server.source.refreshes[0]?.done();
+      const snapshot = await agent.next("snapshot");
+      expect(snapshot.version?.resourceVersion).to.equal("8");
+      expect(counts.heldBack).to.equal(0);
+    });
+
+    it("answers as soon as its watch tells what is as new, without waiting for the read", async () => {
+      server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
+      const agent = connection.stream();
+      agent.subscribe(topic, { ...newer, resourceVersion: "10" });
+      await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+      server.source.publish(topic, version(9), { uid: "u", resourceVersion: "10" });
+      await agent.next("unchanged");
+      agent.ack(topic, digestOf(version(9)));
+      server.source.refreshes[0]?.done();
+      await agent.messages.nothing(30);
+    });
+
+    it("compares whole numbers, of one object only", async () => {
+      const cases = [
+        { held: { uid: "u", resourceVersion: "10" }, has: { uid: "u", resourceVersion: "9" }, isHeld: true },
+        { held: { uid: "u", resourceVersion: "9" }, has: { uid: "u", resourceVersion: "10" }, isHeld: false },
+        { held: { uid: "u", resourceVersion: "9" }, has: { uid: "u", resourceVersion: "9" }, isHeld: false },
+        { held: { uid: "u", resourceVersion: "10" }, has: { uid: "w", resourceVersion: "9" }, isHeld: false },
+        { held: { uid: "", resourceVersion: "10" }, has: { resourceVersion: "9" }, isHeld: false },
+        { held: { uid: "u", generation: "3" }, has: { uid: "u", generation: 2 }, isHeld: true },
+        { held: { uid: "u", resourceVersion: "b" }, has: { uid: "u", resourceVersion: "a" }, isHeld: false },
+        { held: newer, has: here, isHeld: false },
+        {
+          held: { uid: "u", resourceVersion: "18446744073709551615" },
+          has: { uid: "u", resourceVersion: "18446744073709551614" },
+          isHeld: true,
+        },
+      ];
+      for (const { held, has, isHeld } of cases) {
+        server.source.refreshes.length = 0;
+        server.source.publish(topic, version(1), has);
+        const agent = connection.stream();
+        agent.subscribe(topic, { digest: digestOf(version(9)), ...held });
+        if (isHeld) {
+          await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+          server.source.refreshes[0]?.done();
+        }
+        await agent.next("snapshot");
+        expect(server.source.refreshes).to.have.length(isHeld ? 1 : 0);
+        agent.cancel();
+      }
+    });
+  });
+
+  describe("knows who refuses what", () => {
+    it("names the flags that agents can't serve, how many they are, and why, and logs each once", async () => {
+      const agents = [await holdingOne(), connection.stream()];
+      agents[1]?.subscribe(topic, { digest: digestOf(version(1)) });
+      await agents[1]?.next("unchanged");
+      agents[1]?.ack(topic, digestOf(version(1)));
+      server.source.publish(topic, version(2));
+      for (const agent of agents) {
+        await agent.next("delta");
+        agent.ack(topic, digestOf(version(2)), [{ key: "f", reason: "no variant is named v2" }]);
+      }
+      await holds(version(2), 2);
+      const digest = digestOf(version(2)).toString("hex");
+      expect([...theTopic().answers.rejections]).to.deep.equal([
+        { digest, flag: "f", reason: "no variant is named v2", subscribers: 2 },
+      ]);
+      expect(counts.rejected).to.equal(2);
+      clock.advance(1_000);
+      const lines = server.logs.filter((line) => line.includes("refused a flag"));
+      expect(lines).to.have.length(1);
+      expect(lines[0]).to.include('"subscribers":2').and.include('"flag":"f"').and.include(digest);
+
+      server.source.publish(topic, version(3));
+      for (const agent of agents) {
+        // The base of the delta is what was acknowledged, the refused flag included.
+        expect((await agent.next("delta")).fromDigest.equals(digestOf(version(2)))).to.be.true;
+        agent.ack(topic, digestOf(version(3)));
+      }
+      await holds(version(3), 2);
+      expect(counts.rejected).to.equal(0);
+      expect([...theTopic().answers.rejections].map(({ subscribers }) => subscribers)).to.deep.equal([0]);
+    });
+
+    it("names the version that an agent did not apply, and why", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      agent.nack(topic, "too large", { held: digestOf(version(1)) });
+      await eventually(() => counts.nacks.length === 1, 5_000, "the nack");
+      const digest = digestOf(version(2)).toString("hex");
+      expect([...theTopic().answers.rejections]).to.deep.equal([
+        { digest, flag: undefined, reason: "too large", subscribers: 1 },
+      ]);
+      expect([...theTopic().answers.held]).to.deep.equal([[digestOf(version(1)).toString("hex"), 1]]);
+      clock.advance(1_000);
+      expect(server.logs.filter((line) => line.includes("refused a version"))).to.have.length(1);
+    });
+
+    it("keeps no more than a hundred rejections of a topic, and logs twenty", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      const rejected = Array.from({ length: 500 }, (_, i) => ({ key: `flag-${i}`, reason: "" }));
+      agent.ack(topic, digestOf(version(2)), rejected);
+      await holds(version(2));
+      expect([...theTopic().answers.rejections]).to.have.length(100);
+      clock.advance(60_000);
+      expect(server.logs.filter((line) => line.includes("refused a flag"))).to.have.length(20);
+      server.source.publish(topic, version(3));
+      await agent.next("delta");
+      agent.ack(topic, digestOf(version(3)), [{ key: "later", reason: "" }]);
+      await holds(version(3));
+      expect([...theTopic().answers.rejections].some(({ flag }) => flag === "later")).to.be.false;
+      server.source.publish(topic, version(4));
+      await agent.next("delta");
+      agent.ack(topic, digestOf(version(4)), [{ key: "latest", reason: "" }]);
+      await holds(version(4));
+      expect([...theTopic().answers.rejections].some(({ flag }) => flag === "latest")).to.be.true;
+      expect([...theTopic().answers.rejections]).to.have.length(100);
+    });
+  });
+
+  describe("keeps a stream", () => {
+    it("alive by a heartbeat after 20 s without anything sent", async () => {
+      const agent = connection.stream();
+      await agent.headers;
+      clock.advance(19_000);
+      server.source.publish(topic, version(1));
+      agent.subscribe(topic);
+      await agent.next("snapshot");
+      agent.ack(topic, digestOf(version(1)));
+      await holds(version(1));
+      clock.advance(19_999);
+      await agent.heartbeats.nothing(30);
+      clock.advance(1);
+      await agent.heartbeats.nextEvent(5_000);
+      clock.advance(20_000);
+      await agent.heartbeats.nextEvent(5_000);
+    });
+
+    it("draining: with the newest version, then UNAVAILABLE, when what was sent is answered", async () => {
+      const agent = await holdingOne();
+      const waiting = connection.stream();
+      waiting.subscribe("demo/absent");
+      await waiting.next("missing");
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      server.source.publish(topic, version(3));
+      const streams = [...server.listener.sessions].flatMap((session) => [...session.streams]);
+      for (const stream of streams)
+        expect(server.agentSync.drain(stream, { code: "UNAVAILABLE", message: "shutting down" })).to.be.true;
+      expect(await waiting.ended).to.include({ status: grpcStatus.UNAVAILABLE, message: "shutting down" });
+      await agent.messages.nothing(30);
+      expect(agent.hasEnded).to.be.false;
+      agent.ack(topic, digestOf(version(2)));
+      expect((await agent.next("delta")).version?.digest.equals(digestOf(version(3)))).to.be.true;
+      expect(await agent.ended).to.include({ status: grpcStatus.UNAVAILABLE });
+    });
+
+    it("from others: an unsubscribed topic sends nothing more and is left", async () => {
+      const agent = await holdingOne();
+      agent.unsubscribe(topic);
+      agent.unsubscribe(topic);
+      await eventually(() => theTopic().size === 0, 5_000, "the leave");
+      server.source.publish(topic, version(2));
+      await agent.messages.nothing(30);
+      agent.subscribe(topic, { digest: digestOf(version(1)) });
+      await agent.next("delta");
+    });
+
+    it("in order where an answer crosses the end of its subscription", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      agent.unsubscribe(topic);
+      agent.ack(topic, digestOf(version(2)));
+      agent.nack(topic, "");
+      agent.subscribe(topic, { digest: digestOf(version(2)) });
+      await agent.next("unchanged");
+    });
+  });
+
+  describe("bears with agents that do not keep the rules", () => {
+    it("ends a subscription whose agent answers what was not sent, in-band; it may be made again", async () => {
+      const agent = await holdingOne();
+      agent.ack(topic, digestOf(version(5)));
+      expect(await agent.next("topicError")).to.include({ topic, code: grpcStatus.INVALID_ARGUMENT });
+      agent.subscribe(topic, { digest: digestOf(version(1)) });
+      await agent.next("unchanged");
+      agent.ack(topic, digestOf(version(1)));
+      agent.nack(topic, "of nothing");
+      expect(await agent.next("topicError")).to.include({ topic, code: grpcStatus.INVALID_ARGUMENT });
+      agent.subscribe(topic);
+      await agent.next("snapshot");
+    });
+
+    const held = { uid: "", generation: "0", resourceVersion: "", digest: Buffer.alloc(31) };
+    const abuses: readonly [string, (agent: AgentClientStream) => void][] = [
+      ["a second hello", (agent) => agent.send({ $case: "hello", value: { agent: "", providerId: "" } })],
+      ["subscribing twice", (agent) => [topic, topic].forEach((each) => agent.subscribe(each))],
+      ["an oversized topic", (agent) => agent.subscribe("x".repeat(1_025))],
+      ["a digest of 31 bytes", (agent) => agent.send({ $case: "subscribe", value: { topic, held } })],
+      ["an oversized reason", (agent) => agent.nack(topic, "é".repeat(513))],
+      [
+        "an oversized reason of a flag",
+        (agent) => agent.ack(topic, undefined, [{ key: "f", reason: "x".repeat(257) }]),
+      ],
+      [
+        "too many rejected flags",
+        (agent) =>
+          agent.ack(topic, undefined, Array<buntingSyncV1.RejectedFlag>(1_001).fill({ key: "", reason: "" })),
+      ],
+      ["an oversized message", (agent) => void agent.sendBytes(Buffer.alloc(262_145))],
+      ["what is no message", (agent) => void agent.sendBytes(Buffer.from("0aff", "hex"))],
+    ];
+    for (const [what, abuse] of abuses) {
+      it(`ends a stream with INVALID_ARGUMENT, and all it held, for ${what}`, async () => {
+        const agent = connection.stream();
+        agent.subscribe("demo/held");
+        await agent.next("missing");
+        abuse(agent);
+        expect((await agent.ended).status).to.equal(grpcStatus.INVALID_ARGUMENT);
+        expect([...server.topics.topics()].every(({ size }) => size === 0)).to.be.true;
+      });
+    }
+
+    it("ends a stream that does not begin with hello", async () => {
+      const agent = connection.stream(false);
+      agent.subscribe(topic);
+      const { status, message } = await agent.ended;
+      expect(status).to.equal(grpcStatus.INVALID_ARGUMENT);
+      expect(message).to.include("hello");
+    });
+
+    it("passes over kinds of messages that it does not know", async () => {
+      const agent = connection.stream();
+      void agent.sendBytes(Buffer.from("7a021234", "hex"));
+      agent.subscribe(topic);
+      await agent.next("missing");
+    });
+
+    it("ends a stream whose agent closed its side, but not with OK", async () => {
+      const agent = await holdingOne();
+      agent.end();
+      expect((await agent.ended).status).to.equal(grpcStatus.UNAVAILABLE);
+      expect(theTopic().size).to.equal(0);
+    });
+
+    it("keeps a bounded number of errors for one that does not read them", async () => {
+      const agent = connection.stream();
+      await agent.headers;
+      agent.pause();
+      for (let i = 0; i < 5_000; i++) agent.subscribe(`-/${"x".repeat(900)}`);
+      await eventually(() => counts.refused.includes("unread_errors"), 5_000, "the end");
+      agent.resume();
+      expect((await agent.ended).status).to.equal(grpcStatus.RESOURCE_EXHAUSTED);
+    });
+  });
+});

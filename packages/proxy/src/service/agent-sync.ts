@@ -1,0 +1,95 @@
+import { ProtocolError, type TopicKey } from "@bunting/protocol";
+import { bidiStreaming, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
+import type { Clock } from "@bunting/runtime";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+import { AgentStream, type AgentStreamContext } from "../subscriber/agent-stream.js";
+import { Deadlines } from "../subscriber/deadlines.js";
+import type { StallWatch } from "../subscriber/stall-watch.js";
+import type { StartQueue } from "../subscriber/start-queue.js";
+import type { TopicRegistry } from "../topic/topic-registry.js";
+import { statusOf } from "./status-of.js";
+import type { TopicQuota } from "./topic-quota.js";
+
+export interface AgentSyncOptions {
+  readonly topics: TopicRegistry;
+  /** Throws a ProtocolError that says the expected form. */
+  readonly parseSelector: (selector: string) => TopicKey;
+  readonly clock: Clock;
+  readonly metrics: ProxyMetrics;
+  /** How long an agent may take to answer; 30 s if not given. */
+  readonly ackTimeoutMs?: number;
+  /** After how long a silence a stream gets a heartbeat; 20 s if not given. Agents take 60 s for the end of the connection. */
+  readonly heartbeatMs?: number;
+  /** 32 if not given. */
+  readonly maxTopicsPerStream?: number;
+  readonly stallWatch?: StallWatch | undefined;
+  readonly startQueue?: StartQueue | undefined;
+  readonly quota?: TopicQuota | undefined;
+}
+
+/** bunting.sync.v1: what our own agents speak. See docs/bunting-sync-v1.md. */
+export class AgentSync {
+  readonly methods: readonly Method[];
+  readonly #streams = new Map<TransportStream, AgentStream>();
+
+  constructor(options: AgentSyncOptions) {
+    const { topics, parseSelector, clock, metrics, stallWatch, startQueue, quota } = options;
+    const context: AgentStreamContext = {
+      clock,
+      metrics,
+      maxTopics: options.maxTopicsPerStream ?? 32,
+      parseTopic: (selector) => parseTopic(selector, parseSelector),
+      subscribe: (session, topic, subscriber) => {
+        quota?.enter(session, topic);
+        try {
+          return topics.subscribe(topic, subscriber);
+        } catch (error) {
+          quota?.leave(session, topic);
+          throw error;
+        }
+      },
+      left: (session, topic) => quota?.leave(session, topic),
+      stallWatch,
+      startQueue,
+      refresh: (topic, done) => topics.refresh(topic, done),
+      statusOf,
+      unanswered: new Deadlines(clock, options.ackTimeoutMs ?? 30_000, (subscriber) => subscriber.giveUp()),
+      silent: new Deadlines(clock, options.heartbeatMs ?? 20_000, (stream) => stream.beat()),
+    };
+    const sync = bidiStreaming({
+      path: "/bunting.sync.v1.SyncService/Sync",
+      // The stream reads it, so that it ends all it holds where that fails.
+      decode: (bytes) => bytes,
+      handle: (out) => {
+        const stream = new AgentStream(context, out);
+        this.#streams.set(out.stream, stream);
+        out.onClose(() => this.#streams.delete(out.stream));
+        stream.open();
+        return {
+          onMessage: (message) => stream.receive(message),
+          onEnd: () => stream.end(halfClosed),
+        };
+      },
+    });
+    this.methods = [sync];
+  }
+
+  /** Sends a stream the newest versions, then ends it. False if it is none of ours. A stream whose peer does not read stays as it is. */
+  drain(stream: TransportStream, status: RpcStatus): boolean {
+    const agent = this.#streams.get(stream);
+    agent?.drain(status);
+    return agent !== undefined;
+  }
+}
+
+const halfClosed: RpcStatus = {
+  code: "UNAVAILABLE",
+  message: "the agent has closed its side of the stream, and could answer nothing more",
+};
+
+/** Every message about a topic repeats it, and is shared by all agents: so all have to name it alike. */
+function parseTopic(selector: string, parseSelector: (selector: string) => TopicKey): TopicKey {
+  const topic = parseSelector(selector);
+  if (topic === selector) return topic;
+  throw new ProtocolError("SELECTOR_INVALID", `the topic has to be named ${topic}: <namespace>/<name>`);
+}

@@ -1,0 +1,83 @@
+import { buntingSyncV1 } from "@bunting/protocol";
+import { RpcError } from "@bunting/rpc";
+
+/** A message of an agent that keeps the bounds; see `readAgentRequest`. */
+export type AgentRequest = NonNullable<buntingSyncV1.SyncRequest["message"]>;
+
+const maxRequestBytes = 256 * 1024;
+const maxNameBytes = 256;
+const maxTopicBytes = 1_024;
+const maxReasonBytes = 256;
+const maxNackReasonBytes = 1_024;
+const maxRejectedFlags = 1_000;
+const digestBytes = [0, 32];
+
+/**
+ * Reads what an agent says. Agents are strangers: whatever is kept of it or repeated is bounded here. Undefined for a message of a kind that
+ * is not known, which a newer agent may send.
+ *
+ * @throws RpcError INVALID_ARGUMENT with a sentence that says which bound was not kept.
+ */
+export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
+  atMost(maxRequestBytes, bytes.length, "a message");
+  const message = decode(bytes);
+  switch (message?.$case) {
+    case "hello":
+      textAtMost(maxNameBytes, message.value.agent, "agent");
+      textAtMost(maxNameBytes, message.value.providerId, "provider_id");
+      break;
+    case "subscribe":
+      textAtMost(maxTopicBytes, message.value.topic, "topic");
+      checkVersion(message.value.held);
+      break;
+    case "unsubscribe":
+      textAtMost(maxTopicBytes, message.value.topic, "topic");
+      break;
+    case "ack":
+      textAtMost(maxTopicBytes, message.value.topic, "topic");
+      checkDigest(message.value.digest, "digest");
+      atMost(maxRejectedFlags, message.value.rejectedFlags.length, "rejected_flags", "entries");
+      for (const { key, reason } of message.value.rejectedFlags) {
+        textAtMost(maxTopicBytes, key, "the key of a rejected flag");
+        textAtMost(maxReasonBytes, reason, "the reason of a rejected flag");
+      }
+      break;
+    case "nack":
+      textAtMost(maxTopicBytes, message.value.topic, "topic");
+      checkDigest(message.value.heldDigest, "held_digest");
+      textAtMost(maxNackReasonBytes, message.value.reason, "reason");
+      break;
+    case undefined:
+  }
+  return message;
+}
+
+function decode(bytes: Uint8Array): AgentRequest | undefined {
+  try {
+    return buntingSyncV1.SyncRequest.decode(bytes).message;
+  } catch (cause) {
+    throw new RpcError("INVALID_ARGUMENT", "the message is no SyncRequest", { cause });
+  }
+}
+
+function checkVersion(version: buntingSyncV1.Version | undefined): void {
+  if (version === undefined) return;
+  textAtMost(maxNameBytes, version.uid, "uid");
+  textAtMost(maxNameBytes, version.resourceVersion, "resource_version");
+  checkDigest(version.digest, "digest");
+}
+
+function checkDigest(digest: Buffer, what: string): void {
+  if (digestBytes.includes(digest.length)) return;
+  throw new RpcError("INVALID_ARGUMENT", `${what} has ${digest.length} bytes; SHA-256 has 32`);
+}
+
+/** A character has at most three bytes of UTF-8 a unit, so that most texts need not be counted. */
+function textAtMost(max: number, text: string, what: string): void {
+  if (text.length * 3 > max) atMost(max, Buffer.byteLength(text), what);
+}
+
+function atMost(max: number, count: number, what: string, unit = "bytes"): void {
+  if (count <= max) return;
+  throw new RpcError("INVALID_ARGUMENT", `${what} has ${count} ${unit}; at most ${max} are allowed`);
+}

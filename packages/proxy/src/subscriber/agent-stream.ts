@@ -1,0 +1,275 @@
+import { ProtocolError, type TopicKey } from "@bunting/protocol";
+import {
+  RpcError,
+  statusCode,
+  type ResponseStream,
+  type RpcStatus,
+  type TransportSession,
+} from "@bunting/rpc";
+import { ProxyError } from "../proxy-error.js";
+import { frameResponse } from "../snapshot/topic-frames.js";
+import type { Subscription, Subscriber } from "../topic/subscription.js";
+import { readAgentRequest, type AgentRequest } from "./agent-request.js";
+import type { Deadlines } from "./deadlines.js";
+import type { Stallable, StallWatch } from "./stall-watch.js";
+import {
+  TopicSubscriber,
+  type AgentMessage,
+  type SubscriberOwner,
+  type TopicSubscriberContext,
+} from "./topic-subscriber.js";
+
+/** What all agents' streams have in common. */
+export interface AgentStreamContext extends TopicSubscriberContext {
+  readonly maxTopics: number;
+  /** Throws a ProtocolError that says the expected form. */
+  readonly parseTopic: (selector: string) => TopicKey;
+  /** Throws a ProxyError if the topic is refused; else the subscription needs its `left`. */
+  readonly subscribe: (session: TransportSession, topic: TopicKey, subscriber: Subscriber) => Subscription;
+  readonly left: (session: TransportSession, topic: TopicKey) => void;
+  readonly statusOf: (error: ProxyError) => RpcStatus;
+  /** Streams on which nothing was written for a while. */
+  readonly silent: Deadlines<AgentStream>;
+  /** Ends streams whose peer does not read. */
+  readonly stallWatch?: StallWatch | undefined;
+}
+
+const heartbeat: AgentMessage = {
+  kind: "heartbeat",
+  frame: frameResponse({ $case: "heartbeat", value: {} }),
+};
+/** How many errors may wait to be written: an agent that reads none makes no more. */
+const maxErrors = 64;
+
+/**
+ * One stream of bunting.sync.v1. Its topics take turns: one message is being written at a time, and what a topic says is decided when
+ * its turn comes. What an agent that does not read can cost is thus one frame that others share, and a bounded number of errors.
+ */
+export class AgentStream implements SubscriberOwner, Stallable {
+  readonly #context: AgentStreamContext;
+  readonly #out: ResponseStream;
+  readonly #subscribers = new Map<TopicKey, TopicSubscriber>();
+  /** Who may have something to say, in the order in which they came. */
+  readonly #due = new Set<TopicSubscriber>();
+  readonly #errors: AgentMessage[] = [];
+  #hasSaidHello = false;
+  #isWriting = false;
+  #writingSince = 0;
+  #speaking: TopicSubscriber | undefined;
+  #lastStatus: RpcStatus | undefined;
+  #hasEnded = false;
+  readonly #onWritten: (error?: Error) => void;
+
+  constructor(context: AgentStreamContext, out: ResponseStream) {
+    this.#context = context;
+    this.#out = out;
+    this.#onWritten = (error) => this.#finishWrite(error);
+  }
+
+  /** Begins to serve. */
+  open(): void {
+    this.#context.metrics.activeStreams(1);
+    this.#context.stallWatch?.add(this);
+    this.#out.onClose(() => {
+      this.#close();
+      this.#context.stallWatch?.delete(this);
+      this.#context.metrics.activeStreams(-1);
+    });
+    this.#out.sendHeaders();
+    this.#context.silent.start(this);
+  }
+
+  /** @throws RpcError with which the call is to end, if the agent does not keep the rules. */
+  receive(message: Uint8Array): void {
+    if (this.#hasEnded) return;
+    try {
+      const request = readAgentRequest(message);
+      if (request !== undefined) this.#take(request);
+    } catch (error) {
+      this.#close();
+      throw error;
+    }
+  }
+
+  /** Sends what there is newer to say, as far as the agent answers, then ends. */
+  drain(status: RpcStatus): void {
+    this.#lastStatus ??= status;
+    this.#speak();
+  }
+
+  /** Ends at once. */
+  end(status: RpcStatus): void {
+    this.#close();
+    this.#out.end(status);
+  }
+
+  /** Called when nothing was written for a while. */
+  beat(): void {
+    if (this.#hasEnded) return;
+    this.#context.silent.start(this);
+    if (!this.#isWriting) this.#write(heartbeat);
+  }
+
+  get connection(): TransportSession {
+    return this.#out.stream.session;
+  }
+
+  /** Also once it has ended, for then its trailers wait for what is being written. */
+  isStalledSince(tick: number): boolean {
+    return this.#isWriting && this.#writingSince <= tick;
+  }
+
+  cutOff(): void {
+    this.#out.stream.reset("REFUSED_STREAM");
+  }
+
+  due(subscriber: TopicSubscriber): void {
+    if (this.#subscribers.get(subscriber.topic) !== subscriber) return;
+    this.#due.add(subscriber);
+    this.#speak();
+  }
+
+  ended(subscriber: TopicSubscriber, error: ProxyError): void {
+    if (this.#subscribers.get(subscriber.topic) !== subscriber) return;
+    this.#drop(subscriber);
+    this.#refuse(subscriber.topic, this.#context.statusOf(error));
+  }
+
+  #take(request: AgentRequest): void {
+    if (this.#hasSaidHello === (request.$case === "hello"))
+      throw abuse("hello is the first message of a stream, and comes once");
+    switch (request.$case) {
+      case "hello":
+        this.#hasSaidHello = true;
+        return;
+      case "subscribe":
+        this.#subscribe(request.value);
+        return;
+      default:
+        this.#answer(request);
+    }
+  }
+
+  #subscribe({ topic: selector, held }: Extract<AgentRequest, { $case: "subscribe" }>["value"]): void {
+    const { maxTopics, parseTopic, subscribe, statusOf } = this.#context;
+    try {
+      const topic = parseTopic(selector);
+      if (this.#subscribers.has(topic)) throw abuse(`this stream is subscribed to ${topic} already`);
+      if (this.#subscribers.size >= maxTopics) {
+        this.#context.metrics.refused("topics_per_stream");
+        const message = `a stream has at most ${maxTopics} topics; open another one`;
+        this.#refuse(selector, { code: "RESOURCE_EXHAUSTED", message });
+        return;
+      }
+      const subscriber = new TopicSubscriber(this.#context, this, topic);
+      const subscription = subscribe(this.connection, topic, subscriber);
+      this.#subscribers.set(topic, subscriber);
+      subscriber.open(subscription, held);
+    } catch (error) {
+      if (error instanceof ProxyError) this.#refuse(selector, statusOf(error));
+      else if (error instanceof ProtocolError)
+        this.#refuse(selector, { code: "INVALID_ARGUMENT", message: error.message });
+      else throw error;
+    }
+  }
+
+  /** What crosses with the end of a subscription finds none, and is nobody's fault. */
+  #answer(request: Extract<AgentRequest, { $case: "unsubscribe" | "ack" | "nack" }>): void {
+    const subscriber = this.#subscribers.get(request.value.topic as TopicKey);
+    if (subscriber === undefined) return;
+    if (request.$case === "unsubscribe") {
+      this.#drop(subscriber);
+      this.#speak();
+      return;
+    }
+    const { value } = request;
+    const isExpected =
+      "digest" in value
+        ? subscriber.ack(value.digest.toString("hex"), value.rejectedFlags)
+        : subscriber.nack(value.heldDigest.toString("hex"), value.reason, value.isDeltaMismatch);
+    if (isExpected) return;
+    this.#drop(subscriber);
+    const message = `the ${request.$case} answers nothing that was sent; subscribe again`;
+    this.#refuse(subscriber.topic, { code: "INVALID_ARGUMENT", message });
+  }
+
+  /** Refuses or ends the subscription of a topic; the others go on. */
+  #refuse(topic: string, { code, message, trailers }: RpcStatus): void {
+    if (this.#errors.length >= maxErrors) {
+      this.#context.metrics.refused("unread_errors");
+      const tooMany = "too many subscriptions were refused while the agent did not read";
+      this.end({ code: "RESOURCE_EXHAUSTED", message: tooMany });
+      return;
+    }
+    const retryAfterMs = Number(trailers?.["grpc-retry-pushback-ms"] ?? 0);
+    const value = { topic, code: statusCode[code], message, retryAfterMs };
+    this.#errors.push({ kind: "topic_error", frame: frameResponse({ $case: "topicError", value }) });
+    this.#speak();
+  }
+
+  #drop(subscriber: TopicSubscriber): void {
+    this.#subscribers.delete(subscriber.topic);
+    this.#due.delete(subscriber);
+    this.#leave(subscriber);
+  }
+
+  #leave(subscriber: TopicSubscriber): void {
+    subscriber.close();
+    this.#context.left(this.connection, subscriber.topic);
+  }
+
+  #speak(): void {
+    if (this.#isWriting || this.#hasEnded) return;
+    const error = this.#errors.shift();
+    if (error !== undefined) {
+      this.#write(error);
+      return;
+    }
+    for (const subscriber of this.#due) {
+      this.#due.delete(subscriber);
+      const message = subscriber.next();
+      if (message === undefined) continue;
+      this.#speaking = subscriber;
+      this.#write(message);
+      return;
+    }
+    if (this.#lastStatus === undefined) return;
+    for (const subscriber of this.#subscribers.values()) if (subscriber.isBehind) return;
+    this.end(this.#lastStatus);
+  }
+
+  #write({ kind, frame }: AgentMessage): void {
+    this.#isWriting = true;
+    this.#writingSince = this.#context.stallWatch?.tick ?? 0;
+    this.#context.metrics.agentMessage(kind, frame.length);
+    this.#context.silent.start(this);
+    this.#out.write(frame, this.#onWritten);
+  }
+
+  #finishWrite(error: Error | undefined): void {
+    const speaking = this.#speaking;
+    this.#speaking = undefined;
+    this.#isWriting = false;
+    // The stream has ended: its close is on the way.
+    if (error !== undefined || this.#hasEnded) return;
+    if (speaking !== undefined) {
+      speaking.written();
+      // It may have one thing more to say that asks for no answer.
+      if (this.#subscribers.get(speaking.topic) === speaking) this.#due.add(speaking);
+    }
+    this.#speak();
+  }
+
+  #close(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#context.silent.cancel(this);
+    for (const subscriber of this.#subscribers.values()) this.#leave(subscriber);
+    this.#subscribers.clear();
+    this.#due.clear();
+  }
+}
+
+function abuse(message: string): RpcError {
+  return new RpcError("INVALID_ARGUMENT", message);
+}

@@ -1,0 +1,57 @@
+import type { Clock } from "@bunting/runtime";
+
+/**
+ * Calls back for each item that nobody spoke of for a while. The while is the same for all, so that they fall due in the order in which
+ * they were begun: one timer serves any number of them, and to begin or end one allocates nothing.
+ */
+export class Deadlines<Item> {
+  readonly #clock: Clock;
+  readonly #delayMs: number;
+  readonly #onDue: (item: Item) => void;
+  /** When each is due, the first at the head: a Map keeps the order in which keys came. */
+  readonly #dueMs = new Map<Item, number>();
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(clock: Clock, delayMs: number, onDue: (item: Item) => void) {
+    this.#clock = clock;
+    this.#delayMs = delayMs;
+    this.#onDue = onDue;
+  }
+
+  /** Begins an item's time, or begins it anew. */
+  start(item: Item): void {
+    this.#dueMs.delete(item);
+    this.#dueMs.set(item, this.#clock.monotonicMs() + this.#delayMs);
+    this.#cancelTimer ??= this.#wake(this.#delayMs);
+  }
+
+  cancel(item: Item): void {
+    this.#dueMs.delete(item);
+    if (this.#dueMs.size > 0) return;
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+  }
+
+  #wake(afterMs: number): () => void {
+    return this.#clock.after(afterMs, () => {
+      this.#cancelTimer = undefined;
+      this.#expire();
+    });
+  }
+
+  /** At most so many in one turn of the event loop, or 10,000 that were begun by one broadcast would hold up everybody else. */
+  #expire(): void {
+    const nowMs = this.#clock.monotonicMs();
+    let left = maxPerTurn;
+    for (const [item, dueMs] of this.#dueMs) {
+      if (dueMs > nowMs || left-- === 0) {
+        this.#cancelTimer ??= this.#wake(Math.max(0, dueMs - nowMs));
+        return;
+      }
+      this.#dueMs.delete(item);
+      this.#onDue(item);
+    }
+  }
+}
+
+const maxPerTurn = 256;

@@ -1,0 +1,284 @@
+import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import type { ProxyError } from "../proxy-error.js";
+import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
+import type { Snapshot } from "../snapshot/snapshot.js";
+import type { Absence } from "../topic/absence.js";
+import type { Subscriber, Subscription } from "../topic/subscription.js";
+import type { Rejection, TopicAnswers } from "../topic/topic-answers.js";
+import type { Deadlines } from "./deadlines.js";
+import type { StartQueue, Starter } from "./start-queue.js";
+import { isNewer, type ComparedVersion } from "./is-newer.js";
+
+/** The stream a subscriber of one topic is part of. */
+export interface SubscriberOwner {
+  readonly connection: object;
+  /** The subscriber may have something to say: it is asked for it when its turn comes. */
+  due(subscriber: TopicSubscriber): void;
+  /** The subscription has ended; there is nothing to say any more. */
+  ended(subscriber: TopicSubscriber, error: ProxyError): void;
+}
+
+/** What the subscribers of all streams have in common. */
+export interface TopicSubscriberContext {
+  readonly metrics: ProxyMetrics;
+  readonly clock: Clock;
+  /** Those whose agent has not answered yet. */
+  readonly unanswered: Deadlines<TopicSubscriber>;
+  /** Says when a subscriber may have its first snapshot; what is smaller waits for nobody. */
+  readonly startQueue?: StartQueue | undefined;
+  /** Has the source read a topic once more. */
+  readonly refresh: (topic: TopicKey, done: () => void) => void;
+}
+
+/** A message of bunting.sync.v1: a complete gRPC frame. */
+export interface AgentMessage {
+  readonly kind: AgentMessageKind;
+  readonly frame: Uint8Array;
+}
+
+/** How many digests an agent may be late in acknowledging. */
+const maxGivenUp = 4;
+const none: readonly Rejection[] = [];
+
+/**
+ * One topic of an agent's stream: what the agent holds of it, by its own word, and what it was sent and has not answered. At most one
+ * message that asks for an answer is without one; the next is made when it may be sent, from the newest version there is then. Nothing is
+ * concluded from what was sent, only from what was answered.
+ */
+export class TopicSubscriber implements Subscriber, Starter {
+  readonly isToldOfAbsence = true;
+  readonly topic: TopicKey;
+  readonly #context: TopicSubscriberContext;
+  readonly #owner: SubscriberOwner;
+  #subscription: Subscription | undefined;
+  #answers: TopicAnswers | undefined;
+  /** Digest of what the agent holds; empty if nothing, or nobody knows. */
+  #held = "";
+  /** Digest of what it was sent and has not answered; empty if nothing. */
+  #sent = "";
+  /** True if what was sent and not answered makes use of what the agent said it holds. */
+  #isFromHeld = false;
+  /** When what was sent had been published, if this subscriber was there; to be observed when it is written. */
+  #publishedMs: number | undefined;
+  /** Digest of the version it refused, which is not sent again. */
+  #refused = "";
+  /** Digests that may be acknowledged late. */
+  #givenUp: string[] = [];
+  #announced: Absence | undefined;
+  #rejections = none;
+  /** What the agent came with, until it is known not to be newer than what there is here. */
+  #resumed: ComparedVersion | undefined;
+  #isHeldBack = false;
+  #hasStarted = false;
+  #isQueued = false;
+
+  constructor(context: TopicSubscriberContext, owner: SubscriberOwner, topic: TopicKey) {
+    this.#context = context;
+    this.#owner = owner;
+    this.topic = topic;
+  }
+
+  /** Begins to serve a subscription made for this subscriber, to an agent that holds this version. */
+  open(subscription: Subscription, held: buntingSyncV1.Version | undefined): void {
+    this.#subscription = subscription;
+    this.#answers = subscription.answers;
+    this.#context.metrics.agentSubscriptions(1);
+    if (held !== undefined) {
+      const { uid, generation, resourceVersion } = held;
+      this.#resumed = { uid, generation: Number(generation), resourceVersion };
+      this.#hold(held.digest.toString("hex"));
+    }
+    this.wake();
+  }
+
+  wake(): void {
+    this.#owner.due(this);
+  }
+
+  refuse(error: ProxyError): void {
+    this.#owner.ended(this, error);
+  }
+
+  get connection(): object {
+    return this.#owner.connection;
+  }
+
+  start(): boolean {
+    if (!this.#isQueued) return false;
+    this.#isQueued = false;
+    this.#hasStarted = true;
+    this.wake();
+    return true;
+  }
+
+  /** True if something newer waits for an answer to what was sent. */
+  get isBehind(): boolean {
+    const newest = this.#subscription?.newest;
+    return this.#sent !== "" && newest !== undefined && newest.digest !== this.#sent;
+  }
+
+  /** What to send next; it then counts as sent. Undefined if there is nothing to say now. */
+  next(): AgentMessage | undefined {
+    const subscription = this.#subscription;
+    // Also absence waits for the answer: an agent that empties itself and then acks what it was sent before would be thought to hold that.
+    if (subscription === undefined || this.#sent !== "") return undefined;
+    const { absence, newest } = subscription;
+    if (absence === undefined) this.#returnFromAbsence();
+    if (absence !== undefined && (newest === undefined || absence.policy === "empty"))
+      return this.#announce(absence);
+    if (newest === undefined || this.#holdBack(newest) || !this.#mayStart(newest)) return undefined;
+    const message = newest.digest === this.#refused ? undefined : this.#send(subscription.take());
+    return message ?? this.#announce(absence);
+  }
+
+  /** What `next` gave has been written. */
+  written(): void {
+    if (this.#publishedMs === undefined) return;
+    this.#context.metrics.fannedOut(this.#context.clock.monotonicMs() - this.#publishedMs);
+    this.#publishedMs = undefined;
+  }
+
+  /** The agent now holds what has this digest, but for some flags. False if it was never sent that. */
+  ack(digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
+    if (digest !== this.#sent) return digest === this.#held || this.#givenUp.includes(digest);
+    this.#answered(digest);
+    this.#refused = "";
+    this.#uphold(rejected.map(({ key, reason }) => this.#answers?.reject(digest, key, reason)));
+    this.wake();
+    return true;
+  }
+
+  /** Nothing of what was sent was applied. False if nothing was sent. */
+  nack(held: string, reason: string, isDeltaMismatch: boolean): boolean {
+    if (this.#sent === "") return this.#givenUp.length > 0;
+    const refused = this.#sent;
+    // A snapshot can't mismatch: to send it again would go on for ever.
+    const isMismatch = isDeltaMismatch && this.#isFromHeld;
+    this.#context.metrics.nacked(isMismatch ? "mismatch" : "refused");
+    this.#answered(isMismatch ? "" : held);
+    // After a timeout it may have been the answer to what was given up, and that to this one is still to come.
+    if (this.#givenUp.length > 0) this.#mayStillAck(refused);
+    if (isMismatch) {
+      this.#subscription?.forget();
+    } else {
+      this.#refused = refused;
+      this.#uphold([this.#answers?.reject(refused, undefined, reason)]);
+    }
+    this.wake();
+    return true;
+  }
+
+  /** There was no answer in time. */
+  giveUp(): void {
+    this.#context.metrics.ackTimedOut();
+    this.#mayStillAck(this.#sent);
+    this.#answered("");
+    this.#refused = "";
+    this.#subscription?.forget();
+    this.wake();
+  }
+
+  /** Leaves the topic. May be called again. */
+  close(): void {
+    if (this.#subscription === undefined) return;
+    this.#isQueued = false;
+    this.#context.unanswered.cancel(this);
+    this.#context.metrics.agentSubscriptions(-1);
+    this.#compared();
+    this.#hold("");
+    this.#uphold([]);
+    this.#subscription.close();
+    this.#subscription = undefined;
+  }
+
+  #mayStart(newest: Snapshot): boolean {
+    const { startQueue } = this.#context;
+    if (this.#hasStarted || startQueue === undefined) return true;
+    if (this.#isQueued) return false;
+    this.#hasStarted = newest.topicFrames.from(this.#held).kind !== "snapshot" || startQueue.enter(this);
+    this.#isQueued = !this.#hasStarted;
+    return this.#hasStarted;
+  }
+
+  #send(snapshot: Snapshot | undefined): AgentMessage | undefined {
+    if (snapshot === undefined) return undefined;
+    const message = snapshot.topicFrames.from(this.#held);
+    this.#isFromHeld = message.kind !== "snapshot";
+    // How long it had been published before the subscriber came says nothing of our speed.
+    const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;
+    this.#publishedMs = wasThere ? snapshot.publishedMs : undefined;
+    this.#sent = snapshot.digest;
+    this.#context.unanswered.start(this);
+    return message;
+  }
+
+  #answered(held: string): void {
+    this.#context.unanswered.cancel(this);
+    this.#sent = "";
+    this.#hold(held);
+  }
+
+  #mayStillAck(digest: string): void {
+    this.#givenUp = [...this.#givenUp.slice(1 - maxGivenUp), digest];
+  }
+
+  #announce(absence: Absence | undefined): AgentMessage | undefined {
+    if (absence === undefined || absence === this.#announced) return undefined;
+    this.#announced = absence;
+    if (absence.policy === "empty") {
+      this.#hold("");
+      this.#uphold([]);
+      this.#refused = "";
+      this.#subscription?.pass();
+    }
+    return absence;
+  }
+
+  /** An agent that was told that there is nothing has to be told that there is, also if it is the same as before. */
+  #returnFromAbsence(): void {
+    if (this.#announced === undefined) return;
+    this.#announced = undefined;
+    this.#subscription?.forget();
+  }
+
+  /** True while the agent knows of a newer version than there is here: no agent goes backwards because its proxy is behind. */
+  #holdBack(newest: Snapshot): boolean {
+    if (this.#resumed === undefined) return false;
+    if (!isNewer(this.#resumed, newest.version)) this.#compared();
+    else if (!this.#isHeldBack) {
+      this.#isHeldBack = true;
+      this.#context.metrics.heldBack(1);
+      this.#context.refresh(this.topic, () => {
+        this.#compared();
+        this.wake();
+      });
+    }
+    return this.#isHeldBack;
+  }
+
+  #compared(): void {
+    this.#resumed = undefined;
+    if (!this.#isHeldBack) return;
+    this.#isHeldBack = false;
+    this.#context.metrics.heldBack(-1);
+  }
+
+  #hold(digest: string): void {
+    this.#answers?.hold(this.#held, digest);
+    this.#held = digest;
+  }
+
+  /** Takes the new ones before it lets the old ones go, so that one which stays is not forgotten in between. */
+  #uphold(rejections: readonly (Rejection | undefined)[]): void {
+    const before = this.#rejections;
+    if (before.length === 0 && rejections.length === 0) return;
+    this.#rejections = rejections.filter((rejection) => rejection !== undefined);
+    for (const rejection of before) this.#answers?.release(rejection);
+    this.#context.metrics.rejectedFlags(flagsOf(this.#rejections) - flagsOf(before));
+  }
+}
+
+function flagsOf(rejections: readonly Rejection[]): number {
+  return rejections.filter(({ flag }) => flag !== undefined).length;
+}

@@ -1,0 +1,157 @@
+import {
+  connect,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+} from "node:http2";
+import { once } from "node:events";
+import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
+import { EventQueue } from "./event-queue.js";
+
+type Request = NonNullable<buntingSyncV1.SyncRequest["message"]>;
+export type AgentResponse = NonNullable<buntingSyncV1.SyncResponse["message"]>;
+type ResponseOf<Kind extends AgentResponse["$case"]> = Extract<AgentResponse, { $case: Kind }>["value"];
+
+/** How a stream ended: its trailers, or RST_STREAM. */
+export interface AgentEnd {
+  readonly status: number | undefined;
+  readonly message: string;
+  readonly resetCode: number;
+}
+
+/** An agent's end of bunting.sync.v1 that does only what a test has it do, on node:http2 itself. */
+export class AgentConnection {
+  readonly #session: ClientHttp2Session;
+
+  private constructor(session: ClientHttp2Session) {
+    this.#session = session;
+  }
+
+  static async open(port: number, windowBytes = 65_535): Promise<AgentConnection> {
+    const session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: windowBytes } });
+    session.on("error", () => undefined);
+    await once(session, "localSettings");
+    return new AgentConnection(session);
+  }
+
+  /** A new stream that has said hello, unless it is not to. */
+  stream(saysHello = true): AgentClientStream {
+    const stream = this.#session.request({
+      ":method": "POST",
+      ":path": "/bunting.sync.v1.SyncService/Sync",
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+    });
+    const agent = new AgentClientStream(stream);
+    if (saysHello) agent.send({ $case: "hello", value: { agent: "test/1", providerId: "" } });
+    return agent;
+  }
+
+  close(): void {
+    this.#session.destroy();
+  }
+}
+
+export class AgentClientStream {
+  /** But for heartbeats, which have a queue of their own. */
+  readonly messages = new EventQueue<AgentResponse>();
+  readonly heartbeats = new EventQueue<AgentResponse>();
+  /** Resolves when response headers came. */
+  readonly headers: Promise<unknown>;
+  readonly ended: Promise<AgentEnd>;
+  hasEnded = false;
+  receivedBytes = 0;
+  readonly #stream: ClientHttp2Stream;
+  #unread: Buffer = Buffer.alloc(0);
+
+  constructor(stream: ClientHttp2Stream) {
+    this.#stream = stream;
+    stream.on("error", () => undefined);
+    stream.on("data", (chunk: Buffer) => this.#read(chunk));
+    this.headers = once(stream, "response").catch(() => undefined);
+    this.ended = new Promise((resolve) => {
+      let status: number | undefined;
+      let message = "";
+      const take = (headers: IncomingHttpHeaders): void => {
+        if (headers["grpc-status"] === undefined) return;
+        status = Number(headers["grpc-status"]);
+        const text = headers["grpc-message"];
+        message = typeof text === "string" ? decodeURIComponent(text) : "";
+      };
+      stream.on("response", take);
+      stream.on("trailers", take);
+      stream.on("close", () => {
+        this.hasEnded = true;
+        resolve({ status, message, resetCode: stream.rstCode });
+      });
+    });
+  }
+
+  send(message: Request): void {
+    void this.sendBytes(buntingSyncV1.SyncRequest.encode({ message }).finish());
+  }
+
+  /** Sends what need not be a message; resolves when flow control has let it go. */
+  sendBytes(message: Uint8Array): Promise<void> {
+    const frame = Buffer.alloc(5 + message.length);
+    frame.writeUInt32BE(message.length, 1);
+    frame.set(message, 5);
+    return new Promise((resolve) => this.#stream.write(frame, () => resolve()));
+  }
+
+  subscribe(topic: string, held?: Partial<buntingSyncV1.Version>): void {
+    const version = { uid: "", generation: "0", resourceVersion: "", digest: Buffer.alloc(0), ...held };
+    this.send({ $case: "subscribe", value: { topic, held: held && version } });
+  }
+
+  unsubscribe(topic: TopicKey): void {
+    this.send({ $case: "unsubscribe", value: { topic } });
+  }
+
+  ack(topic: TopicKey, digest: Buffer | undefined, rejectedFlags: buntingSyncV1.RejectedFlag[] = []): void {
+    this.send({ $case: "ack", value: { topic, digest: digest ?? Buffer.alloc(0), rejectedFlags } });
+  }
+
+  nack(topic: TopicKey, reason: string, options: { held?: Buffer; isDeltaMismatch?: boolean } = {}): void {
+    const { held = Buffer.alloc(0), isDeltaMismatch = false } = options;
+    this.send({ $case: "nack", value: { topic, heldDigest: held, reason, isDeltaMismatch } });
+  }
+
+  /** The next message, which is of the given kind. */
+  async next<Kind extends AgentResponse["$case"]>(kind: Kind): Promise<ResponseOf<Kind>> {
+    const message = await this.messages.nextEvent(5_000, kind);
+    if (message.$case !== kind) throw new Error(`expected ${kind}, but there came ${message.$case}`);
+    return message.value as ResponseOf<Kind>;
+  }
+
+  /** Closes its side. */
+  end(): void {
+    this.#stream.end();
+  }
+
+  cancel(): void {
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  #read(chunk: Buffer): void {
+    this.receivedBytes += chunk.length;
+    this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
+    while (this.#unread.length >= 5) {
+      const end = 5 + this.#unread.readUInt32BE(1);
+      if (this.#unread.length < end) return;
+      const { message } = buntingSyncV1.SyncResponse.decode(this.#unread.subarray(5, end));
+      this.#unread = this.#unread.subarray(end);
+      if (message !== undefined)
+        (message.$case === "heartbeat" ? this.heartbeats : this.messages).push(message);
+    }
+  }
+}
