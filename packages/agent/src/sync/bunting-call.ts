@@ -9,12 +9,15 @@ import {
   type SyncResponse,
   type TopicError,
 } from "./bunting-wire.js";
+import { cutToBytes } from "./cut-to-bytes.js";
 import { callEnd, runCall, type CallEnd, type StreamCall } from "./stream-call.js";
 import type { SyncChannel } from "./sync-channel.js";
 import type { TopicDocument } from "./topic-document.js";
 
 /** A proxy says something every 20 s. */
 export const silenceMs = 60_000;
+/** A proxy takes no more of it. */
+const maxProviderIdBytes = 256;
 
 export interface BuntingCall extends Pick<StreamCall, "headers" | "clock" | "connectTimeoutMs" | "opened"> {
   readonly topic: string;
@@ -77,7 +80,8 @@ export async function callBuntingSync(
           silence.start(() =>
             end(callEnd("silent", `the proxy has sent nothing for ${silenceMs / 1_000} s`)),
           );
-          send(encodeHello({ agent: `bunting-agent/${version}`, providerId: call.providerId }));
+          const providerId = cutToBytes(call.providerId, maxProviderIdBytes);
+          send(encodeHello({ agent: `bunting-agent/${version}`, providerId }));
           subscribe();
           return stream;
         },

@@ -8,13 +8,16 @@ import {
   type Snapshot,
   type Unchanged,
 } from "./bunting-wire.js";
+import { cutToBytes } from "./cut-to-bytes.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { SourceOptions } from "./flag-source.js";
 import type { DocumentLayout, HeldDocument } from "./held-document.js";
 import { mergeDelta } from "./merge-delta.js";
 
 const maxReasonBytes = 1024;
+/** A proxy ends the stream of whoever names more, or at greater length. */
 const maxRejectedFlags = 100;
+const maxRejectedKeyBytes = 1024;
 const maxRejectionBytes = 256;
 
 /** Flags in no document at all: what a topic with the deletion policy `empty` amounts to. */
@@ -111,7 +114,7 @@ export class TopicDocument {
 
   #ack({ digest }: DocumentVersion, rejectedFlags: readonly RejectedFlag[]): Buffer {
     const named = rejectedFlags.slice(0, maxRejectedFlags).map(({ key, reason }) => ({
-      key,
+      key: cutToBytes(key, maxRejectedKeyBytes),
       reason: cutToBytes(reason, maxRejectionBytes),
     }));
     return encodeAck(this.#topic, digest, named);
@@ -153,13 +156,4 @@ export class TopicDocument {
       }),
     );
   }
-}
-
-/** As many whole characters of a text as fit. */
-function cutToBytes(text: string, maxBytes: number): string {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= maxBytes) return text;
-  let end = maxBytes;
-  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return bytes.toString("utf8", 0, end);
 }
