@@ -1,6 +1,6 @@
 import type { TransportSession } from "@bunting/rpc";
 
-/** Peers whose window is no larger than this may have a whole message under way unread: the kernel's memory bears that much. */
+/** Peers whose window is no larger than this may leave that much unread: the kernel's memory bears it, and the write callback says when. */
 const ungatedWindowBytes = 256 * 1024;
 
 /** Who waits at a gate. */
@@ -27,10 +27,12 @@ export class PingGate {
     this.#session = session;
   }
 
-  /** True if a stream of this session has to wait at the gate after a message of so many bytes. PINGs cost a small message a third. */
-  static isNeeded(session: TransportSession, messageBytes: number): boolean {
-    const { peerWindowBytes } = session;
-    return peerWindowBytes > ungatedWindowBytes || messageBytes > peerWindowBytes;
+  /**
+   * True if streams of this session have to wait at the gate. The size of a message does not matter: one that exceeds the window is
+   * taken by flow control only as the peer reads all but a window of it. PINGs cost a broadcast a quarter to a third.
+   */
+  static isNeeded(session: TransportSession): boolean {
+    return session.peerWindowBytes > ungatedWindowBytes;
   }
 
   /** The gate that all streams of a session share. */

@@ -40,7 +40,6 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
   readonly #out: ResponseStream;
   #subscription: Subscription | undefined;
   #inFlight: Snapshot | undefined;
-  #inFlightBytes = 0;
   #inFlightSince = 0;
   #isQueued = false;
   #lastStatus: RpcStatus | undefined;
@@ -126,7 +125,6 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
   #write(snapshot: Snapshot): void {
     const frame = this.#protocol.frameOf(snapshot, this);
     if (frame === undefined) return;
-    this.#inFlightBytes = frame.length;
     this.#out.write(frame, this.#onWritten);
   }
 
@@ -139,7 +137,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     }
     this.#observe(snapshot);
     const { session } = this.#out.stream;
-    if (PingGate.isNeeded(session, this.#inFlightBytes)) PingGate.of(session).wait(this);
+    if (PingGate.isNeeded(session)) PingGate.of(session).wait(this);
     else this.passGate();
   }
 
