@@ -8,6 +8,7 @@ import {
   eventually,
   ManualClock,
   rawClient,
+  releaseAfterEach,
   serve,
   wire,
   type RawClient,
@@ -22,6 +23,8 @@ const literal = (name: string, value: string): Buffer<ArrayBuffer> =>
   Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]);
 
 describe("a peer that floods", () => {
+  releaseAfterEach();
+
   let listener: PortListener;
   let dropped: DropReason[];
   let clock: ManualClock;

@@ -150,6 +150,19 @@ describe("GrpcServer", () => {
       expect(error.details).to.contain("1001").and.to.contain("1000");
     });
 
+    it("goes by the method's own limit where it has one, smaller or larger than the server's", async () => {
+      const small = { ...bytesUnary("/t.T/Small", (request) => request), maxMessageBytes: 10 };
+      const large = { ...bytesUnary("/t.T/Large", (request) => request), maxMessageBytes: 5_000 };
+      const client = new BytesClient(
+        await serve([small, large, echo], { server: { maxMessageBytes: 1_000 } }),
+      );
+      const refused = await failure(client.unary("/t.T/Small", Buffer.alloc(11)));
+      expect(refused.code).to.equal(status.RESOURCE_EXHAUSTED);
+      expect(await client.unary("/t.T/Small", Buffer.alloc(10))).to.have.length(10);
+      expect(await client.unary("/t.T/Large", Buffer.alloc(5_000))).to.have.length(5_000);
+      expect((await failure(client.unary("/t.T/Echo", Buffer.alloc(1_001)))).code).to.equal(refused.code);
+    });
+
     it("stops a client that goes on uploading after it was refused", async () => {
       const listener = await serve([echo], { server: { maxMessageBytes: 1_000 } });
       const request = http2Client(listener).request(grpcHeaders("/t.T/Echo"));

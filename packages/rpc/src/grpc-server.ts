@@ -19,19 +19,23 @@ export interface GrpcServerOptions {
 
 /** Routes request streams by path to methods. */
 export class GrpcServer implements TransportHandler {
-  readonly #methods: ReadonlyMap<string, Method>;
-  readonly #context: CallContext;
+  readonly #methods: ReadonlyMap<string, { readonly method: Method; readonly context: CallContext }>;
   readonly #onSession: ((session: TransportSession) => void) | undefined;
 
   constructor(options: GrpcServerOptions) {
-    this.#methods = new Map(options.methods.map((method) => [method.path, method]));
     this.#onSession = options.onSession;
-    this.#context = {
+    const common = {
       clock: options.clock ?? systemClock,
       logger: options.logger,
-      maxMessageBytes: options.maxMessageBytes ?? 4 * 1024 * 1024,
       onCallEnd: options.onCallEnd,
     };
+    const { maxMessageBytes = 4 * 1024 * 1024 } = options;
+    this.#methods = new Map(
+      options.methods.map((method) => {
+        const context = { ...common, maxMessageBytes: method.maxMessageBytes ?? maxMessageBytes };
+        return [method.path, { method, context }];
+      }),
+    );
   }
 
   onSession(session: TransportSession): void {
@@ -39,19 +43,21 @@ export class GrpcServer implements TransportHandler {
   }
 
   onStream(stream: TransportStream): void {
-    const method = this.#methods.get(stream.path);
-    switch (method?.kind) {
+    const found = this.#methods.get(stream.path);
+    if (found === undefined) {
+      stream.end({ code: "UNIMPLEMENTED", message: `this server has no method ${stream.path}` });
+      return;
+    }
+    const { method, context } = found;
+    switch (method.kind) {
       case "unary":
-        new UnaryCall(this.#context, stream, method);
+        new UnaryCall(context, stream, method);
         break;
       case "server-streaming":
-        new ServerStreamingCall(this.#context, stream, method);
+        new ServerStreamingCall(context, stream, method);
         break;
       case "bidi-streaming":
-        new BidiStreamingCall(this.#context, stream, method);
-        break;
-      case undefined:
-        stream.end({ code: "UNIMPLEMENTED", message: `this server has no method ${stream.path}` });
+        new BidiStreamingCall(context, stream, method);
     }
   }
 }

@@ -17,6 +17,9 @@ const response = messageCodec(healthV1.HealthCheckResponse);
 type Status = healthV1.HealthCheckResponse_ServingStatus;
 const { SERVICE_UNKNOWN, ...servingStatus } = healthV1.HealthCheckResponse_ServingStatus;
 
+/** A service's name, and some more. */
+const maxRequestBytes = 16 * 1024;
+
 /** `grpc.health.v1.Health`: Check, and Watch, which skips states that a slow client has no time for. */
 export function healthService(source: HealthSource): Method[] {
   const statusOf = (service: string): Status => {
@@ -25,6 +28,7 @@ export function healthService(source: HealthSource): Method[] {
   };
   return [
     unary({
+      maxMessageBytes: maxRequestBytes,
       path: "/grpc.health.v1.Health/Check",
       decode: request.decode,
       encode: response.encode,
@@ -36,6 +40,7 @@ export function healthService(source: HealthSource): Method[] {
       },
     }),
     serverStreaming({
+      maxMessageBytes: maxRequestBytes,
       path: "/grpc.health.v1.Health/Watch",
       decode: request.decode,
       handle: ({ service }, out) => watch(() => statusOf(service), source, out),

@@ -16,6 +16,8 @@ export interface Call {
 export interface UnaryMethod<Request, Response> {
   /** `/package.Service/Method`. */
   readonly path: string;
+  /** Largest request message, where it differs from the server's: what streams that have sent half a message hold is bounded by it. */
+  readonly maxMessageBytes?: number | undefined;
   /** May throw an RpcError to end the call with its status; anything else it throws ends it with INTERNAL. */
   readonly decode: (bytes: Uint8Array) => Request;
   readonly encode: (response: Response) => Uint8Array;
@@ -26,6 +28,7 @@ export interface UnaryMethod<Request, Response> {
 /** One request, then frames for as long as the handler likes. */
 export interface ServerStreamingMethod<Request> {
   readonly path: string;
+  readonly maxMessageBytes?: number | undefined;
   readonly decode: (bytes: Uint8Array) => Request;
   /** Returns at once; it owns `out` from then on. A throw ends the call with its status. */
   readonly handle: (request: Request, out: ResponseStream) => void;
@@ -34,6 +37,7 @@ export interface ServerStreamingMethod<Request> {
 /** Messages both ways. */
 export interface BidiStreamingMethod<Request> {
   readonly path: string;
+  readonly maxMessageBytes?: number | undefined;
   readonly decode: (bytes: Uint8Array) => Request;
   /** Called when the stream opens; each message is given to what it returns. A throw ends the call with its status. */
   readonly handle: (out: ResponseStream) => RequestListener<Request>;
@@ -59,24 +63,28 @@ export type Method =
   | {
       readonly kind: "unary";
       readonly path: string;
+      readonly maxMessageBytes: number | undefined;
       readonly invoke: (message: Uint8Array, call: Call) => Uint8Array | Promise<Uint8Array>;
     }
   | {
       readonly kind: "server-streaming";
       readonly path: string;
+      readonly maxMessageBytes: number | undefined;
       readonly invoke: (message: Uint8Array, out: ResponseStream) => void;
     }
   | {
       readonly kind: "bidi-streaming";
       readonly path: string;
+      readonly maxMessageBytes: number | undefined;
       readonly invoke: (out: ResponseStream) => RequestListener<Uint8Array>;
     };
 
 export function unary<Request, Response>(method: UnaryMethod<Request, Response>): Method {
-  const { path, decode, encode, handle } = method;
+  const { path, maxMessageBytes, decode, encode, handle } = method;
   return {
     kind: "unary",
     path,
+    maxMessageBytes,
     invoke: (message, call) => {
       const response = handle(decodeRequest(decode, message), call);
       return response instanceof Promise ? response.then(encode) : encode(response);
@@ -85,19 +93,21 @@ export function unary<Request, Response>(method: UnaryMethod<Request, Response>)
 }
 
 export function serverStreaming<Request>(method: ServerStreamingMethod<Request>): Method {
-  const { path, decode, handle } = method;
+  const { path, maxMessageBytes, decode, handle } = method;
   return {
     kind: "server-streaming",
     path,
+    maxMessageBytes,
     invoke: (message, out) => handle(decodeRequest(decode, message), out),
   };
 }
 
 export function bidiStreaming<Request>(method: BidiStreamingMethod<Request>): Method {
-  const { path, decode, handle } = method;
+  const { path, maxMessageBytes, decode, handle } = method;
   return {
     kind: "bidi-streaming",
     path,
+    maxMessageBytes,
     invoke: (out) => {
       const listener = handle(out);
       return {

@@ -10,6 +10,8 @@ type Answer = reflectionV1.ServerReflectionResponse["messageResponse"];
 
 const request = messageCodec(reflectionV1.ServerReflectionRequest);
 const response = messageCodec(reflectionV1.ServerReflectionResponse);
+/** A name of something, and some more. */
+const maxRequestBytes = 16 * 1024;
 /** Both versions are the same on the wire. */
 const servicePaths = ["v1", "v1alpha"].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
@@ -26,7 +28,12 @@ export function reflectionService(paths: readonly string[]): Method[] {
     return answerTo(asked, services, index);
   };
   return servicePaths.map((path) =>
-    bidiStreaming({ path, decode: request.decode, handle: (out) => new ReflectionStream(out, answer) }),
+    bidiStreaming({
+      path,
+      maxMessageBytes: maxRequestBytes,
+      decode: request.decode,
+      handle: (out) => new ReflectionStream(out, answer),
+    }),
   );
 }
 

@@ -6,6 +6,7 @@ import {
   eventually,
   ManualClock,
   rawClient,
+  releaseAfterEach,
   serve,
   wire,
   type RawClient,
@@ -14,6 +15,8 @@ import {
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());
 
 describe("keepalive", () => {
+  releaseAfterEach();
+
   let clock: ManualClock;
   let listener: PortListener;
   let silent: number;

@@ -34,6 +34,9 @@ export interface SnapshotFrames {
   readonly gzip: (snapshot: Snapshot) => GzipFrame;
 }
 
+/** More than any selector needs, so that streams which send half a request and wait hold little. */
+export const maxSelectingBytes = 64 * 1024;
+
 /** The request of every method that names a topic, in flagd.sync.v1 and sync.v1 alike. */
 export interface SelectingRequest {
   readonly selector: string;

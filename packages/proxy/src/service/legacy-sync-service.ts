@@ -1,6 +1,6 @@
 import { legacySyncV1 } from "@bunting/protocol";
 import { serverStreaming, unary, type Method } from "@bunting/rpc";
-import type { FlagSync } from "./flag-sync.js";
+import { maxSelectingBytes, type FlagSync } from "./flag-sync.js";
 
 const { SyncFlagsRequest, FetchAllFlagsRequest } = legacySyncV1;
 const service = "/sync.v1.FlagSyncService";
@@ -9,6 +9,7 @@ const service = "/sync.v1.FlagSyncService";
 export function legacySyncService(flagSync: FlagSync): readonly Method[] {
   return [
     serverStreaming({
+      maxMessageBytes: maxSelectingBytes,
       path: `${service}/SyncFlags`,
       decode: (bytes) => SyncFlagsRequest.decode(bytes),
       handle: flagSync.syncFlags({
@@ -17,6 +18,7 @@ export function legacySyncService(flagSync: FlagSync): readonly Method[] {
       }),
     }),
     unary({
+      maxMessageBytes: maxSelectingBytes,
       path: `${service}/FetchAllFlags`,
       decode: (bytes) => FetchAllFlagsRequest.decode(bytes),
       handle: (request, call) => flagSync.fetchAllFlags(request, call),

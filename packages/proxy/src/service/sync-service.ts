@@ -1,6 +1,6 @@
 import { syncV1 } from "@bunting/protocol";
 import { serverStreaming, unary, type Method } from "@bunting/rpc";
-import type { FlagSync } from "./flag-sync.js";
+import { maxSelectingBytes, type FlagSync } from "./flag-sync.js";
 
 const { SyncFlagsRequest, FetchAllFlagsRequest, GetMetadataRequest, GetMetadataResponse } = syncV1;
 const service = "/flagd.sync.v1.FlagSyncService";
@@ -12,6 +12,7 @@ const metadata = GetMetadataResponse.encode({ metadata: {} }).finish();
 export function syncService(flagSync: FlagSync): readonly Method[] {
   return [
     serverStreaming({
+      maxMessageBytes: maxSelectingBytes,
       path: `${service}/SyncFlags`,
       decode: (bytes) => SyncFlagsRequest.decode(bytes),
       handle: flagSync.syncFlags({
@@ -20,12 +21,14 @@ export function syncService(flagSync: FlagSync): readonly Method[] {
       }),
     }),
     unary({
+      maxMessageBytes: maxSelectingBytes,
       path: `${service}/FetchAllFlags`,
       decode: (bytes) => FetchAllFlagsRequest.decode(bytes),
       handle: (request, call) => flagSync.fetchAllFlags(request, call),
       encode: (message) => message,
     }),
     unary({
+      maxMessageBytes: maxSelectingBytes,
       path: `${service}/GetMetadata`,
       decode: (bytes) => GetMetadataRequest.decode(bytes),
       handle: () => metadata,
