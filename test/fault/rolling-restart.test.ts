@@ -1,0 +1,189 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { expect } from "chai";
+import { isReady, proxySources, startAgent } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { FaultyApiServer } from "../support/faulty-api-server/index.js";
+import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { SyncClients, type ClientReport } from "../support/sync-clients.js";
+import { TcpSwitch } from "../support/tcp-switch.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+const processes = 4;
+const clientsEach = 250;
+const agentCount = 10;
+const flag = "version";
+/** How often the flags are edited. */
+const editEveryMs = 100;
+
+describe("a rolling restart of two proxies", function () {
+  this.timeout(180_000);
+
+  let directory: TempDirectory;
+  let api: FaultyApiServer;
+  let service: TcpSwitch;
+  const cleanUps: (() => unknown)[] = [];
+  beforeEach(async () => {
+    directory = new TempDirectory();
+    api = await FaultyApiServer.start();
+    service = await TcpSwitch.start();
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+    await service.close();
+    await api.close();
+    directory.remove();
+  });
+
+  it("is noticed by nobody: no evaluation fails, nobody ends stale or goes backwards", async () => {
+    const edits = new Edits(api);
+    edits.put();
+    let proxies = [await startReplica(), await startReplica()];
+    service.setBackends(proxies.map(portOf));
+
+    const target = `127.0.0.1:${service.port}`;
+    const input = { count: clientsEach, target, selector: "default/flags", flag };
+    const clients = Array.from({ length: processes }, () => new SyncClients(input));
+    for (const each of clients) cleanUps.push(() => each.kill());
+    const reports = async (): Promise<ClientReport[]> =>
+      (await Promise.all(clients.map((each) => each.report()))).flat();
+    const allHave = async (what: string, withinMs: number): Promise<void> => {
+      let behind: number[] = [];
+      const isSo = async (): Promise<boolean> => {
+        // Each look asks for a thousand reports.
+        await delay(200);
+        behind = (await reports()).map(({ last }) => last).filter((last) => last !== edits.version);
+        return behind.length === 0;
+      };
+      await eventually(isSo, withinMs, what).catch((error: unknown) => {
+        const held = [...new Set(behind)].join(", ");
+        throw new Error(`${String(error)}: ${behind.length} clients hold ${held} and not ${edits.version}`);
+      });
+    };
+    await allHave("every client has the flags", 60_000);
+
+    const evaluations = await Promise.all(Array.from({ length: agentCount }, () => startEvaluating(target)));
+    edits.begin();
+    cleanUps.push(() => edits.end());
+    for (let index = 0; index < proxies.length; index++) {
+      const [old, others] = [proxies[index], proxies.filter((_, each) => each !== index)];
+      const next = await startReplica();
+      // As Kubernetes does it: the new one is among the backends before the old one is told to go.
+      service.setBackends([...others, next].map(portOf));
+      expect(await old?.process.stop("SIGTERM")).to.equal(0);
+      proxies = proxies.map((each) => (each === old ? next : each));
+    }
+    edits.end();
+
+    await allHave("every client has the last edit", 20_000);
+    const all = await reports();
+    expect(all).to.have.length(processes * clientsEach);
+    expect(all.filter(({ backwards }) => backwards.length > 0)).to.deep.equal([]);
+    for (const evaluation of evaluations) {
+      await eventually(
+        () => evaluation.last === edits.version,
+        20_000,
+        "every agent evaluates the last edit",
+      );
+      await evaluation.end();
+      expect(evaluation.failures).to.deep.equal([]);
+      expect(evaluation.backwards).to.deep.equal([]);
+      expect(evaluation.answers).to.be.greaterThan(100);
+    }
+    await Promise.all(clients.map((each) => each.stop()));
+  });
+
+  async function startReplica(): Promise<ProxyProcess> {
+    const account = directory.file("account");
+    mkdirSync(account, { recursive: true });
+    writeFileSync(path.join(account, "ca.crt"), api.ca);
+    writeFileSync(path.join(account, "token"), "a-token");
+    const environment = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(api.port) };
+    const proxy = await startProxyInPod({ directory: account, environment });
+    cleanUps.push(() => proxy.process.stop("SIGKILL"));
+    await eventually(() => isReady(proxy.management), 10_000, "the proxy is ready");
+    return proxy;
+  }
+
+  async function startEvaluating(target: string): Promise<Evaluating> {
+    const agent = await startAgent(proxySources(target, "default/flags"));
+    cleanUps.push(() => agent.process.stop("SIGKILL"));
+    await eventually(() => isReady(agent.management), 20_000, "the agent is ready");
+    return new Evaluating(agent.ofrep);
+  }
+});
+
+/** Edits one FeatureFlag, whose one flag says how often it was. */
+class Edits {
+  readonly #api: FaultyApiServer;
+  #timer: NodeJS.Timeout | undefined;
+  version = 0;
+
+  constructor(api: FaultyApiServer) {
+    this.#api = api;
+  }
+
+  put(): void {
+    this.version++;
+    const flags = { [flag]: { state: "ENABLED", variants: { v: this.version }, defaultVariant: "v" } };
+    this.#api.put("default", "flags", { flagSpec: { flags } });
+  }
+
+  begin(): void {
+    this.#timer = setInterval(() => this.put(), editEveryMs);
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** Asks one agent for the flag, again and again. */
+class Evaluating {
+  readonly failures: string[] = [];
+  readonly backwards: [held: number, came: number][] = [];
+  readonly #url: string;
+  readonly #running: Promise<void>;
+  #isEnding = false;
+  last = 0;
+  answers = 0;
+
+  constructor(ofrep: string) {
+    this.#url = `${ofrep}/ofrep/v1/evaluate/flags/${flag}`;
+    this.#running = this.#run();
+  }
+
+  end(): Promise<void> {
+    this.#isEnding = true;
+    return this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isEnding) {
+      // All the time, but not as fast as can be: the machine is for a thousand clients too.
+      await delay(20);
+      try {
+        const body = JSON.stringify({ context: { targetingKey: "a" } });
+        const headers = { "content-type": "application/json" };
+        const response = await fetch(this.#url, { method: "POST", body, headers });
+        const answer = (await response.json()) as { readonly value?: number };
+        if (response.status !== 200 || typeof answer.value !== "number") {
+          this.failures.push(`${response.status} ${JSON.stringify(answer)}`);
+        } else this.#take(answer.value);
+      } catch (error) {
+        this.failures.push(String(error));
+      }
+    }
+  }
+
+  #take(version: number): void {
+    this.answers++;
+    if (version < this.last) this.backwards.push([this.last, version]);
+    this.last = version;
+  }
+}
+
+function portOf({ sync }: ProxyProcess): number {
+  return Number(sync.slice(sync.lastIndexOf(":") + 1));
+}

@@ -1,0 +1,57 @@
+/**
+ * A child process with many of the agent's sync clients: source and store as the agent wires them, without the services. It answers each
+ * message with a report.
+ */
+import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
+import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
+import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.js";
+import { createSource } from "@bunting/agent/internal/sync/create-source.js";
+import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
+import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.js";
+import { createLogger, systemClock } from "@bunting/runtime";
+import type { ClientReport, SyncClientsInput } from "./sync-clients.js";
+
+const { count, target, selector, flag } = JSON.parse(process.argv[2] ?? "") as SyncClientsInput;
+const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+const reports: ClientReport[] = Array.from({ length: count }, () => ({ last: 0, updates: 0, backwards: [] }));
+const stops: AbortController[] = [];
+
+const running = reports.map((report) => {
+  const [config] = parseSources({
+    uris: [],
+    sources: JSON.stringify([{ uri: target, provider: "grpc", selector }]),
+  });
+  if (config === undefined) throw new Error("there is one source");
+  const budget = new HeapBudget();
+  const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
+  store.onChange(() => {
+    const version = Number(store.flag("", flag)?.variants.get("v"));
+    report.updates++;
+    if (version < report.last) report.backwards.push([report.last, version]);
+    report.last = version;
+  });
+  const source = createSource(config, {
+    deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
+    held: (sourceIndex) => store.held(sourceIndex),
+    confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
+    logger,
+    clock: systemClock,
+    metrics: noSyncMetrics,
+    maxDocumentBytes: budget.maxDocumentBytes,
+  });
+  const stop = new AbortController();
+  stops.push(stop);
+  return source.run(stop.signal);
+});
+
+function stopAll(): void {
+  for (const stop of stops) stop.abort();
+}
+
+process.on("message", (message) => {
+  if (message === "stop") {
+    stopAll();
+    void Promise.all(running).then(() => process.disconnect());
+  } else process.send?.(reports);
+});
+process.on("disconnect", stopAll);

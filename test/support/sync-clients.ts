@@ -1,0 +1,50 @@
+import { fork, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+
+export interface SyncClientsInput {
+  readonly count: number;
+  /** Address of a proxy. */
+  readonly target: string;
+  readonly selector: string;
+  /** The flag whose variant `v` is the version of the document. */
+  readonly flag: string;
+}
+
+/** What became of one client so far. */
+export interface ClientReport {
+  /** The version it holds; 0 if none. */
+  last: number;
+  updates: number;
+  /** Each pair of versions of which the older came later. */
+  backwards: [held: number, came: number][];
+}
+
+/** Many of the agent's sync clients in a process of their own. */
+export class SyncClients {
+  readonly #child: ChildProcess;
+
+  constructor(input: SyncClientsInput) {
+    const script = path.join(import.meta.dirname, "sync-clients-child.ts");
+    this.#child = fork(script, [JSON.stringify(input)], {
+      execArgv: ["--conditions=@bunting/source", "--import=tsx"],
+      env: { PATH: process.env["PATH"] },
+    });
+  }
+
+  async report(): Promise<ClientReport[]> {
+    this.#child.send("report");
+    const [reports] = (await once(this.#child, "message")) as [ClientReport[]];
+    return reports;
+  }
+
+  async stop(): Promise<void> {
+    const exited = once(this.#child, "exit");
+    this.#child.send("stop");
+    await exited;
+  }
+
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+}

@@ -1,0 +1,69 @@
+import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+
+/**
+ * What a Service is to connections: each new one goes to one of the backends there are, and stays there whatever becomes of the list. With
+ * none, a connection is closed at once.
+ */
+export class TcpSwitch {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #backends: readonly number[] = [];
+  #next = 0;
+  #accepted = 0;
+
+  private constructor() {
+    this.#server = createServer((client) => this.#accept(client));
+  }
+
+  static async start(): Promise<TcpSwitch> {
+    const created = new TcpSwitch();
+    await new Promise<void>((resolve) => {
+      created.#server.listen({ host: "127.0.0.1", port: 0, backlog: 4_096 }, () => resolve());
+    });
+    return created;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Connections so far. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  /** Ports on this machine that new connections go to, in turns. */
+  setBackends(ports: readonly number[]): void {
+    this.#backends = ports;
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  #accept(client: Socket): void {
+    this.#accepted++;
+    const port = this.#backends[this.#next++ % Math.max(1, this.#backends.length)];
+    if (port === undefined) {
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect({ host: "127.0.0.1", port, noDelay: true });
+    client.setNoDelay(true);
+    this.#join(client, server);
+    this.#join(server, client);
+  }
+
+  /** What ends one side ends the other, in the same way. */
+  #join(from: Socket, to: Socket): void {
+    this.#sockets.add(from);
+    from.pipe(to);
+    from.once("error", () => to.resetAndDestroy());
+    from.once("close", () => {
+      this.#sockets.delete(from);
+      to.destroy();
+    });
+  }
+}
