@@ -31,11 +31,11 @@ describe("/status of the proxy", () => {
     for (const { messages } of readers) await messages.nextEvent(5_000);
     client.subscribe({ selector: "default/none" });
     directory.replace("a.yaml", manifest("a", 2));
-    await eventually(
-      async () => (await status()).topics[0]?.newest?.arrived === 4,
-      5_000,
-      "all four have it",
-    );
+    const haveIt = async (): Promise<boolean> => {
+      const { newest } = (await status()).topics[0] ?? {};
+      return newest?.sequence === 2 && newest.arrived === 4;
+    };
+    await eventually(haveIt, 5_000, "all four have the edit");
     const { topics, subscribers, behind, connections, isReady } = await status();
     expect({ subscribers, behind, connections, isReady }).to.deep.equal({
       subscribers: 5,
