@@ -1,10 +1,16 @@
 import type { TopicKey } from "@bunting/protocol";
 import { prometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
 import type { ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
+import { AgentSync } from "@bunting/proxy/internal/service/agent-sync.js";
+import { OccasionalLog } from "@bunting/proxy/internal/occasional-log.js";
+import { proxyOptionTable as options } from "@bunting/proxy/internal/options.js";
 import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
 import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
+import { TopicQuota } from "@bunting/proxy/internal/service/topic-quota.js";
 import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
 import { parseSelector } from "@bunting/proxy/internal/source/selector.js";
+import { StallWatch } from "@bunting/proxy/internal/subscriber/stall-watch.js";
+import { StartQueue } from "@bunting/proxy/internal/subscriber/start-queue.js";
 import { TopicRegistry } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener } from "@bunting/rpc";
 import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
@@ -13,7 +19,7 @@ import { serveCalls } from "../support/child-protocol.js";
 import { monotonicMs } from "../support/monotonic.js";
 import type { ConvergingHandlers, Published, PublishInput } from "./server-handlers.js";
 
-/** The proxy's own stages, wired as in its proxy.ts, behind a source that publishes what the case hands it: no file is read or watched. */
+/** The proxy's own stages, wired as in its proxy.ts with the defaults of its options, behind a source that publishes what the case hands it: no file is read or watched. */
 
 class HandedSource implements FlagSource {
   readonly name = "handed";
@@ -83,16 +89,38 @@ const topics = new TopicRegistry({
   deletionGraceMs: 60_000,
   deletionPolicy: "keep",
 });
-const flagSync = new FlagSync({
+const subscribing = {
   topics,
-  parseSelector: (selector) => parseSelector(selector, { allowFileSelectors: false }),
+  parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors: false }),
   clock,
   metrics,
+};
+const log = new OccasionalLog(logger, clock);
+const stallWatch = new StallWatch({ timeoutMs: options.stallTimeout.default, clock, metrics, log });
+void stallWatch.run(new AbortController().signal);
+const flagSync = new FlagSync({
+  ...subscribing,
+  stallWatch,
+  startQueue: new StartQueue({
+    perSecond: options.firstSnapshotRate.default,
+    burst: options.firstSnapshotBurst.default,
+    clock,
+    metrics,
+  }),
+  quota: new TopicQuota({
+    perConnection: options.maxTopicsPerConnection.default,
+    perAddress: options.maxTopicsPerAddress.default,
+    metrics,
+    log,
+  }),
 });
+const methods = [...new AgentSync(subscribing).methods, ...syncService(flagSync)];
+const { keepaliveInterval, keepaliveTimeout } = options;
 const port = new PortListener({
   endpoint: { port: 0, host: "127.0.0.1" },
   logger,
-  grpc: new GrpcServer({ methods: syncService(flagSync), logger, clock }),
+  grpc: new GrpcServer({ methods, logger, clock }),
+  keepalive: { intervalMs: keepaliveInterval.default, timeoutMs: keepaliveTimeout.default, clock },
 });
 
 const handlers: ConvergingHandlers = {
