@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { expect } from "chai";
+import type { StatusReport } from "@bunting/proxy/internal/management/status-report.js";
 import { proxySources, startAgent, type AgentAddresses } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
@@ -124,6 +125,14 @@ describe("bunting.sync.v1 between the processes", function () {
     const line = await proxy.process.nextLog("agents refused a flag");
     expect(line).to.include({ topic: "default/flags", flag: "broken", subscribers: 1 });
     expect(line["reason"]).to.contain("none");
+    const status = (await (await fetch(`${proxy.management}/status`)).json()) as StatusReport;
+    const [topic] = status.topics;
+    expect(topic?.rejections?.[0]).to.include({
+      flag: "broken",
+      subscribers: 1,
+      digest: topic?.newest?.digest,
+    });
+    expect(topic?.held).to.deep.equal({ [topic?.newest?.digest ?? ""]: 1 });
   });
 
   it("starts anew after a deletion that emptied the agent", async () => {

@@ -39,6 +39,7 @@ const report: StatusReport = {
         behind: 1,
         afterMs: { "50": 2.5 },
       },
+      rejections: [{ digest: "0123456789abcdef", flag: "<b>", reason: "no variants", subscribers: 3 }],
     },
   ],
 };
@@ -64,6 +65,7 @@ describe("statusPage", () => {
   it("is a page where a browser asks, with nothing in it that could be markup", async () => {
     const text = await (await ask("loopback", "127.0.0.1", "text/html,*/*")).text();
     expect(text).to.contain("default/b").and.contain("2.5 ms / – / –").and.contain("4 (01234567)");
+    expect(text).to.contain("default/b 01234567: 3 agents refuse the flag &#60;b&#62;: no variants");
     expect(text).to.contain("stale: &#60;script&#62; &#38; more").and.not.contain("<script>");
   });
 

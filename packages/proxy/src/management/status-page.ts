@@ -56,8 +56,20 @@ function page(report: StatusReport): string {
 <h1>bunting-proxy ${escaped(version)}</h1>
 <p>${isReady ? "Ready" : "Not ready"}: ${escaped(reason)}. ${connections} connections, ${subscribers} subscribers, ${behind} of them behind.
 Watches: ${watches.object} of FeatureFlags, ${watches.namespace} of namespaces, ${watches.cluster} of the cluster.</p>
-<table><thead><tr>${head.map((cell) => `<th>${cell}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table></html>
+<table><thead><tr>${head.map((cell) => `<th>${cell}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>
+${rejected(topics)}</html>
 `;
+}
+
+function rejected(topics: readonly TopicReport[]): string {
+  const lines = topics.flatMap(({ topic, rejections = [] }) =>
+    rejections.map(({ digest, flag, reason, subscribers }) => {
+      const what = flag === undefined ? "the whole version" : `the flag ${flag}`;
+      return `${topic} ${digest.slice(0, 8)}: ${subscribers} agents refuse ${what}: ${reason}`;
+    }),
+  );
+  if (lines.length === 0) return "";
+  return `<h2>Refused by agents</h2><ul>${lines.map((line) => `<li>${escaped(line)}</li>`).join("")}</ul>\n`;
 }
 
 function cells({ topic, state, staleReason, subscribers, newest }: TopicReport): string[] {

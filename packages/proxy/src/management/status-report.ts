@@ -1,5 +1,6 @@
 import type { Clock } from "@bunting/runtime";
 import type { WatchCensus } from "../source/source-metrics.js";
+import type { Rejection } from "../topic/topic-answers.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
 
@@ -41,6 +42,10 @@ export interface TopicReport {
     /** ms from the source's notice until 50, 99 and 100 % of them had it. */
     readonly afterMs: Readonly<Record<string, number>>;
   };
+  /** By digest, how many agents say they hold that version; those that speak bunting.sync.v1 only. */
+  readonly held?: Readonly<Record<string, number>>;
+  /** What agents refuse now, of which version, why, and how many of them. Without a flag it is the whole version. */
+  readonly rejections?: readonly Rejection[];
 }
 
 export interface StatusSources {
@@ -74,7 +79,8 @@ export function statusReport(sources: StatusSources): StatusReport {
 }
 
 function topicReport(topic: Topic, nowMs: number): TopicReport {
-  const { key, state, newest, size, convergence } = topic;
+  const { key, state, newest, size, convergence, answers } = topic;
+  const rejections = [...answers.rejections].filter((rejection) => rejection.subscribers > 0);
   return {
     topic: key,
     state: state.kind,
@@ -99,6 +105,8 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
             ),
           },
         }),
+    ...(answers.held.size === 0 ? {} : { held: Object.fromEntries(answers.held) }),
+    ...(rejections.length === 0 ? {} : { rejections }),
   };
 }
 
