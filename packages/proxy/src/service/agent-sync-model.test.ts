@@ -1,0 +1,511 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import {
+  buntingSyncV1,
+  parseTopicSelector,
+  type FlagDocument,
+  type JsonObject,
+  type TopicKey,
+} from "@bunting/protocol";
+import type { Method, RequestListener, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
+import { createLogger } from "@bunting/runtime";
+import { HeldFlags } from "../../../../test/support/held-flags.js";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ScriptedSource } from "../../../../test/support/scripted-source.js";
+import { noMetrics } from "../proxy-metrics.js";
+import { TopicRegistry } from "../topic/topic-registry.js";
+import { AgentSync } from "./agent-sync.js";
+
+type Response = NonNullable<buntingSyncV1.SyncResponse["message"]>;
+type DeletionPolicy = "keep" | "empty" | "close";
+
+const topics: readonly TopicKey[] = ["demo/a", "demo/b"];
+const keys = ["k0", "k1", "k2", "k3"];
+const ackTimeoutMs = 30_000;
+const graceMs = 45_000;
+const lingerMs = 10_000;
+const ballast: JsonObject = { ballast: { state: "x".repeat(600) } };
+
+type Command =
+  | { readonly kind: "edit"; readonly topic: number; readonly states: readonly (number | undefined)[] }
+  | { readonly kind: "return" | "adopt"; readonly agent: number; readonly topic: number; readonly to: number }
+  | { readonly kind: "delete" | "subscribe" | "unsubscribe"; readonly agent: number; readonly topic: number }
+  | { readonly kind: "disconnect" | "deliver" | "ack" | "nack" | "drop"; readonly agent: number }
+  | { readonly kind: "advance"; readonly ms: number };
+
+const agent = fc.nat(2);
+const topic = fc.nat(topics.length - 1);
+const command: fc.Arbitrary<Command> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constant("edit" as const),
+      topic,
+      states: fc.array(fc.option(fc.nat(2), { nil: undefined, freq: 4 }), { minLength: 5, maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("return" as const, "adopt" as const),
+      agent,
+      topic,
+      to: fc.nat(40),
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      kind: fc.constantFrom(
+        "subscribe" as const,
+        "subscribe" as const,
+        "subscribe" as const,
+        "subscribe" as const,
+        "unsubscribe" as const,
+        "delete" as const,
+      ),
+      agent,
+      topic,
+    }),
+  },
+  { weight: 16, arbitrary: fc.record({ kind: fc.constantFrom("deliver" as const, "ack" as const), agent }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constantFrom("nack" as const, "drop" as const, "drop" as const, "disconnect" as const),
+      agent,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant("advance" as const),
+      ms: fc.constantFrom(1_000, lingerMs, ackTimeoutMs, graceMs),
+    }),
+  },
+);
+
+/** The sending half of a call, whose writes a test lets go one by one. */
+class ScriptedCall implements ResponseStream {
+  readonly session = {} as TransportSession;
+  readonly stream: ResponseStream["stream"];
+  readonly deadlineMs = undefined;
+  readonly signal = new AbortController().signal;
+  readonly unwritten: { readonly response: Response; readonly onWritten: (error?: Error) => void }[] = [];
+  readonly #onWrite: (response: Response) => void;
+  readonly #closeListeners: (() => void)[] = [];
+  status: RpcStatus | undefined;
+
+  constructor(onWrite: (response: Response) => void) {
+    this.#onWrite = onWrite;
+    this.stream = { session: this.session } as ResponseStream["stream"];
+  }
+
+  header(): undefined {
+    return undefined;
+  }
+
+  sendHeaders(): void {
+    // Nobody waits for them here.
+  }
+
+  write(frame: Uint8Array, onWritten: (error?: Error) => void = () => undefined): void {
+    const { message } = buntingSyncV1.SyncResponse.decode(frame.subarray(5));
+    if (message === undefined) throw new Error("an empty message was written");
+    expect(this.unwritten, "a second write under way").to.have.length(0);
+    this.unwritten.push({ response: message, onWritten });
+    this.#onWrite(message);
+  }
+
+  end(status: RpcStatus): void {
+    this.status = status;
+  }
+
+  onClose(listener: () => void): void {
+    this.#closeListeners.push(listener);
+  }
+
+  close(): void {
+    for (const { onWritten } of this.unwritten.splice(0)) onWritten(new Error("closed"));
+    for (const listener of this.#closeListeners.splice(0)) listener();
+  }
+}
+
+/** What the model knows of one topic of an agent. */
+interface AgentTopic {
+  held: HeldFlags | undefined;
+  isSubscribed: boolean;
+  /** When it was sent the last that it has not answered. */
+  unansweredSinceMs: number | undefined;
+  /** Digest of that, or of the last that it has. */
+  lastSent: string;
+  /** Digest of what it refused since it last held what it was sent. */
+  refused: string;
+  /** Messages it was sent and has not looked at. */
+  unread: number;
+  /** It refused something so late that the proxy may take it for the answer to what came after. */
+  mayMismatch: boolean;
+}
+
+const nothingSent = {
+  unansweredSinceMs: undefined,
+  lastSent: "",
+  refused: "",
+  unread: 0,
+  mayMismatch: false,
+};
+
+class Agent {
+  call: ScriptedCall | undefined;
+  listener: RequestListener<Uint8Array> | undefined;
+  readonly topics = new Map<TopicKey, AgentTopic>(
+    topics.map((each) => [each, { held: undefined, isSubscribed: false, ...nothingSent }]),
+  );
+  /** What came and was not looked at. */
+  readonly inbox: Response[] = [];
+
+  of(one: string): AgentTopic {
+    const found = this.topics.get(one as TopicKey);
+    if (found === undefined) throw new Error(`a message about ${one}`);
+    return found;
+  }
+}
+
+class Model {
+  readonly clock = new ManualClock();
+  readonly source = new ScriptedSource(this.clock);
+  readonly registry: TopicRegistry;
+  readonly method: Extract<Method, { kind: "bidi-streaming" }>;
+  readonly agents = [new Agent(), new Agent(), new Agent()];
+  /** All documents a topic has had, one after the other. */
+  readonly histories = new Map<TopicKey, HeldFlags[]>(topics.map((each) => [each, []]));
+  readonly documents = new Map<TopicKey, FlagDocument[]>(topics.map((each) => [each, []]));
+  readonly existing = new Set<TopicKey>();
+  readonly counts = { subscriptions: 0, rejected: 0, streams: 0 };
+  readonly #deletionPolicy: DeletionPolicy;
+
+  constructor(deletionPolicy: DeletionPolicy) {
+    this.#deletionPolicy = deletionPolicy;
+    const metrics = {
+      ...noMetrics,
+      agentSubscriptions: (delta: number) => (this.counts.subscriptions += delta),
+      rejectedFlags: (delta: number) => (this.counts.rejected += delta),
+      activeStreams: (delta: number) => (this.counts.streams += delta),
+    };
+    const { clock, source } = this;
+    this.registry = new TopicRegistry({
+      source,
+      clock,
+      metrics,
+      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+      lingerMs,
+      missingPolicy: "hold",
+      deletionGraceMs: graceMs,
+      deletionPolicy,
+    });
+    const sync = new AgentSync({
+      topics: this.registry,
+      parseSelector: parseTopicSelector,
+      clock,
+      metrics,
+      ackTimeoutMs,
+    });
+    const [method] = sync.methods;
+    if (method?.kind !== "bidi-streaming") throw new Error("no method");
+    this.method = method;
+  }
+
+  run(one: Command): void {
+    switch (one.kind) {
+      case "edit":
+        this.edit(one.topic, one.states);
+        break;
+      case "return": {
+        const name = nameOf(one.topic);
+        const known = this.documents.get(name) ?? [];
+        const document = known[one.to % Math.max(1, known.length)];
+        if (document !== undefined) this.publish(name, document);
+        break;
+      }
+      case "adopt":
+        this.adopt(this.#agent(one), nameOf(one.topic), one.to);
+        break;
+      case "delete":
+        this.existing.delete(nameOf(one.topic));
+        this.source.delete(nameOf(one.topic));
+        break;
+      case "advance":
+        this.advance(one.ms);
+        break;
+      case "subscribe":
+        this.subscribe(this.#agent(one), nameOf(one.topic));
+        break;
+      case "unsubscribe":
+        this.unsubscribe(this.#agent(one), nameOf(one.topic));
+        break;
+      case "disconnect":
+        this.disconnect(this.#agent(one));
+        break;
+      case "deliver":
+        this.deliver(this.#agent(one));
+        break;
+      default:
+        this.answer(this.#agent(one), one.kind);
+    }
+  }
+
+  edit(index: number, states: readonly (number | undefined)[]): void {
+    const flags: Record<string, JsonObject> = { ...ballast } as Record<string, JsonObject>;
+    keys.forEach((key, at) => {
+      const state = states[at];
+      if (state !== undefined) flags[key] = { state: `${key} is ${state}` };
+    });
+    const last = states[keys.length];
+    this.publish(nameOf(index), last === undefined ? { flags } : { flags, metadata: { v: last } });
+  }
+
+  publish(name: TopicKey, document: FlagDocument): void {
+    this.existing.add(name);
+    this.documents.get(name)?.push(document);
+    this.histories.get(name)?.push(HeldFlags.of(document));
+    this.source.publish(name, document);
+  }
+
+  /** The agent comes to hold some version from elsewhere: of this topic, or one that it never had. */
+  adopt(one: Agent, name: TopicKey, to: number): void {
+    const state = one.of(name);
+    if (state.isSubscribed) return;
+    state.held = this.histories.get(name)?.[to] ?? HeldFlags.of({ flags: { ...ballast, strange: { to } } });
+  }
+
+  advance(ms: number): void {
+    // A deletion whose grace ends becomes a version of its own by the policy `empty`.
+    if (this.#deletionPolicy === "empty")
+      for (const name of topics)
+        if (!this.existing.has(name)) this.histories.get(name)?.push(new HeldFlags(new Map()));
+    this.clock.advance(ms);
+  }
+
+  connect(one: Agent): RequestListener<Uint8Array> {
+    if (one.listener !== undefined) return one.listener;
+    one.call = new ScriptedCall((response) => this.#judgeWrite(one, response));
+    one.listener = this.method.invoke(one.call);
+    say(one, { $case: "hello", value: { agent: "model", providerId: "" } });
+    return one.listener;
+  }
+
+  disconnect(one: Agent): void {
+    one.call?.close();
+    one.call = undefined;
+    one.listener = undefined;
+    one.inbox.length = 0;
+    for (const state of one.topics.values()) Object.assign(state, { isSubscribed: false, ...nothingSent });
+  }
+
+  subscribe(one: Agent, name: TopicKey): void {
+    const state = one.of(name);
+    if (state.isSubscribed) return;
+    this.connect(one);
+    Object.assign(state, { isSubscribed: true, ...nothingSent });
+    const { held } = state;
+    const version = held && {
+      uid: "",
+      generation: "0",
+      resourceVersion: "",
+      digest: Buffer.from(held.digest, "hex"),
+    };
+    say(one, { $case: "subscribe", value: { topic: name, held: version } });
+  }
+
+  /** What is on its way about the topic is not looked at any more, as it is of the subscription that ended. */
+  unsubscribe(one: Agent, name: TopicKey): void {
+    const state = one.of(name);
+    if (!state.isSubscribed || one.call === undefined) return;
+    while (one.call.unwritten.length > 0) this.deliver(one);
+    const rest = one.inbox.filter(
+      (response) => !("topic" in response.value && response.value.topic === name),
+    );
+    one.inbox.splice(0, one.inbox.length, ...rest);
+    say(one, { $case: "unsubscribe", value: { topic: name } });
+    Object.assign(state, { isSubscribed: false, ...nothingSent });
+    // What was said before the proxy heard of the end.
+    for (const { response } of one.call.unwritten) expect(topicOf(response)).not.to.equal(name);
+  }
+
+  /** The oldest write is done, and its message has come. */
+  deliver(one: Agent): void {
+    const written = one.call?.unwritten.shift();
+    if (written === undefined) return;
+    one.inbox.push(written.response);
+    written.onWritten();
+  }
+
+  /** The agent looks at the oldest message there is. */
+  answer(one: Agent, how: "ack" | "nack" | "drop"): void {
+    const response = one.inbox.shift();
+    if (response === undefined) return;
+    switch (response.$case) {
+      case "heartbeat":
+      case "missing":
+        return;
+      case "deleted":
+        if (response.value.policy === buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY)
+          one.of(response.value.topic).held = undefined;
+        return;
+      case "topicError":
+        throw new Error(`a topic was refused: ${response.value.message}`);
+      default:
+        this.#answerVersion(one, response, how);
+    }
+  }
+
+  #answerVersion(
+    one: Agent,
+    response: Extract<Response, { $case: "unchanged" | "delta" | "snapshot" }>,
+    how: "ack" | "nack" | "drop",
+  ): void {
+    const { topic: name, version } = response.value;
+    const state = one.of(name);
+    const promised = version?.digest ?? Buffer.alloc(0);
+    const leads = this.#lead(state, response);
+    if (leads?.digest !== promised.toString("hex"))
+      expect(state.mayMismatch, `${response.$case} did not lead to what it promised`).to.be.true;
+    state.unread--;
+    if (how === "drop") return;
+    // A late ack is known by its digest, a late nack is not: it may be taken for the answer to what was sent since.
+    const isLate = state.unread > 0 || !this.#isUnanswered(state);
+    if (how === "nack" || state.lastSent === promised.toString("hex")) state.unansweredSinceMs = undefined;
+    const isMismatch = leads?.digest !== promised.toString("hex");
+    if (how === "ack" && !isMismatch) {
+      state.held = leads;
+      state.refused = "";
+      const rejectedFlags = [{ key: "k0", reason: "" }].slice(0, promised[0] ?? 0 & 1);
+      say(one, { $case: "ack", value: { topic: name, digest: promised, rejectedFlags } });
+      return;
+    }
+    if (isLate) state.mayMismatch = true;
+    if (!isMismatch) state.refused = state.lastSent;
+    const heldDigest = Buffer.from(state.held?.digest ?? "", "hex");
+    say(one, {
+      $case: "nack",
+      value: { topic: name, heldDigest, reason: "no", isDeltaMismatch: isMismatch },
+    });
+  }
+
+  /** What the agent would hold by a message, if it can be applied to what it holds. */
+  #lead(
+    { held }: AgentTopic,
+    response: Extract<Response, { $case: "unchanged" | "delta" | "snapshot" }>,
+  ): HeldFlags | undefined {
+    if (response.$case === "snapshot") return HeldFlags.ofSnapshot(response.value);
+    if (response.$case === "unchanged") return held;
+    const from = response.value.fromDigest.toString("hex");
+    return held?.digest === from ? held.apply(response.value) : undefined;
+  }
+
+  #isUnanswered({ unansweredSinceMs }: AgentTopic): boolean {
+    return unansweredSinceMs !== undefined && this.clock.monotonicMs() < unansweredSinceMs + ackTimeoutMs;
+  }
+
+  /** Judges a message at the moment at which the proxy makes it. */
+  #judgeWrite(one: Agent, response: Response): void {
+    if (response.$case === "heartbeat") return;
+    const name = response.value.topic as TopicKey;
+    const state = one.of(name);
+    expect(this.#isUnanswered(state), "a second message of a topic without an answer").to.be.false;
+    if (response.$case !== "unchanged" && response.$case !== "delta" && response.$case !== "snapshot") return;
+    state.unansweredSinceMs = this.clock.monotonicMs();
+    state.lastSent = response.value.version?.digest.toString("hex") ?? "";
+    state.unread++;
+    const history = this.histories.get(name) ?? [];
+    if (this.existing.has(name))
+      expect(response.value.version?.digest.toString("hex")).to.equal(history.at(-1)?.digest);
+    if (response.$case === "delta") judgeDelta(response.value, history);
+  }
+
+  /** Everybody reads and answers until there is nothing more to say. */
+  settle(): void {
+    for (const one of this.agents) {
+      while (one.inbox.length > 0 || (one.call?.unwritten.length ?? 0) > 0) {
+        this.deliver(one);
+        this.answer(one, "ack");
+      }
+    }
+  }
+
+  /** Everyone who is subscribed holds the newest, unless they refused just that. */
+  judgeEnd(isUnseen: boolean): void {
+    for (const one of this.agents)
+      for (const [name, { isSubscribed, held, refused, mayMismatch }] of one.topics) {
+        const newest = this.histories.get(name)?.at(-1)?.digest;
+        if (!isSubscribed || !this.existing.has(name)) continue;
+        if (isUnseen || (refused !== newest && !mayMismatch)) expect(held?.digest).to.equal(newest);
+      }
+  }
+
+  #agent({ agent: index }: { readonly agent: number }): Agent {
+    return this.agents[index] ?? new Agent();
+  }
+}
+
+/** Each flag that a delta speaks of has changed at least once since the version it starts from. */
+function judgeDelta(delta: buntingSyncV1.Delta, history: readonly HeldFlags[]): void {
+  const from = history.findLastIndex(({ digest }) => digest === delta.fromDigest.toString("hex"));
+  expect(from, "a delta from what never was").to.be.at.least(0);
+  const way = history.slice(from);
+  for (const { key } of delta.flags)
+    expect(new Set(way.map(({ flags }) => flags.get(key))).size, `${key} never changed`).to.be.above(1);
+  if (delta.metadata !== undefined)
+    expect(new Set(way.map(({ metadata }) => metadata)).size, "metadata never changed").to.be.above(1);
+  expect(delta.evaluators).to.equal(undefined);
+}
+
+function nameOf(index: number): TopicKey {
+  return topics[index] ?? "demo/a";
+}
+
+function topicOf({ value }: Response): string | undefined {
+  return "topic" in value ? value.topic : undefined;
+}
+
+function say(one: Agent, message: NonNullable<buntingSyncV1.SyncRequest["message"]>): void {
+  one.listener?.onMessage(buntingSyncV1.SyncRequest.encode({ message }).finish());
+}
+
+describe("bunting.sync.v1 under random edits, answers and ends", function () {
+  this.timeout(60_000);
+
+  it("leads every agent from what it holds to the newest, by no more than what differs, one message at a time", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("keep" as const, "empty" as const, "close" as const),
+        fc.array(command, { minLength: 20, maxLength: 120, size: "max" }),
+        fc.boolean(),
+        async (deletionPolicy, commands, hasLastEdit) => {
+          const model = new Model(deletionPolicy);
+          for (const one of commands) {
+            model.run(one);
+            // Lets the source answer new watches.
+            await Promise.resolve();
+          }
+          if (hasLastEdit) {
+            model.edit(0, [7, 7, 7, 7, 7]);
+            model.edit(1, [8, undefined, 8, 8, undefined]);
+          }
+          model.settle();
+          // Those who were never answered are so no longer than the timeout.
+          model.advance(ackTimeoutMs);
+          model.settle();
+          model.judgeEnd(hasLastEdit);
+
+          for (const one of model.agents) model.disconnect(one);
+          model.clock.advance(graceMs + 2 * lingerMs);
+          expect(model.registry.size).to.equal(0);
+          expect(model.clock.pendingTimers).to.equal(0);
+          expect(model.counts).to.deep.equal({ subscriptions: 0, rejected: 0, streams: 0 });
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,86 @@
+import { expect } from "chai";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { Deadlines } from "./deadlines.js";
+
+function useDeadlines() {
+  const clock = new ManualClock();
+  const due: string[] = [];
+  const deadlines = new Deadlines<string>(clock, 1_000, (item) => due.push(item));
+  return { clock, due, deadlines };
+}
+
+describe("Deadlines", () => {
+  it("calls back once for each item, when its time is over, in the order in which they were begun", () => {
+    const { clock, due, deadlines } = useDeadlines();
+    deadlines.start("a");
+    clock.advance(400);
+    deadlines.start("b");
+    deadlines.start("c");
+    clock.advance(599);
+    expect(due).to.deep.equal([]);
+    clock.advance(1);
+    expect(due).to.deep.equal(["a"]);
+    clock.advance(400);
+    expect(due).to.deep.equal(["a", "b", "c"]);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("begins the time of an item anew, and forgets one that is called off", () => {
+    const { clock, due, deadlines } = useDeadlines();
+    deadlines.start("a");
+    deadlines.start("b");
+    clock.advance(900);
+    deadlines.start("a");
+    deadlines.cancel("b");
+    clock.advance(999);
+    expect(due).to.deep.equal([]);
+    clock.advance(1);
+    expect(due).to.deep.equal(["a"]);
+  });
+
+  it("has one timer for all, and none for nothing", () => {
+    const { clock, deadlines } = useDeadlines();
+    for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
+    expect(clock.pendingTimers).to.equal(1);
+    for (let i = 0; i < 1_000; i++) deadlines.cancel(String(i));
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("is in time for one that waits behind another which begins anew when it falls due", () => {
+    const clock = new ManualClock();
+    const due: [string, number][] = [];
+    const deadlines = new Deadlines<string>(clock, 1_000, (item) => {
+      due.push([item, clock.monotonicMs()]);
+      if (due.length === 1) deadlines.start(item);
+    });
+    const startedMs = clock.monotonicMs();
+    deadlines.start("a");
+    clock.advance(400);
+    deadlines.start("b");
+    clock.advance(2_000);
+    expect(due).to.deep.equal([
+      ["a", startedMs + 1_000],
+      ["b", startedMs + 1_400],
+      ["a", startedMs + 2_000],
+    ]);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("keeps one timer where what falls due is called off and begun anew", () => {
+    const clock = new ManualClock();
+    const deadlines: Deadlines<string> = new Deadlines<string>(clock, 1_000, (item) => {
+      deadlines.cancel(item);
+      deadlines.start(item);
+    });
+    deadlines.start("a");
+    clock.advance(10_000);
+    expect(clock.pendingTimers).to.equal(1);
+  });
+
+  it("takes many that fall due together in several turns, and forgets none", () => {
+    const { clock, due, deadlines } = useDeadlines();
+    for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
+    clock.advance(1_000);
+    expect(due).to.have.length(1_000);
+  });
+});
