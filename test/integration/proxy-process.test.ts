@@ -236,6 +236,7 @@ describe("bunting-proxy as a process", function () {
     const services =
       answer?.$case === "listServicesResponse" ? answer.value.service.map(({ name }) => name) : [];
     expect(services).to.include.members([
+      "bunting.sync.v1.SyncService",
       "flagd.sync.v1.FlagSyncService",
       "sync.v1.FlagSyncService",
       "grpc.health.v1.Health",

@@ -609,7 +609,7 @@ describe("bunting.sync.v1", () => {
         (agent) =>
           agent.ack(topic, undefined, Array<buntingSyncV1.RejectedFlag>(1_001).fill({ key: "", reason: "" })),
       ],
-      ["an oversized message", (agent) => void agent.sendBytes(Buffer.alloc(262_145))],
+      ["an oversized message", (agent) => void agent.sendBytes(Buffer.alloc(1_048_577))],
       ["what is no message", (agent) => void agent.sendBytes(Buffer.from("0aff", "hex"))],
     ];
     for (const [what, abuse] of abuses) {
@@ -622,6 +622,15 @@ describe("bunting.sync.v1", () => {
         expect([...server.topics.topics()].every(({ size }) => size === 0)).to.be.true;
       });
     }
+
+    it("cuts the long key of a flag that is refused, as a document may have it", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      agent.ack(topic, digestOf(version(2)), [{ key: "k".repeat(5_000), reason: "" }]);
+      await holds(version(2));
+      expect([...theTopic().answers.rejections][0]?.flag).to.equal("k".repeat(256));
+    });
 
     it("ends a stream that does not begin with hello", async () => {
       const agent = connection.stream(false);

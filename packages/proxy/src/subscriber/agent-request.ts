@@ -4,12 +4,14 @@ import { RpcError } from "@bunting/rpc";
 /** A message of an agent that keeps the bounds; see `readAgentRequest`. */
 export type AgentRequest = NonNullable<buntingSyncV1.SyncRequest["message"]>;
 
-const maxRequestBytes = 256 * 1024;
+const maxRequestBytes = 1024 * 1024;
 const maxNameBytes = 256;
 const maxTopicBytes = 1_024;
 const maxReasonBytes = 256;
 const maxNackReasonBytes = 1_024;
 const maxRejectedFlags = 1_000;
+/** What is kept of the key of a rejected flag. */
+export const maxKeyCharacters = 256;
 const digestBytes = [0, 32];
 
 /**
@@ -37,10 +39,9 @@ export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
       textAtMost(maxTopicBytes, message.value.topic, "topic");
       checkDigest(message.value.digest, "digest");
       atMost(maxRejectedFlags, message.value.rejectedFlags.length, "rejected_flags", "entries");
-      for (const { key, reason } of message.value.rejectedFlags) {
-        textAtMost(maxTopicBytes, key, "the key of a rejected flag");
+      // Keys may be as long as a document has them; see maxKeyCharacters.
+      for (const { reason } of message.value.rejectedFlags)
         textAtMost(maxReasonBytes, reason, "the reason of a rejected flag");
-      }
       break;
     case "nack":
       textAtMost(maxTopicBytes, message.value.topic, "topic");

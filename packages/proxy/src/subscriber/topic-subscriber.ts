@@ -6,6 +6,7 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 import type { Absence } from "../topic/absence.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Rejection, TopicAnswers } from "../topic/topic-answers.js";
+import { maxKeyCharacters } from "./agent-request.js";
 import type { Deadlines } from "./deadlines.js";
 import type { StartQueue, Starter } from "./start-queue.js";
 import { isNewer, type ComparedVersion } from "./is-newer.js";
@@ -144,7 +145,11 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (digest !== this.#sent) return digest === this.#held || this.#givenUp.includes(digest);
     this.#answered(digest);
     this.#refused = "";
-    this.#uphold(rejected.map(({ key, reason }) => this.#answers?.reject(digest, key, reason)));
+    this.#uphold(
+      rejected.map(({ key, reason }) =>
+        this.#answers?.reject(digest, key.slice(0, maxKeyCharacters), reason),
+      ),
+    );
     this.wake();
     return true;
   }

@@ -1,0 +1,132 @@
+import { expect } from "chai";
+import { status as grpcStatus } from "@grpc/grpc-js";
+import { createLogger } from "@bunting/runtime";
+import { AgentConnection } from "../../../../test/support/agent-client.js";
+import { eventually } from "../../../../test/support/event-queue.js";
+import { HeldFlags } from "../../../../test/support/held-flags.js";
+import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { SyncServer } from "../../../../test/support/sync-server.js";
+import { OccasionalLog } from "../occasional-log.js";
+import { noMetrics } from "../proxy-metrics.js";
+import { StallWatch } from "../subscriber/stall-watch.js";
+import { StartQueue } from "../subscriber/start-queue.js";
+import { TopicQuota } from "./topic-quota.js";
+
+const topic = "demo/flags";
+const metrics = noMetrics;
+
+function usingParts(clock: ManualClock) {
+  const log = new OccasionalLog(
+    createLogger({ format: "json", debug: false }, { write: () => undefined }),
+    clock,
+  );
+  return {
+    stallWatch: new StallWatch({ timeoutMs: 60_000, clock, metrics, log }),
+    startQueue: new StartQueue({ perSecond: 100, burst: 1, clock, metrics }),
+    quota: new TopicQuota({ perConnection: 2, perAddress: 0, metrics, log }),
+  };
+}
+
+describe("limits on streams of bunting.sync.v1", () => {
+  let clock: ManualClock;
+  let server: SyncServer;
+  let connection: AgentConnection;
+
+  async function start(parts: Partial<ReturnType<typeof usingParts>>): Promise<void> {
+    server = await new SyncServer({ clock, ...parts }).start();
+    connection = await AgentConnection.open(server.port);
+  }
+
+  beforeEach(() => {
+    clock = new ManualClock();
+  });
+
+  afterEach(async () => {
+    connection.close();
+    await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+    for (const { size } of server.topics.topics()) expect(size).to.equal(0);
+    await server.stop();
+  });
+
+  it("count the topics of a connection over all its streams, and refuse with a time to come back", async () => {
+    await start({ quota: usingParts(clock).quota });
+    const [one, two] = [connection.stream(), connection.stream()];
+    one.subscribe("demo/a");
+    await one.next("missing");
+    two.subscribe("demo/a");
+    await two.next("missing");
+    two.subscribe("demo/b");
+    await two.next("missing");
+    one.subscribe("demo/c");
+    const error = await one.next("topicError");
+    expect(error).to.include({ topic: "demo/c", code: grpcStatus.UNAVAILABLE });
+    expect(error.retryAfterMs).to.be.within(5_000, 15_000);
+    two.unsubscribe("demo/b");
+    await eventually(() => [...server.topics.topics()].some(({ size }) => size === 0), 5_000, "the leave");
+    one.subscribe("demo/c");
+    await one.next("missing");
+    one.cancel();
+    two.cancel();
+    await eventually(
+      () => [...server.topics.topics()].every(({ size }) => size === 0),
+      5_000,
+      "the end of both",
+    );
+    const three = connection.stream();
+    for (const each of ["demo/d", "demo/e"]) {
+      three.subscribe(each);
+      await three.next("missing");
+    }
+  });
+
+  it("let first snapshots wait for their turn, but nobody who holds the newest", async () => {
+    await start({ startQueue: usingParts(clock).startQueue });
+    const document = { flags: { f: { state: "" } } };
+    server.source.publish(topic, document);
+    const first = connection.stream();
+    first.subscribe(topic);
+    await first.next("snapshot");
+    const second = connection.stream();
+    second.subscribe(topic);
+    const resuming = connection.stream();
+    resuming.subscribe(topic, { digest: Buffer.from(HeldFlags.of(document).digest, "hex") });
+    await resuming.next("unchanged");
+    await second.messages.nothing(30);
+    clock.advance(10);
+    await second.next("snapshot");
+  });
+
+  it("forget those who leave while they wait", async () => {
+    await start({ startQueue: usingParts(clock).startQueue });
+    server.source.publish(topic, { flags: {} });
+    const agents = Array.from({ length: 3 }, () => connection.stream());
+    for (const agent of agents) agent.subscribe(topic);
+    await agents[0]?.next("snapshot");
+    await eventually(() => [...server.topics.topics()][0]?.size === 3, 5_000, "three");
+    agents[1]?.cancel();
+    await eventually(() => [...server.topics.topics()][0]?.size === 2, 5_000, "the leave");
+    clock.advance(10);
+    await agents[2]?.next("snapshot");
+  });
+
+  it("end a stream whose agent takes nothing of a message, by a reset", async () => {
+    const { stallWatch } = usingParts(clock);
+    await start({ stallWatch });
+    const abort = new AbortController();
+    const running = stallWatch.run(abort.signal);
+    server.source.publish(topic, { flags: { f: { state: "x".repeat(500_000) } } });
+    const agent = connection.stream();
+    await agent.headers;
+    agent.pause();
+    agent.subscribe(topic);
+    await eventually(() => [...server.topics.topics()][0]?.size === 1, 5_000, "the subscription");
+    clock.advance(45_000);
+    expect(agent.hasEnded).to.be.false;
+    clock.advance(45_000);
+    agent.resume();
+    const refusedStream = 7;
+    expect((await agent.ended).resetCode).to.equal(refusedStream);
+    abort.abort();
+    await running;
+  });
+});
