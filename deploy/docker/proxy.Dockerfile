@@ -9,5 +9,5 @@ FROM gcr.io/distroless/nodejs20-debian12:nonroot
 COPY --from=packed /app /app
 USER 65532:65532
 EXPOSE 8015 8016
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=16", "/app/dist/main.js"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=8", "/app/dist/main.js"]
 CMD ["start"]

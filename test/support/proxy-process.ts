@@ -1,4 +1,4 @@
-import { binaries, ServiceProcess, type LogLine } from "./service-process.js";
+import { binaries, proxyEntrypointFlags, ServiceProcess, type LogLine } from "./service-process.js";
 
 export interface ProxyAddresses {
   readonly sync: string;
@@ -27,7 +27,11 @@ async function start(
   env: Readonly<Record<string, string>> = {},
 ): Promise<ProxyProcess> {
   const ours = ["start", "--host", "127.0.0.1", "--port", "0", "--management-port", "0"];
-  const process = new ServiceProcess(binaries.proxy, { args: [...ours, ...args], env });
+  const process = new ServiceProcess(binaries.proxy, {
+    args: [...ours, ...args],
+    env,
+    nodeArgs: proxyEntrypointFlags,
+  });
   const ports = new Map<string, number>();
   while (ports.size < 2) {
     const line: LogLine = await process.nextLog("listening");

@@ -12,8 +12,9 @@ export const binaries = {
   agent: path.join(root, "packages/agent/dist/bunting-agent.cjs"),
 };
 
-/** The V8 flags of the agent's container entrypoint. */
+/** The V8 flags of the containers' entrypoints. */
 export const agentEntrypointFlags = entrypointFlags("agent.Dockerfile");
+export const proxyEntrypointFlags = entrypointFlags("proxy.Dockerfile");
 
 export interface LogLine {
   readonly level: string;
