@@ -31,6 +31,8 @@ export class HttpsListener {
       this.accepted += 1;
       this.#sockets.add(socket);
       socket.once("close", () => this.#sockets.delete(socket));
+      // … and where the socket is being shut down already, it fails, and node never says "close".
+      socket.once("error", () => this.#sockets.delete(socket));
     });
     this.#server.on("session", (session) => {
       this.sessions.add(session);
@@ -65,7 +67,11 @@ export class HttpsListener {
 
   /** RST on every connection. */
   cut(): void {
-    for (const socket of [...this.#sockets]) socket.resetAndDestroy();
+    for (const socket of [...this.#sockets]) {
+      socket.resetAndDestroy();
+      // That alone waits for what is still to be written, which the other end may never take …
+      socket.destroy();
+    }
   }
 
   /** GOAWAY on every session; open streams go on, new ones need a new connection. */
@@ -93,7 +99,7 @@ export class HttpsListener {
     if (!this.#server.listening) return;
     const closed = new Promise((resolve) => this.#server.close(resolve));
     const cut = [...this.#sockets].map(
-      async (socket) => new Promise((resolve) => socket.once("close", resolve)),
+      async (socket) => new Promise((resolve) => socket.once("close", resolve).once("error", resolve)),
     );
     this.cut();
     await Promise.all([closed, ...cut]);
