@@ -23,7 +23,8 @@ const together = 16;
  */
 export class Confirmations {
   readonly #options: ConfirmationsOptions;
-  readonly #asked = new Set<FlagRecord>();
+  /** Those that are being read, and since when they had seemed gone then: one that came back and went again is another matter. */
+  readonly #asked = new Map<FlagRecord, number>();
   #lastGoneMs = 0;
   #cancel: (() => void) | undefined;
 
@@ -33,8 +34,11 @@ export class Confirmations {
 
   /** True while a watch of its own is to confirm the record. */
   has(record: FlagRecord): boolean {
-    if (record.goneSinceMs === undefined) this.#asked.delete(record);
-    return this.#asked.has(record);
+    const sinceMs = this.#asked.get(record);
+    if (sinceMs === undefined) return false;
+    if (sinceMs === record.goneSinceMs) return true;
+    this.#asked.delete(record);
+    return false;
   }
 
   /** A record began to seem gone. */
@@ -80,14 +84,15 @@ export class Confirmations {
       byWide.set(wide, [...(byWide.get(wide) ?? []), record]);
     }
     for (const [wide, group] of byWide) {
-      if (wide?.isSynced === true && group.length > together) {
-        wide.relist();
+      if (wide !== undefined && group.length > together) {
+        // One that is down reads everything as soon as it is up.
+        if (wide.isSynced) wide.relist();
         // Should that read not tell, they are looked at again.
         nextMs = Math.min(nextMs, patienceMs);
         continue;
       }
       for (const record of group) {
-        this.#asked.add(record);
+        if (record.goneSinceMs !== undefined) this.#asked.set(record, record.goneSinceMs);
         read(record);
       }
     }

@@ -13,7 +13,7 @@ import type { SourceMetrics, WatchCensus } from "../source-metrics.js";
 import { featureFlagType } from "./feature-flag-type.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
-import type { WatchScope } from "./plan-watches.js";
+import type { PlanLimits, WatchScope } from "./plan-watches.js";
 import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
 import { WatchTopology } from "./watch-topology.js";
@@ -29,6 +29,8 @@ export interface KubernetesSourceOptions {
   /** Finds the cluster; called once, by `run`, which rejects if it does. */
   readonly connect: () => Promise<Cluster>;
   readonly watchScope: WatchScope;
+  /** From when on FeatureFlags are watched together; the usual limits unless a test says otherwise. */
+  readonly limits?: PlanLimits;
   /** Shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
   readonly timeoutSeconds: number;
   readonly clock: Clock;
@@ -80,6 +82,7 @@ export class KubernetesSource implements FlagSource {
     const topology = new WatchTopology({
       records: this.#records,
       watchScope,
+      limits: this.#options.limits,
       shared,
       reviews,
       log: this.#log,

@@ -19,12 +19,26 @@ export interface PlanInput {
   readonly current: WatchPlan;
   /** Whether RBAC lets us list and watch a whole namespace, or (without one) the cluster. Asked only where it would be used. */
   readonly isAllowed: (namespace?: string) => boolean;
+  /** Other limits than the usual ones; for tests that can't have thousands of FeatureFlags. */
+  readonly limits?: PlanLimits | undefined;
 }
 
-const namespaceFrom = 32;
-const namespaceDownTo = 16;
-const maxNamespaceWatches = 200;
-const maxWatches = 2_000;
+export interface PlanLimits {
+  /** From so many FeatureFlags on a namespace is watched as a whole … */
+  readonly namespaceFrom: number;
+  /** … until there are no more than these. */
+  readonly namespaceDownTo: number;
+  /** With more watches than these of either kind, the cluster is watched as a whole. */
+  readonly maxNamespaceWatches: number;
+  readonly maxWatches: number;
+}
+
+const usualLimits: PlanLimits = {
+  namespaceFrom: 32,
+  namespaceDownTo: 16,
+  maxNamespaceWatches: 200,
+  maxWatches: 2_000,
+};
 /** The cluster watch goes when there would be no more than this part of either maximum. */
 const clusterDownTo = 0.5;
 
@@ -32,7 +46,8 @@ const clusterDownTo = 0.5;
  * Decides which namespaces, or whether the cluster, are better watched as a whole. Only FeatureFlags that exist count: names that
  * somebody guessed must not move the proxy to wider watches.
  */
-export function planWatches({ watchScope, census, current, isAllowed }: PlanInput): WatchPlan {
+export function planWatches(input: PlanInput): WatchPlan {
+  const { watchScope, census } = input;
   switch (watchScope) {
     case "object":
       return nothingWide;
@@ -43,11 +58,12 @@ export function planWatches({ watchScope, census, current, isAllowed }: PlanInpu
       return { cluster: false, namespaces: new Set(referenced.map(([namespace]) => namespace)) };
     }
     case "auto":
-      return planAuto({ watchScope, census, current, isAllowed });
+      return planAuto(input);
   }
 }
 
-function planAuto({ census, current, isAllowed }: PlanInput): WatchPlan {
+function planAuto({ census, current, isAllowed, limits = usualLimits }: PlanInput): WatchPlan {
+  const { namespaceFrom, namespaceDownTo, maxNamespaceWatches, maxWatches } = limits;
   const namespaces = new Set<string>();
   let objects = 0;
   for (const [namespace, { existing }] of census) {

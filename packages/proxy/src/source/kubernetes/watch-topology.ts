@@ -3,7 +3,13 @@ import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { OwnWatches } from "./own-watches.js";
-import { nothingWide, planWatches, type WatchPlan, type WatchScope } from "./plan-watches.js";
+import {
+  nothingWide,
+  planWatches,
+  type PlanLimits,
+  type WatchPlan,
+  type WatchScope,
+} from "./plan-watches.js";
 import type { RecordIndex } from "./record-index.js";
 import type { ScopeReviews } from "./scope-reviews.js";
 import type { ScopeWatch } from "./scope-watch.js";
@@ -12,6 +18,7 @@ import { WideWatches } from "./wide-watches.js";
 export interface WatchTopologyOptions {
   readonly records: RecordIndex;
   readonly watchScope: WatchScope;
+  readonly limits?: PlanLimits | undefined;
   readonly shared: ReflectorShared;
   readonly reviews: ScopeReviews;
   readonly log: KubernetesLog;
@@ -21,6 +28,8 @@ export interface WatchTopologyOptions {
 
 /** Changes that come together are taken together. */
 const settleMs = 20;
+/** How often the plan is looked at although nothing happened: RBAC may allow more by now. */
+const replanEveryMs = 60_000;
 /** How often one FeatureFlag is read again because somebody says there is something newer. */
 const refreshEveryMs = 1_000;
 
@@ -41,6 +50,7 @@ export class WatchTopology {
   #plan: WatchPlan = nothingWide;
   #isRunning = false;
   #cancelReconcile: (() => void) | undefined;
+  #cancelReplan: (() => void) | undefined;
 
   constructor(options: WatchTopologyOptions) {
     const { records, shared } = options;
@@ -83,6 +93,7 @@ export class WatchTopology {
     });
     this.#isRunning = false;
     this.#cancelReconcile?.();
+    this.#cancelReplan?.();
     this.#confirmations.stop();
     await Promise.all([this.#own.stop(), this.#wide.stop()]);
   }
@@ -129,16 +140,19 @@ export class WatchTopology {
   }
 
   #reconcile(): void {
-    const { records, watchScope, reviews } = this.#options;
+    const { records, watchScope, limits, reviews, shared } = this.#options;
+    this.#cancelReplan?.();
+    this.#cancelReplan = shared.clock.after(replanEveryMs, () => this.#reconcile());
     this.#plan = planWatches({
       watchScope,
+      limits,
       census: records.census(),
       current: this.#plan,
       isAllowed: (namespace) => reviews.isAllowed(namespace),
     });
     this.#wide.open(this.#plan);
     for (const record of records.all()) this.#cover(record);
-    this.#wide.closeUnplanned(this.#plan, (record) => this.#isCovered(record));
+    if (this.#wide.closeUnplanned(this.#plan, (record) => this.#isCovered(record))) this.ask();
   }
 
   #cover(record: FlagRecord): void {
@@ -150,6 +164,8 @@ export class WatchTopology {
       // Where only wide watches are wanted, one will be planned.
       if (!isWideOnly) this.#own.keep(record);
     } else if (!wide.hasSettled(record)) {
+      // From one wide watch to another: the old one stays until the new one is in sync.
+      if (!wide.hasEverSynced && this.#wide.covers(record)) return;
       // Both, and the wide one takes over; or, where only wide ones are wanted, a read of what the wide one began without.
       const own = this.#own.get(record);
       if (own === undefined) {
@@ -203,7 +219,9 @@ export class WatchTopology {
   #stale(watch: ScopeWatch, error: KubeError): void {
     for (const record of watch.audience()) {
       const others = [this.#own.get(record), ...this.#wide.of(record)];
-      if (!others.some((other) => other?.isSynced === true)) record.stale(error);
+      // One that was closed in good order and is being taken up again is as good as open.
+      const isHeard = others.some((other) => other?.hasEverSynced === true && other.failure === undefined);
+      if (!isHeard) record.stale(error);
     }
   }
 

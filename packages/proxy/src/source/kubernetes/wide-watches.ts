@@ -41,20 +41,30 @@ export class WideWatches {
     }
   }
 
+  /** True if one of them, planned or not, misses nothing of the record. */
+  covers(record: FlagRecord): boolean {
+    for (const watch of this.of(record)) if (watch.isSynced && watch.hasSettled(record)) return true;
+    return false;
+  }
+
   open(plan: WatchPlan): void {
     if (plan.cluster) this.#open(undefined);
     for (const namespace of plan.namespaces) this.#open(namespace);
   }
 
-  /** Closes what is not planned any more, as soon as nobody needs it. */
-  closeUnplanned(plan: WatchPlan, isReplaced: (record: FlagRecord) => boolean): void {
+  /** Closes what is not planned any more, as soon as nobody needs it. True if it closed something that was not replaced yet, but down. */
+  closeUnplanned(plan: WatchPlan, isReplaced: (record: FlagRecord) => boolean): boolean {
+    let isMissed = false;
     for (const [namespace, watch] of this.#watches) {
       if (namespace === undefined ? plan.cluster : plan.namespaces.has(namespace)) continue;
       const audience = [...this.#options.records.audience(namespace).all()];
-      if (watch.isSynced && !audience.every(isReplaced)) continue;
+      const isNeeded = !audience.every(isReplaced);
+      if (isNeeded && watch.isSynced) continue;
+      isMissed ||= isNeeded;
       watch.stop();
       this.#watches.delete(namespace);
     }
+    return isMissed;
   }
 
   async stop(): Promise<void> {

@@ -1,0 +1,615 @@
+import { expect } from "chai";
+import { faults, status, type OpenWatch } from "../../../../../test/support/faulty-api-server/index.js";
+import type { PlanLimits } from "./plan-watches.js";
+import { SourceBench, type Subscribed } from "./test-support.test.js";
+
+const outage = "FeatureFlags can't be watched; what was told last is served on";
+const over = "all FeatureFlags are watched again";
+
+describe("KubernetesSource", function () {
+  this.timeout(30_000);
+  let bench: SourceBench;
+  afterEach(() => bench.stop());
+
+  const names = (count: number, namespace = "ns"): string[] =>
+    Array.from({ length: count }, (_, index) => `${namespace}/flag-${String(index).padStart(3, "0")}`);
+  const at = (all: readonly Subscribed[], index: number): Subscribed => {
+    const subscribed = all[index];
+    if (subscribed === undefined) throw new Error(`there is no subscriber ${index}`);
+    return subscribed;
+  };
+  const last = ({ told }: Subscribed): string => told.at(-1) ?? "nothing";
+  /** Time passes until the subscriber has been told exactly this. */
+  const isTold = async (subscribed: Subscribed, ...told: readonly string[]): Promise<void> => {
+    const wanted = told.join(" ");
+    await bench
+      .until(() => subscribed.told.join(" ") === wanted, `${subscribed.topic} is told ${wanted}`)
+      .catch((error: unknown) => {
+        throw new Error(`${(error as Error).message}; it was told ${subscribed.told.join(" ")}`);
+      });
+  };
+  const events = (type: string): number => bench.metrics.counts[`event:${type}`] ?? 0;
+  /** Puts them, and subscribes to them, until each is told. */
+  const putAndSubscribe = async (topics: readonly string[]): Promise<Subscribed[]> => {
+    for (const topic of topics) bench.put(topic, 1);
+    const all = topics.map((topic) => bench.subscribe(topic));
+    await bench.until(() => all.every(({ told }) => told.length === 1), "all are told");
+    return all;
+  };
+  const watchedAs = (scope: string): OpenWatch | undefined =>
+    bench.api.watches().find((watch) => watch.scope === scope);
+
+  describe("for one FeatureFlag", () => {
+    beforeEach(async () => {
+      bench = await SourceBench.start();
+    });
+
+    it("tells that it is missing, then each version of it", async () => {
+      const flag = bench.subscribe("ns/a");
+      expect(flag.told, "from within the call").to.deep.equal([]);
+      await isTold(flag, "missing");
+      bench.put("ns/a", 1);
+      bench.put("ns/a", 2);
+      await isTold(flag, "missing", "2", "3");
+      await bench.watches("ns/a");
+    });
+
+    it("knows uid, generation and version, and takes an edit of metadata for a version too", async () => {
+      const flag = bench.subscribe("ns/a");
+      const { metadata } = bench.put("ns/a", 1);
+      bench.put("ns/a", 1, { note: "x" });
+      await bench.until(() => flag.told.at(-1) === "3", "the edit");
+      const event = flag.sink.last;
+      expect(event?.kind === "document" && event.version).to.include({
+        uid: metadata.uid,
+        generation: 1,
+        resourceVersion: "3",
+      });
+    });
+
+    it("measures how long an edit was under way that says when it was made, but not when it only reads it", async () => {
+      bench.put("ns/a", 1, { "bunting.dev/written-at": "1" });
+      const flag = bench.subscribe("ns/a");
+      await isTold(flag, "2");
+      expect(bench.metrics.counts["writtenToEvent"]).to.equal(undefined);
+      bench.put("ns/a", 2, { "bunting.dev/written-at": "2" });
+      await isTold(flag, "2", "3");
+      expect(bench.metrics.counts["writtenToEvent"]).to.equal(1);
+    });
+
+    it("keeps what was valid when a version is not, says so, and takes the next that is", async () => {
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      bench.api.put("ns", "a", { flagSpec: { flags: "none" } });
+      bench.put("ns/a", 3);
+      await isTold(flag, "2", "4");
+      expect(bench.metrics.counts["invalid:document"]).to.equal(1);
+      const lines = bench.logged("a FeatureFlag is not served as it stands; what was valid before stays");
+      expect(lines).to.have.length(1);
+      expect(lines[0]).to.include({ level: "error", topic: "ns/a" });
+    });
+
+    it("is over a stop, a subscription begun before the start included", async () => {
+      const flag = bench.subscribe("ns/a");
+      await isTold(flag, "missing");
+      flag.stop();
+      await bench.watches();
+      bench.put("ns/a", 1);
+      await bench.pass(100, 10);
+      expect(flag.told).to.deep.equal(["missing"]);
+      const again = bench.subscribe("ns/a");
+      await isTold(again, "2");
+      bench.delete("ns/a");
+      again.stop();
+      const third = bench.subscribe("ns/a");
+      await isTold(third, "missing");
+      await bench.watches("ns/a");
+      expect(again.told).to.deep.equal(["2"]);
+    });
+
+    it("does nothing for a signal that has aborted", async () => {
+      const flag = bench.subscribe("ns/a");
+      flag.stop();
+      bench.source.watch("ns/b", flag.sink, AbortSignal.abort());
+      await bench.pass(100, 10);
+      expect(flag.told).to.deep.equal([]);
+      expect(bench.scopes).to.deep.equal([]);
+    });
+
+    it("is in sync once the API server has answered, before anything is subscribed to", async () => {
+      await bench.soon(() => bench.source.hasSynced, "in sync");
+      let called = 0;
+      bench.source.onSynced(() => called++);
+      expect(called).to.equal(1);
+      expect(bench.api.count("review")).to.equal(1);
+    });
+  });
+
+  it("is not in sync while the API server does not answer, and asks on", async () => {
+    bench = await SourceBench.start();
+    let called = 0;
+    bench.source.onSynced(() => called++);
+    await bench.api.stop();
+    const errors = (): number => bench.metrics.counts["sourceError"] ?? 0;
+    await bench.until(() => errors() >= 2 || bench.source.hasSynced, "two tries");
+    if (errors() >= 2) expect(called).to.equal(0);
+    await bench.api.resume();
+    await bench.until(() => bench.source.hasSynced, "in sync");
+    expect(called).to.equal(1);
+  });
+
+  describe("where a FeatureFlag is deleted", () => {
+    beforeEach(async () => {
+      bench = await SourceBench.start();
+    });
+
+    it("says so when a read confirms it that begins 3 s later, and not before", async () => {
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      bench.delete("ns/a");
+      await bench.soon(() => events("DELETED") === 1, "the event");
+      const requests = bench.api.requests.length;
+      // Another read in between finds it gone too, and is too early to tell.
+      await bench.pass(1_500);
+      watchedAs("ns/a")?.end();
+      await bench.soon(() => bench.api.requests.length === requests + 1, "a read of its own accord");
+      await bench.pass(1_480, 20);
+      expect(flag.told).to.deep.equal(["2"]);
+      expect(bench.api.requests).to.have.length(requests + 1);
+      await bench.pass(20);
+      await bench.soon(() => flag.told.length === 2, "the deletion");
+      expect(flag.told).to.deep.equal(["2", "deleted"]);
+      expect(bench.api.requests).to.have.length(requests + 2);
+      bench.put("ns/a", 2);
+      await isTold(flag, "2", "deleted", "4");
+    });
+
+    it("says nothing if it is created anew meanwhile", async () => {
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      bench.delete("ns/a");
+      await bench.soon(() => events("DELETED") === 1, "the event");
+      await bench.pass(2_000);
+      bench.put("ns/a", 2);
+      await isTold(flag, "2", "4");
+      await bench.pass(10_000);
+      expect(flag.told).to.deep.equal(["2", "4"]);
+    });
+
+    it("says so also if nobody saw the event, but a read did not find it", async () => {
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      bench.api.watches()[0]?.hold();
+      bench.delete("ns/a");
+      bench.api.watches()[0]?.reset();
+      await isTold(flag, "2", "deleted");
+    });
+
+    it("together with the whole type says nothing until the type is back", async () => {
+      const flags = await putAndSubscribe(names(20));
+      await bench.api.deleteCrd();
+      await bench.pass(40_000, 500);
+      for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
+      expect(bench.logged(outage)).to.have.length(1);
+      expect(bench.logged(outage)[0]?.reason).to.contain("install the CustomResourceDefinition");
+      bench.api.createCrd();
+      const [kept, ...lost] = flags as [Subscribed, ...Subscribed[]];
+      const { metadata } = bench.put(kept.topic, 2);
+      await bench.until(() => lost.every((flag) => last(flag) === "deleted"), "the deletions");
+      expect(last(kept)).to.equal(metadata.resourceVersion);
+      expect(kept.told).not.to.include("deleted");
+    });
+  });
+
+  describe("where many of a namespace are deleted", () => {
+    let flags: Subscribed[];
+    beforeEach(async () => {
+      bench = await SourceBench.start();
+      flags = await putAndSubscribe(names(40));
+      await bench.watches("ns/*");
+    });
+
+    it("confirms all of them by one read", async () => {
+      const requests = bench.api.requests.length;
+      for (const { topic } of flags) bench.delete(topic);
+      await bench.soon(() => events("DELETED") === 40, "the events");
+      await bench.pass(2_980, 20);
+      expect(bench.api.requests).to.have.length(requests);
+      await bench.until(() => flags.every((flag) => last(flag) === "deleted"), "the deletions");
+      const since = bench.api.requests.slice(requests);
+      expect(since[0]).to.include({ kind: "watchlist", name: undefined });
+      expect(since.filter(({ name }) => name === undefined)).to.have.length(1);
+    });
+
+    it("confirms a few of them one by one", async () => {
+      const requests = bench.api.requests.length;
+      for (const { topic } of flags.slice(0, 3)) bench.delete(topic);
+      await bench.until(() => flags.slice(0, 3).every((flag) => last(flag) === "deleted"), "the deletions");
+      expect(
+        bench.api.requests
+          .slice(requests)
+          .map(({ name }) => name)
+          .sort(),
+      ).to.deep.equal(["flag-000", "flag-001", "flag-002"]);
+      await bench.watches("ns/*");
+    });
+
+    it("with the whole type, asks for the namespace and not for each of them while the type is away", async () => {
+      const requests = bench.api.requests.length;
+      await bench.api.deleteCrd();
+      await bench.pass(90_000, 500);
+      expect(bench.api.requests.slice(requests).filter(({ name }) => name !== undefined)).to.have.length(0);
+      for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
+      bench.api.createCrd();
+      await bench.until(() => flags.every((flag) => last(flag) === "deleted"), "the deletions");
+    });
+  });
+
+  it("confirms a deletion also if one before it was being confirmed when the FeatureFlag came back", async () => {
+    bench = await SourceBench.start({ watchScope: "namespace" });
+    const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+    await bench.watches("ns/*");
+    bench.delete("ns/a");
+    await bench.soon(() => events("DELETED") === 1, "the event");
+    let release = (): void => undefined;
+    bench.api.fault({ name: "a" }, faults.heldUntil(new Promise((resolve) => (release = resolve))));
+    const requests = bench.api.requests.length;
+    await bench.until(() => bench.api.requests.length > requests, "the read that is to confirm it");
+    bench.put("ns/a", 2);
+    bench.delete("ns/a");
+    await bench.soon(() => events("DELETED") === 2, "the events");
+    release();
+    await isTold(flag, "2", "4", "deleted");
+    await bench.watches("ns/*");
+  });
+
+  describe("where more are guessed than may be watched", () => {
+    it("keeps 512 watches, and looks at the others in turn, four a second", async () => {
+      bench = await SourceBench.start();
+      const flags = names(530).map((topic) => bench.subscribe(topic));
+      await bench.until(() => flags.every((flag) => last(flag) === "missing"), "all are missing");
+      await bench.until(() => bench.scopes.length <= 513, "512 watches and one turn");
+      expect(bench.metrics.census?.().unwatched).to.be.within(17, 18);
+      expect(bench.metrics.census?.().open.object).to.be.within(512, 513);
+      const watched = new Set(bench.scopes);
+      const unwatched = flags.filter(({ topic }) => !watched.has(topic)).slice(-5);
+      for (const { topic } of unwatched) bench.put(topic, 1);
+      await bench.pass(250 * 19, 50);
+      await bench.until(() => unwatched.every((flag) => last(flag) !== "missing"), "those that came to be");
+      // They exist now: they have a watch for good.
+      await bench.until(() => unwatched.every(({ topic }) => bench.scopes.includes(topic)), "their watches");
+      const gone = flags.filter(({ topic }) => watched.has(topic)).slice(0, 20);
+      for (const flag of gone) flag.stop();
+      await bench.until(() => bench.metrics.census?.().unwatched === 0, "a watch for everyone");
+      await bench.until(() => bench.scopes.length === 510, "510 watches");
+    });
+  });
+
+  describe("where watches become wider and narrower", () => {
+    const wideScope = "ns/*";
+    let flags: Subscribed[];
+
+    /** Every FeatureFlag of the test, and what it was told, in the order of versions, each once, none lost. */
+    function noneLostNoneTwice(): void {
+      for (const flag of flags) {
+        const written = bench.api.log.flatMap(({ type, revision, stored }) =>
+          `${stored.namespace}/${stored.name}` === flag.topic && type !== "DELETED" ? [String(revision)] : [],
+        );
+        const documents = flag.told.filter((what) => /^\d+$/.test(what));
+        expect(documents, flag.topic).to.deep.equal([...new Set(documents)]);
+        expect(documents.map(Number), flag.topic).to.deep.equal(documents.map(Number).sort((a, b) => a - b));
+        expect(documents.at(-1)).to.equal(written.at(-1));
+      }
+    }
+
+    it("has 31 watches for 31 FeatureFlags, and one for 32; the narrow ones go when the wide one is in sync", async () => {
+      bench = await SourceBench.start();
+      const topics = names(32);
+      flags = await putAndSubscribe(topics.slice(0, 31));
+      await bench.watches(...topics.slice(0, 31));
+      let wide: OpenWatch | undefined;
+      bench.api.onWatch({ name: null }, (watch) => {
+        watch.hold();
+        wide = watch;
+      });
+      flags.push(...(await putAndSubscribe(topics.slice(31))));
+      await bench.watches(...topics, wideScope);
+      await bench.pass(1_000);
+      bench.put("ns/flag-003", 2);
+      await bench.soon(() => last(at(flags, 3)) === "34", "the edit by its own watch");
+      expect(bench.scopes).to.have.length(33);
+      wide?.release();
+      await bench.watches(wideScope);
+      bench.put("ns/flag-003", 3);
+      await bench.soon(() => last(at(flags, 3)) === "35", "the edit by the wide watch");
+      noneLostNoneTwice();
+      expect(flags.flatMap(({ told }) => told)).to.have.length(34);
+    });
+
+    it("brings nothing back by a wide watch that is behind the narrow ones", async () => {
+      bench = await SourceBench.start();
+      bench.api.onWatch({ name: null }, (watch) => {
+        // Its state comes at once, what happens after that only when the narrow ones are gone.
+        setImmediate(() => setImmediate(() => watch.hold()));
+      });
+      flags = await putAndSubscribe(names(32));
+      await bench.soon(
+        () => bench.scopes.includes(wideScope) || (bench.clock.advance(10), false),
+        "the wide watch",
+      );
+      const wide = watchedAs(wideScope);
+      wide?.hold();
+      bench.put("ns/flag-001", 2);
+      bench.delete("ns/flag-002");
+      bench.put("ns/flag-003", 2);
+      bench.put("ns/flag-003", 3);
+      await bench.pass(2_000, 100);
+      wide?.release();
+      await bench.watches(wideScope);
+      await bench.until(() => last(at(flags, 2)) === "deleted", "the deletion");
+      await bench.pass(5_000);
+      expect(at(flags, 2).told).to.deep.equal(["4", "deleted"]);
+      flags.splice(2, 1);
+      noneLostNoneTwice();
+    });
+
+    it("loses nothing, repeats nothing and revives nothing by narrow watches that are behind the wide one", async () => {
+      bench = await SourceBench.start();
+      const topics = names(32);
+      flags = await putAndSubscribe(topics);
+      await bench.watches(wideScope);
+      const narrow: OpenWatch[] = [];
+      bench.api.onWatch(
+        { kind: "watchlist", where: ({ name }) => name !== undefined },
+        (watch) => {
+          watch.hold();
+          narrow.push(watch);
+        },
+        16,
+      );
+      for (const flag of flags.splice(16)) flag.stop();
+      await bench.until(() => narrow.length === 16, "narrow watches");
+      // What they hold is the state of now; what happens is told by the wide one, which stays.
+      bench.put("ns/flag-001", 2);
+      bench.delete("ns/flag-002");
+      bench.put("ns/flag-003", 2);
+      await bench.soon(() => last(at(flags, 1)) === "34", "the edit by the wide watch");
+      await bench.soon(() => events("DELETED") === 1, "the deletion by the wide watch");
+      for (const watch of narrow.slice(0, 15)) watch.release();
+      await bench.pass(1_000, 50);
+      expect(bench.scopes).to.include(wideScope);
+      bench.put("ns/flag-015", 2);
+      await bench.soon(() => last(at(flags, 15)) === "37", "an edit of the one that is still held");
+      narrow[15]?.release();
+      await bench.watches(...topics.slice(0, 16));
+      bench.put("ns/flag-015", 3);
+      await bench.until(() => last(at(flags, 15)) === "38", "an edit by the narrow watch");
+      await bench.until(() => last(at(flags, 2)) === "deleted", "the deletion");
+      expect(at(flags, 2).told).to.deep.equal(["4", "deleted"]);
+      flags.splice(2, 1);
+      noneLostNoneTwice();
+    });
+
+    it("keeps 17 together, and takes up one that comes while the wide watch is there", async () => {
+      bench = await SourceBench.start();
+      flags = await putAndSubscribe(names(32));
+      await bench.watches(wideScope);
+      for (const flag of flags.splice(17)) flag.stop();
+      await bench.pass(1_000, 50);
+      expect(bench.scopes).to.deep.equal([wideScope]);
+      flags.push(...(await putAndSubscribe(["ns/another"])));
+      await bench.watches(wideScope);
+      bench.put("ns/another", 2);
+      await bench.soon(() => flags.at(-1)?.told.length === 2, "its edit");
+      noneLostNoneTwice();
+    });
+
+    it("never asks for single FeatureFlags where a namespace is handed to the cluster's watch, or back", async () => {
+      const limits: PlanLimits = {
+        namespaceFrom: 4,
+        namespaceDownTo: 2,
+        maxNamespaceWatches: 2,
+        maxWatches: 100,
+      };
+      bench = await SourceBench.start({ limits });
+      flags = [...(await putAndSubscribe(names(6, "a"))), ...(await putAndSubscribe(names(6, "b")))];
+      await bench.watches("a/*", "b/*");
+      const single = (): number => bench.api.requests.filter(({ name }) => name !== undefined).length;
+      const third = await putAndSubscribe(names(3, "c"));
+      const before = single();
+      third.push(...(await putAndSubscribe(["c/another"])));
+      await bench.watches("*/*");
+      // The one that came, which widened it all.
+      expect(single() - before).to.equal(1);
+      bench.put("a/flag-000", 7);
+      await bench.soon(() => at(flags, 0).told.length === 2, "an edit");
+      for (const flag of [...third, ...flags.splice(6)]) flag.stop();
+      await bench.watches("a/*");
+      expect(single() - before).to.equal(1);
+      bench.put("a/flag-000", 8);
+      await bench.soon(() => at(flags, 0).told.length === 3, "another edit");
+      noneLostNoneTwice();
+    });
+  });
+
+  describe("where RBAC", () => {
+    it("allows no namespace, watches one by one, says so, and asks again after 5 minutes", async () => {
+      bench = await SourceBench.start();
+      bench.api.setAllowed(({ name }) => name !== undefined);
+      const topics = names(33);
+      await putAndSubscribe(topics);
+      await bench.watches(...topics);
+      const refusals = (): number =>
+        bench.log.filter(({ msg }) => msg.startsWith("RBAC does not allow")).length;
+      await bench.until(() => refusals() > 0, "the line");
+      const reviews = bench.api.count("review");
+      const minutes = async (count: number): Promise<void> => {
+        for (let minute = 0; minute < count; minute++) {
+          bench.api.bookmark();
+          await bench.pass(60_000, 20_000);
+        }
+      };
+      await minutes(4);
+      expect(bench.api.count("review")).to.equal(reviews);
+      expect(
+        bench.api.requests.filter(({ kind, name }) => kind !== "review" && name === undefined),
+      ).to.have.length(0);
+      bench.api.setAllowed(() => true);
+      await minutes(2);
+      await bench.watches("ns/*");
+      expect(bench.api.count("review")).to.equal(reviews + 2);
+      expect(refusals()).to.equal(1);
+    });
+
+    it("takes a namespace away, goes back to one by one, nothing lost", async () => {
+      bench = await SourceBench.start();
+      const topics = names(33);
+      const flags = await putAndSubscribe(topics);
+      await bench.watches("ns/*");
+      bench.api.setAllowed(({ name }) => name !== undefined);
+      await bench.pass(1_000);
+      watchedAs("ns/*")?.end();
+      bench.put("ns/flag-000", 2);
+      await bench.watches(...topics);
+      await isTold(at(flags, 0), "2", "35");
+      await bench.pass(10_000, 500);
+      for (const flag of flags.slice(1)) expect(flag.told).to.have.length(1);
+      expect(bench.logged(outage)).to.have.length(0);
+    });
+
+    it("says yes and the watch no, does not ask again at once", async () => {
+      bench = await SourceBench.start();
+      bench.api.setAllowed(({ name }) => name !== undefined);
+      bench.api.setReviewAnswer(() => true);
+      const topics = names(33);
+      await putAndSubscribe(topics);
+      await bench.until(
+        () =>
+          bench.api.requests.some(
+            ({ kind, name, status }) => kind !== "review" && name === undefined && status === 403,
+          ),
+        "a refusal",
+      );
+      await bench.watches(...topics);
+      await bench.pass(30_000, 1_000);
+      expect(
+        bench.api.requests.filter(({ kind, name }) => kind !== "review" && name === undefined),
+      ).to.have.length(1);
+    });
+
+    it("refuses one FeatureFlag only, tells the others as ever", async () => {
+      bench = await SourceBench.start();
+      bench.api.setAllowed(({ name }) => name !== "flag-001");
+      bench.put("ns/flag-000", 1);
+      bench.put("ns/flag-001", 1);
+      const [allowed, refused] = ["ns/flag-000", "ns/flag-001"].map((topic) => bench.subscribe(topic)) as [
+        Subscribed,
+        Subscribed,
+      ];
+      await isTold(allowed, "2");
+      await isTold(refused, "stale");
+      expect(bench.logged(outage)).to.have.length(1);
+      bench.api.setAllowed(() => true);
+      await isTold(refused, "stale", "3");
+      await bench.until(() => bench.logged(over).length === 1, "the end of the outage");
+      expect(allowed.told).to.deep.equal(["2"]);
+    });
+  });
+
+  describe("in an outage", () => {
+    it("calls everything stale after 5 s, says so once, and takes it back with what is the same still", async () => {
+      bench = await SourceBench.start();
+      const flags = await putAndSubscribe(names(5));
+      const absent = bench.subscribe("ns/absent");
+      await isTold(absent, "missing");
+      await bench.api.stop();
+      await bench.soon(() => (bench.metrics.counts["sourceError"] ?? 0) >= 6, "failures");
+      await bench.pass(4_980, 20);
+      for (const flag of [...flags, absent]) expect(flag.told).to.have.length(1);
+      expect(bench.logged(outage)).to.have.length(0);
+      await bench.pass(20);
+      await bench.soon(() => [...flags, absent].every((flag) => last(flag) === "stale"), "stale");
+      await bench.pass(60_000, 1_000);
+      for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
+      expect(bench.logged(outage)).to.have.length(1);
+      expect(bench.logged(outage)[0]).to.include({ level: "warn", watches: 6 });
+      await bench.api.resume();
+      await bench.until(() => [...flags, absent].every((flag) => flag.told.length === 3), "all is well");
+      for (const { told } of flags) expect(told[2]).to.equal(told[0]);
+      expect(last(absent)).to.equal("missing");
+      await bench.until(() => bench.logged(over).length === 1, "the line that it is over");
+    });
+
+    it("of less than 5 s says nothing", async () => {
+      bench = await SourceBench.start();
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      for (let count = 0; count < 3; count++) {
+        watchedAs("ns/a")?.reset();
+        await bench.until(() => watchedAs("ns/a") === undefined, "the end");
+        await bench.watches("ns/a");
+      }
+      await bench.pass(10_000);
+      expect(flag.told).to.deep.equal(["2"]);
+      expect(bench.logged(outage)).to.have.length(0);
+    });
+
+    it("of the wide watch only, calls nothing stale that has a watch of its own", async () => {
+      bench = await SourceBench.start();
+      bench.api.fault({ name: null, kind: "watch" }, faults.answer(503, "not ready\n"), Infinity);
+      const flags = await putAndSubscribe(names(32));
+      await bench.pass(20_000, 500);
+      expect(bench.logged(outage)).to.have.length(1);
+      for (const flag of flags) expect(flag.told).to.have.length(1);
+      bench.put("ns/flag-000", 2);
+      await isTold(at(flags, 0), "2", "34");
+      bench.api.clearFaults();
+      await bench.watches("ns/*");
+      await bench.until(() => bench.logged(over).length === 1, "the end of the outage");
+      for (const flag of flags.slice(1)) expect(flag.told).to.have.length(1);
+    });
+
+    it("says what to do where it knows", async () => {
+      bench = await SourceBench.start();
+      bench.api.fault({ kind: "watch" }, faults.answer(403, status(403, "Forbidden", "no")), Infinity);
+      bench.subscribe("ns/a");
+      await bench.until(() => bench.logged(outage).length === 1, "the line");
+      expect(bench.logged(outage)[0]?.reason).to.contain(
+        "allow the proxy's ServiceAccount to get, list and watch featureflags",
+      );
+    });
+  });
+
+  describe("where history was cut", () => {
+    for (const count of [20, 40]) {
+      it(`believes what is there then, of ${count}, and says so once`, async () => {
+        bench = await SourceBench.start();
+        const flags = await putAndSubscribe(names(count));
+        await bench.watches(...(count === 40 ? ["ns/*"] : names(count)));
+        const backup = bench.api.backup();
+        for (const { topic } of flags) bench.put(topic, 2);
+        bench.put("ns/lost", 1);
+        const lost = bench.subscribe("ns/lost");
+        await bench.until(
+          () => flags.every(({ told }) => told.length === 2) && lost.told.length === 1,
+          "edits",
+        );
+        bench.api.restoreEtcd(backup);
+        await bench.until(() => flags.every(({ told }) => told[0] === told.at(-1)), "what was");
+        await bench.until(() => last(lost) === "deleted", "the one that never was");
+        for (const { topic } of flags) bench.put(topic, 3);
+        await bench.until(() => flags.every(({ told }) => Number(told.at(-1)) > count + 1), "edits");
+        const lines = bench.log.filter(({ msg }) => msg.startsWith("the API server's history was cut"));
+        expect(lines).to.have.length(1);
+      });
+    }
+
+    it("and went past what was seen, finds out by a FeatureFlag that is older than it was", async () => {
+      bench = await SourceBench.start();
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      const backup = bench.api.backup();
+      bench.put("ns/a", 2);
+      await isTold(flag, "2", "3");
+      bench.api.restoreEtcd(backup);
+      bench.api.advance(50);
+      await isTold(flag, "2", "3", "2");
+      bench.put("ns/a", 3);
+      await isTold(flag, "2", "3", "2", "53");
+    });
+  });
+});

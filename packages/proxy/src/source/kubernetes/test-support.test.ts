@@ -1,0 +1,202 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { Http2Transport, RestClient, type TransportTiming } from "@bunting/kube";
+import type { TopicKey } from "@bunting/protocol";
+import { createLogger, type Clock } from "@bunting/runtime";
+import { expect } from "chai";
+import { eventually } from "../../../../../test/support/event-queue.js";
+import { FaultyApiServer, type FlagObject } from "../../../../../test/support/faulty-api-server/index.js";
+import { ManualClock } from "../../../../../test/support/manual-clock.js";
+import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../test-support.test.js";
+import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.js";
+
+export const withinMs = 8_000;
+
+/** Time that passes faster than it does: waits of seconds take milliseconds. */
+export class FastClock implements Clock {
+  readonly #factor: number;
+  readonly #startMs = performance.now();
+
+  constructor(factor: number) {
+    this.#factor = factor;
+  }
+
+  now(): number {
+    return Date.now();
+  }
+
+  monotonicMs(): number {
+    return (performance.now() - this.#startMs) * this.#factor;
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const timer = setTimeout(callback, delayMs / this.#factor);
+    return () => clearTimeout(timer);
+  }
+}
+
+/** What a sink was told, in short: `2` for a document as of resourceVersion 2, and `missing`, `deleted`, `stale`. */
+export function inShort(event: SinkEvent | undefined): string {
+  if (event === undefined) return "nothing";
+  return event.kind === "document" ? (event.version.resourceVersion ?? "?") : event.kind;
+}
+
+/** A topic that is subscribed to. */
+export interface Subscribed {
+  readonly topic: string;
+  readonly sink: RecordingSink;
+  readonly told: string[];
+  readonly stop: () => void;
+}
+
+export type SourceBenchOptions = Partial<KubernetesSourceOptions> & {
+  /** For tests that break connections over and over: how long the transport waits before it calls one dead. */
+  readonly timing?: Partial<TransportTiming>;
+};
+
+/** The kubernetes source before an API server that fails on command, under a clock that a test moves. */
+export class SourceBench<C extends Clock = ManualClock> {
+  readonly api: FaultyApiServer;
+  readonly clock: C;
+  readonly metrics = new CountingMetrics();
+  readonly source: KubernetesSource;
+  readonly #lines: string[] = [];
+  readonly #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+
+  private constructor(api: FaultyApiServer, clock: C, options: SourceBenchOptions) {
+    const { timing, ...source } = options;
+    this.api = api;
+    this.clock = clock;
+    const logger = createLogger(
+      { format: "json", debug: true },
+      { write: (line) => void this.#lines.push(line) },
+    );
+    this.source = new KubernetesSource({
+      connect: () => {
+        // Time on the network is real: the other clock is for what the source itself waits for.
+        const config = {
+          server: new URL(api.url),
+          tls: { read: () => Promise.resolve({ ca: api.ca }) },
+          credentials: { headers: () => Promise.resolve({}), renew: () => Promise.resolve(false) },
+          namespace: undefined,
+        };
+        const transport = new Http2Transport(config, timing === undefined ? {} : { timing });
+        return Promise.resolve({
+          server: api.url,
+          client: new RestClient(transport),
+          connections: transport,
+        });
+      },
+      watchScope: "auto",
+      timeoutSeconds: 3_600,
+      clock,
+      logger,
+      metrics: this.metrics,
+      ...source,
+    });
+  }
+
+  static async start(options: SourceBenchOptions = {}): Promise<SourceBench> {
+    return SourceBench.startWith(new ManualClock(), options);
+  }
+
+  static async startWith<C extends Clock>(
+    clock: C,
+    options: SourceBenchOptions = {},
+  ): Promise<SourceBench<C>> {
+    const bench = new SourceBench(await FaultyApiServer.start(), clock, options);
+    bench.#running = bench.source.run(bench.#stopping.signal);
+    return bench;
+  }
+
+  get log(): LogLine[] {
+    return this.#lines.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  logged(msg: string): LogLine[] {
+    return this.log.filter((line) => line.msg === msg);
+  }
+
+  put(topic: string, version: number, annotations?: Readonly<Record<string, string>>): FlagObject {
+    const { namespace, name } = partsOf(topic);
+    const spec = { flagSpec: flags(version) };
+    return this.api.put(namespace, name, spec, annotations === undefined ? {} : { annotations });
+  }
+
+  delete(topic: string): void {
+    const { namespace, name } = partsOf(topic);
+    this.api.delete(namespace, name);
+  }
+
+  subscribe(topic: string): Subscribed {
+    const sink = new RecordingSink();
+    const abort = new AbortController();
+    this.source.watch(topic as TopicKey, sink, abort.signal);
+    return {
+      topic,
+      sink,
+      get told() {
+        return sink.events.map(inShort);
+      },
+      stop: () => abort.abort(),
+    };
+  }
+
+  /** Scopes of the watches that are open: `ns/name`, `ns/*`, and those of all. */
+  get scopes(): string[] {
+    return this.api
+      .openWatches()
+      .map(({ scope }) => scope)
+      .sort();
+  }
+
+  /** Waits for something while time passes, a little at a time. */
+  async until(condition: () => boolean, what: string): Promise<void> {
+    await eventually(
+      () => {
+        if (condition()) return true;
+        if (this.clock instanceof ManualClock) this.clock.advance(25);
+        return false;
+      },
+      withinMs,
+      what,
+    );
+  }
+
+  /** Waits for something while time stands still. */
+  async soon(condition: () => boolean, what: string): Promise<void> {
+    await eventually(condition, withinMs, what);
+  }
+
+  async watches(...scopes: readonly string[]): Promise<void> {
+    const wanted = [...scopes].sort().join(" ");
+    await this.until(() => this.scopes.join(" ") === wanted, `the watches ${wanted}`).catch(
+      (error: unknown) => {
+        throw new Error(`${(error as Error).message}; there are ${this.scopes.join(" ")}`);
+      },
+    );
+  }
+
+  /** Lets time pass in steps, so that what is due is done with what comes of it. */
+  async pass(ms: number, stepMs = 250): Promise<void> {
+    if (!(this.clock instanceof ManualClock)) throw new Error("time passes by itself");
+    for (let left = ms; left > 0; left -= stepMs) {
+      this.clock.advance(Math.min(stepMs, left));
+      await delay(4);
+    }
+  }
+
+  /** Ends all; then nothing may be left: no timer, no stream. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await eventually(() => this.api.watches().length === 0, withinMs, "all watches closed");
+    await this.api.close();
+    if (this.clock instanceof ManualClock) expect(this.clock.pendingTimers, "timers left").to.equal(0);
+  }
+}
+
+export function partsOf(topic: string): { namespace: string; name: string } {
+  const [namespace = "", name = ""] = topic.split("/");
+  return { namespace, name };
+}
