@@ -5,6 +5,17 @@ import path from "node:path";
 
 const root = path.dirname(import.meta.dirname);
 
+const summary = /^\s*\d+ passing \(/m;
+/** mocha ends by itself when nothing is left open. A run that does not must fail, and not hang. */
+const patienceMs = 30_000;
+
+function giveUp(mocha) {
+  console.error(
+    `bunting: the tests are over, but something they left open keeps mocha from ending for ${patienceMs / 1000} s`,
+  );
+  mocha.kill("SIGKILL");
+}
+
 /** Resolves with the exit code. A run in which nothing passed has failed. */
 export async function runMocha(args, environment = {}) {
   const mocha = spawn(process.execPath, [path.join(root, "node_modules/mocha/bin/mocha.js"), ...args], {
@@ -16,11 +27,14 @@ export async function runMocha(args, environment = {}) {
   process.on("SIGINT", () => undefined);
   process.on("SIGTERM", () => mocha.kill("SIGTERM"));
   let tail = "";
+  let overdue;
   mocha.stdout.on("data", (chunk) => {
     process.stdout.write(chunk);
     tail = (tail + chunk).slice(-200_000);
+    if (summary.test(tail)) overdue ??= setTimeout(() => giveUp(mocha), patienceMs);
   });
   const code = await new Promise((resolve) => mocha.once("close", resolve));
+  clearTimeout(overdue);
   const count = (word) => Number(tail.match(new RegExp(`^\\s*(\\d+) ${word}`, "m"))?.[1] ?? 0);
   const counts = { passed: count("passing"), failed: count("failing"), skipped: count("pending") };
   console.log(lineOf(counts));
