@@ -13,7 +13,15 @@ function giveUp(mocha) {
   console.error(
     `bunting: the tests are over, but something they left open keeps mocha from ending for ${patienceMs / 1000} s`,
   );
-  mocha.kill("SIGKILL");
+  killGroup(mocha, "SIGKILL");
+}
+
+function killGroup({ pid }, signal) {
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if (error.code !== "ESRCH") throw error;
+  }
 }
 
 /** Resolves with the exit code. A run in which nothing passed has failed. */
@@ -22,10 +30,10 @@ export async function runMocha(args, environment = {}) {
     cwd: root,
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "inherit"],
+    // A group of its own: mocha runs the tests in a child, and one signal has to reach both.
+    detached: true,
   });
-  // Ctrl-C reaches mocha by itself, a SIGTERM to this process alone does not.
-  process.on("SIGINT", () => undefined);
-  process.on("SIGTERM", () => mocha.kill("SIGTERM"));
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => killGroup(mocha, signal));
   let tail = "";
   let overdue;
   mocha.stdout.on("data", (chunk) => {
