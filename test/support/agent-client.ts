@@ -64,6 +64,7 @@ export class AgentClientStream {
   receivedBytes = 0;
   readonly #stream: ClientHttp2Stream;
   #unread: Buffer = Buffer.alloc(0);
+  #newest: Buffer = Buffer.alloc(0);
 
   constructor(stream: ClientHttp2Stream) {
     this.#stream = stream;
@@ -113,9 +114,14 @@ export class AgentClientStream {
     this.send({ $case: "ack", value: { topic, digest: digest ?? Buffer.alloc(0), rejectedFlags } });
   }
 
-  nack(topic: TopicKey, reason: string, options: { held?: Buffer; isDeltaMismatch?: boolean } = {}): void {
-    const { held = Buffer.alloc(0), isDeltaMismatch = false } = options;
-    this.send({ $case: "nack", value: { topic, heldDigest: held, reason, isDeltaMismatch } });
+  /** Refuses the last version that came, unless another is said. */
+  nack(
+    topic: TopicKey,
+    reason: string,
+    options: { digest?: Buffer; held?: Buffer; isDeltaMismatch?: boolean } = {},
+  ): void {
+    const { digest = this.#newest, held = Buffer.alloc(0), isDeltaMismatch = false } = options;
+    this.send({ $case: "nack", value: { topic, digest, heldDigest: held, reason, isDeltaMismatch } });
   }
 
   /** The next message, which is of the given kind. */
@@ -150,6 +156,8 @@ export class AgentClientStream {
       if (this.#unread.length < end) return;
       const { message } = buntingSyncV1.SyncResponse.decode(this.#unread.subarray(5, end));
       this.#unread = this.#unread.subarray(end);
+      if (message !== undefined && "version" in message.value)
+        this.#newest = message.value.version?.digest ?? Buffer.alloc(0);
       if (message !== undefined)
         (message.$case === "heartbeat" ? this.heartbeats : this.messages).push(message);
     }

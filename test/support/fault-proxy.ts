@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { resetSocket } from "./reset-socket.js";
 
 /** How forwarded bytes are cut up. */
 export interface Pace {
@@ -61,8 +62,8 @@ export class FaultProxy {
   /** RST on all connections, both ways. */
   cut(): void {
     for (const { client, server } of this.#links) {
-      client.resetAndDestroy();
-      server.resetAndDestroy();
+      resetSocket(client);
+      resetSocket(server);
     }
   }
 
@@ -124,8 +125,8 @@ export class FaultProxy {
     this.#links.add(link);
     client.setNoDelay(true);
     server.setNoDelay(true);
-    client.on("error", () => server.resetAndDestroy());
-    server.on("error", () => client.resetAndDestroy());
+    client.on("error", () => resetSocket(server));
+    server.on("error", () => resetSocket(client));
     void Promise.all([socketClosed(client), socketClosed(server)]).then(() => this.#links.delete(link));
     void this.#forward(client, server, (bytes) => (this.bytesToServer += bytes));
     void this.#forward(server, client, (bytes) => (this.bytesToClient += bytes));

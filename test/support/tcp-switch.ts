@@ -1,4 +1,5 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { resetSocket } from "./reset-socket.js";
 
 /**
  * What a Service is to connections: each new one goes to one of the backends there are, and stays there whatever becomes of the list. With
@@ -47,7 +48,7 @@ export class TcpSwitch {
     this.#accepted++;
     const port = this.#backends[this.#next++ % Math.max(1, this.#backends.length)];
     if (port === undefined) {
-      client.resetAndDestroy();
+      resetSocket(client);
       return;
     }
     const server = connect({ host: "127.0.0.1", port, noDelay: true });
@@ -60,7 +61,7 @@ export class TcpSwitch {
   #join(from: Socket, to: Socket): void {
     this.#sockets.add(from);
     from.pipe(to);
-    from.once("error", () => to.resetAndDestroy());
+    from.once("error", () => resetSocket(to));
     from.once("close", () => {
       this.#sockets.delete(from);
       to.destroy();

@@ -20,6 +20,7 @@ import {
   wire,
   type RawClient,
 } from "./test-support.test.js";
+import { resetSocket } from "../../../test/support/reset-socket.js";
 
 const path = "/t.T/Hold";
 const echo = bytesUnary("/t.T/Echo", (request) => request);
@@ -94,7 +95,7 @@ describe("Http2Transport", () => {
 
     for (const [how, end] of Object.entries<(client: RawClient, out: ResponseStream) => void>({
       "the client resets the stream": (client) => client.send(wire.rstStream(1)),
-      "the connection drops": (client) => client.socket.resetAndDestroy(),
+      "the connection drops": (client) => resetSocket(client.socket),
       "the client closes its half": (client) => client.socket.end(),
       "we reset the stream": (_client, out) => out.stream.reset("REFUSED_STREAM"),
       "we drop the connection": (_client, out) => out.stream.session.destroy(),
@@ -256,7 +257,7 @@ describe("Http2Transport", () => {
       const { session } = (await nextHeld()).stream;
       const acked = deferred<Error | undefined>();
       expect(session.ping(acked.resolve)).to.equal(true);
-      client.socket.resetAndDestroy();
+      resetSocket(client.socket);
       expect(await acked.promise).to.be.instanceOf(Error);
       expect(session.ping(() => undefined)).to.equal(false);
     });
@@ -418,7 +419,7 @@ describe("Http2Transport", () => {
       for (let length = 1; length < opening.length; length += 3) {
         const client = await rawClient(listener);
         client.send(opening.subarray(0, length));
-        client.socket.resetAndDestroy();
+        resetSocket(client.socket);
       }
       await eventually(() => listener.sessions.size === 0 && held.every(({ stream }) => !stream.isOpen));
       await expectServing(listener);

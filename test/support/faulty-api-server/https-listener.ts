@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { constants, createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { resetSocket } from "../reset-socket.js";
 import { Exchange } from "./exchange.js";
 import { testTls } from "./test-tls.js";
 
@@ -21,6 +22,8 @@ export class HttpsListener {
   accepted = 0;
   readonly #server: Http2SecureServer;
   readonly #sockets = new Set<Socket>();
+  /** By the client's port, which is how a TLSSocket and the socket below it are known to belong together. */
+  readonly #secured = new Map<number | undefined, Socket>();
   #port = 0;
 
   constructor(options: HttpsListenerOptions) {
@@ -30,9 +33,11 @@ export class HttpsListener {
     this.#server.on("connection", (socket: Socket) => {
       this.accepted += 1;
       this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
-      // … and where the socket is being shut down already, it fails, and node never says "close".
-      socket.once("error", () => this.#sockets.delete(socket));
+      const { remotePort } = socket;
+      socket.once("close", () => {
+        this.#sockets.delete(socket);
+        this.#secured.delete(remotePort);
+      });
     });
     this.#server.on("session", (session) => {
       this.sessions.add(session);
@@ -43,6 +48,7 @@ export class HttpsListener {
       });
     });
     this.#server.on("secureConnection", (socket: Socket) => {
+      this.#secured.set(socket.remotePort, socket);
       socket.once("close", () => onConnectionClosed?.(socket));
     });
     this.#server.on("sessionError", () => undefined);
@@ -68,7 +74,7 @@ export class HttpsListener {
   /** RST on every connection. */
   cut(): void {
     for (const socket of [...this.#sockets]) {
-      socket.resetAndDestroy();
+      this.#reset(socket);
       // That alone waits for what is still to be written, which the other end may never take …
       socket.destroy();
     }
@@ -82,7 +88,7 @@ export class HttpsListener {
   /** RST on the one connection these exchanges came on. */
   cutConnection(connection: object): void {
     const { remotePort } = "socket" in connection ? (connection.socket as Socket) : (connection as Socket);
-    for (const socket of this.#sockets) if (socket.remotePort === remotePort) socket.resetAndDestroy();
+    for (const socket of this.#sockets) if (socket.remotePort === remotePort) this.#reset(socket);
   }
 
   /** GOAWAY on one session; nothing where the connection is HTTP/1.1. */
@@ -99,9 +105,13 @@ export class HttpsListener {
     if (!this.#server.listening) return;
     const closed = new Promise((resolve) => this.#server.close(resolve));
     const cut = [...this.#sockets].map(
-      async (socket) => new Promise((resolve) => socket.once("close", resolve).once("error", resolve)),
+      async (socket) => new Promise((resolve) => socket.once("close", resolve)),
     );
     this.cut();
     await Promise.all([closed, ...cut]);
+  }
+
+  #reset(socket: Socket): void {
+    resetSocket(socket, this.#secured.get(socket.remotePort));
   }
 }

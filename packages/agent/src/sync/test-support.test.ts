@@ -6,6 +6,7 @@ import { EventQueue, eventually } from "../../../../test/support/event-queue.js"
 import type { Delivery, SourceOptions } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { noSyncMetrics } from "./sync-metrics.js";
+import { resetSocket } from "../../../../test/support/reset-socket.js";
 
 /** One SyncFlags stream as the server has it. */
 export class ServedStream {
@@ -147,7 +148,7 @@ export class TcpRelay {
 
   /** Cuts all connections, as a process that is killed does. */
   cut(): void {
-    for (const client of this.#clients) client.resetAndDestroy();
+    for (const client of this.#clients) resetSocket(client);
   }
 
   async close(): Promise<void> {

@@ -24,6 +24,7 @@ import { fileURLToPath } from "node:url";
 import { EventQueue } from "../../../../test/support/event-queue.js";
 import type { ClusterConfig, Credentials, TlsMaterial } from "../config/cluster-config.js";
 import { fixedCredentials } from "../config/credentials.js";
+import { resetSocket } from "../../../../test/support/reset-socket.js";
 
 export const withinMs = 8_000;
 
@@ -193,7 +194,7 @@ export class Relay {
 
   cut(how: "reset" | "fin" = "reset"): void {
     for (const socket of this.#sockets) {
-      if (how === "reset") socket.resetAndDestroy();
+      if (how === "reset") resetSocket(socket);
       else socket.unpipe().resume().end();
     }
   }
