@@ -48,9 +48,10 @@ describe("messages of bunting.sync.v1 by hand", () => {
           digest: bytes,
           rejectedFlags,
         });
+        const digest = Buffer.alloc(32, 7);
         expect(
-          read(encodeNack({ topic, heldDigest: bytes, reason: other, isDeltaMismatch: flag })).nack,
-        ).to.deep.equal({ topic, heldDigest: bytes, reason: other, isDeltaMismatch: flag });
+          read(encodeNack({ topic, digest, heldDigest: bytes, reason: other, isDeltaMismatch: flag })).nack,
+        ).to.deep.equal({ topic, digest, heldDigest: bytes, reason: other, isDeltaMismatch: flag });
       }),
     );
   });
@@ -64,7 +65,13 @@ describe("messages of bunting.sync.v1 by hand", () => {
       digest: Buffer.alloc(32, 9),
     });
     const nack = read(
-      encodeNack({ topic: "t", heldDigest: undefined, reason: "r", isDeltaMismatch: false }),
+      encodeNack({
+        topic: "t",
+        digest: Buffer.alloc(32, 9),
+        heldDigest: undefined,
+        reason: "r",
+        isDeltaMismatch: false,
+      }),
     ).nack;
     expect(nack?.heldDigest).to.have.length(0);
   });

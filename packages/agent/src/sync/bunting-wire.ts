@@ -115,16 +115,23 @@ export function encodeAck(topic: string, digest: Buffer, rejectedFlags: readonly
 
 export function encodeNack(nack: {
   readonly topic: string;
+  /** Of the version that was not applied. */
+  readonly digest: Buffer;
   /** undefined if nothing is held. */
   readonly heldDigest: Buffer | undefined;
   readonly reason: string;
   readonly isDeltaMismatch: boolean;
 }): Buffer {
-  const { topic, heldDigest, reason, isDeltaMismatch } = nack;
-  const digest = heldDigest === undefined ? Buffer.alloc(0) : bytesField(2, heldDigest);
+  const { topic, digest, heldDigest, reason, isDeltaMismatch } = nack;
   return bytesField(
     5,
-    Buffer.concat([textField(1, topic), digest, textField(3, reason), booleanField(4, isDeltaMismatch)]),
+    Buffer.concat([
+      textField(1, topic),
+      heldDigest === undefined ? Buffer.alloc(0) : bytesField(2, heldDigest),
+      textField(3, reason),
+      booleanField(4, isDeltaMismatch),
+      bytesField(5, digest),
+    ]),
   );
 }
 

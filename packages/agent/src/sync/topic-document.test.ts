@@ -209,6 +209,7 @@ describe("TopicDocument", () => {
     const { nack } = held.take(delta);
     expect(nack).to.deep.equal({
       topic,
+      digest: digestOf(two),
       heldDigest: digestOf(one),
       reason: "the agent does not hold what the delta starts from",
       isDeltaMismatch: true,

@@ -78,7 +78,7 @@ export class TopicDocument {
     const held = this.#options.held(this.#sourceIndex);
     const heldDigest = this.version()?.digest;
     if (held === undefined || heldDigest?.equals(version.digest) !== true)
-      return this.#mismatch("the agent does not hold what is said to be unchanged");
+      return this.#mismatch(version, "the agent does not hold what is said to be unchanged");
     if (held.version?.encoded.equals(version.encoded) !== true)
       this.#options.confirm(this.#sourceIndex, version);
     return this.#ack(version, held.rejectedFlags);
@@ -87,12 +87,13 @@ export class TopicDocument {
   #takeDelta(delta: Delta): Buffer {
     const layout = this.#options.held(this.#sourceIndex)?.layout;
     if (layout === undefined || this.version()?.digest.equals(delta.fromDigest) !== true)
-      return this.#mismatch("the agent does not hold what the delta starts from");
+      return this.#mismatch(delta.version, "the agent does not hold what the delta starts from");
     const hashes = this.#hashesOf(layout);
-    if (hashes === undefined) return this.#mismatch("the agent's document has no order of keys");
+    if (hashes === undefined)
+      return this.#mismatch(delta.version, "the agent's document has no order of keys");
     const merged = mergeDelta(layout, hashes, delta);
     if (!merged.digest.equals(delta.version.digest))
-      return this.#mismatch(`the delta led to ${merged.digest.toString("hex")}`);
+      return this.#mismatch(delta.version, `the delta led to ${merged.digest.toString("hex")}`);
     const answer = this.#replace(merged.bytes, delta.version);
     // Unless it was refused, it is what the store holds now.
     if (this.#options.held(this.#sourceIndex)?.layout.bytes === merged.bytes)
@@ -108,7 +109,7 @@ export class TopicDocument {
       version,
     });
     return "refusal" in result
-      ? this.#nack(result.refusal, "refused")
+      ? this.#nack(version, result.refusal, "refused")
       : this.#ack(version, result.rejectedFlags);
   }
 
@@ -120,14 +121,15 @@ export class TopicDocument {
     return encodeAck(this.#topic, digest, named);
   }
 
-  #mismatch(reason: string): Buffer {
-    return this.#nack(reason, "mismatch");
+  #mismatch(version: DocumentVersion, reason: string): Buffer {
+    return this.#nack(version, reason, "mismatch");
   }
 
-  #nack(reason: string, kind: "refused" | "mismatch"): Buffer {
+  #nack({ digest }: DocumentVersion, reason: string, kind: "refused" | "mismatch"): Buffer {
     this.#options.metrics.nacked(this.#sourceIndex, kind);
     return encodeNack({
       topic: this.#topic,
+      digest,
       heldDigest: this.version()?.digest,
       reason: cutToBytes(reason, maxReasonBytes),
       isDeltaMismatch: kind === "mismatch",

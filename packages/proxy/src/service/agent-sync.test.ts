@@ -296,6 +296,48 @@ describe("bunting.sync.v1", () => {
       expect(keysOf(await agent.next("delta"))).to.deep.equal(["f"]);
     });
 
+    it("knows a late answer to what was sent again by what it says", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      clock.advance(30_000);
+      await agent.next("snapshot");
+      // Only a delta can mismatch: this is the answer to the first.
+      agent.nack(topic, "it led elsewhere", { isDeltaMismatch: true });
+      agent.ack(topic, digestOf(version(2)));
+      await holds(version(2));
+      expect(counts.nacks).to.deep.equal([]);
+      await agent.messages.nothing(30);
+    });
+
+    it("takes a late nack for no answer to what was sent since", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      server.source.publish(topic, version(3));
+      clock.advance(30_000);
+      await agent.next("snapshot");
+      agent.nack(topic, "no room", { digest: digestOf(version(2)), held: digestOf(version(1)) });
+      server.source.publish(topic, version(4));
+      await agent.messages.nothing(30);
+      agent.ack(topic, digestOf(version(3)));
+      expect(keysOf(await agent.next("delta"))).to.deep.equal(["f"]);
+      expect(counts.nacks).to.deep.equal([]);
+    });
+
+    it("believes the last word of an agent when nothing is under way", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      clock.advance(30_000);
+      await agent.next("snapshot");
+      agent.nack(topic, "no room", { held: digestOf(version(1)) });
+      agent.ack(topic, digestOf(version(2)));
+      await holds(version(2));
+      server.source.publish(topic, version(3));
+      expect((await agent.next("delta")).fromDigest.equals(digestOf(version(2)))).to.be.true;
+    });
+
     it("sends the same version once more to an agent that never answers", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));

@@ -182,11 +182,11 @@ export class AgentStream implements SubscriberOwner, Stallable {
       this.#speak();
       return;
     }
-    const { value } = request;
+    const digest = request.value.digest.toString("hex");
     const isExpected =
-      "digest" in value
-        ? subscriber.ack(value.digest.toString("hex"), value.rejectedFlags)
-        : subscriber.nack(value.heldDigest.toString("hex"), value.reason, value.isDeltaMismatch);
+      request.$case === "ack"
+        ? subscriber.ack(digest, request.value.rejectedFlags)
+        : subscriber.nack(digest, request.value);
     if (isExpected) return;
     this.#drop(subscriber);
     const message = `the ${request.$case} answers nothing that was sent; subscribe again`;

@@ -38,8 +38,6 @@ export interface AgentMessage {
   readonly frame: Uint8Array;
 }
 
-/** How many digests an agent may be late in acknowledging. */
-const maxGivenUp = 4;
 const none: readonly Rejection[] = [];
 
 /**
@@ -64,8 +62,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   #publishedMs: number | undefined;
   /** Digest of the version it refused, which is not sent again. */
   #refused = "";
-  /** Digests that may be acknowledged late. */
-  #givenUp: string[] = [];
+  /** How many messages were given up, whose answers may come yet. */
+  #late = 0;
   #announced: Absence | undefined;
   #rejections = none;
   /** What the agent came with, until it is known not to be newer than what there is here. */
@@ -142,7 +140,12 @@ export class TopicSubscriber implements Subscriber, Starter {
 
   /** The agent now holds what has this digest, but for some flags. False if it was never sent that. */
   ack(digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
-    if (digest !== this.#sent) return digest === this.#held || this.#givenUp.includes(digest);
+    if (digest !== this.#sent || digest === "") {
+      const isLate = this.#isLate();
+      if (digest === this.#held) return true;
+      if (!isLate) return false;
+      if (!this.#isLastWord) return true;
+    }
     this.#answered(digest);
     this.#refused = "";
     this.#uphold(
@@ -154,21 +157,24 @@ export class TopicSubscriber implements Subscriber, Starter {
     return true;
   }
 
-  /** Nothing of what was sent was applied. False if nothing was sent. */
-  nack(held: string, reason: string, isDeltaMismatch: boolean): boolean {
-    if (this.#sent === "") return this.#givenUp.length > 0;
-    const refused = this.#sent;
-    // A snapshot can't mismatch: to send it again would go on for ever.
+  /** Nothing of what has this digest was applied. False if the agent was never sent that. */
+  nack(digest: string, { heldDigest, reason, isDeltaMismatch }: Omit<buntingSyncV1.Nack, "digest">): boolean {
+    if (digest !== this.#sent || digest === "") {
+      if (!this.#isLate()) return false;
+      if (this.#isLastWord) this.#hold(heldDigest.toString("hex"));
+      return true;
+    }
+    // What was given up is sent again as a snapshot: a mismatch then is the answer to the first.
+    if (isDeltaMismatch && !this.#isFromHeld && this.#isLate()) return true;
+    // Else a snapshot can't mismatch: to send it again would go on for ever.
     const isMismatch = isDeltaMismatch && this.#isFromHeld;
     this.#context.metrics.nacked(isMismatch ? "mismatch" : "refused");
-    this.#answered(isMismatch ? "" : held);
-    // After a timeout it may have been the answer to what was given up, and that to this one is still to come.
-    if (this.#givenUp.length > 0) this.#mayStillAck(refused);
+    this.#answered(isMismatch ? "" : heldDigest.toString("hex"));
     if (isMismatch) {
       this.#subscription?.forget();
     } else {
-      this.#refused = refused;
-      this.#uphold([this.#answers?.reject(refused, undefined, reason)]);
+      this.#refused = digest;
+      this.#uphold([this.#answers?.reject(digest, undefined, reason)]);
     }
     this.wake();
     return true;
@@ -177,7 +183,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** There was no answer in time. */
   giveUp(): void {
     this.#context.metrics.ackTimedOut();
-    this.#mayStillAck(this.#sent);
+    this.#late++;
     this.#answered("");
     this.#refused = "";
     this.#subscription?.forget();
@@ -224,8 +230,16 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#hold(held);
   }
 
-  #mayStillAck(digest: string): void {
-    this.#givenUp = [...this.#givenUp.slice(1 - maxGivenUp), digest];
+  /** True if the agent has nothing more to answer, and was not told since that there is nothing: then it holds what it said last. */
+  get #isLastWord(): boolean {
+    return this.#sent === "" && this.#late === 0 && this.#announced === undefined;
+  }
+
+  /** True if this may be the answer to a message that was given up. */
+  #isLate(): boolean {
+    if (this.#late === 0) return false;
+    this.#late--;
+    return true;
   }
 
   #announce(absence: Absence | undefined): AgentMessage | undefined {

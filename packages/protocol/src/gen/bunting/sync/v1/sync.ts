@@ -110,8 +110,8 @@ export interface RejectedFlag {
 }
 
 /**
- * Nothing of the last message was applied. It is not sent again: the next one is a newer version, or, where a delta did not lead to its
- * digest, a snapshot of the same.
+ * Nothing of a message was applied. Its version is not sent again: the next one is newer, or, where a delta did not lead to its digest, a
+ * snapshot of the same.
  */
 export interface Nack {
   topic: string;
@@ -121,6 +121,8 @@ export interface Nack {
   reason: string;
   /** True if a delta did not lead to its digest. */
   isDeltaMismatch: boolean;
+  /** Digest of the version that was not applied. */
+  digest: Buffer;
 }
 
 /** One version of a document. Fields that the proxy's source does not know are empty. */
@@ -801,7 +803,7 @@ export const RejectedFlag: MessageFns<RejectedFlag> = {
 };
 
 function createBaseNack(): Nack {
-  return { topic: "", heldDigest: Buffer.alloc(0), reason: "", isDeltaMismatch: false };
+  return { topic: "", heldDigest: Buffer.alloc(0), reason: "", isDeltaMismatch: false, digest: Buffer.alloc(0) };
 }
 
 export const Nack: MessageFns<Nack> = {
@@ -817,6 +819,9 @@ export const Nack: MessageFns<Nack> = {
     }
     if (message.isDeltaMismatch !== false) {
       writer.uint32(32).bool(message.isDeltaMismatch);
+    }
+    if (message.digest.length !== 0) {
+      writer.uint32(42).bytes(message.digest);
     }
     return writer;
   },
@@ -866,6 +871,14 @@ export const Nack: MessageFns<Nack> = {
             message.isDeltaMismatch = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.digest = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -892,6 +905,7 @@ export const Nack: MessageFns<Nack> = {
         : isSet(object.is_delta_mismatch)
         ? globalThis.Boolean(object.is_delta_mismatch)
         : false,
+      digest: isSet(object.digest) ? Buffer.from(bytesFromBase64(object.digest)) : Buffer.alloc(0),
     };
   },
 
@@ -909,6 +923,9 @@ export const Nack: MessageFns<Nack> = {
     if (message.isDeltaMismatch !== false) {
       obj.isDeltaMismatch = message.isDeltaMismatch;
     }
+    if (message.digest.length !== 0) {
+      obj.digest = base64FromBytes(message.digest);
+    }
     return obj;
   },
 
@@ -921,6 +938,7 @@ export const Nack: MessageFns<Nack> = {
     message.heldDigest = object.heldDigest ?? Buffer.alloc(0);
     message.reason = object.reason ?? "";
     message.isDeltaMismatch = object.isDeltaMismatch ?? false;
+    message.digest = object.digest ?? Buffer.alloc(0);
     return message;
   },
 };
