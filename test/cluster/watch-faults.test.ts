@@ -19,6 +19,9 @@ import { freshCluster, sharedCluster } from "./support/use-cluster.js";
  * namespace alike; the subscribers must get what was edited amid it and after it, in order, once, and never see their streams end.
  */
 
+/** Of characters with two, three and four bytes, which a strike may tear apart. */
+const text = "grün € 😀";
+
 /** Does what is wrong on the way, and calls `edit` amid of it. Resolves when the way is free again. */
 type Strike = (path: FaultyPath, edit: () => Promise<void>) => Promise<void>;
 
@@ -102,6 +105,10 @@ const strikes: Readonly<Record<string, Strike>> = {
     for (const watch of http2.watches()) watch.duplicateEvents();
     await edit();
   },
+  "brings a byte at a time": async ({ http2 }, edit) => {
+    for (const watch of http2.watches()) watch.drip({ bytesPerWrite: 1, everyMs: 1 });
+    await edit();
+  },
   "is slow": async ({ tcp }, edit) => {
     tcp.slow(200, 20);
     await edit();
@@ -151,7 +158,7 @@ describe("the proxy's watches, when the way to the API server", function () {
   }
 
   async function put(name: string, version: number): Promise<void> {
-    await cluster().putFeatureFlag(namespace, name, flagSpec(version));
+    await cluster().putFeatureFlag(namespace, name, flagSpec(version, text));
   }
 
   async function watchesOf(...scopes: readonly string[]): Promise<void> {
@@ -188,6 +195,7 @@ describe("the proxy's watches, when the way to the API server", function () {
       await all("edited", 3);
       await all("quiet", 2);
       for (const stream of streams) await stream.nothing(30);
+      for (const { padding } of streams) expect(padding).to.equal(text);
       const seen = streams.map((stream) => stream.seen);
       expect(seen.slice(0, 3), "object").to.deep.equal([[1, 2, 3], [1, 2], [1]]);
       expect(seen.slice(3), "namespace").to.deep.equal([[1, 2, 3], [1, 2], [1]]);

@@ -66,6 +66,8 @@ export class FlagStream {
   readonly subscription: SyncSubscription;
   /** The versions that came, "empty" for a document without flags. */
   readonly seen: (number | "empty")[] = [];
+  /** The padding of the last one. */
+  padding: string | undefined;
 
   constructor(subscription: SyncSubscription) {
     this.subscription = subscription;
@@ -74,8 +76,11 @@ export class FlagStream {
   /** The next message's version. */
   async next(withinMs = 20_000): Promise<number | "empty"> {
     const { text } = await this.subscription.messages.nextEvent(withinMs, "a version");
-    const { flags } = JSON.parse(text) as { flags: { version?: { variants: { v: number } } } };
+    const { flags } = JSON.parse(text) as {
+      flags: { version?: { variants: { v: number; padding?: string } } };
+    };
     const version = flags.version?.variants.v ?? "empty";
+    this.padding = flags.version?.variants.padding;
     this.seen.push(version);
     return version;
   }

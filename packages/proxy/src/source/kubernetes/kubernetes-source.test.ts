@@ -1,3 +1,4 @@
+import type { TopicKey } from "@bunting/protocol";
 import { expect } from "chai";
 import { faults, status, type OpenWatch } from "../../../../../test/support/faulty-api-server/index.js";
 import type { PlanLimits } from "./plan-watches.js";
@@ -572,6 +573,76 @@ describe("KubernetesSource", function () {
       expect(bench.logged(outage)[0]?.reason).to.contain(
         "allow the proxy's ServiceAccount to get, list and watch featureflags",
       );
+    });
+  });
+
+  describe("that is asked to read a FeatureFlag once more", () => {
+    const reads = (): number =>
+      bench.api.requests.filter(({ kind, name }) => kind === "watchlist" && name === "flag-000").length;
+    const refresh = (topic: string, done: () => void): void => bench.source.refresh(topic as TopicKey, done);
+
+    for (const count of [1, 40]) {
+      it(`does so where it has a watch of ${count} that is behind, and only then calls back`, async () => {
+        bench = await SourceBench.start();
+        const [flag] = (await putAndSubscribe(names(count))) as [Subscribed];
+        const scopes = count === 1 ? ["ns/flag-000"] : ["ns/*"];
+        await bench.watches(...scopes);
+        for (const watch of bench.api.watches()) watch.hold();
+        const { metadata } = bench.put("ns/flag-000", 2);
+        await bench.pass(1_000);
+        expect(flag.told).to.have.length(1);
+        const toldWhenDone: string[] = [];
+        refresh("ns/flag-000", () => toldWhenDone.push(last(flag)));
+        expect(toldWhenDone, "from within the call").to.deep.equal([]);
+        await bench.until(() => toldWhenDone.length === 1, "the read");
+        expect(toldWhenDone).to.deep.equal([metadata.resourceVersion]);
+        for (const watch of bench.api.watches()) watch.release();
+        await bench.watches(...scopes);
+        bench.put("ns/flag-000", 3);
+        await bench.until(() => flag.told.length === 3, "the next edit");
+      });
+    }
+
+    it("reads it once for all who ask at once, and once more for those who ask amid of that", async () => {
+      bench = await SourceBench.start();
+      await putAndSubscribe(names(1));
+      await bench.watches("ns/flag-000");
+      const before = reads();
+      let done = 0;
+      for (let i = 0; i < 100; i++) refresh("ns/flag-000", () => done++);
+      await bench.soon(() => reads() === before + 1, "a read");
+      for (let i = 0; i < 100; i++) refresh("ns/flag-000", () => done++);
+      await bench.until(() => done === 200, "all are called back");
+      await bench.pass(3_000);
+      expect(reads() - before).to.equal(2);
+    });
+
+    for (const how of ["it stops", "nobody subscribes to it any more"]) {
+      it(`waits for no read once ${how}`, async () => {
+        bench = await SourceBench.start();
+        const [flag] = (await putAndSubscribe(names(1))) as [Subscribed];
+        const before = reads();
+        let done = 0;
+        refresh("ns/flag-000", () => done++);
+        await bench.soon(() => reads() === before + 1, "a read");
+        refresh("ns/flag-000", () => done++);
+        await bench.soon(() => done === 1, "the first is called back");
+        if (how !== "it stops") flag.stop();
+        await bench.pass(how === "it stops" ? 0 : 3_000);
+        expect([done, reads() - before]).to.deep.equal([1, 1]);
+      });
+    }
+
+    it("calls back when the API server can be read again, and not before", async () => {
+      bench = await SourceBench.start();
+      await putAndSubscribe(names(1));
+      await bench.api.stop();
+      let done = 0;
+      refresh("ns/flag-000", () => done++);
+      await bench.pass(5_000);
+      expect(done).to.equal(0);
+      await bench.api.resume();
+      await bench.until(() => done === 1, "the read");
     });
   });
 

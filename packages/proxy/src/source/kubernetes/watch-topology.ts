@@ -51,6 +51,8 @@ export class WatchTopology {
   #isRunning = false;
   #cancelReconcile: (() => void) | undefined;
   #cancelReplan: (() => void) | undefined;
+  /** What is to be read again, each with how to cancel that. */
+  readonly #later = new Map<FlagRecord, () => void>();
 
   constructor(options: WatchTopologyOptions) {
     const { records, shared } = options;
@@ -94,6 +96,7 @@ export class WatchTopology {
     this.#isRunning = false;
     this.#cancelReconcile?.();
     this.#cancelReplan?.();
+    for (const cancel of this.#later.values()) cancel();
     this.#confirmations.stop();
     await Promise.all([this.#own.stop(), this.#wide.stop()]);
   }
@@ -109,6 +112,8 @@ export class WatchTopology {
   remove(record: FlagRecord): void {
     this.#own.drop(record);
     this.#confirmations.drop(record);
+    this.#later.get(record)?.();
+    this.#later.delete(record);
     this.ask();
   }
 
@@ -197,9 +202,12 @@ export class WatchTopology {
   }
 
   #refreshLater(record: FlagRecord): void {
-    this.#options.shared.clock.after(refreshEveryMs, () => {
-      if (record.isAwaited && this.#isRunning && this.#options.records.has(record)) this.#read(record);
+    if (this.#later.has(record)) return;
+    const cancel = this.#options.shared.clock.after(refreshEveryMs, () => {
+      this.#later.delete(record);
+      if (record.isAwaited) this.#read(record);
     });
+    this.#later.set(record, cancel);
   }
 
   #synced(): void {
