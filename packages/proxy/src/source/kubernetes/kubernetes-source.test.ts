@@ -579,6 +579,7 @@ describe("KubernetesSource", function () {
   describe("that is asked to read a FeatureFlag once more", () => {
     const reads = (): number =>
       bench.api.requests.filter(({ kind, name }) => kind === "watchlist" && name === "flag-000").length;
+    let flags: Subscribed[];
     const refresh = (topic: string, done: () => void): void => bench.source.refresh(topic as TopicKey, done);
 
     for (const count of [1, 40]) {
@@ -603,35 +604,51 @@ describe("KubernetesSource", function () {
       });
     }
 
-    it("reads it once for all who ask at once, and once more for those who ask amid of that", async () => {
-      bench = await SourceBench.start();
-      await putAndSubscribe(names(1));
-      await bench.watches("ns/flag-000");
-      const before = reads();
-      let done = 0;
-      for (let i = 0; i < 100; i++) refresh("ns/flag-000", () => done++);
-      await bench.soon(() => reads() === before + 1, "a read");
-      for (let i = 0; i < 100; i++) refresh("ns/flag-000", () => done++);
-      await bench.until(() => done === 200, "all are called back");
-      await bench.pass(3_000);
-      expect(reads() - before).to.equal(2);
-    });
+    describe("amid of such a read", () => {
+      let read: OpenWatch;
+      let done: number;
+      const ask = (): void => refresh("ns/flag-000", () => done++);
 
-    for (const how of ["it stops", "nobody subscribes to it any more"]) {
-      it(`waits for no read once ${how}`, async () => {
+      beforeEach(async () => {
         bench = await SourceBench.start();
-        const [flag] = (await putAndSubscribe(names(1))) as [Subscribed];
-        const before = reads();
-        let done = 0;
-        refresh("ns/flag-000", () => done++);
-        await bench.soon(() => reads() === before + 1, "a read");
-        refresh("ns/flag-000", () => done++);
-        await bench.soon(() => done === 1, "the first is called back");
-        if (how !== "it stops") flag.stop();
-        await bench.pass(how === "it stops" ? 0 : 3_000);
-        expect([done, reads() - before]).to.deep.equal([1, 1]);
+        flags = await putAndSubscribe(names(1));
+        await bench.watches("ns/flag-000");
+        done = 0;
+        const opened = new Promise<OpenWatch>((resolve) => {
+          bench.api.onWatch({ name: "flag-000" }, (watch) => {
+            watch.hold();
+            resolve(watch);
+          });
+        });
+        for (let i = 0; i < 100; i++) ask();
+        read = await opened;
+        bench.clock.advance(1);
+        for (let i = 0; i < 100; i++) ask();
       });
-    }
+
+      it("reads once more, for all who asked meanwhile", async () => {
+        const before = reads();
+        read.release();
+        await bench.soon(() => done === 100, "those who asked before it");
+        await bench.until(() => done === 200, "all");
+        await bench.pass(3_000);
+        expect(reads() - before).to.equal(1);
+      });
+
+      it("reads no more once it stops", async () => {
+        read.release();
+        await bench.soon(() => done === 100, "those who asked before it");
+      });
+
+      it("reads no more once nobody subscribes to it", async () => {
+        const before = reads();
+        read.release();
+        await bench.soon(() => done === 100, "those who asked before it");
+        at(flags, 0).stop();
+        await bench.pass(3_000);
+        expect([done, reads() - before]).to.deep.equal([100, 0]);
+      });
+    });
 
     it("calls back when the API server can be read again, and not before", async () => {
       bench = await SourceBench.start();
