@@ -454,6 +454,21 @@ describe("bunting.sync.v1", () => {
       await agent.messages.nothing(30);
     });
 
+    it("keeps to itself what it had of a FeatureFlag that a read says is deleted", async () => {
+      server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
+      const agent = connection.stream();
+      agent.subscribe(topic, { ...newer, resourceVersion: "10" });
+      await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+      server.source.delete(topic);
+      server.source.refreshes[0]?.done();
+      await agent.messages.nothing(30);
+      expect(counts.heldBack).to.equal(0);
+      clock.advance(60_000);
+      await agent.next("deleted");
+      server.source.publish(topic, version(2), { uid: "w", resourceVersion: "12" });
+      expect((await agent.next("snapshot")).version?.uid).to.equal("w");
+    });
+
     it("compares whole numbers, of one object only", async () => {
       const cases = [
         { held: { uid: "u", resourceVersion: "10" }, has: { uid: "u", resourceVersion: "9" }, isHeld: true },

@@ -68,7 +68,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   #rejections = none;
   /** What the agent came with, until it is known not to be newer than what there is here. */
   #resumed: ComparedVersion | undefined;
-  #isHeldBack = false;
+  /** Whether the source was asked to read the topic once more, and has not yet, or has. */
+  #rereading: "no" | "under way" | "done" = "no";
   #hasStarted = false;
   #isQueued = false;
 
@@ -126,7 +127,10 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (absence === undefined) this.#returnFromAbsence();
     if (absence !== undefined && (newest === undefined || absence.policy === "empty"))
       return this.#announce(absence);
-    if (newest === undefined || this.#holdBack(newest) || !this.#mayStart(newest)) return undefined;
+    if (newest === undefined) return undefined;
+    // Of a deletion it is told all the same: it keeps what it has.
+    if (this.#holdBack(subscription, newest)) return this.#announce(absence);
+    if (!this.#mayStart(newest)) return undefined;
     const message = newest.digest === this.#refused ? undefined : this.#send(subscription.take());
     return message ?? this.#announce(absence);
   }
@@ -261,26 +265,36 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#subscription?.forget();
   }
 
-  /** True while the agent knows of a newer version than there is here: no agent goes backwards because its proxy is behind. */
-  #holdBack(newest: Snapshot): boolean {
+  /**
+   * True while the agent knows of a newer version than there is here: no agent goes backwards because its proxy is behind. What a read says
+   * is served whatever the agent knows; but if it says that the FeatureFlag was deleted, what is served on here is not what it says.
+   */
+  #holdBack({ isOfDeleted }: Subscription, newest: Snapshot): boolean {
     if (this.#resumed === undefined) return false;
-    if (!isNewer(this.#resumed, newest.version)) this.#compared();
-    else if (!this.#isHeldBack) {
-      this.#isHeldBack = true;
+    const isRead = this.#rereading === "done" && !isOfDeleted;
+    if (isRead || !isNewer(this.#resumed, newest.version)) {
+      this.#compared();
+      return false;
+    }
+    if (this.#rereading === "no") {
+      this.#rereading = "under way";
       this.#context.metrics.heldBack(1);
       this.#context.refresh(this.topic, () => {
-        this.#compared();
+        this.#reread();
         this.wake();
       });
     }
-    return this.#isHeldBack;
+    return true;
   }
 
   #compared(): void {
     this.#resumed = undefined;
-    if (!this.#isHeldBack) return;
-    this.#isHeldBack = false;
-    this.#context.metrics.heldBack(-1);
+    this.#reread();
+  }
+
+  #reread(): void {
+    if (this.#rereading === "under way") this.#context.metrics.heldBack(-1);
+    this.#rereading = "done";
   }
 
   #hold(digest: string): void {

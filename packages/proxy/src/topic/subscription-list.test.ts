@@ -9,6 +9,7 @@ const nowhere: SubscribedTopic = {
   newest: undefined,
   sequence: 0,
   absence: undefined,
+  isOfDeleted: false,
   answers: new TopicAnswers(
     "demo/flags",
     systemClock,

@@ -21,6 +21,7 @@ export interface SubscribedTopic {
   readonly newest: Snapshot | undefined;
   readonly sequence: number;
   readonly absence: Absence | undefined;
+  readonly isOfDeleted: boolean;
   readonly answers: TopicAnswers;
   leave(subscription: Subscription): void;
   caughtUp(): void;
@@ -62,6 +63,11 @@ export class Subscription {
   /** That there is no document, for those who are told so. */
   get absence(): Absence | undefined {
     return this.#topic?.absence;
+  }
+
+  /** True if what there is to serve is what there was before the document was deleted. */
+  get isOfDeleted(): boolean {
+    return this.#topic?.isOfDeleted ?? false;
   }
 
   /** Where subscribers whose protocol has answers leave them. */

@@ -95,6 +95,11 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.#absence;
   }
 
+  /** True if the document was deleted, whatever is served in its place. */
+  get isOfDeleted(): boolean {
+    return standing(this.#state).kind === "deleted";
+  }
+
   /** The number of snapshots published so far: the sequence of the last one. */
   get sequence(): number {
     return this.#sequence;
