@@ -469,12 +469,14 @@ describe("bunting.sync.v1", () => {
       expect((await agent.next("snapshot")).version?.uid).to.equal("w");
     });
 
-    it("compares whole numbers, of one object only", async () => {
+    it("compares whole numbers, also with the object that another took the place of", async () => {
       const cases = [
         { held: { uid: "u", resourceVersion: "10" }, has: { uid: "u", resourceVersion: "9" }, isHeld: true },
         { held: { uid: "u", resourceVersion: "9" }, has: { uid: "u", resourceVersion: "10" }, isHeld: false },
         { held: { uid: "u", resourceVersion: "9" }, has: { uid: "u", resourceVersion: "9" }, isHeld: false },
-        { held: { uid: "u", resourceVersion: "10" }, has: { uid: "w", resourceVersion: "9" }, isHeld: false },
+        { held: { uid: "u", resourceVersion: "10" }, has: { uid: "w", resourceVersion: "9" }, isHeld: true },
+        { held: { uid: "u", resourceVersion: "9" }, has: { uid: "w", resourceVersion: "10" }, isHeld: false },
+        { held: { uid: "u", generation: "3" }, has: { uid: "w", generation: 2 }, isHeld: false },
         { held: { uid: "", resourceVersion: "10" }, has: { resourceVersion: "9" }, isHeld: false },
         { held: { uid: "u", generation: "3" }, has: { uid: "u", generation: 2 }, isHeld: true },
         { held: { uid: "u", resourceVersion: "b" }, has: { uid: "u", resourceVersion: "a" }, isHeld: false },
