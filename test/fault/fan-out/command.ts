@@ -1,0 +1,113 @@
+import fc from "fast-check";
+
+export type SubscriberKind = "16 KB" | "64 KB" | "1 MB" | "scripted agent" | "real agent";
+
+export type Command =
+  | { readonly kind: "subscribe"; readonly as: SubscriberKind; readonly proxy: number }
+  | {
+      readonly kind: "edit";
+      readonly topic: number;
+      readonly flag: number;
+      readonly value: number;
+      readonly isLarge: boolean | undefined;
+    }
+  | { readonly kind: "delete"; readonly topic: number }
+  | { readonly kind: "lag" | "catch up" | "kill" | "revive"; readonly proxy: number }
+  | { readonly kind: "move"; readonly which: number; readonly proxy: number }
+  | {
+      readonly kind: "leave" | "stall" | "resume" | "hush" | "ack" | "refuse";
+      readonly which: number;
+    }
+  | { readonly kind: "read" }
+  | { readonly kind: "turn"; readonly ms: number }
+  | { readonly kind: "advance"; readonly ms: number };
+
+/** Where the proxies are at work already: what is worth finding takes several commands from there. */
+const opening: Command[] = [
+  { kind: "edit", topic: 0, flag: 0, value: 1, isLarge: false },
+  { kind: "edit", topic: 1, flag: 0, value: 1, isLarge: true },
+  { kind: "subscribe", as: "scripted agent", proxy: 0 },
+  { kind: "subscribe", as: "scripted agent", proxy: 1 },
+  { kind: "subscribe", as: "real agent", proxy: 0 },
+  { kind: "subscribe", as: "16 KB", proxy: 1 },
+  { kind: "turn", ms: 4 },
+];
+
+/** What may happen. Of topics, proxies and subscribers it names the one with that number, modulo how many there are. */
+export function commands(times: readonly number[]): fc.Arbitrary<Command[]> {
+  const proxy = fc.nat(1);
+  const topic = fc.nat(1);
+  const which = fc.nat(7);
+  const one: fc.Arbitrary<Command> = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        kind: fc.constant("subscribe" as const),
+        as: fc.constantFrom<SubscriberKind>(
+          "16 KB",
+          "64 KB",
+          "1 MB",
+          "scripted agent",
+          "scripted agent",
+          "real agent",
+        ),
+        proxy,
+      }),
+    },
+    {
+      weight: 10,
+      arbitrary: fc.record({
+        kind: fc.constant("edit" as const),
+        topic,
+        flag: fc.nat(9),
+        // So few that edits are taken back.
+        value: fc.nat(2),
+        // Undefined: as large as it was.
+        isLarge: fc.option(fc.boolean(), { nil: undefined, freq: 3 }),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constant("delete" as const), topic }) },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        kind: fc.constantFrom("lag" as const, "lag" as const, "catch up" as const),
+        proxy,
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom("kill" as const, "revive" as const), proxy }) },
+    { weight: 10, arbitrary: fc.record({ kind: fc.constant("move" as const), which, proxy }) },
+    {
+      weight: 10,
+      arbitrary: fc.record({
+        kind: fc.constantFrom(
+          "leave" as const,
+          "stall" as const,
+          "stall" as const,
+          "resume" as const,
+          "hush" as const,
+          "hush" as const,
+          "ack" as const,
+          "refuse" as const,
+          "refuse" as const,
+        ),
+        which,
+      }),
+    },
+    {
+      weight: 16,
+      // A short one is less than a message and its answer take.
+      arbitrary: fc.record({ kind: fc.constant("turn" as const), ms: fc.constantFrom(1, 4, 4) }),
+    },
+    { weight: 2, arbitrary: fc.constant({ kind: "read" as const }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant("advance" as const), ms: fc.constantFrom(...times) }),
+    },
+  );
+  return fc
+    .tuple(
+      fc.subarray(opening, { minLength: 3 }),
+      fc.array(one, { minLength: 10, maxLength: 60, size: "max" }),
+    )
+    .map((parts) => parts.flat());
+}

@@ -1,0 +1,112 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
+import type { Clock } from "@bunting/runtime";
+import type { FlagHistory, HistoryEntry } from "./flag-history.js";
+
+interface Watch {
+  readonly sink: SourceSink;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A proxy's source that tells what happens to the FeatureFlags, and may be behind: what happens while it lags it tells when it is let
+ * catch up, or by the next consistent read. A new watch begins with what the source knows, as one that a wider watch stands behind.
+ */
+export class FollowingSource implements FlagSource {
+  readonly name = "following source";
+  readonly hasSynced = true;
+  isLagging = false;
+  readonly #history: FlagHistory;
+  readonly #clock: Clock;
+  readonly #watches = new Map<TopicKey, Watch>();
+  /** How many entries of each topic's history are known here. It begins by a read of them all. */
+  readonly #positions: Map<TopicKey, number>;
+  /** The newest document of each topic that was seen here. A read that finds a FeatureFlag deleted does not show what it was last. */
+  readonly #newest = new Map<TopicKey, number>();
+  readonly #told = new WeakSet<Watch>();
+  readonly #reads: {
+    readonly topic: TopicKey;
+    readonly watch: Watch | undefined;
+    readonly done: () => void;
+  }[] = [];
+
+  constructor(history: FlagHistory, clock: Clock) {
+    this.#history = history;
+    this.#clock = clock;
+    this.#positions = new Map([...history.topics].map(([key, { entries }]) => [key, entries.length]));
+    for (const [key, { last }] of history.topics)
+      if (last?.document !== undefined) this.#newest.set(key, last.index);
+  }
+
+  get watchCount(): number {
+    return this.#watches.size;
+  }
+
+  onSynced(listener: () => void): void {
+    listener();
+  }
+
+  run(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    if (this.#watches.has(topic)) throw new Error(`a second watch of ${topic} was opened beside the first`);
+    const watch = { sink, signal };
+    this.#watches.set(topic, watch);
+    signal.addEventListener("abort", () => this.#watches.delete(topic), { once: true });
+    queueMicrotask(() => {
+      if (!signal.aborted) this.#tell(watch, this.#history.of(topic).entries[this.positionOf(topic) - 1]);
+    });
+  }
+
+  refresh(topic: TopicKey, done: () => void): void {
+    this.#reads.push({ topic, watch: this.#watches.get(topic), done });
+  }
+
+  /** Up to which entry of its history a topic is known here. */
+  positionOf(topic: TopicKey): number {
+    return this.#positions.get(topic) ?? 0;
+  }
+
+  /** The newest document its topic may have been told of; no older one may be served to those who come now. */
+  newestTold(topic: TopicKey): number {
+    return this.#newest.get(topic) ?? 0;
+  }
+
+  /** Tells one by one what has happened since, unless it lags. */
+  follow(): void {
+    if (this.isLagging) return;
+    for (const [topic, { entries }] of this.#history.topics) {
+      const news = entries.slice(this.positionOf(topic));
+      for (const entry of news) this.#learn(topic, entry, this.#watches.get(topic));
+    }
+  }
+
+  /** The consistent reads that were asked for are answered, by the newest alone. */
+  read(): void {
+    for (const { topic, watch, done } of this.#reads.splice(0)) {
+      if (watch === undefined || watch.signal.aborted) continue;
+      const { last } = this.#history.of(topic);
+      if (last !== undefined) this.#learn(topic, last, watch);
+      done();
+    }
+  }
+
+  #learn(topic: TopicKey, entry: HistoryEntry, watch: Watch | undefined): void {
+    this.#positions.set(topic, entry.index + 1);
+    if (entry.document !== undefined) this.#newest.set(topic, entry.index);
+    this.#tell(watch, entry);
+  }
+
+  #tell(watch: Watch | undefined, entry: HistoryEntry | undefined): void {
+    if (watch === undefined) return;
+    if (entry === undefined) watch.sink.missing();
+    else if (entry.document === undefined) {
+      // To a watch that is told of nothing else before, there is none.
+      if (this.#told.has(watch)) watch.sink.deleted();
+      else watch.sink.missing();
+    } else watch.sink.document(entry.document, { noticedMs: this.#clock.monotonicMs(), ...entry.version });
+    this.#told.add(watch);
+  }
+}

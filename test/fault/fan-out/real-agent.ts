@@ -1,0 +1,147 @@
+import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
+import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
+import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
+import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.js";
+import type { DocumentVersion } from "@bunting/agent/internal/sync/bunting-wire.js";
+import { createSource } from "@bunting/agent/internal/sync/create-source.js";
+import type { Delivery, DeliveryResult, FlagSource } from "@bunting/agent/internal/sync/flag-source.js";
+import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
+import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.js";
+import { createLogger } from "@bunting/runtime";
+import { ManualClock } from "../../support/manual-clock.js";
+import { TcpSwitch } from "../../support/tcp-switch.js";
+import type { TopicHistory } from "./flag-history.js";
+import type { Replica } from "./replica.js";
+import type { Subscriber } from "./subscriber.js";
+
+/** More of it at once, and the agent would take a proxy for silent that the test gave no time to speak. */
+const maxStepMs = 10_000;
+
+/** The agent's own source and store. Its proxy is whichever one its address leads to: it finds out by losing its connection. */
+export class RealAgent implements Subscriber {
+  readonly #history: TopicHistory;
+  readonly #address: TcpSwitch;
+  readonly #clock = new ManualClock();
+  readonly #store: FlagStore;
+  readonly #source: FlagSource;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  #floor = -1;
+  /** What it found wrong while it was called from where a throw is caught. */
+  #fault: Error | undefined;
+
+  private constructor(topic: TopicKey, history: TopicHistory, address: TcpSwitch) {
+    this.#history = history;
+    this.#address = address;
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const sources = JSON.stringify([{ uri: `127.0.0.1:${address.port}`, provider: "grpc", selector: topic }]);
+    const [config] = parseSources({ uris: [], sources });
+    if (config === undefined) throw new Error("there is one source");
+    const budget = new HeapBudget();
+    const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
+    this.#store = store;
+    this.#source = createSource(config, {
+      deliver: (delivery) => this.#deliver(delivery),
+      held: (sourceIndex) => store.held(sourceIndex),
+      confirm: (sourceIndex, version) => {
+        this.#judge(version, undefined);
+        store.confirm(sourceIndex, version);
+      },
+      logger,
+      clock: this.#clock,
+      metrics: {
+        ...noSyncMetrics,
+        nacked: (_source, reason) => this.#blame(`it answered with a nack: ${reason}`),
+        speaks: (_source, protocol) => {
+          if (protocol !== "bunting.sync.v1") this.#blame(`it fell back to ${protocol}`);
+        },
+      },
+      maxDocumentBytes: budget.maxDocumentBytes,
+    });
+    this.#running = this.#source.run(this.#stop.signal);
+  }
+
+  static async start(topic: TopicKey, history: TopicHistory): Promise<RealAgent> {
+    return new RealAgent(topic, history, await TcpSwitch.start());
+  }
+
+  connect(replica: Replica): Promise<void> {
+    this.#address.setBackends([replica.port]);
+    this.#address.cut();
+    return Promise.resolve();
+  }
+
+  look(): Promise<void> {
+    // Time to its next try, where it waits for that.
+    if (this.#source.status().state !== "connected") this.advance(500);
+    return this.#fault === undefined ? Promise.resolve() : Promise.reject(this.#fault);
+  }
+
+  stall(): void {
+    // It is never told to.
+  }
+
+  resume(): void {
+    // It always reads.
+  }
+
+  hush(): void {
+    // It always answers.
+  }
+
+  answer(): void {
+    // It always answers.
+  }
+
+  lose(): void {
+    // It finds out.
+  }
+
+  advance(ms: number): void {
+    this.#clock.advance(Math.min(ms, maxStepMs));
+  }
+
+  readonly isLost = false;
+
+  get isAtNewest(): boolean {
+    return this.#store.held(0)?.layout.bytes.toString() === this.#history.last?.text;
+  }
+
+  describe(): string {
+    return `a real agent that saw ${this.#floor}, ${JSON.stringify(this.#source.status())}`;
+  }
+
+  async leave(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.#address.close();
+    if (this.#clock.pendingTimers > 0) this.#blame("it left a timer");
+    if (this.#fault !== undefined) throw this.#fault;
+  }
+
+  #deliver({ sourceIndex, bytes, version, isDeletion }: Delivery): DeliveryResult {
+    // It holds nothing then, and so can't tell another proxy how far it was.
+    if (isDeletion === true) this.#floor = -1;
+    else this.#judge(version, bytes);
+    return this.#store.replace(sourceIndex, bytes, version);
+  }
+
+  #judge(version: DocumentVersion | undefined, bytes: Buffer | undefined): void {
+    if (version === undefined) {
+      this.#blame("there came a document without its version");
+      return;
+    }
+    try {
+      const { index, text } = this.#history.entryOf(buntingSyncV1.Version.decode(version.encoded));
+      if (index < this.#floor) this.#blame(`${index} came after ${this.#floor}`);
+      if (bytes !== undefined && bytes.toString() !== text) this.#blame(`the bytes of ${index} are others`);
+      this.#floor = index;
+    } catch (error) {
+      this.#fault ??= error as Error;
+    }
+  }
+
+  #blame(what: string): void {
+    this.#fault ??= new Error(what);
+  }
+}

@@ -1,0 +1,188 @@
+import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
+import { AgentConnection, type AgentClientStream, type AgentResponse } from "../../support/agent-client.js";
+import { HeldFlags } from "../../support/held-flags.js";
+import type { FlagHistory, HistoryEntry } from "./flag-history.js";
+import type { Replica } from "./replica.js";
+import type { Subscriber } from "./subscriber.js";
+
+type Versioned = Extract<AgentResponse, { $case: "unchanged" | "delta" | "snapshot" }>;
+
+/** What it has of one topic. */
+interface Topic {
+  held: { readonly flags: HeldFlags; readonly entry: HistoryEntry } | undefined;
+  /** Nothing older may come. What it holds counts on every connection, what it has only seen on the one it saw it on. */
+  floor: number;
+  /** Digests it has refused on this connection: it refuses them each time. */
+  readonly refused: Set<string>;
+}
+
+/** An agent of bunting.sync.v1 with all topics on one stream, that answers when and how it is told. */
+export class ScriptedAgent implements Subscriber {
+  readonly #history: FlagHistory;
+  readonly #windowBytes: number;
+  readonly #topics: ReadonlyMap<string, Topic>;
+  /** What has come and was not looked at, in order: what was given up counts as much as what came after it. */
+  readonly #unanswered: (Versioned | Extract<AgentResponse, { $case: "deleted" }>)[] = [];
+  #open: { connection: AgentConnection; stream: AgentClientStream; replica: Replica } | undefined;
+  #isHushed = false;
+  /** Was told to refuse what had not come yet. */
+  #refusesNext = false;
+
+  constructor(history: FlagHistory, windowBytes: number) {
+    this.#history = history;
+    this.#windowBytes = windowBytes;
+    const none = { held: undefined, floor: -1 };
+    this.#topics = new Map([...history.topics.keys()].map((key) => [key, { ...none, refused: new Set() }]));
+  }
+
+  async connect(replica: Replica): Promise<void> {
+    this.#disconnect();
+    if (!replica.isUp) return;
+    const connection = await AgentConnection.open(replica.port, this.#windowBytes);
+    const stream = connection.stream();
+    this.#open = { connection, stream, replica };
+    for (const [key, topic] of this.#topics) {
+      const { held } = topic;
+      topic.floor = held?.entry.index ?? -1;
+      topic.refused.clear();
+      if (held === undefined) stream.subscribe(key);
+      else {
+        const { generation, ...version } = held.entry.version;
+        const digest = Buffer.from(held.flags.digest, "hex");
+        stream.subscribe(key, { ...version, generation: String(generation), digest });
+      }
+    }
+  }
+
+  async look(): Promise<void> {
+    const messages = this.#open?.stream.messages;
+    while (messages !== undefined && messages.size > 0) this.#take(await messages.nextEvent(1_000));
+    while (!this.#isHushed && this.#unanswered.length > 0) {
+      const how = this.#refusesNext ? "refuse" : "ack";
+      this.#refusesNext = false;
+      this.answer(how);
+    }
+  }
+
+  stall(): void {
+    this.#open?.stream.pause();
+  }
+
+  resume(): void {
+    this.#open?.stream.resume();
+    this.#isHushed = false;
+    this.#refusesNext = false;
+  }
+
+  hush(): void {
+    this.#isHushed = true;
+  }
+
+  answer(how: "ack" | "refuse"): void {
+    const message = this.#unanswered.shift();
+    const stream = this.#open?.stream;
+    if (message?.$case === "deleted") {
+      // It holds nothing then, and so can't tell another proxy how far it was.
+      if (message.value.policy === buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY)
+        this.#of(message.value.topic).held = undefined;
+      return;
+    }
+    if (message === undefined || stream === undefined) {
+      this.#refusesNext = how === "refuse";
+      return;
+    }
+    const topicKey = message.value.topic as TopicKey;
+    const topic = this.#of(topicKey);
+    const digest = message.value.version?.digest ?? Buffer.alloc(0);
+    const promised = digest.toString("hex");
+    const leadsTo = lead(topic.held?.flags, message);
+    // The proxy knows what this agent holds by its own word, so that a delta always fits.
+    if (leadsTo?.digest !== promised)
+      throw new Error(`${message.$case} of ${topicKey} does not fit what is held`);
+    const isNews = topic.held?.flags.digest !== promised;
+    if (how === "refuse" && isNews) topic.refused.add(promised);
+    if (isNews && topic.refused.has(promised)) {
+      const held = Buffer.from(topic.held?.flags.digest ?? "", "hex");
+      stream.nack(topicKey, "no", { digest, held });
+      return;
+    }
+    topic.held = { flags: leadsTo, entry: this.#entryOf(message) };
+    stream.ack(topicKey, digest);
+  }
+
+  lose(replica: Replica): void {
+    if (this.#open?.replica === replica) this.#disconnect();
+  }
+
+  advance(): void {
+    // It has no clock.
+  }
+
+  get isLost(): boolean {
+    return this.#open === undefined || this.#open.stream.hasEnded;
+  }
+
+  get isAtNewest(): boolean {
+    return [...this.#topics].every(
+      ([key, { held }]) => held?.flags.digest === this.#history.of(key).last?.digest,
+    );
+  }
+
+  describe(): string {
+    const at = [...this.#topics.values()].map(
+      ({ held, floor }) => `holds ${held?.entry.index}, saw ${floor}`,
+    );
+    return `a scripted agent that ${at.join("; ")}; ${this.#unanswered.length} unanswered`;
+  }
+
+  leave(): Promise<void> {
+    this.#disconnect();
+    return Promise.resolve();
+  }
+
+  #disconnect(): void {
+    this.#open?.connection.close();
+    this.#open = undefined;
+    this.#unanswered.length = 0;
+  }
+
+  #take(message: AgentResponse): void {
+    switch (message.$case) {
+      case "unchanged":
+      case "delta":
+      case "snapshot": {
+        const topic = this.#of(message.value.topic);
+        const { index } = this.#entryOf(message);
+        if (index < topic.floor) throw new Error(`${message.$case}: ${index} came after ${topic.floor}`);
+        topic.floor = index;
+        this.#unanswered.push(message);
+        return;
+      }
+      case "deleted":
+        this.#unanswered.push(message);
+        return;
+      case "missing":
+        return;
+      default:
+        throw new Error(`there came ${JSON.stringify(message)}`);
+    }
+  }
+
+  #entryOf({ value: { topic, version } }: Versioned): HistoryEntry {
+    if (version === undefined) throw new Error("a message without its version");
+    return this.#history.of(topic).entryOf(version);
+  }
+
+  #of(topic: string): Topic {
+    const found = this.#topics.get(topic);
+    if (found === undefined) throw new Error(`nobody asked for ${topic}`);
+    return found;
+  }
+}
+
+/** What the agent would hold by a message, if it can be applied to what it holds. */
+function lead(held: HeldFlags | undefined, message: Versioned): HeldFlags | undefined {
+  if (message.$case === "snapshot") return HeldFlags.ofSnapshot(message.value);
+  if (message.$case === "unchanged") return held;
+  return held?.digest === message.value.fromDigest.toString("hex") ? held.apply(message.value) : undefined;
+}
