@@ -116,7 +116,8 @@ export class Http2Session implements StreamOwner {
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    this.#settlePing(new RpcError("UNAVAILABLE", "the connection ended before the ping was answered"));
+    if (this.#onPingAck !== undefined)
+      this.#settlePing(new RpcError("UNAVAILABLE", "the connection ended before the ping was answered"));
     const listeners = this.#closeListeners;
     this.#closeListeners = undefined;
     callCloseListeners(listeners);

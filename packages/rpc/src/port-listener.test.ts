@@ -201,6 +201,18 @@ describe("PortListener", () => {
       }
     });
 
+    it("but not against those who spoke in time, and were not listened to", async () => {
+      const listener = await serve([echo], { http, headerTimeoutMs });
+      const client = await rawClient(listener);
+      // It was accepted before this one was.
+      await new BytesClient(listener).unary("/t.T/Echo", Buffer.from("a"));
+      client.send("GET /late HTTP/1.1\r\nhost: a\r\n\r\n");
+      const busyUntil = Date.now() + 4 * headerTimeoutMs;
+      while (Date.now() < busyUntil);
+      await eventually(() => client.received.includes("GET /late a"));
+      expect(client.received).not.to.contain("408");
+    });
+
     it("ends one whose request body never comes", async () => {
       const client = await rawClient(await listen({ http, headerTimeoutMs, requestTimeoutMs: 200 }));
       client.send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc");

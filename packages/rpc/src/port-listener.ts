@@ -5,7 +5,7 @@ import type { Logger } from "@bunting/runtime";
 import { Http1Server } from "./http1-server.js";
 import { Http2Transport } from "./http2-transport.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
-import { sniffPreface, type SniffedProtocol } from "./preface-sniffer.js";
+import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import { SessionKeepalive, type KeepaliveOptions } from "./session-keepalive.js";
 import type { TransportHandler, TransportLimits, TransportSession } from "./transport.js";
 import { clearSocketPath } from "./unix-socket-file.js";
@@ -45,19 +45,29 @@ const grpcOnly = answer("505 HTTP Version Not Supported", "This port speaks gRPC
 /** One port or unix socket, without TLS, that serves gRPC over HTTP/2 and HTTP/1.1 side by side. */
 export class PortListener {
   readonly #options: PortListenerOptions;
-  readonly #headerTimeoutMs: number;
+  readonly #sniffer: PrefaceSniffer;
   readonly #server: Server;
   readonly #transport: Http2Transport | undefined;
   readonly #http1: Http1Server | undefined;
   readonly #keepalive: SessionKeepalive | undefined;
   /** Connections that are no session: they speak HTTP/1.1, have not shown their protocol, or are being told that it is the wrong one. */
   readonly #sockets = new Set<Socket>();
+  /** One for all of them: a storm makes ten thousand at once. */
+  readonly #onClose: (this: Socket) => void;
 
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, keepalive = defaultKeepalive, onDropped } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
     this.#options = options;
-    this.#headerTimeoutMs = headerTimeoutMs;
+    this.#sniffer = new PrefaceSniffer({
+      timeoutMs: headerTimeoutMs,
+      onSniffed: (socket, protocol) => this.#serve(socket, protocol),
+      onTimeout: (socket) => dismiss(socket, timedOut),
+    });
+    const forget = this.#forget.bind(this);
+    this.#onClose = function () {
+      forget(this);
+    };
     if (http !== undefined) this.#http1 = new Http1Server(http, { headerTimeoutMs, requestTimeoutMs });
     if (grpc !== undefined)
       this.#transport = new Http2Transport({
@@ -149,24 +159,30 @@ export class PortListener {
     // A reset connection is news to whoever serves it, by its close; nobody needs the error.
     socket.on("error", ignore);
     this.#sockets.add(socket);
-    const forget = (): void => void this.#sockets.delete(socket);
-    socket.once("close", forget);
-    const transport = this.#transport;
-    const http1 = this.#http1;
-    if (transport === undefined) {
-      http1?.accept(socket);
-      return;
+    socket.on("close", this.#onClose);
+    if (this.#transport === undefined) this.#http1?.accept(socket);
+    else this.#sniffer.sniff(socket);
+  }
+
+  #serve(socket: Socket, protocol: SniffedProtocol): void {
+    switch (protocol) {
+      case "http2":
+        this.#forget(socket);
+        socket.off("close", this.#onClose);
+        this.#transport?.accept(socket);
+        break;
+      case "http1":
+        if (this.#http1 === undefined) dismiss(socket, grpcOnly);
+        else this.#http1.accept(socket);
+        break;
+      case "tls":
+        socket.destroy();
     }
-    const onSniffed = (protocol: SniffedProtocol): void => {
-      if (protocol === "http2") {
-        forget();
-        socket.off("close", forget);
-        transport.accept(socket);
-      } else if (protocol === "tls") socket.destroy();
-      else if (http1 === undefined) dismiss(socket, grpcOnly);
-      else http1.accept(socket);
-    };
-    sniffPreface(socket, this.#headerTimeoutMs, onSniffed, () => dismiss(socket, timedOut));
+  }
+
+  #forget(socket: Socket): void {
+    this.#sockets.delete(socket);
+    this.#sniffer.forget(socket);
   }
 }
 

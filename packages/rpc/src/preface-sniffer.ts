@@ -3,42 +3,80 @@ import type { Socket } from "node:net";
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const tlsHandshake = 0x16;
+const sweepsPerTimeout = 4;
 
 export type SniffedProtocol = "http2" | "http1" | "tls";
 
+export interface PrefaceSnifferOptions {
+  /** How long a client may take to say enough; it may get up to a quarter more. */
+  readonly timeoutMs: number;
+  readonly onSniffed: (socket: Socket, protocol: SniffedProtocol) => void;
+  readonly onTimeout: (socket: Socket) => void;
+}
+
+interface Unknown {
+  seen: Buffer | undefined;
+  sweeps: number;
+}
+
 /**
- * Finds out what a new connection speaks. The bytes looked at are put back, so that who takes the socket over sees all of them. A
- * client that has not said enough after `timeoutMs` is given to `onTimeout`; one that left is given to nobody. Returns a function that calls it off.
+ * Finds out what new connections speak. The bytes looked at are put back, so that who takes the socket over sees all of them.
+ *
+ * The time a client has is counted in sweeps, not by a timer each: in a storm of connections the event loop may be late by seconds, and
+ * timers that fall due meanwhile fire before anybody has read what the clients sent long ago. However late it is, that is one sweep.
  */
-export function sniffPreface(
-  socket: Socket,
-  timeoutMs: number,
-  onSniffed: (protocol: SniffedProtocol) => void,
-  onTimeout: () => void,
-): () => void {
-  let seen: Buffer | undefined;
-  const stop = (): void => {
-    clearTimeout(timer);
-    socket.off("readable", onReadable);
-    socket.off("close", stop);
-  };
-  const onReadable = (): void => {
+export class PrefaceSniffer {
+  readonly #options: PrefaceSnifferOptions;
+  readonly #unknown = new Map<Socket, Unknown>();
+  readonly #onReadable: (this: Socket) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: PrefaceSnifferOptions) {
+    this.#options = options;
+    const read = this.#read.bind(this);
+    this.#onReadable = function () {
+      read(this);
+    };
+  }
+
+  /** Begins to look. The socket must be forgotten when it is closed. */
+  sniff(socket: Socket): void {
+    this.#unknown.set(socket, { seen: undefined, sweeps: 0 });
+    socket.on("readable", this.#onReadable);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#options.timeoutMs / sweepsPerTimeout);
+  }
+
+  /** Calls it off. */
+  forget(socket: Socket): void {
+    if (!this.#unknown.delete(socket)) return;
+    socket.off("readable", this.#onReadable);
+    if (this.#unknown.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #read(socket: Socket): void {
+    const unknown = this.#unknown.get(socket);
     const chunk = socket.read() as Buffer | null;
-    if (chunk === null) return;
-    seen = seen === undefined ? chunk : Buffer.concat([seen, chunk]);
+    if (unknown === undefined || chunk === null) return;
+    const seen = unknown.seen === undefined ? chunk : Buffer.concat([unknown.seen, chunk]);
     const protocol = protocolOf(seen);
-    if (protocol === undefined) return;
-    stop();
+    if (protocol === undefined) {
+      unknown.seen = seen;
+      return;
+    }
+    this.forget(socket);
     socket.unshift(seen);
-    onSniffed(protocol);
-  };
-  const timer = setTimeout(() => {
-    stop();
-    onTimeout();
-  }, timeoutMs);
-  socket.on("readable", onReadable);
-  socket.on("close", stop);
-  return stop;
+    this.#options.onSniffed(socket, protocol);
+  }
+
+  #sweep(): void {
+    for (const [socket, unknown] of this.#unknown) {
+      if (unknown.sweeps++ < sweepsPerTimeout) continue;
+      this.forget(socket);
+      this.#options.onTimeout(socket);
+    }
+  }
 }
 
 /** Undefined while the bytes may still become a preface, of which all must be there: what comes after has no deadline. */
