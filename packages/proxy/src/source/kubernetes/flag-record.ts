@@ -98,9 +98,9 @@ export class FlagRecord {
     this.#awaiting.push({ sinceMs: this.#options.clock.monotonicMs(), done });
   }
 
-  /** A consistent read, begun at `readStartedMs`, has told what it says. */
+  /** A consistent read, begun at `readStartedMs`, has told what it says; of one that seems gone nothing was told before that is confirmed. */
   wasRead(readStartedMs: number): void {
-    if (!this.isAwaited) return;
+    if (!this.isAwaited || this.#goneSinceMs !== undefined) return;
     const answered = this.#awaiting.filter(({ sinceMs }) => sinceMs <= readStartedMs);
     this.#awaiting = this.#awaiting.filter(({ sinceMs }) => sinceMs > readStartedMs);
     for (const { done } of answered) done();

@@ -650,6 +650,37 @@ describe("KubernetesSource", function () {
       });
     });
 
+    it("calls back for one that is gone when that is sure, not when it first seems so", async () => {
+      bench = await SourceBench.start();
+      const [flag] = (await putAndSubscribe(names(1))) as [Subscribed];
+      await bench.watches("ns/flag-000");
+      bench.api.watches()[0]?.hold();
+      bench.delete("ns/flag-000");
+      const before = reads();
+      const toldWhenDone: string[] = [];
+      refresh("ns/flag-000", () => toldWhenDone.push(last(flag)));
+      await bench.until(() => toldWhenDone.length === 1, "the confirmation");
+      expect(toldWhenDone).to.deep.equal(["deleted"]);
+      expect(reads() - before).to.be.within(2, 6);
+    });
+
+    it("calls back for one that seemed gone and is back", async () => {
+      bench = await SourceBench.start();
+      const [flag] = (await putAndSubscribe(names(1))) as [Subscribed];
+      await bench.watches("ns/flag-000");
+      bench.api.watches()[0]?.hold();
+      bench.delete("ns/flag-000");
+      const before = reads();
+      let done = 0;
+      refresh("ns/flag-000", () => done++);
+      await bench.soon(() => reads() === before + 1, "the first read");
+      await bench.pass(500);
+      expect(done).to.equal(0);
+      bench.put("ns/flag-000", 2);
+      await bench.until(() => done === 1, "the read");
+      await isTold(flag, "2", "4");
+    });
+
     it("calls back when the API server can be read again, and not before", async () => {
       bench = await SourceBench.start();
       await putAndSubscribe(names(1));
