@@ -25,6 +25,8 @@ export class Http2Session implements StreamOwner {
   #isGoingAway = false;
   #closeListeners: CloseListeners;
   #floodGuard: FloodGuard | undefined;
+  /** Kept, because it is asked for at each write; undefined when SETTINGS came since. */
+  #peerWindowBytes: number | undefined;
   #heardBytes = -1;
   #quietSweeps = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
@@ -45,7 +47,7 @@ export class Http2Session implements StreamOwner {
   }
 
   get peerWindowBytes(): number {
-    return this.#session.remoteSettings.initialWindowSize ?? protocolWindowBytes;
+    return (this.#peerWindowBytes ??= this.#session.remoteSettings.initialWindowSize ?? protocolWindowBytes);
   }
 
   goaway(): void {
@@ -91,6 +93,7 @@ export class Http2Session implements StreamOwner {
 
   /** Called by the transport only, for each PING or SETTINGS frame; true if they are a flood, and the session has been ended for it. */
   countControlFrame(): boolean {
+    this.#peerWindowBytes = undefined;
     const nowMs = performance.now();
     this.#floodGuard ??= new FloodGuard(nowMs);
     if (!this.isOpen || !this.#floodGuard.isFlood(this.#socket.bytesWritten, nowMs)) return false;
