@@ -114,7 +114,7 @@ const flagSync = new FlagSync({
     log,
   }),
 });
-const methods = [...new AgentSync(subscribing).methods, ...syncService(flagSync)];
+const methods = [...new AgentSync({ ...subscribing, log }).methods, ...syncService(flagSync)];
 const { keepaliveInterval, keepaliveTimeout } = options;
 const port = new PortListener({
   endpoint: { port: 0, host: "127.0.0.1" },

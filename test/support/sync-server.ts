@@ -3,6 +3,7 @@ import { AgentSync, type AgentSyncOptions } from "@bunting/proxy/internal/servic
 import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
 import { legacySyncService } from "@bunting/proxy/internal/service/legacy-sync-service.js";
 import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
+import { OccasionalLog } from "@bunting/proxy/internal/occasional-log.js";
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener, type GrpcServerOptions } from "@bunting/rpc";
@@ -49,6 +50,7 @@ export class SyncServer {
       topics: this.topics,
       clock,
       metrics,
+      log: options.log ?? new OccasionalLog(logger, clock),
     };
     this.flagSync = new FlagSync(sync);
     this.agentSync = new AgentSync(sync);

@@ -83,6 +83,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors }),
     clock,
     metrics,
+    log,
     stallWatch,
     startQueue:
       firstSnapshotRate === 0

@@ -12,6 +12,7 @@ import { createLogger } from "@bunting/runtime";
 import { HeldFlags } from "../../../../test/support/held-flags.js";
 import { ManualClock } from "../../../../test/support/manual-clock.js";
 import { ScriptedSource } from "../../../../test/support/scripted-source.js";
+import { OccasionalLog } from "../occasional-log.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { TopicRegistry } from "../topic/topic-registry.js";
 import { AgentSync } from "./agent-sync.js";
@@ -196,11 +197,12 @@ class Model {
       activeStreams: (delta: number) => (this.counts.streams += delta),
     };
     const { clock, source } = this;
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     this.registry = new TopicRegistry({
       source,
       clock,
       metrics,
-      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+      logger,
       lingerMs,
       missingPolicy: "hold",
       deletionGraceMs: graceMs,
@@ -211,6 +213,7 @@ class Model {
       parseSelector: parseTopicSelector,
       clock,
       metrics,
+      log: new OccasionalLog(logger, clock),
       ackTimeoutMs,
     });
     const [method] = sync.methods;

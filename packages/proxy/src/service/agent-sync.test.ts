@@ -187,8 +187,14 @@ describe("bunting.sync.v1", () => {
       for (let i = 0; i < 33; i++) seen.push(await agent.messages.nextEvent(5_000));
       const errors = seen.filter((message) => message.$case === "topicError").map(({ value }) => value);
       expect(errors).to.have.length(1);
-      expect(errors[0]).to.include({ topic: "demo/f32", code: grpcStatus.RESOURCE_EXHAUSTED });
-      expect(counts.refused).to.deep.equal(["topics_per_stream"]);
+      expect(errors[0]).to.include({ topic: "demo/f32", code: grpcStatus.UNAVAILABLE });
+      expect(errors[0]?.retryAfterMs).to.be.within(5_000, 15_000);
+      agent.subscribe("demo/f33");
+      await agent.next("topicError");
+      expect(counts.refused).to.deep.equal(["topics_per_stream", "topics_per_stream"]);
+      const lines = server.logs.filter((line) => line.includes("a stream has at most 32 topics"));
+      expect(lines, "once a minute").to.have.length(1);
+      expect(JSON.parse(lines[0] ?? "")).to.include({ level: "warn", peer: "127.0.0.1" });
       agent.unsubscribe("demo/f0");
       agent.subscribe("demo/f32");
       expect((await agent.next("snapshot")).topic).to.equal("demo/f32");
@@ -717,7 +723,7 @@ describe("bunting.sync.v1", () => {
       for (let i = 0; i < 5_000; i++) agent.subscribe(`-/${"x".repeat(900)}`);
       await eventually(() => counts.refused.includes("unread_errors"), 5_000, "the end");
       agent.resume();
-      expect((await agent.ended).status).to.equal(grpcStatus.RESOURCE_EXHAUSTED);
+      expect((await agent.ended).status).to.equal(grpcStatus.UNAVAILABLE);
     });
   });
 });

@@ -1,6 +1,8 @@
 import { ProtocolError, type TopicKey } from "@bunting/protocol";
 import { bidiStreaming, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
+import type { OccasionalLog } from "../occasional-log.js";
+import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { AgentStream, type AgentStreamContext } from "../subscriber/agent-stream.js";
 import { Deadlines } from "../subscriber/deadlines.js";
@@ -16,6 +18,7 @@ export interface AgentSyncOptions {
   readonly parseSelector: (selector: string) => TopicKey;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
+  readonly log: OccasionalLog;
   /** How long an agent may take to answer; 30 s if not given. */
   readonly ackTimeoutMs?: number;
   /** After how long a silence a stream gets a heartbeat; 20 s if not given. Agents take 60 s for the end of the connection. */
@@ -33,7 +36,7 @@ export class AgentSync {
   readonly #streams = new Map<TransportStream, AgentStream>();
 
   constructor(options: AgentSyncOptions) {
-    const { topics, parseSelector, clock, metrics, stallWatch, startQueue, quota } = options;
+    const { topics, parseSelector, clock, metrics, log, stallWatch, startQueue, quota } = options;
     const context: AgentStreamContext = {
       clock,
       metrics,
@@ -53,6 +56,11 @@ export class AgentSync {
       startQueue,
       refresh: (topic, done) => topics.refresh(topic, done),
       statusOf,
+      limitReached: (reason, { remoteAddress: peer }, message) => {
+        metrics.refused(reason);
+        log.warn(reason, { peer }, `refused a subscription: ${message}`);
+        return new ProxyError("LIMIT_REACHED", message);
+      },
       unanswered: new Deadlines(clock, options.ackTimeoutMs ?? 30_000, (subscriber) => subscriber.giveUp()),
       silent: new Deadlines(clock, options.heartbeatMs ?? 20_000, (stream) => stream.beat()),
     };

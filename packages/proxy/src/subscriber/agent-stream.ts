@@ -28,6 +28,8 @@ export interface AgentStreamContext extends TopicSubscriberContext {
   readonly subscribe: (session: TransportSession, topic: TopicKey, subscriber: Subscriber) => Subscription;
   readonly left: (session: TransportSession, topic: TopicKey) => void;
   readonly statusOf: (error: ProxyError) => RpcStatus;
+  /** Counts and logs that a limit was reached, and returns the error to refuse with. */
+  readonly limitReached: (reason: string, session: TransportSession, message: string) => ProxyError;
   /** Streams on which nothing was written for a while. */
   readonly silent: Deadlines<AgentStream>;
   /** Ends streams whose peer does not read. */
@@ -151,14 +153,13 @@ export class AgentStream implements SubscriberOwner, Stallable {
   }
 
   #subscribe({ topic: selector, held }: Extract<AgentRequest, { $case: "subscribe" }>["value"]): void {
-    const { maxTopics, parseTopic, subscribe, statusOf } = this.#context;
+    const { maxTopics, parseTopic, subscribe, statusOf, limitReached } = this.#context;
     try {
       const topic = parseTopic(selector);
       if (this.#subscribers.has(topic)) throw abuse(`this stream is subscribed to ${topic} already`);
       if (this.#subscribers.size >= maxTopics) {
-        this.#context.metrics.refused("topics_per_stream");
         const message = `a stream has at most ${maxTopics} topics; open another one`;
-        this.#refuse(selector, { code: "RESOURCE_EXHAUSTED", message });
+        this.#refuse(selector, statusOf(limitReached("topics_per_stream", this.connection, message)));
         return;
       }
       const subscriber = new TopicSubscriber(this.#context, this, topic);
@@ -196,9 +197,9 @@ export class AgentStream implements SubscriberOwner, Stallable {
   /** Refuses or ends the subscription of a topic; the others go on. */
   #refuse(topic: string, { code, message, trailers }: RpcStatus): void {
     if (this.#errors.length >= maxErrors) {
-      this.#context.metrics.refused("unread_errors");
+      const { statusOf, limitReached } = this.#context;
       const tooMany = "too many subscriptions were refused while the agent did not read";
-      this.end({ code: "RESOURCE_EXHAUSTED", message: tooMany });
+      this.end(statusOf(limitReached("unread_errors", this.connection, tooMany)));
       return;
     }
     const retryAfterMs = Number(trailers?.["grpc-retry-pushback-ms"] ?? 0);
