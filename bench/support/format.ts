@@ -4,7 +4,9 @@ import type { Spread } from "./statistics.js";
 export function digits(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  return size >= 100 ? value.toFixed(0) : size >= 10 ? value.toFixed(1) : value.toFixed(2);
+  if (size >= 100) return value.toFixed(0);
+  if (size >= 10) return value.toFixed(1);
+  return size >= 1 || size === 0 ? value.toFixed(2) : value.toFixed(2 - Math.floor(Math.log10(size)) - 1);
 }
 
 export function range({ median, min, max }: Spread): string {
