@@ -331,6 +331,25 @@ describe("bunting.sync.v1", () => {
       expect(counts.nacks).to.deep.equal([]);
     });
 
+    it("takes the late answer to a version for no answer to the same one that has come back since", async () => {
+      const agent = await holdingOne();
+      server.source.publish(topic, version(2));
+      await agent.next("delta");
+      for (const number of [3, 2]) {
+        server.source.publish(topic, version(number));
+        clock.advance(30_000);
+        await agent.next("snapshot");
+      }
+      agent.ack(topic, digestOf(version(2)));
+      agent.ack(topic, digestOf(version(3)));
+      server.source.publish(topic, version(4));
+      await agent.messages.nothing(30);
+      // The last answer was lost.
+      clock.advance(30_000);
+      const snapshot = await agent.next("snapshot");
+      expect(snapshot.version?.digest.equals(digestOf(version(4)))).to.be.true;
+    });
+
     it("believes the last word of an agent when nothing is under way", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));

@@ -8,6 +8,7 @@ import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Rejection, TopicAnswers } from "../topic/topic-answers.js";
 import { maxKeyCharacters } from "./agent-request.js";
 import type { Deadlines } from "./deadlines.js";
+import { GivenUp } from "./given-up.js";
 import type { StartQueue, Starter } from "./start-queue.js";
 import { isNewer, type ComparedVersion } from "./is-newer.js";
 
@@ -62,8 +63,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   #publishedMs: number | undefined;
   /** Digest of the version it refused, which is not sent again. */
   #refused = "";
-  /** How many messages were given up, whose answers may come yet. */
-  #late = 0;
+  /** Made when it is first needed, which for nearly all agents is never. */
+  #givenUp: GivenUp | undefined;
   #announced: Absence | undefined;
   #rejections = none;
   /** What the agent came with, until it is known not to be newer than what there is here. */
@@ -144,12 +145,9 @@ export class TopicSubscriber implements Subscriber, Starter {
 
   /** The agent now holds what has this digest, but for some flags. False if it was never sent that. */
   ack(digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
-    if (digest !== this.#sent || digest === "") {
-      const isLate = this.#isLate();
-      if (digest === this.#held) return true;
-      if (!isLate) return false;
-      if (!this.#isLastWord) return true;
-    }
+    const answered = this.#match(digest);
+    if (answered === "nothing") return digest === this.#held;
+    if (answered === "late" && !this.#isLastWord) return true;
     this.#answered(digest);
     this.#refused = "";
     this.#uphold(
@@ -163,13 +161,15 @@ export class TopicSubscriber implements Subscriber, Starter {
 
   /** Nothing of what has this digest was applied. False if the agent was never sent that. */
   nack(digest: string, { heldDigest, reason, isDeltaMismatch }: Omit<buntingSyncV1.Nack, "digest">): boolean {
-    if (digest !== this.#sent || digest === "") {
-      if (!this.#isLate()) return false;
+    const wasGivenUp = this.#givenUp?.has(digest) === true;
+    const answered = this.#match(digest);
+    if (answered === "nothing") return false;
+    if (answered === "late") {
       if (this.#isLastWord) this.#hold(heldDigest.toString("hex"));
       return true;
     }
     // What was given up is sent again as a snapshot: a mismatch then is the answer to the first.
-    if (isDeltaMismatch && !this.#isFromHeld && this.#isLate()) return true;
+    if (isDeltaMismatch && !this.#isFromHeld && wasGivenUp) return true;
     // Else a snapshot can't mismatch: to send it again would go on for ever.
     const isMismatch = isDeltaMismatch && this.#isFromHeld;
     this.#context.metrics.nacked(isMismatch ? "mismatch" : "refused");
@@ -187,7 +187,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** There was no answer in time. */
   giveUp(): void {
     this.#context.metrics.ackTimedOut();
-    this.#late++;
+    (this.#givenUp ??= new GivenUp()).add(this.#sent);
     this.#answered("");
     this.#refused = "";
     this.#subscription?.forget();
@@ -236,14 +236,13 @@ export class TopicSubscriber implements Subscriber, Starter {
 
   /** True if the agent has nothing more to answer, and was not told since that there is nothing: then it holds what it said last. */
   get #isLastWord(): boolean {
-    return this.#sent === "" && this.#late === 0 && this.#announced === undefined;
+    return this.#sent === "" && this.#givenUp?.isEmpty !== false && this.#announced === undefined;
   }
 
-  /** True if this may be the answer to a message that was given up. */
-  #isLate(): boolean {
-    if (this.#late === 0) return false;
-    this.#late--;
-    return true;
+  #match(digest: string): "sent" | "late" | "nothing" {
+    if (digest === "") return "nothing";
+    if (this.#givenUp !== undefined) return this.#givenUp.take(digest, this.#sent);
+    return digest === this.#sent ? "sent" : "nothing";
   }
 
   #announce(absence: Absence | undefined): AgentMessage | undefined {
@@ -253,6 +252,7 @@ export class TopicSubscriber implements Subscriber, Starter {
       this.#hold("");
       this.#uphold([]);
       this.#refused = "";
+      this.#givenUp?.addEnd();
       this.#subscription?.pass();
     }
     return absence;
