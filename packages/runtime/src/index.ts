@@ -2,6 +2,7 @@ export { Backoff, type BackoffOptions } from "./backoff.js";
 export { runProgram, type Program } from "./cli.js";
 export { sleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, type Component, type RunComponentsOptions } from "./component.js";
+export { Deadlines } from "./deadlines.js";
 export { HotHistogram } from "./hot-histogram.js";
 export { createLogger, type Logger, type LoggerOptions } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";

@@ -1,8 +1,7 @@
 import { serverStreaming, type Method, type ResponseStream, type TransportStream } from "@bunting/rpc";
-import type { Clock } from "@bunting/runtime";
+import { Deadlines, type Clock } from "@bunting/runtime";
 import type { FlagChange } from "./backend.js";
 import { selectorHeader, type Selections } from "./selection.js";
-import { DueQueue } from "./stream/due-queue.js";
 import { keepAliveFrame, providerReadyFrame, providerShutdownFrame } from "./stream/event-frames.js";
 import { EventGroup, type EventSubscriber } from "./stream/event-group.js";
 import type { PendingChanges } from "./stream/pending-changes.js";
@@ -27,8 +26,8 @@ const keepAliveMs = 20_000;
 export class EventStreams {
   readonly #options: EventStreamOptions;
   readonly #groups = new Map<string, EventGroup>();
-  readonly #silent: DueQueue<EventStream>;
-  readonly #expiring: DueQueue<EventStream>;
+  readonly #silent: Deadlines<EventStream>;
+  readonly #expiring: Deadlines<EventStream>;
   readonly #ending: StreamEnding;
   readonly #open = new Map<TransportStream, EventStream>();
   #isShutDown = false;
@@ -37,8 +36,8 @@ export class EventStreams {
     const { clock, streamDeadlineMs } = options;
     this.#options = options;
     this.#ending = new StreamEnding(clock);
-    this.#silent = new DueQueue(clock, keepAliveMs, (stream) => stream.keepAlive());
-    this.#expiring = new DueQueue(clock, streamDeadlineMs, (stream) => {
+    this.#silent = new Deadlines(clock, keepAliveMs, (stream) => stream.keepAlive());
+    this.#expiring = new Deadlines(clock, streamDeadlineMs, (stream) => {
       this.#leave(stream);
       this.#ending.end(stream.out, streamDeadlineStatus);
     });
@@ -89,7 +88,7 @@ export class EventStreams {
     const stream = new EventStream(out, group, this.#silent);
     this.#open.set(out.stream, stream);
     group.add(stream);
-    if (this.#options.streamDeadlineMs > 0) this.#expiring.touch(stream);
+    if (this.#options.streamDeadlineMs > 0) this.#expiring.start(stream);
     out.onClose(() => this.#leave(stream));
     stream.send(providerReadyFrame);
   }
@@ -98,8 +97,8 @@ export class EventStreams {
   #leave(stream: EventStream): void {
     const { group } = stream;
     this.#open.delete(stream.out.stream);
-    this.#silent.delete(stream);
-    this.#expiring.delete(stream);
+    this.#silent.cancel(stream);
+    this.#expiring.cancel(stream);
     group.delete(stream);
     if (group.size === 0) this.#groups.delete(group.text);
   }
@@ -110,11 +109,11 @@ class EventStream implements EventSubscriber {
   readonly out: ResponseStream;
   pending: PendingChanges | undefined;
   readonly group: EventGroup;
-  readonly #silent: DueQueue<EventStream>;
+  readonly #silent: Deadlines<EventStream>;
   readonly #onWritten: (error?: Error) => void;
   #isWriting = false;
 
-  constructor(out: ResponseStream, group: EventGroup, silent: DueQueue<EventStream>) {
+  constructor(out: ResponseStream, group: EventGroup, silent: Deadlines<EventStream>) {
     this.out = out;
     this.group = group;
     this.#silent = silent;
@@ -130,12 +129,12 @@ class EventStream implements EventSubscriber {
 
   send(frame: Buffer): void {
     this.#isWriting = true;
-    this.#silent.touch(this);
+    this.#silent.start(this);
     this.out.write(frame, this.#onWritten);
   }
 
   keepAlive(): void {
     if (this.isIdle) this.send(keepAliveFrame);
-    else this.#silent.touch(this);
+    else this.#silent.start(this);
   }
 }

@@ -10,13 +10,12 @@ import {
   type ResponseStream,
   type TransportStream,
 } from "@bunting/rpc";
-import type { Clock } from "@bunting/runtime";
+import { Deadlines, type Clock } from "@bunting/runtime";
 import type { ApiMetrics, SyncStreamEndReason } from "./api-metrics.js";
 import type { FlagChange, FlagReader } from "./backend.js";
 import { boundedLabels } from "./bounded-labels.js";
 import { encodeStruct } from "./codec/struct-writer.js";
 import { selectorHeader, type Selections } from "./selection.js";
-import { DueQueue } from "./stream/due-queue.js";
 import { shutdownStatus, StreamEnding, streamDeadlineStatus } from "./stream/stream-ending.js";
 import { SyncGroup } from "./stream/sync-group.js";
 import { SyncStream } from "./stream/sync-stream.js";
@@ -52,7 +51,7 @@ export class SyncService {
   readonly #context: Buffer;
   readonly #groups = new Map<string, SyncGroup>();
   readonly #open = new Map<TransportStream, SyncStream>();
-  readonly #expiring: DueQueue<SyncStream>;
+  readonly #expiring: Deadlines<SyncStream>;
   readonly #ending: StreamEnding;
   readonly #selectorLabel = boundedLabels(maxLabels);
   readonly #providerLabel = boundedLabels(maxLabels);
@@ -68,7 +67,7 @@ export class SyncService {
     this.#context = encodeStruct(options.contextValues);
     this.#holdEndsMs = clock.monotonicMs() + holdMs;
     this.#ending = new StreamEnding(clock);
-    this.#expiring = new DueQueue(clock, options.streamDeadlineMs, (stream) => {
+    this.#expiring = new Deadlines(clock, options.streamDeadlineMs, (stream) => {
       this.#leave(stream, "deadline_exceeded");
       this.#ending.end(stream.out, streamDeadlineStatus);
     });
@@ -152,7 +151,7 @@ export class SyncService {
     group.add(stream);
     this.#open.set(out.stream, stream);
     metrics.syncStreamOpened(...labels);
-    if (streamDeadlineMs > 0) this.#expiring.touch(stream);
+    if (streamDeadlineMs > 0) this.#expiring.start(stream);
     out.onClose(() => this.#leave(stream, "client_disconnect"));
     // At once, also while it is held: Rust clients give up after 5 s without.
     out.sendHeaders();
@@ -197,7 +196,7 @@ export class SyncService {
     if (!this.#open.delete(stream.out.stream)) return;
     const { group, labels, openedMs } = stream;
     const { metrics, clock } = this.#options;
-    this.#expiring.delete(stream);
+    this.#expiring.cancel(stream);
     group.delete(stream);
     if (group.size === 0) this.#groups.delete(group.text);
     metrics.syncStreamClosed(...labels, reason, clock.monotonicMs() - openedMs);

@@ -1,11 +1,10 @@
 import { ProtocolError, type TopicKey } from "@bunting/protocol";
 import { bidiStreaming, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
-import type { Clock } from "@bunting/runtime";
+import { Deadlines, type Clock } from "@bunting/runtime";
 import type { OccasionalLog } from "../occasional-log.js";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { AgentStream, type AgentStreamContext } from "../subscriber/agent-stream.js";
-import { Deadlines } from "../subscriber/deadlines.js";
 import type { StallWatch } from "../subscriber/stall-watch.js";
 import type { StartQueue } from "../subscriber/start-queue.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";

@@ -6,11 +6,11 @@ import {
   type RpcStatus,
   type TransportSession,
 } from "@bunting/rpc";
+import type { Deadlines } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { frameResponse } from "../snapshot/topic-frames.js";
 import type { Subscription, Subscriber } from "../topic/subscription.js";
 import { readAgentRequest, type AgentRequest } from "./agent-request.js";
-import type { Deadlines } from "./deadlines.js";
 import type { Stallable, StallWatch } from "./stall-watch.js";
 import {
   TopicSubscriber,

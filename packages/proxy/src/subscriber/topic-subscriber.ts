@@ -1,5 +1,5 @@
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
+import type { Clock, Deadlines } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
@@ -7,7 +7,6 @@ import type { Absence } from "../topic/absence.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Rejection, TopicAnswers } from "../topic/topic-answers.js";
 import { maxKeyCharacters } from "./agent-request.js";
-import type { Deadlines } from "./deadlines.js";
 import { GivenUp } from "./given-up.js";
 import type { StartQueue, Starter } from "./start-queue.js";
 import { isNewer, type ComparedVersion } from "./is-newer.js";

@@ -1,6 +1,5 @@
 import type { ResponseStream, RpcStatus } from "@bunting/rpc";
-import type { Clock } from "@bunting/runtime";
-import { DueQueue } from "./due-queue.js";
+import { Deadlines, type Clock } from "@bunting/runtime";
 
 /** How long a client may leave the end of its stream unread. */
 const stalledMs = 5_000;
@@ -19,16 +18,16 @@ export const shutdownStatus: RpcStatus = { code: "UNAVAILABLE", message: "the ag
  * that clients take as UNAVAILABLE.
  */
 export class StreamEnding {
-  readonly #ending: DueQueue<ResponseStream>;
+  readonly #ending: Deadlines<ResponseStream>;
 
   constructor(clock: Clock) {
-    this.#ending = new DueQueue(clock, stalledMs, (out) => out.stream.reset("REFUSED_STREAM"));
+    this.#ending = new Deadlines(clock, stalledMs, (out) => out.stream.reset("REFUSED_STREAM"));
   }
 
   end(out: ResponseStream, status: RpcStatus): void {
     if (!out.stream.isOpen) return;
-    this.#ending.touch(out);
-    out.onClose(() => this.#ending.delete(out));
+    this.#ending.start(out);
+    out.onClose(() => this.#ending.cancel(out));
     out.end(status);
   }
 }

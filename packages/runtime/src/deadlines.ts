@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import type { Clock } from "./clock.js";
 
 /**
  * Calls back for each item that nobody spoke of for a while. The while is the same for all, so that they fall due in the order in which
@@ -18,6 +18,10 @@ export class Deadlines<Item> {
     this.#clock = clock;
     this.#delayMs = delayMs;
     this.#onDue = onDue;
+  }
+
+  get size(): number {
+    return this.#dueMs.size;
   }
 
   /** Begins an item's time, or begins it anew. */

@@ -1,11 +1,11 @@
 import { expect } from "chai";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ManualClock } from "../../../test/support/manual-clock.js";
 import { Deadlines } from "./deadlines.js";
 
-function useDeadlines() {
+function useDeadlines(delayMs = 1_000) {
   const clock = new ManualClock();
   const due: string[] = [];
-  const deadlines = new Deadlines<string>(clock, 1_000, (item) => due.push(item));
+  const deadlines = new Deadlines<string>(clock, delayMs, (item) => due.push(item));
   return { clock, due, deadlines };
 }
 
@@ -82,5 +82,67 @@ describe("Deadlines", () => {
     for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
     clock.advance(1_000);
     expect(due).to.have.length(1_000);
+  });
+
+  it("calls back once for each item, its time after it was last begun", () => {
+    const { clock, due, deadlines } = useDeadlines(100);
+    deadlines.start("a");
+    clock.advance(40);
+    deadlines.start("b");
+    clock.advance(59);
+    expect(due).to.deep.equal([]);
+    clock.advance(1);
+    expect(due).to.deep.equal(["a"]);
+    clock.advance(40);
+    expect(due).to.deep.equal(["a", "b"]);
+    clock.advance(1_000);
+    expect(due).to.deep.equal(["a", "b"]);
+  });
+
+  it("begins the time of an item anew, behind those that were begun meanwhile", () => {
+    const { clock, due, deadlines } = useDeadlines(100);
+    deadlines.start("a");
+    deadlines.start("b");
+    clock.advance(60);
+    deadlines.start("a");
+    clock.advance(40);
+    expect(due).to.deep.equal(["b"]);
+    clock.advance(60);
+    expect(due).to.deep.equal(["b", "a"]);
+  });
+
+  it("keeps the one timer where all are begun anew, and knows how many there are", () => {
+    const { clock, deadlines } = useDeadlines(100);
+    for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
+    expect(clock.pendingTimers).to.equal(1);
+    clock.advance(50);
+    for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
+    expect(clock.pendingTimers).to.equal(1);
+    for (let i = 0; i < 1_000; i++) deadlines.cancel(String(i));
+    expect(clock.pendingTimers).to.equal(0);
+    expect(deadlines.size).to.equal(0);
+  });
+
+  it("lets what it calls begin and cancel items", () => {
+    const clock = new ManualClock();
+    const due: string[] = [];
+    const deadlines: Deadlines<string> = new Deadlines<string>(clock, 100, (item) => {
+      due.push(`${item}@${clock.monotonicMs()}`);
+      if (item === "a") deadlines.start("a");
+      else deadlines.cancel("c");
+    });
+    deadlines.start("a");
+    deadlines.start("b");
+    clock.advance(50);
+    deadlines.start("c");
+    clock.advance(250);
+    const start = 1_000;
+    expect(due).to.deep.equal([
+      `a@${start + 100}`,
+      `b@${start + 100}`,
+      `a@${start + 200}`,
+      `a@${start + 300}`,
+    ]);
+    expect(clock.pendingTimers).to.equal(1);
   });
 });
