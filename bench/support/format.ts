@@ -6,7 +6,7 @@ export function digits(value: number): string {
   const size = Math.abs(value);
   if (size >= 100) return value.toFixed(0);
   if (size >= 10) return value.toFixed(1);
-  return size >= 1 || size === 0 ? value.toFixed(2) : value.toFixed(2 - Math.floor(Math.log10(size)) - 1);
+  return size >= 1 || size === 0 ? value.toFixed(2) : value.toFixed(1 - Math.floor(Math.log10(size)));
 }
 
 export function range({ median, min, max }: Spread): string {

@@ -650,12 +650,18 @@ describe("KubernetesSource", function () {
       });
     });
 
-    it("calls back for one that is gone when that is sure, not when it first seems so", async () => {
+    /** A FeatureFlag that is gone, of which its watch said nothing. */
+    const goneUnseen = async (): Promise<Subscribed> => {
       bench = await SourceBench.start();
       const [flag] = (await putAndSubscribe(names(1))) as [Subscribed];
       await bench.watches("ns/flag-000");
       bench.api.watches()[0]?.hold();
       bench.delete("ns/flag-000");
+      return flag;
+    };
+
+    it("calls back for one that is gone when that is sure, not when it first seems so", async () => {
+      const flag = await goneUnseen();
       const before = reads();
       const toldWhenDone: string[] = [];
       refresh("ns/flag-000", () => toldWhenDone.push(last(flag)));
@@ -665,11 +671,7 @@ describe("KubernetesSource", function () {
     });
 
     it("calls back for one that seemed gone and is back", async () => {
-      bench = await SourceBench.start();
-      const [flag] = (await putAndSubscribe(names(1))) as [Subscribed];
-      await bench.watches("ns/flag-000");
-      bench.api.watches()[0]?.hold();
-      bench.delete("ns/flag-000");
+      const flag = await goneUnseen();
       const before = reads();
       let done = 0;
       refresh("ns/flag-000", () => done++);
