@@ -4,7 +4,7 @@
 /** Stages of a service in the order a flag change travels; options and metrics may be used by all of them. */
 const stages = {
   proxy: ["source", "snapshot", "topic", "subscriber", "service", "management"],
-  agent: ["sync", "store", "evaluation", "api", "management"],
+  agent: ["sync", "store", "api", "management"],
 };
 
 /** For each stage: no import of a later one, nor of the wiring. */
@@ -31,6 +31,12 @@ module.exports = {
       severity: "error",
       from: { path: "^packages/(protocol|runtime)/" },
       to: { path: "^packages/", pathNot: "^packages/$1/" },
+    },
+    {
+      name: "evaluation-imports-protocol-only",
+      severity: "error",
+      from: { path: "^packages/evaluation/" },
+      to: { path: "^packages/", pathNot: "^packages/(evaluation|protocol)/" },
     },
     {
       name: "rpc-knows-no-service",

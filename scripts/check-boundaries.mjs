@@ -18,6 +18,11 @@ const violations = [
     code: 'export * from "../../rpc/src/index.js";',
   },
   {
+    rule: "evaluation-imports-protocol-only",
+    at: "packages/evaluation/src",
+    code: 'export * from "../../runtime/src/index.js";',
+  },
+  {
     rule: "proxy-source-imports-upstream-only",
     at: "packages/proxy/src/source",
     code: 'export * from "../topic/topic.js";',
@@ -25,7 +30,7 @@ const violations = [
   {
     rule: "agent-store-imports-upstream-only",
     at: "packages/agent/src/store",
-    code: 'export * from "../evaluation/evaluator.js";',
+    code: 'export * from "../api/backend.js";',
   },
   {
     rule: "only-rpc-speaks-http2-to-clients",
@@ -57,6 +62,7 @@ function cruise(extra) {
     ...extra,
     "packages/protocol/src",
     "packages/runtime/src",
+    "packages/evaluation/src",
     "packages/rpc/src",
     "packages/kube/src",
     "packages/proxy/src",

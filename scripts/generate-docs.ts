@@ -21,6 +21,7 @@ const precedence =
 const errorFiles = [
   "packages/protocol/src/protocol-error.ts",
   "packages/runtime/src/runtime-error.ts",
+  "packages/evaluation/src/flag-error.ts",
   "packages/kube/src/kube-error.ts",
   "packages/proxy/src/proxy-error.ts",
   "packages/agent/src/agent-error.ts",

@@ -1,4 +1,4 @@
-import { Evaluator } from "@bunting/agent/internal/evaluation/evaluator.js";
+import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.js";

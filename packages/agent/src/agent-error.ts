@@ -5,7 +5,6 @@
  * - SOURCE_UNSUPPORTED: a source is of a kind this agent can't read.
  * - DOCUMENT_INVALID: a source sent something that is no flag document; the one before it is served on.
  * - DOCUMENT_TOO_LARGE: a document needs more memory than there is; the one before it is served on.
- * - FLAG_INVALID: one flag of a document can't be served; the others are, and it keeps its previous value if it had one.
  * - BIND_FAILED: a port or socket can't be listened on.
  * - CACHE_INVALID: a last-known-good file can't be used.
  * - SELECTOR_INVALID: a client's selector names something flags can't be selected by.
@@ -15,7 +14,6 @@ export type AgentErrorCode =
   | "SOURCE_UNSUPPORTED"
   | "DOCUMENT_INVALID"
   | "DOCUMENT_TOO_LARGE"
-  | "FLAG_INVALID"
   | "BIND_FAILED"
   | "CACHE_INVALID"
   | "SELECTOR_INVALID";

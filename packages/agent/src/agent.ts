@@ -25,7 +25,7 @@ import { createOfrepListener } from "./api/ofrep.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { SyncService } from "./api/sync-service.js";
-import { Evaluator } from "./evaluation/evaluator.js";
+import { Evaluator } from "@bunting/evaluation";
 import { AgentReadiness } from "./management/agent-readiness.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { servingComponent } from "./management/serving-component.js";

@@ -1,5 +1,4 @@
-import type { EvaluationContext, Resolution } from "../evaluation/resolution.js";
-import type { Flag, Metadata } from "../store/flag.js";
+import type { EvaluationContext, Flag, Metadata, Resolution } from "@bunting/evaluation";
 
 /** What the API needs of the stages before it, in the words of the API; the wiring hands the real ones in. */
 

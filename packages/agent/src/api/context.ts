@@ -1,4 +1,4 @@
-import type { EvaluationContext } from "../evaluation/resolution.js";
+import type { EvaluationContext } from "@bunting/evaluation";
 import type { RequestHeaders } from "./backend.js";
 
 export interface ContextOptions {

@@ -1,5 +1,5 @@
 import { RpcError } from "@bunting/rpc";
-import type { EvaluationErrorCode } from "../evaluation/resolution.js";
+import type { EvaluationErrorCode } from "@bunting/evaluation";
 
 /** How an evaluation can fail once the accessor is known. */
 export type ApiErrorCode = EvaluationErrorCode | "TYPE_MISMATCH";

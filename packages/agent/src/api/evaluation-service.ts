@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { RpcError } from "@bunting/rpc";
 import type { Logger } from "@bunting/runtime";
-import type { EvaluationContext, Resolution } from "../evaluation/resolution.js";
+import type { EvaluationContext, Resolution } from "@bunting/evaluation";
 import type { AllAnswer, Answer, AnyFlagAnswer } from "./answer.js";
 import type { ApiMetrics } from "./api-metrics.js";
 import type { FlagEvaluator, RequestHeaders, ResolvedFlag } from "./backend.js";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
-import type { EvaluationContext } from "../evaluation/resolution.js";
+import type { EvaluationContext } from "@bunting/evaluation";
 import type { ApiMetrics } from "./api-metrics.js";
 import type { FlagEvaluator } from "./backend.js";
 import { emptyContext, type ContextEnrichment } from "./context.js";

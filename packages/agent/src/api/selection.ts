@@ -1,6 +1,6 @@
 import { RpcError } from "@bunting/rpc";
 import { AgentError } from "../agent-error.js";
-import type { Metadata } from "../store/flag.js";
+import type { Metadata } from "@bunting/evaluation";
 import type { FlagFilter, FlagSelector, ParseFlagSelector } from "./backend.js";
 import { EncodedObject } from "./encoded-object.js";
 

@@ -6,7 +6,7 @@ import { expect } from "chai";
 import type { RequestListener } from "node:http";
 import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
 import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { Evaluator } from "../evaluation/evaluator.js";
+import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.js";

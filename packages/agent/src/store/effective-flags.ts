@@ -1,4 +1,4 @@
-import type { Flag } from "./flag.js";
+import type { Flag } from "@bunting/evaluation";
 
 /**
  * Of the flags of all sources with the same flagSetId and key, the one that is served: that of the latest source. The others are kept

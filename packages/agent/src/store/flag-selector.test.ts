@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { AgentError } from "../agent-error.js";
 import { parseFlagSelector } from "./flag-selector.js";
-import { parseFlag } from "./parse-flag.js";
+import { parseFlag } from "@bunting/evaluation";
 
 const flagOf = (flagSetId: string, source: string) =>
   parseFlag(

@@ -1,5 +1,5 @@
 import { AgentError } from "../agent-error.js";
-import type { Flag, Metadata } from "./flag.js";
+import type { Flag, Metadata } from "@bunting/evaluation";
 
 /** A selector, read: which flags it means, and what it says of itself in the metadata of each answer. */
 export interface FlagSelector {

@@ -1,6 +1,5 @@
 import { compareUtf8, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import type { Flag, Metadata } from "./flag.js";
-import { parseFlag } from "./parse-flag.js";
+import { parseFlag, type Flag, type Metadata } from "@bunting/evaluation";
 
 /** What a store should do, said plainly: parse everything every time, and compare nothing. The oracle of flag-store.test.ts. */
 export class StoreModel {

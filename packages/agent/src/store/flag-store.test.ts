@@ -3,7 +3,7 @@ import { createLogger, type Logger } from "@bunting/runtime";
 import { expect } from "chai";
 import fc from "fast-check";
 import { AgentError } from "../agent-error.js";
-import type { Flag } from "./flag.js";
+import type { Flag } from "@bunting/evaluation";
 import { FlagStore, type FlagChange, type StoreChange } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
 import { noStoreMetrics, type StoreMetrics } from "./store-metrics.js";

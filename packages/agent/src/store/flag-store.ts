@@ -4,7 +4,7 @@ import { AgentError } from "../agent-error.js";
 import type { DocumentVersion } from "../sync/bunting-wire.js";
 import type { HeldDocument } from "../sync/held-document.js";
 import { EffectiveFlags } from "./effective-flags.js";
-import type { Flag } from "./flag.js";
+import type { Flag } from "@bunting/evaluation";
 import type { HeapBudget } from "./heap-budget.js";
 import { ScanError } from "./json-scanner.js";
 import type { StoreMetrics } from "./store-metrics.js";

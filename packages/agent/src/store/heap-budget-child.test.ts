@@ -7,7 +7,7 @@ import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
 import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { AgentError } from "../agent-error.js";
-import { Evaluator } from "../evaluation/evaluator.js";
+import { Evaluator } from "@bunting/evaluation";
 import { prometheusMetrics } from "../management/prometheus-metrics.js";
 import { FlagStore } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";

@@ -1,12 +1,19 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { AgentError } from "../agent-error.js";
 import type { DocumentIndex } from "./document-index.js";
-import type { Flag, Metadata, MetadataValue } from "./flag.js";
 import { heapWeights } from "./heap-weights.js";
 import { indexDocument, type IndexedDocument } from "./index-document.js";
 import { ScanError } from "./json-scanner.js";
-import { parseFlag, type FlagSetContext } from "./parse-flag.js";
-import { hasSameVariants, isSameFlag, isSameJson } from "./same-flag.js";
+import {
+  FlagError,
+  hasSameVariants,
+  isSameFlag,
+  isSameJson,
+  parseFlag,
+  type Flag,
+  type FlagSetContext,
+  type Metadata,
+  type MetadataValue,
+} from "@bunting/evaluation";
 import { isSameSlice, parseSlice, parseText, type Slice } from "./slice.js";
 
 /** A flag that is refused alone; it keeps its previous value, if it had one. */
@@ -201,7 +208,7 @@ function deriveFlag(
   try {
     return parseFlag(key, definition, set);
   } catch (error) {
-    if (error instanceof AgentError && error.code === "FLAG_INVALID") return { key, reason: error.message };
+    if (error instanceof FlagError) return { key, reason: error.message };
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import type { EvaluationContext } from "../../evaluation/resolution.js";
+import type { EvaluationContext } from "@bunting/evaluation";
 import { emptyContext } from "../context.js";
 import { readStruct } from "./struct-reader.js";
 import { WireReader, wireType } from "./wire-reader.js";

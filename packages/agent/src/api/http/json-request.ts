@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { RpcError } from "@bunting/rpc";
-import type { EvaluationContext } from "../../evaluation/resolution.js";
+import type { EvaluationContext } from "@bunting/evaluation";
 import type { ResolveRequest } from "../codec/resolve-request.js";
 import { emptyContext } from "../context.js";
 import { isNestedDeeper, maxNesting } from "../nesting.js";

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
-import type { EvaluationContext } from "../../evaluation/resolution.js";
+import type { EvaluationContext } from "@bunting/evaluation";
 import { emptyContext } from "../context.js";
 import { isNestedDeeper, maxNesting } from "../nesting.js";
 

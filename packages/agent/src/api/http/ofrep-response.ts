@@ -1,5 +1,5 @@
 import { canonicalJson, isJsonObject, type JsonValue } from "@bunting/protocol";
-import type { EvaluationErrorCode, Resolution } from "../../evaluation/resolution.js";
+import type { EvaluationErrorCode, Resolution } from "@bunting/evaluation";
 import type { EncodedObject } from "../encoded-object.js";
 import { encodedOnce } from "../encoded-object.js";
 

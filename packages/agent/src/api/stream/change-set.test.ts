@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import type { Flag } from "../../store/flag.js";
+import type { Flag } from "@bunting/evaluation";
 import type { ChangeType, FlagChange } from "../backend.js";
 import { ChangeSet } from "./change-set.js";
 

@@ -2,7 +2,7 @@ import { evaluationV2 } from "@bunting/protocol";
 import { framePrefixBytes } from "@bunting/rpc";
 import { expect } from "chai";
 import fc from "fast-check";
-import type { Flag } from "../../store/flag.js";
+import type { Flag } from "@bunting/evaluation";
 import type { FlagChange } from "../backend.js";
 import { createSelections } from "../selection.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";

@@ -1,5 +1,5 @@
 import { canonicalJson, compareUtf8, type JsonObject } from "@bunting/protocol";
-import type { Flag } from "../../store/flag.js";
+import type { Flag } from "@bunting/evaluation";
 
 /** A flag never changes, and an update leaves most flags what they were: each is written once. */
 const written = new WeakMap<Flag, string>();

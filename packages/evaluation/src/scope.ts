@@ -1,7 +1,12 @@
-import type { Clock } from "@bunting/runtime";
 import type { EvaluationContext } from "./resolution.js";
 import { fail } from "./rule-failure.js";
 import { isMap, type Value, type ValueMap } from "./value.js";
+
+/** The time of day, for `$flagd.timestamp`; `Date` is one. */
+export interface EvaluationClock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
 
 /** Where the flag's own facts lie in the context. */
 export const flagdProperty = "$flagd";
@@ -25,7 +30,7 @@ const noContext: EvaluationContext = {};
  * The flag's facts (`$flagd`) are laid over the context only where a rule asks for the whole of it; reading one of them needs no copy.
  */
 export class Scope {
-  readonly #clock: Clock;
+  readonly #clock: EvaluationClock;
   #context = noContext;
   #flagKey = "";
   #flagd: ValueMap | undefined;
@@ -34,7 +39,7 @@ export class Scope {
   /** What lies around the list whose items are being visited; see operators/shadowing.ts. */
   outer: Value = null;
 
-  constructor(clock: Clock) {
+  constructor(clock: EvaluationClock) {
     this.#clock = clock;
   }
 

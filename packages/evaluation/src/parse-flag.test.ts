@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@bunting/protocol";
 import { expect } from "chai";
-import { AgentError } from "../agent-error.js";
+import { FlagError } from "./flag-error.js";
 import { parseFlag, type FlagSetContext } from "./parse-flag.js";
 
 const set: FlagSetContext = { metadata: {}, evaluators: {}, source: "file:flags.json", sourceIndex: 2 };
@@ -183,8 +183,8 @@ function refusalOf(definition: JsonValue, evaluators: JsonObject = {}): string {
   try {
     parseFlag("f", definition, { ...set, evaluators });
   } catch (error) {
-    expect(error).to.be.instanceOf(AgentError).with.property("code", "FLAG_INVALID");
-    return (error as AgentError).message;
+    expect(error).to.be.instanceOf(FlagError).with.property("code", "FLAG_INVALID");
+    return (error as FlagError).message;
   }
   return "not refused";
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { AgentError } from "../agent-error.js";
+import { FlagError } from "./flag-error.js";
 import type { Flag, Metadata, MetadataValue } from "./flag.js";
 import { inlineReferences } from "./inline-references.js";
 
@@ -19,7 +19,7 @@ const empty: JsonObject = {};
  * Makes a flag of its definition. Strict only where flagd refuses a document: a part has another type than it must have, or the default
  * variant is none of the variants. All else is lenient, as flagd is: unknown parts are ignored, and null counts as absent.
  *
- * @throws AgentError FLAG_INVALID if this flag can't be served.
+ * @throws FlagError FLAG_INVALID if this flag can't be served.
  */
 export function parseFlag(key: string, definition: JsonValue, set: FlagSetContext): Flag {
   const inlined = inlineReferences(definition, set.evaluators, (name) =>
@@ -85,5 +85,5 @@ function kindOf(value: JsonValue): string {
 }
 
 function refuse(key: string, reason: string): never {
-  throw new AgentError("FLAG_INVALID", `flag ${JSON.stringify(key)}: ${reason}`);
+  throw new FlagError("FLAG_INVALID", `flag ${JSON.stringify(key)}: ${reason}`);
 }

@@ -1,9 +1,8 @@
-import type { Clock } from "@bunting/runtime";
-import type { Flag } from "../store/flag.js";
+import type { Flag } from "./flag.js";
 import type { OnFailure } from "./compiled-flag.js";
 import { FlagIndex } from "./flag-index.js";
 import type { EvaluationContext, Resolution } from "./resolution.js";
-import { Scope } from "./scope.js";
+import { Scope, type EvaluationClock } from "./scope.js";
 
 /** What an update did to the flags that are served: of each flagSetId and key, one flag or none. */
 export interface FlagChanges {
@@ -20,7 +19,7 @@ export interface ResolvedFlag {
 }
 
 export interface EvaluatorOptions {
-  readonly clock: Clock;
+  readonly clock: EvaluationClock;
   /** Told why a flag answers PARSE_ERROR. */
   readonly onFailure?: OnFailure;
 }

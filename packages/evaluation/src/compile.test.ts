@@ -1,4 +1,3 @@
-import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { compile } from "./compile.js";
 import { RuleFailure } from "./rule-failure.js";
@@ -93,7 +92,7 @@ function nested(depth: number): Value {
 }
 
 function scope(): Scope {
-  return new Scope(systemClock);
+  return new Scope(Date);
 }
 
 function run(rule: Value, context: EvaluationContext = {}): Value {

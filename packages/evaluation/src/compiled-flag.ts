@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bunting/protocol";
-import type { Flag } from "../store/flag.js";
+import type { Flag } from "./flag.js";
 import { compile } from "./compile.js";
 import { jsonText, requireWritable } from "./json-text.js";
 import type { Evaluate } from "./operators/operator.js";

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bunting/protocol";
-import type { Metadata } from "../store/flag.js";
+import type { Metadata } from "./flag.js";
 
 /** Why a flag has the value it has. FALLBACK is internal: "use the default in the code"; each protocol has its own word for it. */
 export type Reason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "DISABLED" | "FALLBACK" | "ERROR";

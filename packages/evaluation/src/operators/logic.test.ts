@@ -1,4 +1,3 @@
-import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { compile } from "../compile.js";
 import type { EvaluationContext } from "../resolution.js";
@@ -68,5 +67,5 @@ describe("!, !!", () => {
 });
 
 function run(rule: Value, context: EvaluationContext = {}): Value {
-  return compile(rule)(context, new Scope(systemClock).begin(context, "the-flag"));
+  return compile(rule)(context, new Scope(Date).begin(context, "the-flag"));
 }

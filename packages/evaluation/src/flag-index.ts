@@ -1,5 +1,5 @@
 import { compareUtf8 } from "@bunting/protocol";
-import type { Flag } from "../store/flag.js";
+import type { Flag } from "./flag.js";
 import { CompiledFlag } from "./compiled-flag.js";
 
 /** Where a flag lies in the sorted list. It stays when the flag is replaced. */

@@ -1,0 +1,13 @@
+export {
+  Evaluator,
+  type EvaluatorOptions,
+  type FlagChanges,
+  type FlagFilter,
+  type ResolvedFlag,
+} from "./evaluator.js";
+export { FlagError, type FlagErrorCode } from "./flag-error.js";
+export type { Flag, Metadata, MetadataValue } from "./flag.js";
+export { parseFlag, type FlagSetContext } from "./parse-flag.js";
+export type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
+export { hasSameVariants, isSameFlag, isSameJson } from "./same-flag.js";
+export type { EvaluationClock } from "./scope.js";
