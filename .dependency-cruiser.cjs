@@ -1,6 +1,9 @@
 // The way of the data is the layout: a package or stage imports only what lies upstream of it.
 // Without exportsFields and conditionNames, workspace imports stay unresolved and every rule passes: hence no-unresolved.
 
+/** Tests, what they share, and the processes that they start. */
+const tests = "\\.(test|fixture|child)\\.ts$";
+
 /** Stages of a service in the order a flag change travels; options and metrics may be used by all of them. */
 const stages = {
   proxy: ["source", "snapshot", "topic", "subscriber", "service", "management"],
@@ -12,7 +15,7 @@ const stageRules = Object.entries(stages).flatMap(([service, names]) =>
   names.map((name, index) => ({
     name: `${service}-${name}-imports-upstream-only`,
     severity: "error",
-    from: { path: `^packages/${service}/src/${name}/`, pathNot: "\\.test\\.ts$" },
+    from: { path: `^packages/${service}/src/${name}/`, pathNot: tests },
     to: {
       path: [
         ...names.slice(index + 1).map((later) => `^packages/${service}/src/${later}/`),
@@ -72,14 +75,14 @@ module.exports = {
     {
       name: "production-imports-no-tests",
       severity: "error",
-      from: { path: "^packages/", pathNot: "\\.test\\.ts$" },
-      to: { path: "\\.test\\.ts$|^(test|bench|examples)/" },
+      from: { path: "^packages/", pathNot: tests },
+      to: { path: `${tests}|^(test|bench|examples)/` },
     },
     {
       name: "only-rpc-speaks-http2-to-clients",
       comment: "The HTTP/2 engine is behind rpc's transport interface.",
       severity: "error",
-      from: { path: "^packages/(proxy|agent|runtime|protocol)/", pathNot: "\\.test\\.ts$" },
+      from: { path: "^packages/(proxy|agent|runtime|protocol)/", pathNot: tests },
       to: { path: "^(node:)?http2$" },
     },
     ...stageRules,

@@ -19,7 +19,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ["**/*.test.ts", "test/**", "bench/**"],
+    files: ["**/*.{test,fixture,child}.ts", "test/**", "bench/**"],
     rules: { "@typescript-eslint/no-unused-expressions": "off", "max-lines": "off" },
   },
 );

@@ -1,4 +1,4 @@
-import type { EvaluateHandlers, EvaluateSamples } from "./measured/evaluate-process.js";
+import type { EvaluateHandlers, EvaluateSamples } from "./measured/evaluate.child.js";
 import type { BenchCase, CaseOutcome, RunOptions, Target } from "./support/bench-case.js";
 import { entrypointFlags } from "./support/binaries.js";
 import { bundle } from "./support/bundle.js";
@@ -45,7 +45,7 @@ async function runEvaluate({ isQuick, parameters, cores, progress }: RunOptions)
   const rounds = countParameter(parameters, "rounds", isQuick ? 3 : 31);
   const evaluations = isQuick ? 1_000 : 100_000;
   const nodeFlags = entrypointFlags("agent.Dockerfile");
-  const script = await bundle("measured/evaluate-process.ts", "agent");
+  const script = await bundle("measured/evaluate.child.ts", "agent");
   const child = new ChildProcess<EvaluateHandlers>({
     name: "evaluate",
     script,

@@ -1,5 +1,5 @@
 import { makeFlagSet } from "./fixtures/flag-set.js";
-import type { UpdateHandlers, UpdateSamples } from "./measured/update-process.js";
+import type { UpdateHandlers, UpdateSamples } from "./measured/update.child.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
 import { entrypointFlags } from "./support/binaries.js";
 import { bundle } from "./support/bundle.js";
@@ -24,7 +24,7 @@ export const updateCase: BenchCase = {
 async function runUpdate({ isQuick, parameters, cores, progress }: RunOptions): Promise<CaseOutcome> {
   const rounds = countParameter(parameters, "rounds", isQuick ? 3 : 51);
   const counts = isQuick ? [100] : [1_000, 10_000];
-  const script = await bundle("measured/update-process.ts", "agent");
+  const script = await bundle("measured/update.child.ts", "agent");
   const rows: string[][] = [];
   const all: (UpdateSamples & { flags: number; bytes: number; edit: string })[] = [];
   for (const flags of counts) {

@@ -5,7 +5,7 @@
 import { cpSync, rmSync } from "node:fs";
 import path from "node:path";
 import { processSignals, readOptions } from "@bunting/runtime";
-import { entrypointFlags } from "../test/support/entrypoint-flags.js";
+import { entrypointFlags } from "@bunting/test/support/entrypoint-flags.js";
 import { demoOptionTable, type DemoOptions } from "./demo-options.js";
 import { arrival, flipWelcome } from "./live-edit.js";
 import { takenPorts } from "./ports.js";

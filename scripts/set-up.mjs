@@ -73,7 +73,10 @@ function sources() {
     const entries = readdirSync(path.join(folder, "src"), { recursive: true, withFileTypes: true });
     files.push(
       ...entries
-        .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
+        .filter(
+          (entry) =>
+            entry.isFile() && entry.name.endsWith(".ts") && !/\.(test|fixture|child)\.ts$/.test(entry.name),
+        )
         .map((entry) => path.join(entry.parentPath, entry.name)),
     );
   }

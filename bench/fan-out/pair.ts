@@ -1,5 +1,5 @@
 import type { Connected, SwarmOptions } from "../load/swarm.js";
-import type { SwarmHandlers } from "../load/swarm-process.js";
+import type { SwarmHandlers } from "../load/swarm.child.js";
 import { benchTopic, contenders, type Contender } from "../servers/contender.js";
 import { bundle } from "../support/bundle.js";
 import { ChildProcess } from "../support/child-process.js";
@@ -20,7 +20,7 @@ const connectTimeoutMs = 120_000;
 
 export async function startPair(key: EntryName, cores: CorePlan): Promise<Pair> {
   const entry: Entry = entries[key];
-  const script = await bundle("load/swarm-process.ts", "proxy");
+  const script = await bundle("load/swarm.child.ts", "proxy");
   const server = await contenders[entry.server](cores.measured);
   const startMb = processMemory(server.pid).rssMb;
   const swarm = new ChildProcess<SwarmHandlers>({

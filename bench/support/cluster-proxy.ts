@@ -1,7 +1,7 @@
 import { spawnSync, spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import path from "node:path";
-import type { ServiceAccount } from "../../test/cluster/support/service-account.js";
+import type { ServiceAccount } from "@bunting/test/cluster/support/service-account.js";
 import type { Binary } from "./binaries.js";
 import { rootFolder } from "./bundle.js";
 

@@ -25,7 +25,7 @@ export class SyncClients {
   readonly #child: ChildProcess;
 
   constructor(input: SyncClientsInput) {
-    const script = path.join(import.meta.dirname, "sync-clients-child.ts");
+    const script = path.join(import.meta.dirname, "sync-clients.child.ts");
     this.#child = fork(script, [JSON.stringify(input)], {
       execArgv: ["--conditions=@bunting/source", "--import=tsx"],
       env: { PATH: process.env["PATH"] },

@@ -2,11 +2,11 @@ import { readdirSync } from "node:fs";
 import { buntingSyncV1, type FlagDocument } from "@bunting/protocol";
 import { createLogger, readOptions } from "@bunting/runtime";
 import { expect } from "chai";
-import { EventQueue, eventually } from "../../../test/support/event-queue.js";
-import { TempDirectory } from "../../../test/support/temp-directory.js";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createAgent } from "./agent.js";
 import { agentOptionTable } from "./options.js";
-import { BuntingServer, topic, versionOf } from "./sync/bunting-server.test.js";
+import { BuntingServer, topic, versionOf } from "./sync/bunting-server.fixture.js";
 
 const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
 const one: FlagDocument = { flags: { a: on } };

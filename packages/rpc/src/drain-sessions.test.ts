@@ -13,7 +13,7 @@ import {
   releaseAfterEach,
   serve,
   wire,
-} from "./test-support.test.js";
+} from "./rpc.fixture.js";
 
 const path = "/t.T/Hold";
 const newest = frameMessage(Buffer.from("newest"));

@@ -12,7 +12,7 @@ import {
   serve,
   wire,
   type RawClient,
-} from "./test-support.test.js";
+} from "./rpc.fixture.js";
 
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());
 const echo = bytesUnary("/t.T/Echo", (request) => request);

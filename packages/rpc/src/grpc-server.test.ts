@@ -21,7 +21,7 @@ import {
   releaseAfterEach,
   serve,
   wire,
-} from "./test-support.test.js";
+} from "./rpc.fixture.js";
 
 const echo = bytesUnary("/t.T/Echo", (request) => request);
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());

@@ -2,15 +2,7 @@ import { expect } from "chai";
 import { status } from "@grpc/grpc-js";
 import { healthV1 } from "@bunting/protocol";
 import { healthService, type HealthSource } from "./health-service.js";
-import {
-  BytesClient,
-  eventually,
-  failure,
-  rawClient,
-  releaseAfterEach,
-  serve,
-  wire,
-} from "./test-support.test.js";
+import { BytesClient, eventually, failure, rawClient, releaseAfterEach, serve, wire } from "./rpc.fixture.js";
 
 const ask = (service: string): Uint8Array => healthV1.HealthCheckRequest.encode({ service }).finish();
 const answer = (bytes: Uint8Array): number => healthV1.HealthCheckResponse.decode(bytes).status;

@@ -19,8 +19,8 @@ import {
   serve,
   wire,
   type RawClient,
-} from "./test-support.test.js";
-import { resetSocket } from "../../../test/support/reset-socket.js";
+} from "./rpc.fixture.js";
+import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
 const path = "/t.T/Hold";
 const echo = bytesUnary("/t.T/Echo", (request) => request);

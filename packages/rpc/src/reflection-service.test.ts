@@ -13,7 +13,7 @@ import {
   serve,
   wire,
   eventually,
-} from "./test-support.test.js";
+} from "./rpc.fixture.js";
 import { frameMessage } from "./framing.js";
 
 type Question = reflectionV1.ServerReflectionRequest["messageRequest"];

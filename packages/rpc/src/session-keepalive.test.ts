@@ -10,7 +10,7 @@ import {
   serve,
   wire,
   type RawClient,
-} from "./test-support.test.js";
+} from "./rpc.fixture.js";
 
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());
 

@@ -25,7 +25,7 @@ import {
   recordingLogger,
   releaseAfterEach,
   serve,
-} from "./test-support.test.js";
+} from "./rpc.fixture.js";
 
 const echo = bytesUnary("/t.T/Echo", (request) => request);
 

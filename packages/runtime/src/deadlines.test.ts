@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { ManualClock } from "../../../test/support/manual-clock.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { Deadlines } from "./deadlines.js";
 
 function useDeadlines(delayMs = 1_000) {

@@ -16,7 +16,7 @@ import {
   releaseAfterEach,
   type World,
   type WorldOptions,
-} from "./test-support.test.js";
+} from "./api.fixture.js";
 
 const document: JsonObject = {
   flags: {

@@ -11,7 +11,7 @@ import {
   type HttpAnswer,
   type World,
   type WorldOptions,
-} from "./test-support.test.js";
+} from "./api.fixture.js";
 
 const document: JsonObject = {
   flags: {

@@ -7,7 +7,12 @@ import type { Flag } from "@bunting/evaluation";
 import { FlagStore, type FlagChange, type StoreChange } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
 import { noStoreMetrics, type StoreMetrics } from "./store-metrics.js";
-import { StoreModel, writeDocument, type TestDocument, type WritingStyle } from "./flag-store-model.test.js";
+import {
+  StoreModel,
+  writeDocument,
+  type TestDocument,
+  type WritingStyle,
+} from "./flag-store-model.fixture.js";
 
 const on: JsonObject = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
 const off: JsonObject = { ...on, defaultVariant: "off" };

@@ -3,10 +3,10 @@ import { buildSync } from "esbuild";
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { AgentError } from "../agent-error.js";
-import type { ChildReport } from "./heap-budget-child.test.js";
-import { shapes, type Shape } from "./heap-budget-shapes.test.js";
+import type { ChildReport } from "./heap-budget.child.js";
+import { shapes, type Shape } from "./heap-budget-shapes.fixture.js";
 import { HeapBudget } from "./heap-budget.js";
 
 const megabyte = 1024 * 1024;
@@ -60,7 +60,7 @@ describe("a process with a small heap", function () {
   before(() => {
     directory = new TempDirectory();
     buildSync({
-      entryPoints: [path.join(import.meta.dirname, "heap-budget-child.test.ts")],
+      entryPoints: [path.join(import.meta.dirname, "heap-budget.child.ts")],
       outfile: directory.file("child.mjs"),
       bundle: true,
       minify: true,

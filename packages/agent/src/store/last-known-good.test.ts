@@ -6,8 +6,8 @@ import { hash } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
 import { LastKnownGoodFile, type CachedSource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
@@ -214,7 +214,7 @@ describe("LastKnownGood", () => {
 
   it("is whole after a writer was killed at any moment, and leftovers are swept", async function () {
     this.timeout(30_000);
-    const script = path.join(import.meta.dirname, "last-known-good-writer.test.ts");
+    const script = path.join(import.meta.dirname, "last-known-good-writer.child.ts");
     const writer = spawn(
       process.execPath,
       ["--conditions=@bunting/source", "--import=tsx", script, directory.path],

@@ -14,7 +14,7 @@ import {
   readRequest as read,
   writeResponse as encode,
   writeVersion as encodeVersion,
-} from "./bunting-messages.test.js";
+} from "./bunting-messages.fixture.js";
 import { MalformedMessageError } from "./protobuf.js";
 
 const digest = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));

@@ -15,11 +15,11 @@ import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import fc from "fast-check";
-import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { FileSource } from "./file-source.js";
-import { SourceProbe } from "./test-support.test.js";
+import { SourceProbe } from "./sync.fixture.js";
 
 const restMs = 25;
 const lookEveryMs = 2_000;

@@ -1,13 +1,13 @@
 import { buntingSyncV1, encodeDocument, type FlagDocument } from "@bunting/protocol";
 import { frameMessage } from "@bunting/rpc";
 import { expect } from "chai";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { writeResponse, type Response } from "./bunting-messages.test.js";
-import { BuntingServer, flagdFrame, StoreProbe, topic, versionOf } from "./bunting-server.test.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { writeResponse, type Response } from "./bunting-messages.fixture.js";
+import { BuntingServer, flagdFrame, StoreProbe, topic, versionOf } from "./bunting-server.fixture.js";
 import { GrpcSource } from "./grpc-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
-import { grpcConfig } from "./test-support.test.js";
+import { grpcConfig } from "./sync.fixture.js";
 
 const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
 const one: FlagDocument = { flags: { a: on } };

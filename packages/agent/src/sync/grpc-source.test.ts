@@ -3,12 +3,12 @@ import { createServer, type Http2Server, type ServerHttp2Stream } from "node:htt
 import { connect, createServer as createTcpServer, type AddressInfo } from "node:net";
 import { Metadata, status } from "@grpc/grpc-js";
 import { expect } from "chai";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { GrpcSource, type GrpcSourceTiming } from "./grpc-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
-import { grpcConfig, SourceProbe, StockServer } from "./test-support.test.js";
+import { grpcConfig, SourceProbe, StockServer } from "./sync.fixture.js";
 
 const document = '{"flags":{}}';
 

@@ -15,7 +15,7 @@ import fc from "fast-check";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.js";
-import { readRequest, writeVersion, type Request } from "./bunting-messages.test.js";
+import { readRequest, writeVersion, type Request } from "./bunting-messages.fixture.js";
 import { decodeVersion, type Delta, type DocumentVersion } from "./bunting-wire.js";
 import { noSyncMetrics } from "./sync-metrics.js";
 import { TopicDocument } from "./topic-document.js";

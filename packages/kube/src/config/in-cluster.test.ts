@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { inClusterConfig } from "./in-cluster.js";
 import { TlsFiles } from "./tls-files.js";
 import { TokenFile } from "./token-file.js";

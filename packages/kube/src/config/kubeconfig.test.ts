@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import type { ClusterConfig } from "./cluster-config.js";
 import { kubeconfigConfig } from "./kubeconfig.js";
 import { loadClusterConfig } from "./load-cluster-config.js";

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect } from "chai";
 import fc from "fast-check";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { readLines } from "./read-lines.js";
 
 describe("readLines", () => {

@@ -1,14 +1,14 @@
 import { expect } from "chai";
-import { eventually } from "../../../../test/support/event-queue.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import {
   faults,
   internalError,
   status,
   watchExpired,
-} from "../../../../test/support/faulty-api-server/index.js";
+} from "@bunting/test/support/faulty-api-server/index.js";
 import type { KubeObject } from "../rest/resource.js";
 import type { ConsistentRead, ReflectorHandler } from "./reflector-handler.js";
-import { objectScope, ReflectorBench, wide, withinMs, type RunningReflector } from "./test-support.test.js";
+import { objectScope, ReflectorBench, wide, withinMs, type RunningReflector } from "./reflector.fixture.js";
 
 describe("Reflector", () => {
   let bench: ReflectorBench;

@@ -1,9 +1,9 @@
 import { expect } from "chai";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { eventually } from "../../../../test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import { KubeError } from "../kube-error.js";
 import { Http2Transport } from "../transport/http2-transport.js";
-import { clusterOf, ScriptedServer, withinMs, type SeenRequest } from "../transport/test-support.test.js";
+import { clusterOf, ScriptedServer, withinMs, type SeenRequest } from "../transport/transport.fixture.js";
 import { RestClient } from "./rest-client.js";
 
 const type = { group: "core.openfeature.dev", version: "v1beta1", plural: "featureflags" };

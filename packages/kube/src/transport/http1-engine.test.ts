@@ -1,13 +1,13 @@
 import type { Readable } from "node:stream";
 import { expect } from "chai";
-import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { TempDirectory } from "../../../../test/support/temp-directory.js";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { TlsFiles } from "../config/tls-files.js";
 import { KubeError } from "../kube-error.js";
 import { Http2Transport } from "./http2-transport.js";
 import type { KubeRequest } from "./kube-transport.js";
-import { answerAll, clusterOf, ScriptedServer, tlsFixture, withinMs } from "./test-support.test.js";
+import { answerAll, clusterOf, ScriptedServer, tlsFixture, withinMs } from "./transport.fixture.js";
 
 const watch: KubeRequest = { method: "GET", path: "/x?watch=true", kind: "watch" };
 const call: KubeRequest = { method: "GET", path: "/x", kind: "call" };

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { expect } from "chai";
-import { FaultyApiServer } from "../../../../test/support/faulty-api-server/index.js";
+import { FaultyApiServer } from "@bunting/test/support/faulty-api-server/index.js";
 import type { ClusterConfig } from "../config/cluster-config.js";
 import { fixedCredentials } from "../config/credentials.js";
 import { RestClient } from "../rest/rest-client.js";

@@ -1,8 +1,8 @@
 import { expect } from "chai";
-import { eventually } from "../../../../test/support/event-queue.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import { openSession } from "./open-session.js";
 import { SecureDial } from "./secure-dial.js";
-import { answerAll, clusterOf, ScriptedServer, withinMs } from "./test-support.test.js";
+import { answerAll, clusterOf, ScriptedServer, withinMs } from "./transport.fixture.js";
 import { transportContext } from "./transport-options.js";
 
 describe("PooledSession", () => {

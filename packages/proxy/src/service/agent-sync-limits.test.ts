@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import { status as grpcStatus } from "@grpc/grpc-js";
 import { createLogger } from "@bunting/runtime";
-import { AgentConnection } from "../../../../test/support/agent-client.js";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { HeldFlags } from "../../../../test/support/held-flags.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { SyncServer } from "../../../../test/support/sync-server.js";
+import { AgentConnection } from "@bunting/test/support/agent-client.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { HeldFlags } from "@bunting/test/support/held-flags.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { SyncServer } from "@bunting/test/support/sync-server.js";
 import { OccasionalLog } from "../occasional-log.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { StallWatch } from "../subscriber/stall-watch.js";

@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import { status as grpcStatus } from "@grpc/grpc-js";
 import { buntingSyncV1, type FlagDocument, type JsonObject } from "@bunting/protocol";
-import { AgentConnection, type AgentClientStream } from "../../../../test/support/agent-client.js";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { HeldFlags } from "../../../../test/support/held-flags.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { SyncServer, type SyncServerOptions } from "../../../../test/support/sync-server.js";
+import { AgentConnection, type AgentClientStream } from "@bunting/test/support/agent-client.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { HeldFlags } from "@bunting/test/support/held-flags.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
 import type { Topic } from "../topic/topic.js";
 

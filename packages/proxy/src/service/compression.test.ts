@@ -4,10 +4,10 @@ import { gunzipSync } from "node:zlib";
 import { expect } from "chai";
 import { legacySyncV1, syncV1, type FlagDocument } from "@bunting/protocol";
 import { frameMessage } from "@bunting/rpc";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { RawSyncConnection } from "../../../../test/support/raw-sync-client.js";
-import { StockSyncClient } from "../../../../test/support/stock-sync-client.js";
-import { SyncServer } from "../../../../test/support/sync-server.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { RawSyncConnection } from "@bunting/test/support/raw-sync-client.js";
+import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
+import { SyncServer } from "@bunting/test/support/sync-server.js";
 
 const topic = "demo/flags";
 

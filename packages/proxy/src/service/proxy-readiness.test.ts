@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ProxyReadiness } from "./proxy-readiness.js";
 
 function useReadiness(hasSynced: boolean) {

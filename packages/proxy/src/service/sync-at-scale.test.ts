@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { expectSubsequence } from "../../../../test/support/expect-subsequence.js";
-import { RawSyncConnection, type RawSyncStream } from "../../../../test/support/raw-sync-client.js";
-import { SyncServer } from "../../../../test/support/sync-server.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { expectSubsequence } from "@bunting/test/support/expect-subsequence.js";
+import { RawSyncConnection, type RawSyncStream } from "@bunting/test/support/raw-sync-client.js";
+import { SyncServer } from "@bunting/test/support/sync-server.js";
 
 const topic: TopicKey = "demo/flags";
 

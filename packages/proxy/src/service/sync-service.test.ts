@@ -1,15 +1,15 @@
 import { expect } from "chai";
 import { status as grpcStatus, type ServiceError } from "@grpc/grpc-js";
 import type { FlagDocument } from "@bunting/protocol";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import {
   StockSyncClient,
   type SubscribeOptions,
   type SyncMessage,
   type SyncSubscription,
-} from "../../../../test/support/stock-sync-client.js";
-import { SyncServer, type SyncServerOptions } from "../../../../test/support/sync-server.js";
+} from "@bunting/test/support/stock-sync-client.js";
+import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
 
 const selector = "core.openfeature.dev/demo/flags";
 const expectedForm = "expected core.openfeature.dev/<namespace>/<name> or <namespace>/<name>";

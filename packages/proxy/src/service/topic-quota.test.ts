@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { OccasionalLog } from "../occasional-log.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { ProxyError } from "../proxy-error.js";

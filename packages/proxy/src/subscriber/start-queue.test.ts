@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { StartQueue, type Starter } from "./start-queue.js";
 

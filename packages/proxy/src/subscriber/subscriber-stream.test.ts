@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect as connectTcp, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { expect } from "chai";
 import type { FlagDocument } from "@bunting/protocol";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { RawSyncConnection, type RawSyncStream } from "../../../../test/support/raw-sync-client.js";
-import { SyncServer } from "../../../../test/support/sync-server.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { RawSyncConnection, type RawSyncStream } from "@bunting/test/support/raw-sync-client.js";
+import { SyncServer } from "@bunting/test/support/sync-server.js";
 import { noMetrics } from "../proxy-metrics.js";
 
 const topic = "demo/flags";

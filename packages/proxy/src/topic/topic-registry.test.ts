@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { createLogger } from "@bunting/runtime";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { ScriptedSource } from "../../../../test/support/scripted-source.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { firstSnapshot } from "./first-snapshot.js";
 import type { Subscriber, Subscription } from "./subscription.js";

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import type { FlagDocument } from "@bunting/protocol";
 import { createLogger } from "@bunting/runtime";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { ProxyError } from "../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
 import { FanOut } from "./fan-out.js";

@@ -17,13 +17,7 @@ import { encodeDocument, topicKey } from "@bunting/protocol";
 import { expect } from "chai";
 import fc from "fast-check";
 import { readManifest } from "../manifest/read-manifest.js";
-import {
-  flags,
-  manifest,
-  useDirectory,
-  type RecordingSink,
-  type RunningSource,
-} from "../test-support.test.js";
+import { flags, manifest, useDirectory, type RecordingSink, type RunningSource } from "../source.fixture.js";
 
 const topics = ["default/one", "default/two", "default/three", "default/c", "default/a"];
 const paths = ["a.yaml", "b.yaml", "c.json", "sub/a.yaml", "sub/d.yml", "sub/deep/e.yaml"];

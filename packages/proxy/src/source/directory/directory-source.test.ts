@@ -24,7 +24,7 @@ import {
   RecordingSink,
   textOf,
   useDirectory,
-} from "../test-support.test.js";
+} from "../source.fixture.js";
 import { DirectorySource } from "./directory-source.js";
 
 describe("DirectorySource", () => {

@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
 import { createSource } from "../create-source.js";
-import { flags, manifest, noWatchLeft, textOf, useDirectory } from "../test-support.test.js";
+import { flags, manifest, noWatchLeft, textOf, useDirectory } from "../source.fixture.js";
 import { FileSource } from "./file-source.js";
 
 /** What the options of a cluster are where none is meant. */

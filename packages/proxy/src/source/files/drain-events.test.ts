@@ -1,7 +1,7 @@
 import { mkdirSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
-import { useDirectory } from "../test-support.test.js";
+import { useDirectory } from "../source.fixture.js";
 import { drainEvents } from "./drain-events.js";
 
 describe("drainEvents", () => {

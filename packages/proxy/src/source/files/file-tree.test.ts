@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
-import { useDirectory } from "../test-support.test.js";
+import { useDirectory } from "../source.fixture.js";
 import type { FileNews } from "./file-news.js";
 import { FileTree, type FileTreeOptions } from "./file-tree.js";
 

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "no
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect } from "chai";
-import { useDirectory } from "../test-support.test.js";
+import { useDirectory } from "../source.fixture.js";
 import { readStamp, type FileStamp } from "./file-stamp.js";
 import { readWholeFile } from "./read-whole-file.js";
 

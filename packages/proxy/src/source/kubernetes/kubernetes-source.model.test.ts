@@ -5,10 +5,10 @@ import {
   internalError,
   status,
   watchExpired,
-} from "../../../../../test/support/faulty-api-server/index.js";
-import type { OpenWatch } from "../../../../../test/support/faulty-api-server/index.js";
+} from "@bunting/test/support/faulty-api-server/index.js";
+import type { OpenWatch } from "@bunting/test/support/faulty-api-server/index.js";
 import type { PlanLimits } from "./plan-watches.js";
-import { FastClock, inShort, partsOf, SourceBench, type Subscribed } from "./test-support.test.js";
+import { FastClock, inShort, partsOf, SourceBench, type Subscribed } from "./kubernetes.fixture.js";
 
 /** So small that a dozen FeatureFlags cross every border there is. */
 const limits: PlanLimits = { namespaceFrom: 4, namespaceDownTo: 2, maxNamespaceWatches: 1, maxWatches: 9 };

@@ -1,8 +1,8 @@
 import type { TopicKey } from "@bunting/protocol";
 import { expect } from "chai";
-import { faults, status, type OpenWatch } from "../../../../../test/support/faulty-api-server/index.js";
+import { faults, status, type OpenWatch } from "@bunting/test/support/faulty-api-server/index.js";
 import type { PlanLimits } from "./plan-watches.js";
-import { SourceBench, type Subscribed } from "./test-support.test.js";
+import { SourceBench, type Subscribed } from "./kubernetes.fixture.js";
 
 const outage = "FeatureFlags can't be watched; what was told last is served on";
 const over = "all FeatureFlags are watched again";

@@ -1,8 +1,8 @@
 import type { TopicKey } from "@bunting/protocol";
 import { createLogger } from "@bunting/runtime";
 import { expect } from "chai";
-import { ManualClock } from "../../../../../test/support/manual-clock.js";
-import { CountingMetrics, flags, RecordingSink } from "../test-support.test.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { CountingMetrics, flags, RecordingSink } from "../source.fixture.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
 import { WatchBudget } from "./watch-budget.js";

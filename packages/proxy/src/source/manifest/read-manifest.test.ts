@@ -1,6 +1,6 @@
 import { encodeDocument, topicKey } from "@bunting/protocol";
 import { expect } from "chai";
-import { flags, manifest, textOf } from "../test-support.test.js";
+import { flags, manifest, textOf } from "../source.fixture.js";
 import type { Manifest } from "./manifest.js";
 import { readManifest } from "./read-manifest.js";
 

@@ -10,15 +10,15 @@ import {
   type RpcStatus,
 } from "@bunting/rpc";
 import { createLogger, type Clock } from "@bunting/runtime";
-import { EventQueue } from "../../../../test/support/event-queue.js";
+import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.js";
-import { readRequest, writeResponse, type Request, type Response } from "./bunting-messages.test.js";
+import { readRequest, writeResponse, type Request, type Response } from "./bunting-messages.fixture.js";
 import type { DocumentVersion } from "./bunting-wire.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { Delivery, SourceOptions } from "./flag-source.js";
-import { SourceProbe, TcpRelay } from "./test-support.test.js";
+import { SourceProbe, TcpRelay } from "./sync.fixture.js";
 
 export const topic = "demo/flags";
 

@@ -3,10 +3,10 @@ import { Http2Transport, RestClient, type TransportTiming } from "@bunting/kube"
 import type { TopicKey } from "@bunting/protocol";
 import { createLogger, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
-import { eventually } from "../../../../../test/support/event-queue.js";
-import { FaultyApiServer, type FlagObject } from "../../../../../test/support/faulty-api-server/index.js";
-import { ManualClock } from "../../../../../test/support/manual-clock.js";
-import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../test-support.test.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { FaultyApiServer, type FlagObject } from "@bunting/test/support/faulty-api-server/index.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../source.fixture.js";
 import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.js";
 
 export const withinMs = 8_000;

@@ -21,10 +21,10 @@ import {
   type Socket,
 } from "node:net";
 import { fileURLToPath } from "node:url";
-import { EventQueue } from "../../../../test/support/event-queue.js";
+import { EventQueue } from "@bunting/test/support/event-queue.js";
 import type { ClusterConfig, Credentials, TlsMaterial } from "../config/cluster-config.js";
 import { fixedCredentials } from "../config/credentials.js";
-import { resetSocket } from "../../../../test/support/reset-socket.js";
+import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
 export const withinMs = 8_000;
 

@@ -9,9 +9,9 @@ import {
 } from "@bunting/protocol";
 import type { Method, RequestListener, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
-import { HeldFlags } from "../../../../test/support/held-flags.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { ScriptedSource } from "../../../../test/support/scripted-source.js";
+import { HeldFlags } from "@bunting/test/support/held-flags.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { OccasionalLog } from "../occasional-log.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { TopicRegistry } from "../topic/topic-registry.js";

@@ -1,7 +1,7 @@
 import { framePrefixBytes } from "@bunting/rpc";
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from "node:http2";
-import { EventQueue } from "../../../../test/support/event-queue.js";
-import { afterwards } from "./test-support.test.js";
+import { EventQueue } from "@bunting/test/support/event-queue.js";
+import { afterwards } from "./api.fixture.js";
 
 /** A gRPC client whose reading a test can stop: a small window, and a stream that takes nothing while it is paused. */
 export class RawStream {

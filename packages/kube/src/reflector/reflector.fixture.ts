@@ -1,8 +1,8 @@
 import { createLogger } from "@bunting/runtime";
 import { expect } from "chai";
-import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
-import { FaultyApiServer } from "../../../../test/support/faulty-api-server/index.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { FaultyApiServer } from "@bunting/test/support/faulty-api-server/index.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { ClusterConfig } from "../config/cluster-config.js";
 import { fixedCredentials } from "../config/credentials.js";
 import type { KubeError } from "../kube-error.js";

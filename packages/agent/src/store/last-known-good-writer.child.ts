@@ -2,7 +2,7 @@
 import { LastKnownGoodFile } from "./last-known-good-file.js";
 
 const [directory] = process.argv.slice(2);
-if (process.argv[1]?.endsWith("last-known-good-writer.test.ts") && directory !== undefined) {
+if (process.argv[1]?.endsWith("last-known-good-writer.child.ts") && directory !== undefined) {
   const file = new LastKnownGoodFile(directory, { provider: "file", uri: "written", selector: "" });
   for (let i = 0; ; i++) {
     await file.write({ bytes: Buffer.from(`${"x".repeat(200_000)} ${i}`), version: undefined });

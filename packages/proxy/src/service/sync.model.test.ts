@@ -1,11 +1,11 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
-import { eventually } from "../../../../test/support/event-queue.js";
-import { expectSubsequence } from "../../../../test/support/expect-subsequence.js";
-import { ManualClock } from "../../../../test/support/manual-clock.js";
-import { RawSyncConnection, type RawSyncStream } from "../../../../test/support/raw-sync-client.js";
-import { SyncServer } from "../../../../test/support/sync-server.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { expectSubsequence } from "@bunting/test/support/expect-subsequence.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { RawSyncConnection, type RawSyncStream } from "@bunting/test/support/raw-sync-client.js";
+import { SyncServer } from "@bunting/test/support/sync-server.js";
 
 const topic: TopicKey = "demo/flags";
 const lingerMs = 30_000;

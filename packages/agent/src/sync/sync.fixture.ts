@@ -2,11 +2,11 @@ import { connect, createServer, type AddressInfo, type Server as TcpServer, type
 import { Server, ServerCredentials, type Metadata, type ServerWritableStream } from "@grpc/grpc-js";
 import { syncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
-import { EventQueue, eventually } from "../../../../test/support/event-queue.js";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import type { Delivery, SourceOptions } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { noSyncMetrics } from "./sync-metrics.js";
-import { resetSocket } from "../../../../test/support/reset-socket.js";
+import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
 /** One SyncFlags stream as the server has it. */
 export class ServedStream {
