@@ -7,7 +7,7 @@ import {
 } from "@bunting/protocol";
 import type { PortListener } from "@bunting/rpc";
 import { expect } from "chai";
-import { grpcMethods } from "./grpc-methods.js";
+import { grpcMethods } from "./grpc/grpc-methods.js";
 import {
   createWorld,
   expectStatus,

@@ -2,7 +2,7 @@ import { syncV1, type JsonObject } from "@bunting/protocol";
 import { statusCode } from "@bunting/rpc";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
-import { RawStream } from "./raw-stream.fixture.js";
+import { RawStream } from "../raw-stream.fixture.js";
 import { SyncService, type SyncServiceOptions } from "./sync-service.js";
 import {
   createWorld,
@@ -12,7 +12,7 @@ import {
   releaseAfterEach,
   type StreamProbe,
   type World,
-} from "./api.fixture.js";
+} from "../api.fixture.js";
 
 const path = "/flagd.sync.v1.FlagSyncService/";
 const sync = [syncV1.SyncFlagsRequest, syncV1.SyncFlagsResponse] as const;

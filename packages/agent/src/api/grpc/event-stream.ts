@@ -1,11 +1,11 @@
 import { serverStreaming, type Method, type ResponseStream, type TransportStream } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
-import type { FlagChange } from "./backend.js";
-import { selectorHeader, type Selections } from "./selection.js";
-import { keepAliveFrame, providerReadyFrame, providerShutdownFrame } from "./stream/event-frames.js";
-import { EventGroup, type EventSubscriber } from "./stream/event-group.js";
-import type { PendingChanges } from "./stream/pending-changes.js";
-import { shutdownStatus, StreamEnding, streamDeadlineStatus } from "./stream/stream-ending.js";
+import type { FlagChange } from "../backend.js";
+import { selectorHeader, type Selections } from "../selection.js";
+import { keepAliveFrame, providerReadyFrame, providerShutdownFrame } from "./event-frames.js";
+import { EventGroup, type EventSubscriber } from "./event-group.js";
+import type { PendingChanges } from "./pending-changes.js";
+import { shutdownStatus, StreamEnding, streamDeadlineStatus } from "../stream-ending.js";
 
 export interface EventStreamOptions {
   readonly selections: Selections;

@@ -11,14 +11,14 @@ import {
   type TransportStream,
 } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
-import type { ApiMetrics, SyncStreamEndReason } from "./api-metrics.js";
-import type { FlagChange, FlagReader } from "./backend.js";
-import { boundedLabels } from "./bounded-labels.js";
-import { encodeStruct } from "./codec/struct-writer.js";
-import { selectorHeader, type Selections } from "./selection.js";
-import { shutdownStatus, StreamEnding, streamDeadlineStatus } from "./stream/stream-ending.js";
-import { SyncGroup } from "./stream/sync-group.js";
-import { SyncStream } from "./stream/sync-stream.js";
+import type { ApiMetrics, SyncStreamEndReason } from "../api-metrics.js";
+import type { FlagChange, FlagReader } from "../backend.js";
+import { boundedLabels } from "../bounded-labels.js";
+import { encodeStruct } from "../codec/struct-writer.js";
+import { selectorHeader, type Selections } from "../selection.js";
+import { shutdownStatus, StreamEnding, streamDeadlineStatus } from "../stream-ending.js";
+import { SyncGroup } from "./sync-group.js";
+import { SyncStream } from "./sync-stream.js";
 
 export interface SyncServiceOptions {
   readonly reader: FlagReader;

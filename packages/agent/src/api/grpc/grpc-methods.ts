@@ -1,9 +1,9 @@
 import { unary, type Method } from "@bunting/rpc";
-import type { AllAnswer } from "./answer.js";
-import { decodeResolveAllRequest, decodeResolveRequest } from "./codec/resolve-request.js";
-import { encodeAllResponse, responseEncoder } from "./codec/resolve-response.js";
-import type { EvaluationService } from "./evaluation-service.js";
-import { accessors } from "./typed-value.js";
+import type { AllAnswer } from "../answer.js";
+import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
+import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
+import type { EvaluationService } from "../evaluation-service.js";
+import { accessors } from "../typed-value.js";
 
 /** The unary gRPC methods of one dialect; its EventStream comes from event-stream.ts. */
 export function grpcMethods(service: EvaluationService): Method[] {

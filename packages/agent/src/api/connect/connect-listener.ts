@@ -1,17 +1,17 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import { RpcError, type StatusName } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
-import type { ApiMetrics } from "./api-metrics.js";
-import type { RequestHeaders } from "./backend.js";
-import { decodeResolveAllRequest, decodeResolveRequest } from "./codec/resolve-request.js";
-import { encodeAllResponse, responseEncoder } from "./codec/resolve-response.js";
-import type { EvaluationService } from "./evaluation-service.js";
-import { accessors, type Accessor } from "./typed-value.js";
-import { connectErrorJson, connectHttpStatus } from "./http/connect-error.js";
-import { HttpExchange, type HttpExchangeOptions } from "./http/http-exchange.js";
-import { parseResolveAllRequest, parseResolveRequest } from "./http/json-request.js";
-import { resolveAllResponseJson, resolveResponseJson } from "./http/json-response.js";
-import { readBody } from "./http/request-body.js";
+import type { ApiMetrics } from "../api-metrics.js";
+import type { RequestHeaders } from "../backend.js";
+import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
+import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
+import type { EvaluationService } from "../evaluation-service.js";
+import { accessors, type Accessor } from "../typed-value.js";
+import { connectErrorJson, connectHttpStatus } from "./connect-error.js";
+import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
+import { parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
+import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js";
+import { readBody } from "../http/request-body.js";
 
 export interface HttpJsonOptions {
   /** The dialects that are served: v2, v1 and schema.v1. */

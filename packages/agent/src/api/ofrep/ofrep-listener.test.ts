@@ -2,7 +2,7 @@ import type { JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { createHash } from "node:crypto";
-import { createOfrepListener } from "./ofrep.js";
+import { createOfrepListener } from "./ofrep-listener.js";
 import {
   createWorld,
   listen,
@@ -11,7 +11,7 @@ import {
   type HttpAnswer,
   type World,
   type WorldOptions,
-} from "./api.fixture.js";
+} from "../api.fixture.js";
 
 const document: JsonObject = {
   flags: {

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { connect } from "node:http2";
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
-import { createHttpJsonListener } from "./http-json.js";
+import { createHttpJsonListener } from "./connect-listener.js";
 import {
   afterwards,
   createWorld,
@@ -14,7 +14,7 @@ import {
   type HttpAnswer,
   type World,
   type WorldOptions,
-} from "./api.fixture.js";
+} from "../api.fixture.js";
 
 const document: JsonObject = {
   flags: {

@@ -3,15 +3,15 @@ import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { EvaluationContext } from "@bunting/evaluation";
-import type { ApiMetrics } from "./api-metrics.js";
-import type { FlagEvaluator } from "./backend.js";
-import { emptyContext, type ContextEnrichment } from "./context.js";
-import { etagOf, isNoneMatchFor } from "./http/etag.js";
-import { HttpExchange, type HttpExchangeOptions } from "./http/http-exchange.js";
-import { parseOfrepContext, parseOfrepPath, type OfrepTarget } from "./http/ofrep-request.js";
-import { errorJson, errorStatus, failureJson, successJson } from "./http/ofrep-response.js";
-import { readBody } from "./http/request-body.js";
-import { selectorHeader, type Selection, type Selections } from "./selection.js";
+import type { ApiMetrics } from "../api-metrics.js";
+import type { FlagEvaluator } from "../backend.js";
+import { emptyContext, type ContextEnrichment } from "../context.js";
+import { etagOf, isNoneMatchFor } from "./etag.js";
+import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
+import { parseOfrepContext, parseOfrepPath, type OfrepTarget } from "./ofrep-request.js";
+import { errorJson, errorStatus, failureJson, successJson } from "./ofrep-response.js";
+import { readBody } from "../http/request-body.js";
+import { selectorHeader, type Selection, type Selections } from "../selection.js";
 
 export interface OfrepOptions {
   readonly evaluator: FlagEvaluator;
