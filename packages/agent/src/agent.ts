@@ -20,7 +20,7 @@ import { evaluationV1 } from "./api/evaluation-v1.js";
 import { evaluationV2 } from "./api/evaluation-v2.js";
 import { EventStreams } from "./api/grpc/event-stream.js";
 import { grpcMethods } from "./api/grpc/grpc-methods.js";
-import { createHttpJsonListener } from "./api/connect/connect-listener.js";
+import { createConnectListener } from "./api/connect/connect-listener.js";
 import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
@@ -170,7 +170,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     logger,
     limits,
     grpc: grpc(evaluationMethods),
-    http: createHttpJsonListener({ services, metrics, clock, logger, maxRequestBodyBytes }),
+    http: createConnectListener({ services, metrics, clock, logger, maxRequestBodyBytes }),
   });
   const syncPort = new PortListener({ ...syncEndpoint, logger, limits, grpc: grpc(sync.methods()) });
   const ofrepPort = new PortListener({

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { connect } from "node:http2";
 import { once } from "node:events";
 import { connect as connectTcp } from "node:net";
-import { createHttpJsonListener } from "./connect-listener.js";
+import { createConnectListener } from "./connect-listener.js";
 import {
   afterwards,
   createWorld,
@@ -59,7 +59,7 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const world = createWorld({ documents: [document], ...options });
   const { services, metrics, logger } = world;
   const { maxRequestBodyBytes = 1_000_000 } = options;
-  const http = createHttpJsonListener({ services, metrics, logger, clock: systemClock, maxRequestBodyBytes });
+  const http = createConnectListener({ services, metrics, logger, clock: systemClock, maxRequestBodyBytes });
   const { port } = await listen([], http);
   return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };
 }

@@ -13,7 +13,7 @@ import { parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
 import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js";
 import { readBody } from "../http/request-body.js";
 
-export interface HttpJsonOptions {
+export interface ConnectListenerOptions {
   /** The dialects that are served: v2, v1 and schema.v1. */
   readonly services: readonly EvaluationService[];
   readonly metrics: ApiMetrics;
@@ -38,7 +38,7 @@ const contentTypes = "application/json, application/proto";
  * What PHP's provider, curl and anything without a gRPC library speak. Connect streams and gRPC-Web are not in effect yet and are
  * answered 415.
  */
-export function createHttpJsonListener(options: HttpJsonOptions): RequestListener {
+export function createConnectListener(options: ConnectListenerOptions): RequestListener {
   const { metrics, clock, logger } = options;
   const exchangeOptions: HttpExchangeOptions = { service: "evaluation", metrics, clock };
   const routes = new Map(options.services.flatMap(routesOf));

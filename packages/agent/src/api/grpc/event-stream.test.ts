@@ -3,7 +3,14 @@ import { statusCode } from "@bunting/rpc";
 import { expect } from "chai";
 import { EventStreams } from "./event-stream.js";
 import { RawStream } from "../raw-stream.fixture.js";
-import { createWorld, GrpcClient, listen, releaseAfterEach, StreamProbe, type World } from "../api.fixture.js";
+import {
+  createWorld,
+  GrpcClient,
+  listen,
+  releaseAfterEach,
+  StreamProbe,
+  type World,
+} from "../api.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 
 const services = ["flagd.evaluation.v2.Service", "flagd.evaluation.v1.Service", "schema.v1.Service"];

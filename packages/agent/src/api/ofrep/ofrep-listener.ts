@@ -13,7 +13,7 @@ import { errorJson, errorStatus, failureJson, successJson } from "./ofrep-respon
 import { readBody } from "../http/request-body.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 
-export interface OfrepOptions {
+export interface OfrepListenerOptions {
   readonly evaluator: FlagEvaluator;
   readonly selections: Selections;
   readonly context: ContextEnrichment;
@@ -31,7 +31,7 @@ const onlyPost = `{"errorDetails":"only POST is answered here"}`;
 const bodyTooLarge = `{"errorDetails":"request body too large"}`;
 
 /** The OpenFeature Remote Evaluation Protocol: one flag, or all of a set with an ETag. */
-export function createOfrepListener(options: OfrepOptions): RequestListener {
+export function createOfrepListener(options: OfrepListenerOptions): RequestListener {
   const exchangeOptions: HttpExchangeOptions = {
     service: "ofrep",
     metrics: options.metrics,
@@ -67,7 +67,7 @@ function answer(
   target: OfrepTarget,
   body: Buffer,
   contextOf: ContextReader,
-  options: OfrepOptions,
+  options: OfrepListenerOptions,
 ): void {
   const key = target.kind === "flag" ? target.key : undefined;
   try {
@@ -97,7 +97,7 @@ function answerFlag(
   key: string,
   selection: Selection,
   context: EvaluationContext,
-  { evaluator, metrics }: OfrepOptions,
+  { evaluator, metrics }: OfrepListenerOptions,
 ): void {
   const resolution = evaluator.resolve(key, context, selection.select);
   const metadata = selection.metadataOf(resolution.metadata);
@@ -116,7 +116,7 @@ function answerBulk(
   exchange: HttpExchange,
   selection: Selection,
   context: EvaluationContext,
-  { evaluator, metrics }: OfrepOptions,
+  { evaluator, metrics }: OfrepListenerOptions,
 ): void {
   const items: string[] = [];
   for (const { flag, resolution } of evaluator.resolveAll(context, selection.select)) {
@@ -141,7 +141,7 @@ function answerBulk(
 /** Undefined: the request's context can't be read. */
 type ContextReader = (body: Buffer) => EvaluationContext | undefined;
 
-function createContextReader({ logger }: OfrepOptions): ContextReader {
+function createContextReader({ logger }: OfrepListenerOptions): ContextReader {
   let hasWarned = false;
   return (body) => {
     const context = parseOfrepContext(body);
