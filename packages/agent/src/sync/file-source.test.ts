@@ -76,7 +76,7 @@ describe("FileSource", () => {
       directory.replace("flags.json", text);
       const { probe, source } = run(directory.file("flags.json"));
       const delivery = await probe.deliveries.nextEvent(5_000);
-      expect(delivery).to.deep.equal({ sourceIndex: 1, bytes: Buffer.from(text), context: undefined });
+      expect(delivery).to.deep.equal({ sourceIndex: 1, bytes: Buffer.from(text) });
       expect(source.status()).to.include({ state: "connected", error: undefined });
       await probe.deliveries.nothing(60);
     });

@@ -88,7 +88,7 @@ export class FileSource implements FlagSource {
     }
     if (bytes === undefined || signal.aborted) return;
     this.#state.documentReceived(bytes.length);
-    this.#options.deliver({ sourceIndex: this.#config.sourceIndex, bytes, context: undefined });
+    this.#options.deliver({ sourceIndex: this.#config.sourceIndex, bytes });
   }
 
   async #look(): Promise<Change> {

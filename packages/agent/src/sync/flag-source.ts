@@ -1,4 +1,3 @@
-import type { JsonObject } from "@bunting/protocol";
 import type { Clock, Logger, Runnable } from "@bunting/runtime";
 import type { DocumentVersion, RejectedFlag } from "./bunting-wire.js";
 import type { HeldDocument } from "./held-document.js";
@@ -34,8 +33,6 @@ export interface Delivery {
   readonly sourceIndex: number;
   /** A flag document: JSON in UTF-8. Never written to again. */
   readonly bytes: Buffer;
-  /** Evaluation context of the source (`sync_context`); undefined if it sends none. */
-  readonly context: JsonObject | undefined;
   /** By which version its source knows it; undefined if it has none. */
   readonly version?: DocumentVersion | undefined;
   /** The source's document was deleted, and this stands for there being none: what is kept of it on disk must go. */

@@ -3,14 +3,14 @@ import {
   encodeSyncFlagsRequest,
   syncFlagsPath,
   type SyncFlagsRequest,
-  type SyncFlagsResponse,
 } from "./flagd-wire.js";
 import { runCall, type CallEnd, type StreamCall } from "./stream-call.js";
 import type { SyncChannel } from "./sync-channel.js";
 
 export interface SyncFlagsCall extends Pick<StreamCall, "headers" | "clock" | "connectTimeoutMs" | "opened"> {
   readonly request: SyncFlagsRequest;
-  received(response: SyncFlagsResponse, messageBytes: number): void;
+  /** `document` shares memory with the message it came in. */
+  received(document: Buffer, messageBytes: number): void;
 }
 
 /** A SyncFlags stream of flagd.sync.v1; see runCall. The selector goes into a header as well, where newer servers look for it. */

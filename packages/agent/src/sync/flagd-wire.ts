@@ -1,5 +1,4 @@
-import { Struct, type JsonObject } from "@bunting/protocol";
-import { MalformedMessageError, readFields, textField } from "./protobuf.js";
+import { readFields, textField } from "./protobuf.js";
 
 export const syncFlagsPath = "/flagd.sync.v1.FlagSyncService/SyncFlags";
 
@@ -8,36 +7,20 @@ export interface SyncFlagsRequest {
   readonly selector: string;
 }
 
-export interface SyncFlagsResponse {
-  /** `flag_configuration` as it came: JSON in UTF-8. Shares memory with the message. */
-  readonly document: Buffer;
-  readonly context: JsonObject | undefined;
-}
-
 export function encodeSyncFlagsRequest({ providerId, selector }: SyncFlagsRequest): Buffer {
   return Buffer.concat([textField(1, providerId), textField(2, selector)]);
 }
 
 /**
- * Takes a SyncFlagsResponse apart. Like any protobuf reader it lets the last of several documents win and skips what it does not know.
+ * Finds the `flag_configuration` of a SyncFlagsResponse: JSON in UTF-8, in memory shared with the message. Like any protobuf reader this
+ * takes the last of several and skips the other fields.
  *
  * @throws MalformedMessageError
  */
-export function decodeSyncFlagsResponse(message: Buffer): SyncFlagsResponse {
+export function decodeSyncFlagsResponse(message: Buffer): Buffer {
   let document = message.subarray(0, 0);
-  let context: JsonObject | undefined;
   readFields(message, (field, value) => {
-    if (typeof value === "number") return;
-    if (field === 1) document = value;
-    else if (field === 2) context = { ...context, ...readContext(value) };
+    if (field === 1 && typeof value !== "number") document = value;
   });
-  return { document, context };
-}
-
-function readContext(bytes: Buffer): JsonObject {
-  try {
-    return Struct.unwrap(Struct.decode(bytes));
-  } catch (cause) {
-    throw new MalformedMessageError("sync_context is no Struct", { cause });
-  }
+  return document;
 }

@@ -153,11 +153,11 @@ export class GrpcSource implements FlagSource {
         clock,
         connectTimeoutMs: this.#timing.connectTimeoutMs,
         opened: () => this.#opened("flagd.sync.v1"),
-        received: ({ document, context }, messageBytes) => {
+        received: (document, messageBytes) => {
           metrics.messageReceived(sourceIndex, "document", messageBytes);
           this.#answered();
           this.#state.documentReceived(document.length);
-          this.#options.deliver({ sourceIndex, bytes: document, context });
+          this.#options.deliver({ sourceIndex, bytes: document });
         },
       },
       signal,

@@ -69,7 +69,6 @@ export class TopicDocument {
     this.#options.deliver({
       sourceIndex: this.#sourceIndex,
       bytes: emptyDocument,
-      context: undefined,
       isDeletion: true,
     });
   }
@@ -105,7 +104,6 @@ export class TopicDocument {
     const result = this.#options.deliver({
       sourceIndex: this.#sourceIndex,
       bytes,
-      context: undefined,
       version,
     });
     return "refusal" in result
