@@ -1,7 +1,8 @@
 /**
- * The one file that sees the whole agent. Read it top down and you have the way of a flag change: sources → store → evaluator → the
- * services that applications ask. Nothing is started here; `components` says in which order it is.
+ * The one file that sees the whole agent. Read it from top to bottom to follow a flag change: sources → store → evaluator → the services
+ * that applications call. Nothing is started here; `components` is the order in which things start.
  */
+import { Evaluator } from "@bunting/evaluation";
 import { GrpcServer, healthService, PortListener, ReadinessHealth, type Method } from "@bunting/rpc";
 import {
   createRegistry,
@@ -25,30 +26,29 @@ import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { SyncService } from "./api/sync/sync-service.js";
-import { Evaluator } from "@bunting/evaluation";
+import { endpoints } from "./endpoints.js";
 import { AgentReadiness } from "./management/agent-readiness.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { servingComponent } from "./management/serving-component.js";
 import type { AgentOptions } from "./options.js";
-import { endpoints } from "./endpoints.js";
+import { FlagIntake } from "./store/flag-intake.js";
 import { parseFlagSelector } from "./store/flag-selector.js";
 import { FlagStore } from "./store/flag-store.js";
 import { HeapBudget } from "./store/heap-budget.js";
 import { LastKnownGood } from "./store/last-known-good.js";
 import { createSource } from "./sync/create-source.js";
-import type { Deliver, Delivery, DeliveryResult } from "./sync/flag-source.js";
 import { parseSources } from "./sync/parse-sources.js";
 
 export interface Agent {
   /**
-   * Runs until the signal aborts. Rejects with what kept it from starting.
+   * Runs until the signal aborts. Rejects with the error that kept it from starting.
    *
    * @param onReady called once, when every source has delivered.
    */
   run(signal: AbortSignal, onReady?: () => void): Promise<void>;
 }
 
-/** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED with a sentence for whoever wrote the options. */
+/** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message for the person who wrote the options. */
 export function createAgent(options: AgentOptions, logger: Logger, clock: Clock = systemClock): Agent {
   const configs = parseSources({ uris: options.uri, sources: options.sources });
   if (configs.length === 0) {
@@ -59,43 +59,46 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   }
   const registry = createRegistry(false);
   const metrics = prometheusMetrics(registry);
+  let onReady: (() => void) | undefined;
 
   const store = new FlagStore({ sources: configs, budget: new HeapBudget(), logger, metrics });
   const cache = new LastKnownGood({ directory: options.cacheDir, sources: configs, logger, clock, metrics });
-  const deliver: Deliver = (delivery) => {
-    const result = takeOver(delivery);
-    if ("refusal" in result) return result;
-    const { sourceIndex, bytes, version, isDeletion } = delivery;
-    if (isDeletion === true) cache.forget(sourceIndex);
-    else cache.keep(sourceIndex, bytes, version);
-    return result;
-  };
+  const intake = new FlagIntake({
+    store,
+    cache,
+    accepted: (sourceIndex) => {
+      if (!readiness.delivered(sourceIndex)) return;
+      sync.release();
+      health.changed();
+      onReady?.();
+    },
+  });
   const sources = configs.map((config) =>
     createSource(config, {
-      deliver,
+      deliver: (delivery) => intake.deliver(delivery),
       held: (sourceIndex) => store.held(sourceIndex),
-      confirm: (sourceIndex, version) => {
-        store.confirm(sourceIndex, version);
-        const held = store.held(sourceIndex);
-        if (held !== undefined) cache.keep(sourceIndex, held.layout.bytes, version);
-      },
+      confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
       logger,
       clock,
       metrics,
       maxDocumentBytes: store.maxDocumentBytes,
     }),
   );
-
   const evaluator = new Evaluator({
     clock,
     onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
   });
+
   const selections = createSelections(parseFlagSelector);
   const context = createContextEnrichment({
     contextValues: options.contextValue,
     contextFromHeader: options.contextFromHeader,
   });
-  const events = new EventStreams({ selections, clock, streamDeadlineMs: options.streamDeadline });
+  const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
+    createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
+  );
+  const streamDeadlineMs = options.streamDeadline;
+  const events = new EventStreams({ selections, clock, streamDeadlineMs });
   const sync = new SyncService({
     reader: store,
     selections,
@@ -103,8 +106,14 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     clock,
     contextValues: options.contextValue,
     isMetadataDisabled: options.disableSyncMetadata,
-    streamDeadlineMs: options.streamDeadline,
+    streamDeadlineMs,
   });
+  store.onChange(({ changes, upserted, removed }) => {
+    evaluator.apply({ upserted, removed });
+    events.publish(changes);
+    sync.publish(changes);
+  });
+
   const readiness = new AgentReadiness({
     sourceCount: configs.length,
     status: () => sources.map((source) => source.status()),
@@ -112,53 +121,13 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   });
   const health = new ReadinessHealth(() => readiness.check());
 
-  store.onChange(({ changes, upserted, removed }) => {
-    evaluator.apply({ upserted, removed });
-    events.publish(changes);
-    sync.publish(changes);
-  });
-
-  let onReady: (() => void) | undefined;
-
-  function takeOver({
-    sourceIndex,
-    bytes,
-    version,
-  }: Pick<Delivery, "sourceIndex" | "bytes" | "version">): DeliveryResult {
-    let result: DeliveryResult;
-    try {
-      result = store.replace(sourceIndex, bytes, version);
-    } catch (error) {
-      // The store has logged and counted it, and serves what it had.
-      if (error instanceof AgentError) return { refusal: error.message };
-      throw error;
-    }
-    if (readiness.delivered(sourceIndex)) {
-      sync.release();
-      health.changed();
-      onReady?.();
-    }
-    return result;
-  }
-
-  const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
-    createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
-  );
-  const evaluationMethods = services.flatMap((service): Method[] => [
-    ...grpcMethods(service),
-    events.method(service.dialect.service),
-  ]);
   const maxRequestBodyBytes = options.maxRequestBody;
+  const maxMessageBytes = maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes;
   const grpc = (methods: readonly Method[]): GrpcServer =>
-    new GrpcServer({
-      methods,
-      logger,
-      clock,
-      maxMessageBytes: maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes,
-    });
+    new GrpcServer({ methods, logger, clock, maxMessageBytes });
   const limits = { maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader };
+  const shared = { metrics, clock, logger, maxRequestBodyBytes };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
-
   const managementPort = new PortListener({
     ...managementEndpoint,
     logger,
@@ -169,23 +138,17 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...evaluationEndpoint,
     logger,
     limits,
-    grpc: grpc(evaluationMethods),
-    http: createConnectListener({ services, metrics, clock, logger, maxRequestBodyBytes }),
+    grpc: grpc(
+      services.flatMap((service) => [...grpcMethods(service), events.method(service.dialect.service)]),
+    ),
+    http: createConnectListener({ services, ...shared }),
   });
   const syncPort = new PortListener({ ...syncEndpoint, logger, limits, grpc: grpc(sync.methods()) });
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,
     logger,
     limits,
-    http: createOfrepListener({
-      evaluator,
-      selections,
-      context,
-      metrics,
-      clock,
-      logger,
-      maxRequestBodyBytes,
-    }),
+    http: createOfrepListener({ evaluator, selections, context, ...shared }),
   });
 
   const components: Component[] = [
@@ -197,20 +160,15 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     }),
     {
       name: "last-known-good",
-      reason:
-        "before the sources, so that what is newer than it takes its place; written out after the last of them",
-      start: () =>
-        cache.load((sourceIndex, { bytes, version }) => {
-          const result = takeOver({ sourceIndex, bytes, version });
-          return !("refusal" in result);
-        }),
+      reason: "before the sources, so that newer documents replace it; written out after the last of them",
+      start: () => intake.load(),
       stop: () => cache.flush(),
     },
-    ...sources.map((source) => runnableComponent(source, "flags may come before anybody asks")),
-    servingComponent({ name: "ofrep", reason: "asked by applications", port: ofrepPort, logger }),
+    ...sources.map((source) => runnableComponent(source, "flags may arrive before the first request")),
+    servingComponent({ name: "ofrep", reason: "called by applications", port: ofrepPort, logger }),
     servingComponent({
       name: "sync",
-      reason: "asked by applications",
+      reason: "called by applications",
       port: syncPort,
       logger,
       drain: (stream) => sync.drain(stream),

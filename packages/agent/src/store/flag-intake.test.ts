@@ -1,0 +1,91 @@
+import { createLogger, systemClock } from "@bunting/runtime";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { expect } from "chai";
+import { versionOfDigest } from "../sync/bunting-wire.js";
+import { FlagIntake } from "./flag-intake.js";
+import { FlagStore } from "./flag-store.js";
+import { HeapBudget } from "./heap-budget.js";
+import { LastKnownGood } from "./last-known-good.js";
+import { noStoreMetrics } from "./store-metrics.js";
+
+const sources = [
+  { provider: "grpc", uri: "proxy:8015", selector: "demo/a" },
+  { provider: "grpc", uri: "proxy:8015", selector: "demo/b" },
+];
+const document = Buffer.from('{"flags":{"a":{"variants":{"on":true},"defaultVariant":"on"}}}');
+const empty = Buffer.from('{"flags":{}}');
+const version = versionOfDigest(Buffer.alloc(32, 1));
+
+describe("FlagIntake", () => {
+  let directory: TempDirectory;
+  beforeEach(() => {
+    directory = new TempDirectory();
+  });
+  afterEach(() => directory.remove());
+
+  function intakeOf() {
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const store = new FlagStore({ sources, budget: new HeapBudget(), logger, metrics: noStoreMetrics });
+    const cache = new LastKnownGood({
+      directory: directory.path,
+      sources,
+      logger,
+      clock: systemClock,
+      metrics: noStoreMetrics,
+    });
+    const accepted: number[] = [];
+    const intake = new FlagIntake({ store, cache, accepted: (sourceIndex) => accepted.push(sourceIndex) });
+    return { store, cache, accepted, intake };
+  }
+
+  async function loaded(): Promise<ReturnType<typeof intakeOf>> {
+    const again = intakeOf();
+    await again.intake.load();
+    return again;
+  }
+
+  it("serves what is delivered, keeps it on disk with its version, and loads it at the next start", async () => {
+    const { store, cache, accepted, intake } = intakeOf();
+    expect(intake.deliver({ sourceIndex: 1, bytes: document, version })).to.deep.include({
+      rejectedFlags: [],
+    });
+    expect(store.flag("", "a")).to.include({ sourceIndex: 1 });
+    await cache.flush();
+    const next = await loaded();
+    expect(next.store.held(1)).to.deep.include({ version });
+    expect(next.store.held(0)).to.equal(undefined);
+    expect([accepted, next.accepted]).to.deep.equal([[1], [1]]);
+  });
+
+  it("refuses what is no flag document, and keeps what is served and what is on disk", async () => {
+    const { store, cache, accepted, intake } = intakeOf();
+    intake.deliver({ sourceIndex: 0, bytes: document, version });
+    const result = intake.deliver({ sourceIndex: 0, bytes: Buffer.from("[]"), version });
+    expect(result).to.have.property("refusal").that.contains("not a flag document");
+    expect(accepted).to.deep.equal([0]);
+    expect(store.flag("", "a")).to.not.equal(undefined);
+    await cache.flush();
+    expect((await loaded()).store.held(0)?.layout.bytes.equals(document)).to.equal(true);
+  });
+
+  it("removes the copy on disk with a deletion", async () => {
+    const { store, cache, intake } = intakeOf();
+    intake.deliver({ sourceIndex: 0, bytes: document, version });
+    await cache.flush();
+    intake.deliver({ sourceIndex: 0, bytes: empty, isDeletion: true });
+    expect(store.flags()).to.deep.equal([]);
+    await cache.flush();
+    const next = await loaded();
+    expect(next.accepted).to.deep.equal([]);
+  });
+
+  it("keeps a version that is confirmed later, beside the document as it was", async () => {
+    const { store, cache, intake } = intakeOf();
+    intake.confirm(0, version);
+    intake.deliver({ sourceIndex: 0, bytes: document });
+    intake.confirm(0, version);
+    expect(store.held(0)?.version).to.equal(version);
+    await cache.flush();
+    expect((await loaded()).store.held(0)).to.deep.include({ version });
+  });
+});

@@ -1,0 +1,61 @@
+import { AgentError } from "../agent-error.js";
+import type { DocumentVersion } from "../sync/bunting-wire.js";
+import type { Delivery, DeliveryResult } from "../sync/flag-source.js";
+import type { FlagStore } from "./flag-store.js";
+import type { LastKnownGood } from "./last-known-good.js";
+
+export interface FlagIntakeOptions {
+  readonly store: FlagStore;
+  readonly cache: LastKnownGood;
+  /** Called after each document that was accepted, from a source or from the cache. */
+  readonly accepted: (sourceIndex: number) => void;
+}
+
+/** Takes documents over into the store, and keeps the copies on disk in step with what the sources deliver. */
+export class FlagIntake {
+  readonly #options: FlagIntakeOptions;
+
+  constructor(options: FlagIntakeOptions) {
+    this.#options = options;
+  }
+
+  /** Serves what is on disk, so that the agent can answer while its sources are away. */
+  load(): Promise<void> {
+    return this.#options.cache.load((sourceIndex, { bytes, version }) => {
+      const result = this.#accept(sourceIndex, bytes, version);
+      return !("refusal" in result);
+    });
+  }
+
+  /** Takes over what a source delivered. A document that is refused leaves the store and the copy on disk as they were. */
+  deliver({ sourceIndex, bytes, version, isDeletion }: Delivery): DeliveryResult {
+    const result = this.#accept(sourceIndex, bytes, version);
+    if ("refusal" in result) return result;
+    const { cache } = this.#options;
+    if (isDeletion === true) cache.forget(sourceIndex);
+    else cache.keep(sourceIndex, bytes, version);
+    return result;
+  }
+
+  /** The source now knows the document it delivered last by this version, which is kept on disk with it. */
+  confirm(sourceIndex: number, version: DocumentVersion): void {
+    const { store, cache } = this.#options;
+    store.confirm(sourceIndex, version);
+    const held = store.held(sourceIndex);
+    if (held !== undefined) cache.keep(sourceIndex, held.layout.bytes, version);
+  }
+
+  #accept(sourceIndex: number, bytes: Buffer, version: DocumentVersion | undefined): DeliveryResult {
+    const { store, accepted } = this.#options;
+    let result: DeliveryResult;
+    try {
+      result = store.replace(sourceIndex, bytes, version);
+    } catch (error) {
+      // The store has logged and counted it, and serves what it had.
+      if (error instanceof AgentError) return { refusal: error.message };
+      throw error;
+    }
+    accepted(sourceIndex);
+    return result;
+  }
+}
