@@ -4,7 +4,6 @@ export { loadClusterConfig } from "./config/load-cluster-config.js";
 export { KubeError } from "./kube-error.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";
 export { ObjectOrder } from "./reflector/object-order.js";
-export { OpeningGate } from "./reflector/opening-gate.js";
 export type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector/reflector-handler.js";
 export { Reflector, type ReflectorShared } from "./reflector/reflector.js";
 export { compareResourceVersions } from "./reflector/resource-version.js";

@@ -1,6 +1,7 @@
 import { renderHelp } from "./options/render-help.js";
 import { readOptions } from "./options/read-options.js";
 import type { OptionsOf, OptionTable } from "./options/option.js";
+import { quoted } from "./quoted.js";
 import { RuntimeError } from "./runtime-error.js";
 
 /** A binary with one command, `start`, as flagd and flagd-proxy have it; `version` and `--help` come with it. */
@@ -49,7 +50,7 @@ async function run<const Table extends OptionTable>(
     return 0;
   }
   if (command !== "start") {
-    const message = `${JSON.stringify(command)} is no command of ${program.name}: use "${program.name} start", or --help`;
+    const message = `${quoted(command)} is no command of ${program.name}: use "${program.name} start", or --help`;
     throw new RuntimeError("COMMAND_UNKNOWN", message);
   }
   const { options, warnings } = await readOptions(program.table, { argv: rest, env });

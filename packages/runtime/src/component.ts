@@ -1,3 +1,4 @@
+import { aborted } from "./aborted.js";
 import { RuntimeError } from "./runtime-error.js";
 import type { Runnable } from "./runnable.js";
 
@@ -70,13 +71,6 @@ export function runnableComponent(runnable: Runnable, reason: string): Component
       return running;
     },
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 async function withTimeout(component: Component, timeoutMs: number): Promise<void> {

@@ -1,3 +1,4 @@
+export { aborted } from "./aborted.js";
 export { Backoff, type BackoffOptions } from "./backoff.js";
 export { runProgram, type Program } from "./cli.js";
 export { sleep, systemClock, type Clock } from "./clock.js";
@@ -23,5 +24,7 @@ export {
   type ValueType,
 } from "./options/value-types.js";
 export { processSignals } from "./process-signals.js";
+export { quoted } from "./quoted.js";
 export type { Runnable } from "./runnable.js";
 export { RuntimeError, type RuntimeErrorCode } from "./runtime-error.js";
+export { Semaphore } from "./semaphore.js";

@@ -1,4 +1,5 @@
 import type { JsonValue } from "@bunting/protocol";
+import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
 import type { FileSourceConfig, GrpcSourceConfig, SourceConfig } from "./source-config.js";
@@ -40,7 +41,7 @@ export interface SourceOptionTexts {
  */
 export function parseSources({ uris, sources }: SourceOptionTexts): readonly SourceConfig[] {
   const described = [
-    ...uris.map((uri, i) => ({ where: `--uri ${quote(uri)}`, fields: fieldsOfUri(uri, i) })),
+    ...uris.map((uri, i) => ({ where: `--uri ${quoted(uri)}`, fields: fieldsOfUri(uri, i) })),
     ...parseList(sources).map((value, i) => ({
       where: `source ${i + 1} of --sources`,
       fields: readSourceFields(value, `source ${i + 1} of --sources`),
@@ -53,7 +54,7 @@ function fieldsOfUri(uri: string, index: number): SourceFields {
   const provider = uriPrefixes.find(([prefix]) => prefix.test(uri))?.[1];
   if (provider === undefined) {
     throw invalid(
-      `--uri ${quote(uri)} has no known prefix: write file:PATH for a file, or grpc://HOST:PORT for a proxy`,
+      `--uri ${quoted(uri)} has no known prefix: write file:PATH for a file, or grpc://HOST:PORT for a proxy`,
     );
   }
   return readSourceFields({ uri, provider }, `--uri ${index + 1}`);
@@ -66,7 +67,7 @@ function parseList(text: string): readonly JsonValue[] {
     value = parseJson(text);
   } catch (cause) {
     if (!(cause instanceof JsonSyntaxError)) throw cause;
-    const near = quote(text.slice(Math.max(0, cause.position - 10), cause.position + 10));
+    const near = quoted(text.slice(Math.max(0, cause.position - 10), cause.position + 10));
     throw invalid(
       `--sources is not JSON: ${cause.message} at character ${cause.position + 1}, near ${near}`,
       cause,
@@ -81,7 +82,7 @@ function configOf(fields: SourceFields, sourceIndex: number, where: string): Sou
   if (fields.provider === "grpc") return grpcConfig(fields, sourceIndex, where);
   const remedy = unsupported[fields.provider];
   if (remedy === undefined) {
-    throw invalid(`${where}: there is no provider ${quote(fields.provider)}; there are grpc and file`);
+    throw invalid(`${where}: there is no provider ${quoted(fields.provider)}; there are grpc and file`);
   }
   throw new AgentError(
     "SOURCE_UNSUPPORTED",
@@ -103,7 +104,7 @@ function grpcConfig(fields: SourceFields, sourceIndex: number, where: string): G
   }
   if (!/^[\x20-\x7e]*$/.test(fields.selector)) {
     throw invalid(
-      `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quote(fields.selector)}`,
+      `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(fields.selector)}`,
     );
   }
   const uri = fields.uri.replace(/^grpc:\/\//, "");
@@ -132,15 +133,11 @@ function targetOf(uri: string, where: string): { target: string; authority: stri
   const envoy = /^envoy:\/\/([^/]+)\/(.+)$/.exec(uri);
   if (envoy !== null) return { target: `dns:///${envoy[1] ?? ""}`, authority: envoy[2] };
   if (uri.startsWith("envoy:"))
-    throw invalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quote(uri)}`);
+    throw invalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
   if (uri === "") throw invalid(`${where}: the address after grpc:// is missing`);
   return { target: uri.replace(/^uds:/, "unix:"), authority: undefined };
 }
 
 function invalid(message: string, cause?: unknown): AgentError {
   return new AgentError("OPTION_INVALID", message, { cause });
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text);
 }

@@ -1,4 +1,4 @@
-import { createLogger } from "@bunting/runtime";
+import { createLogger, Semaphore } from "@bunting/runtime";
 import { expect } from "chai";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { FaultyApiServer } from "@bunting/test/support/faulty-api-server/index.js";
@@ -10,7 +10,6 @@ import type { ResourceScope } from "../rest/resource.js";
 import { RestClient } from "../rest/rest-client.js";
 import { Http2Transport } from "../transport/http2-transport.js";
 import { Epochs, type Epoch } from "./epochs.js";
-import { OpeningGate } from "./opening-gate.js";
 import { Reflector, type ReflectorOptions, type ReflectorShared } from "./reflector.js";
 import type { ConsistentRead, ReflectorHandler, RelistReason } from "./reflector-handler.js";
 import type { ObjectEvent } from "./watch-event.js";
@@ -117,14 +116,14 @@ export class ReflectorBench {
   readonly newEpochs: Epoch[] = [];
   readonly lines: string[] = [];
   readonly shared: ReflectorShared;
-  readonly gate: OpeningGate;
+  readonly gate: Semaphore;
   readonly #running: RunningReflector[] = [];
 
   private constructor(api: FaultyApiServer, places: number) {
     this.api = api;
     // Time on the network is real: the clock that stands still is for what the reflector itself waits for.
     this.transport = new Http2Transport(clusterOf(api));
-    this.gate = new OpeningGate(places);
+    this.gate = new Semaphore(places);
     const logger = createLogger(
       { format: "json", debug: true },
       { write: (line) => void this.lines.push(line) },
@@ -204,7 +203,7 @@ export class ReflectorBench {
   async stop(): Promise<void> {
     await Promise.all(this.#running.map((each) => each.stop()));
     expect(this.clock.pendingTimers, "timers left").to.equal(0);
-    expect(this.gate.opening, "places taken in the gate").to.equal(0);
+    expect(this.gate.inUse, "places taken in the gate").to.equal(0);
     for (const { reflector } of this.#running) {
       expect(reflector.isSynced).to.equal(false);
       expect(reflector.watch).to.equal(undefined);

@@ -632,7 +632,7 @@ describe("Reflector", () => {
 
   it("ends at the gate, and keeps no place in it", async () => {
     const leave = await Promise.all(
-      Array.from({ length: 20 }, () => bench.gate.enter(new AbortController().signal)),
+      Array.from({ length: 20 }, () => bench.gate.acquire(new AbortController().signal)),
     );
     const first = bench.run();
     const second = bench.run();
@@ -690,7 +690,7 @@ describe("Reflector", () => {
       bench.api.fault({ name: "flag-0" }, faults.answer(503, "not ready\n"));
       bench.run({ scope: objectScope("flag-0") });
       await bench.nextWait(0);
-      expect(bench.gate.opening).to.equal(0);
+      expect(bench.gate.inUse).to.equal(0);
     });
   });
 

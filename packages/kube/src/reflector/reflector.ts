@@ -1,9 +1,8 @@
-import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, sleep, type Clock, type Logger, type Runnable, type Semaphore } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { KubeClient } from "../rest/kube-client.js";
 import type { ResourceScope } from "../rest/resource.js";
 import type { Epochs } from "./epochs.js";
-import type { OpeningGate } from "./opening-gate.js";
 import { guardedHandler } from "./guarded-handler.js";
 import type { ReflectorHandler, ReflectorMetrics, RelistReason } from "./reflector-handler.js";
 import { WatchAttempt, type Position } from "./watch-attempt.js";
@@ -13,7 +12,11 @@ import type { WatchListSupport } from "./watch-list-support.js";
 export interface ReflectorShared {
   readonly client: KubeClient;
   readonly epochs: Epochs;
-  readonly gate: OpeningGate;
+  /**
+   * How many watches may be opening at once: an API server that just started, or ended every watch of a type at once, must not meet all
+   * of them together (it answers 429, and a WatchList costs it most while it opens).
+   */
+  readonly gate: Semaphore;
   readonly watchList: WatchListSupport;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -111,7 +114,7 @@ export class Reflector implements Runnable {
     let leave = (): void => undefined;
     let attempt: WatchAttempt | undefined;
     try {
-      leave = await gate.enter(signal);
+      leave = await gate.acquire(signal);
       signal.throwIfAborted();
       if (from === undefined) metrics.relist(reason);
       attempt = this.#attempt = new WatchAttempt(

@@ -1,3 +1,4 @@
+import { quoted } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { errorOfStatus } from "../rest/status-error.js";
 import type { KubeObject } from "../rest/resource.js";
@@ -48,7 +49,7 @@ export function parseWatchEvent(line: string): WatchEvent {
   try {
     raw = JSON.parse(line) as RawEvent | null;
   } catch (error) {
-    throw new KubeError("PROTOCOL", `a watch brought a line that is no JSON: ${excerpt(line)}`, {
+    throw new KubeError("PROTOCOL", `a watch brought a line that is no JSON: ${quoted(line, 120)}`, {
       cause: error,
     });
   }
@@ -56,18 +57,17 @@ export function parseWatchEvent(line: string): WatchEvent {
   if (type === "ERROR") return { type, error: errorOfStatus(object) };
   const { resourceVersion, name, annotations } = object?.metadata ?? {};
   if (!isResourceVersion(resourceVersion)) {
-    throw new KubeError("PROTOCOL", `a watch brought an event without a resourceVersion: ${excerpt(line)}`);
+    throw new KubeError(
+      "PROTOCOL",
+      `a watch brought an event without a resourceVersion: ${quoted(line, 120)}`,
+    );
   }
   if (type === "BOOKMARK") {
     const isInitialEventsEnd = annotations?.["k8s.io/initial-events-end"] === "true";
     return { type, resourceVersion, isInitialEventsEnd };
   }
   if ((type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED") || typeof name !== "string") {
-    throw new KubeError("PROTOCOL", `a watch brought an event of no known kind: ${excerpt(line)}`);
+    throw new KubeError("PROTOCOL", `a watch brought an event of no known kind: ${quoted(line, 120)}`);
   }
   return { type, object: object as KubeObject, resourceVersion };
-}
-
-function excerpt(line: string): string {
-  return JSON.stringify(line.length > 120 ? `${line.slice(0, 117)}...` : line);
 }

@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
-import { systemClock, type Clock } from "@bunting/runtime";
+import { Semaphore, systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
+import { abortedError } from "../transport/foreign-error.js";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";
-import { CallLimit } from "./call-limit.js";
 import type { KubeClient, ObjectList, Query } from "./kube-client.js";
 import { readBeginning, readBody } from "./read-body.js";
 import type { KubeObject, ResourceScope } from "./resource.js";
@@ -62,12 +62,12 @@ const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
  */
 export class RestClient implements KubeClient {
   readonly #transport: KubeTransport;
-  readonly #limit: CallLimit;
+  readonly #calls: Semaphore;
   readonly #clock: Clock;
 
   constructor(transport: KubeTransport, options: RestClientOptions = {}) {
     this.#transport = transport;
-    this.#limit = new CallLimit(options.maxConcurrentCalls ?? 16);
+    this.#calls = new Semaphore(options.maxConcurrentCalls ?? 16);
     this.#clock = options.clock ?? systemClock;
   }
 
@@ -175,7 +175,10 @@ export class RestClient implements KubeClient {
 
   /** Any call whose answer is JSON, or nothing (undefined). */
   async raw(request: RawRequest, signal: AbortSignal): Promise<unknown> {
-    return this.#limit.run(async () => {
+    const release = await this.#calls.acquire(signal).catch((reason: unknown) => {
+      throw abortedError(reason);
+    });
+    try {
       const { method, path, query = {}, body, contentType = "application/json" } = request;
       const payload =
         body === undefined
@@ -188,7 +191,9 @@ export class RestClient implements KubeClient {
       if (response.status < 200 || response.status > 299) throw await this.#errorOf(response, signal);
       const limits = { maxBytes: maxAnswerBytes, silenceMs, clock: this.#clock };
       return parse(await readBody(response.body, limits), path);
-    }, signal);
+    } finally {
+      release();
+    }
   }
 
   async #object(
@@ -207,7 +212,7 @@ export class RestClient implements KubeClient {
   async #errorOf({ status, headers, body }: KubeResponse, signal: AbortSignal): Promise<KubeError> {
     const limits = { maxBytes: maxErrorBytes, withinMs: errorBodyMs, clock: this.#clock };
     const beginning = await readBeginning(body, limits);
-    if (signal.aborted) return new KubeError("ABORTED", "the request was aborted", { cause: signal.reason });
+    if (signal.aborted) return abortedError(signal.reason);
     return statusError({ status, headers, body: beginning }, this.#clock.now());
   }
 }

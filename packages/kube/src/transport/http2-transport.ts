@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import type { Runnable } from "@bunting/runtime";
+import { aborted, type Runnable } from "@bunting/runtime";
 import type { ClusterConfig, CredentialHeaders, Credentials } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
 import { abortable } from "./abortable.js";
@@ -75,9 +75,7 @@ export class Http2Transport implements KubeTransport, Runnable {
 
   /** Waits for the abort, then closes everything. */
   async run(signal: AbortSignal): Promise<void> {
-    if (!signal.aborted) {
-      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-    }
+    await aborted(signal);
     await this.close();
   }
 

@@ -1,5 +1,5 @@
 import { drainSessions, type RpcStatus, type TransportSession, type TransportStream } from "@bunting/rpc";
-import type { Clock, Runnable } from "@bunting/runtime";
+import { aborted, type Clock, type Runnable } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
 export interface ConnectionAgeOptions {
@@ -44,22 +44,16 @@ export class ConnectionAge implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, maxAgeMs } = this.#options;
-    await new Promise<void>((resolve) => {
-      let cancel = (): void => undefined;
-      const next = (): void => {
-        cancel = clock.after(Math.min(1_000, maxAgeMs / 10), () => {
-          next();
-          this.#endDue(signal);
-        });
-      };
-      const stop = (): void => {
-        cancel();
-        resolve();
-      };
-      next();
-      if (signal.aborted) stop();
-      else signal.addEventListener("abort", stop, { once: true });
-    });
+    let cancel = (): void => undefined;
+    const next = (): void => {
+      cancel = clock.after(Math.min(1_000, maxAgeMs / 10), () => {
+        next();
+        this.#endDue(signal);
+      });
+    };
+    next();
+    await aborted(signal);
+    cancel();
   }
 
   #endDue(signal: AbortSignal): void {

@@ -1,4 +1,4 @@
-import type { Clock, Runnable } from "@bunting/runtime";
+import { aborted, type Clock, type Runnable } from "@bunting/runtime";
 import type { OccasionalLog } from "../occasional-log.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
@@ -52,23 +52,17 @@ export class StallWatch implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, timeoutMs } = this.#options;
-    await new Promise<void>((resolve) => {
-      let cancel = (): void => undefined;
-      const next = (): void => {
-        cancel = clock.after(timeoutMs / ticksPerTimeout, () => {
-          next();
-          this.#tick++;
-          this.#sweep(this.#streams.values());
-        });
-      };
-      const stop = (): void => {
-        cancel();
-        resolve();
-      };
-      next();
-      if (signal.aborted) stop();
-      else signal.addEventListener("abort", stop, { once: true });
-    });
+    let cancel = (): void => undefined;
+    const next = (): void => {
+      cancel = clock.after(timeoutMs / ticksPerTimeout, () => {
+        next();
+        this.#tick++;
+        this.#sweep(this.#streams.values());
+      });
+    };
+    next();
+    await aborted(signal);
+    cancel();
   }
 
   #sweep(streams: Iterator<Stallable>): void {

@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock, Logger, Runnable } from "@bunting/runtime";
+import { aborted, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
@@ -82,10 +82,7 @@ export class TopicRegistry implements Runnable {
 
   /** Keeps the topics until the signal aborts, then ends them all. */
   async run(signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    await aborted(signal);
     this.#hasStopped = true;
     for (const key of [...this.#entries.keys()]) this.#end(key);
   }

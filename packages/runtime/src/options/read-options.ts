@@ -1,3 +1,4 @@
+import { quoted } from "../quoted.js";
 import { RuntimeError } from "../runtime-error.js";
 import { flagName, type OptionSpec, type OptionsOf, type OptionTable } from "./option.js";
 import { readArgv } from "./read-argv.js";
@@ -28,7 +29,7 @@ export async function readOptions<const Table extends OptionTable>(
   const warnings = [
     ...unknown.map((flag) => unknownFlag(flag, table)),
     ...positionals.map(
-      (word) => `the word ${JSON.stringify(word)} on the command line is ignored: it belongs to no flag`,
+      (word) => `the word ${quoted(word)} on the command line is ignored: it belongs to no flag`,
     ),
   ];
   const config = await readConfig(given.get("config")?.at(-1), env);
@@ -45,7 +46,7 @@ export async function readOptions<const Table extends OptionTable>(
   );
   for (const key of Object.keys(config)) {
     if (!known.has(key))
-      warnings.push(`the key ${JSON.stringify(key)} of the config file is ignored: there is no such option`);
+      warnings.push(`the key ${quoted(key)} of the config file is ignored: there is no such option`);
   }
   return { options: Object.freeze(options) as OptionsOf<Table>, warnings };
 }

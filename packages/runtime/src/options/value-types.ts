@@ -1,3 +1,5 @@
+import { quoted } from "../quoted.js";
+
 /**
  * How the text of a flag or environment variable becomes a value. Functions throw a plain Error whose message completes
  * "--port: …"; the reader adds where the text came from.
@@ -21,7 +23,7 @@ export const toggle: ValueType<boolean> = {
   ...scalar("", (value) => {
     if (["true", "1", "t", "yes", "on"].includes(value.toLowerCase())) return true;
     if (["false", "0", "f", "no", "off"].includes(value.toLowerCase())) return false;
-    throw new Error(`expected true or false, got ${JSON.stringify(value)}`);
+    throw new Error(`expected true or false, got ${quoted(value)}`);
   }),
   isSwitch: true,
 };
@@ -30,9 +32,7 @@ export function integer(bounds: { readonly min: number; readonly max: number }):
   return scalar("n", (value) => {
     const number = Number(value);
     if (!/^[+-]?\d+$/.test(value.trim()) || number < bounds.min || number > bounds.max) {
-      throw new Error(
-        `expected a whole number from ${bounds.min} to ${bounds.max}, got ${JSON.stringify(value)}`,
-      );
+      throw new Error(`expected a whole number from ${bounds.min} to ${bounds.max}, got ${quoted(value)}`);
     }
     return number;
   });
@@ -44,8 +44,7 @@ export const port: ValueType<number> = { ...integer({ min: 0, max: 65_535 }), pl
 export function choice<const T extends string>(...choices: readonly T[]): ValueType<T> {
   return scalar(choices.join("|"), (value) => {
     const found = choices.find((one) => one === value);
-    if (found === undefined)
-      throw new Error(`expected ${choices.join(" or ")}, got ${JSON.stringify(value)}`);
+    if (found === undefined) throw new Error(`expected ${choices.join(" or ")}, got ${quoted(value)}`);
     return found;
   });
 }
@@ -58,7 +57,7 @@ export const durationMs: ValueType<number> = {
     if (/^0+$/.test(value)) return 0;
     const parts = [...value.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
     if (parts.length === 0 || parts.map(([part]) => part).join("") !== value) {
-      throw new Error(`expected a duration such as 300ms, 5s or 1m30s, got ${JSON.stringify(value)}`);
+      throw new Error(`expected a duration such as 300ms, 5s or 1m30s, got ${quoted(value)}`);
     }
     return parts.reduce((sum, [, amount = "", unit = ""]) => sum + Number(amount) * (unitMs[unit] ?? 0), 0);
   }),
@@ -101,7 +100,7 @@ function readMapping(given: string): [string, string][] {
   const pairs = given.split(/,(?=[^,=]+=)/).filter((pair) => pair !== "");
   return pairs.map((pair) => {
     const at = pair.indexOf("=");
-    if (at <= 0) throw new Error(`expected key=value, got ${JSON.stringify(pair)}`);
+    if (at <= 0) throw new Error(`expected key=value, got ${quoted(pair)}`);
     return [pair.slice(0, at).trim(), pair.slice(at + 1)];
   });
 }

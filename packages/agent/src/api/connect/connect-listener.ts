@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import { RpcError, type StatusName } from "@bunting/rpc";
-import type { Clock, Logger } from "@bunting/runtime";
+import { quoted, type Clock, type Logger } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
 import type { RequestHeaders } from "../backend.js";
 import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
@@ -135,16 +135,16 @@ function refusalOf(request: IncomingMessage, isUnary: boolean, isStream: boolean
   if (isStream || type.startsWith("application/connect+") || type.startsWith("application/grpc")) {
     const message = isStream
       ? "EventStream over Connect or gRPC-Web is not in effect yet: use gRPC for it."
-      : `Requests of type ${quote(type)} are not in effect yet: use gRPC, or ${contentTypes}.`;
+      : `Requests of type ${quoted(type)} are not in effect yet: use gRPC, or ${contentTypes}.`;
     return { status: 415, code: "UNIMPLEMENTED", message, headers: { "accept-post": contentTypes } };
   }
   if (type !== "application/json" && type !== "application/proto") {
-    const message = `The content type ${quote(type)} can't be read: send one of ${contentTypes}.`;
+    const message = `The content type ${quoted(type)} can't be read: send one of ${contentTypes}.`;
     return { status: 415, code: "INVALID_ARGUMENT", message, headers: { "accept-post": contentTypes } };
   }
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (encoding !== "identity" && encoding !== "") {
-    const message = `The content encoding ${quote(encoding)} can't be read: send the body as it is.`;
+    const message = `The content encoding ${quoted(encoding)} can't be read: send the body as it is.`;
     return { code: "UNIMPLEMENTED", message };
   }
   return undefined;
@@ -165,9 +165,4 @@ function mediaType(request: IncomingMessage): string {
   const type = request.headers["content-type"] ?? "";
   const parameters = type.indexOf(";");
   return (parameters === -1 ? type : type.slice(0, parameters)).trim().toLowerCase();
-}
-
-/** What is echoed of a stranger's header is bounded and printable. */
-function quote(text: string): string {
-  return JSON.stringify(text.slice(0, 80)).replace(/[^\x20-\x7e]/g, "?");
 }

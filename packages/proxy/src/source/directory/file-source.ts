@@ -1,5 +1,6 @@
 import { basename, dirname } from "node:path";
 import type { TopicKey } from "@bunting/protocol";
+import { aborted } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import { filePathOf } from "../selector.js";
 import { DirectorySource, type DirectorySourceOptions } from "./directory-source.js";
@@ -30,9 +31,7 @@ export class FileSource implements FlagSource {
     this.#signal = signal;
     for (const start of this.#waiting) start(signal);
     this.#waiting.clear();
-    if (!signal.aborted) {
-      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-    }
+    await aborted(signal);
     await Promise.all(this.#running);
   }
 

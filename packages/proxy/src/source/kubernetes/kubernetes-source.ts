@@ -1,13 +1,12 @@
 import {
   Epochs,
-  OpeningGate,
   WatchListSupport,
   type KubeClient,
   type ReflectorMetrics,
   type ReflectorShared,
 } from "@bunting/kube";
 import type { TopicKey } from "@bunting/protocol";
-import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, Semaphore, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics, WatchCensus } from "../source-metrics.js";
 import { featureFlagType } from "./feature-flag-type.js";
@@ -37,6 +36,8 @@ export interface KubernetesSourceOptions {
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
 }
+
+const maxConcurrentOpenings = 20;
 
 /** Serves the FeatureFlags of a cluster, by as few watches as there can be, and with the permissions the stock operator gives. */
 export class KubernetesSource implements FlagSource {
@@ -70,7 +71,7 @@ export class KubernetesSource implements FlagSource {
     const shared: ReflectorShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
-      gate: new OpeningGate(),
+      gate: new Semaphore(maxConcurrentOpenings),
       watchList: new WatchListSupport(clock),
       clock,
       logger,

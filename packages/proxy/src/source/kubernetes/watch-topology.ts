@@ -1,4 +1,5 @@
 import type { KubeError, ReflectorShared } from "@bunting/kube";
+import { aborted } from "@bunting/runtime";
 import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
@@ -89,10 +90,7 @@ export class WatchTopology {
   async run(signal: AbortSignal): Promise<void> {
     this.#isRunning = true;
     this.#reconcile();
-    await new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      else signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    await aborted(signal);
     this.#isRunning = false;
     this.#cancelReconcile?.();
     this.#cancelReplan?.();

@@ -1,0 +1,7 @@
+/** Resolves when the signal aborts, at once if it already has; never rejects. Its listener goes with the abort. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
