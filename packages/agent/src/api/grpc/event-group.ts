@@ -1,5 +1,5 @@
 import type { FlagChange } from "../backend.js";
-import type { Selection } from "../selection.js";
+import { StreamGroup } from "../stream-group.js";
 import { ChangeSet } from "./change-set.js";
 import { configurationChangeFrame } from "./event-frames.js";
 import { PendingChanges } from "./pending-changes.js";
@@ -8,49 +8,30 @@ import { PendingChanges } from "./pending-changes.js";
 export interface EventSubscriber {
   /** False while a frame is in flight. */
   readonly isIdle: boolean;
-  /** What it waits for until then. */
+  /** The changes to send once the stream is idle. */
   pending: PendingChanges | undefined;
   send(frame: Buffer): void;
 }
 
 /**
- * So many sets of pending changes a group holds, however many streams do not read and whenever each of them stopped. Streams that stop
- * when there are so many share the newest: they will be told of some changes twice.
+ * How many sets of pending changes a group holds at most, however many streams stop reading and whenever each of them does. Streams that
+ * stop when there are as many share the newest set, and may learn of a change twice.
  */
 const maxPending = 8;
 
-/** The streams with one selector. An event is encoded once for all of them. */
-export class EventGroup {
-  readonly #selection: Selection;
-  readonly #subscribers = new Set<EventSubscriber>();
+/** The EventStreams with one selector. An event is encoded once for all of them. */
+export class EventGroup extends StreamGroup<EventSubscriber> {
   #pending: PendingChanges[] = [];
 
-  constructor(selection: Selection) {
-    this.#selection = selection;
-  }
-
-  /** The text of the selector. */
-  get text(): string {
-    return this.#selection.text;
-  }
-
-  get size(): number {
-    return this.#subscribers.size;
-  }
-
-  add(subscriber: EventSubscriber): void {
-    this.#subscribers.add(subscriber);
-  }
-
-  delete(subscriber: EventSubscriber): void {
-    this.#subscribers.delete(subscriber);
+  override delete(subscriber: EventSubscriber): void {
+    super.delete(subscriber);
     this.#take(subscriber);
   }
 
   publish(changes: Iterable<FlagChange>): void {
-    const selected = ChangeSet.select(changes, this.#selection.select);
+    const selected = ChangeSet.select(changes, this.selection.select);
     if (selected.size === 0) return;
-    const blocked = [...this.#subscribers].filter((one) => !one.isIdle && one.pending === undefined);
+    const blocked = [...this.streams].filter((one) => !one.isIdle && one.pending === undefined);
     const joined = blocked.length === 0 ? undefined : this.#pendingToJoin();
     for (const pending of this.#pending) pending.add(selected);
     for (const subscriber of blocked) {
@@ -58,7 +39,7 @@ export class EventGroup {
       joined?.join();
     }
     let frame: Buffer | undefined;
-    for (const subscriber of this.#subscribers) {
+    for (const subscriber of this.streams) {
       if (subscriber.isIdle) subscriber.send((frame ??= configurationChangeFrame(selected)));
     }
   }
@@ -75,7 +56,7 @@ export class EventGroup {
     return pending;
   }
 
-  /** Sends a subscriber that has become idle what it missed. */
+  /** Sends what a subscriber missed; call it when the subscriber has become idle. */
   catchUp(subscriber: EventSubscriber): void {
     const frame = this.#take(subscriber)?.frame();
     if (frame !== undefined) subscriber.send(frame);

@@ -202,6 +202,21 @@ describe("EventStream", () => {
     expect(next).to.deep.equal(change({ late: "delete" }));
   });
 
+  it("still tells a later stream of changes when one with the same selector, that left at its deadline, closes", async () => {
+    const { world, events, port, open } = await serve(60_000);
+    const early = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
+    await eventually(() => events.size === 1, 5_000, "the stream is open");
+    world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
+    world.clock.advance(60_000);
+    expect(events.size, "left, and not closed as its client does not read").to.equal(0);
+    const late = open();
+    expect(await late.next()).to.deep.equal(ready);
+    world.clock.advance(5_000);
+    await early.closed;
+    world.put({ flags: flags(...Array.from({ length: 201 }, (_, i) => `flag-${i}`)) });
+    expect(await late.next()).to.deep.equal(change({ "flag-200": "write" }));
+  });
+
   it("resets a stream whose client never reads its end, in a way that clients take as UNAVAILABLE", async () => {
     const { world, events, port } = await serve();
     const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);

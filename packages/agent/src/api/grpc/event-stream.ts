@@ -1,51 +1,49 @@
 import { serverStreaming, type Method, type ResponseStream, type TransportStream } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { FlagChange } from "../backend.js";
+import { PacedStream } from "../paced-stream.js";
 import { selectorHeader, type Selections } from "../selection.js";
+import { StreamRegistry, type GroupedStream } from "../stream-registry.js";
 import { keepAliveFrame, providerReadyFrame, providerShutdownFrame } from "./event-frames.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";
 import type { PendingChanges } from "./pending-changes.js";
-import { shutdownStatus, StreamEnding, streamDeadlineStatus } from "../stream-ending.js";
 
 export interface EventStreamOptions {
   readonly selections: Selections;
   readonly clock: Clock;
-  /** `--stream-deadline`; 0 is none. */
+  /** `--stream-deadline`; 0 means none. */
   readonly streamDeadlineMs: number;
 }
 
-/** How long a stream is silent before it is told that all is well. */
+/** How long a stream may be silent before it is sent a keep_alive. */
 const keepAliveMs = 20_000;
 
 /**
  * EventStream of all three protocols: tells clients which flags changed, for their caches.
  *
- * A stream has one frame in flight. What changes while it is, it gets as one event afterwards, so that a client that does not read
- * costs a bounded amount, and one that reads again is told of every flag that is not what it was.
+ * A stream has one frame in flight. Changes that happen meanwhile are sent as one event afterwards: a client that does not read costs a
+ * bounded amount of memory, and one that reads again learns of every flag that is not what it was.
  */
 export class EventStreams {
-  readonly #options: EventStreamOptions;
-  readonly #groups = new Map<string, EventGroup>();
+  readonly #selections: Selections;
   readonly #silent: Deadlines<EventStream>;
-  readonly #expiring: Deadlines<EventStream>;
-  readonly #ending: StreamEnding;
-  readonly #open = new Map<TransportStream, EventStream>();
-  #isShutDown = false;
+  readonly #streams: StreamRegistry<EventStream, EventGroup>;
 
-  constructor(options: EventStreamOptions) {
-    const { clock, streamDeadlineMs } = options;
-    this.#options = options;
-    this.#ending = new StreamEnding(clock);
+  constructor({ selections, clock, streamDeadlineMs }: EventStreamOptions) {
+    this.#selections = selections;
     this.#silent = new Deadlines(clock, keepAliveMs, (stream) => stream.keepAlive());
-    this.#expiring = new Deadlines(clock, streamDeadlineMs, (stream) => {
-      this.#leave(stream);
-      this.#ending.end(stream.out, streamDeadlineStatus);
+    this.#streams = new StreamRegistry<EventStream, EventGroup>({
+      clock,
+      streamDeadlineMs,
+      createGroup: (selection) => new EventGroup(selection),
+      onLeave: (stream) => this.#silent.cancel(stream),
+      writeLast: (stream) => stream.out.write(providerShutdownFrame),
     });
   }
 
   /** How many streams are open. */
   get size(): number {
-    return this.#open.size;
+    return this.#streams.size;
   }
 
   /** The EventStream method of a service, by the service's name. */
@@ -57,84 +55,51 @@ export class EventStreams {
     });
   }
 
-  /** Tells each stream of what changed in its set. To be called after every change of the store. */
+  /** Tells each stream what changed in its set. To be called after every change of the store. */
   publish(changes: Iterable<FlagChange>): void {
-    for (const group of this.#groups.values()) group.publish(changes);
+    for (const group of this.#streams.groups()) group.publish(changes);
   }
 
-  /** Ends a stream, if it is one of ours. Its connection's GOAWAY must have gone out, or the client comes back at once. */
+  /** Ends a stream, if it is an EventStream. Its connection's GOAWAY must have gone out, or the client comes back at once. */
   drain(transportStream: TransportStream): void {
-    const stream = this.#open.get(transportStream);
-    if (stream === undefined) return;
-    this.#leave(stream);
-    stream.out.write(providerShutdownFrame);
-    this.#ending.end(stream.out, shutdownStatus);
+    this.#streams.drain(transportStream);
   }
 
   /** Ends all streams, and those that still come. */
   shutdown(): void {
-    this.#isShutDown = true;
-    for (const stream of this.#open.keys()) this.drain(stream);
+    this.#streams.shutdown();
   }
 
   #subscribe(out: ResponseStream): void {
-    const selection = this.#options.selections.of(out.header(selectorHeader));
-    if (this.#isShutDown) {
-      out.end(shutdownStatus);
-      return;
-    }
-    let group = this.#groups.get(selection.text);
-    if (group === undefined) this.#groups.set(selection.text, (group = new EventGroup(selection)));
-    const stream = new EventStream(out, group, this.#silent);
-    this.#open.set(out.stream, stream);
-    group.add(stream);
-    if (this.#options.streamDeadlineMs > 0) this.#expiring.start(stream);
-    out.onClose(() => this.#leave(stream));
-    stream.send(providerReadyFrame);
-  }
-
-  /** Nothing more is sent to the stream; it has closed, or is about to end. */
-  #leave(stream: EventStream): void {
-    const { group } = stream;
-    this.#open.delete(stream.out.stream);
-    this.#silent.cancel(stream);
-    this.#expiring.cancel(stream);
-    group.delete(stream);
-    if (group.size === 0) this.#groups.delete(group.text);
+    const selection = this.#selections.of(out.header(selectorHeader));
+    const stream = this.#streams.open(out, selection, (group) => new EventStream(out, group, this.#silent));
+    stream?.send(providerReadyFrame);
   }
 }
 
 /** One client's stream. */
-class EventStream implements EventSubscriber {
-  readonly out: ResponseStream;
-  pending: PendingChanges | undefined;
+class EventStream extends PacedStream implements EventSubscriber, GroupedStream<EventGroup> {
   readonly group: EventGroup;
+  pending: PendingChanges | undefined;
   readonly #silent: Deadlines<EventStream>;
-  readonly #onWritten: (error?: Error) => void;
-  #isWriting = false;
 
   constructor(out: ResponseStream, group: EventGroup, silent: Deadlines<EventStream>) {
-    this.out = out;
+    super(out);
     this.group = group;
     this.#silent = silent;
-    this.#onWritten = (error) => {
-      this.#isWriting = false;
-      if (error === undefined) group.catchUp(this);
-    };
   }
 
-  get isIdle(): boolean {
-    return !this.#isWriting;
-  }
-
-  send(frame: Buffer): void {
-    this.#isWriting = true;
+  override send(frame: Buffer): void {
     this.#silent.start(this);
-    this.out.write(frame, this.#onWritten);
+    super.send(frame);
   }
 
   keepAlive(): void {
     if (this.isIdle) this.send(keepAliveFrame);
     else this.#silent.start(this);
+  }
+
+  protected override onIdle(): void {
+    this.group.catchUp(this);
   }
 }

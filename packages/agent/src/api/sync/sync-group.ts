@@ -3,76 +3,58 @@ import { frameMessage } from "@bunting/rpc";
 import { WireWriter } from "../codec/wire-writer.js";
 import type { FlagChange, FlagReader } from "../backend.js";
 import type { Selection } from "../selection.js";
+import { StreamGroup } from "../stream-group.js";
 import { flagConfiguration } from "./flag-configuration.js";
 
-/** The flags of a selector at one moment, encoded once for all who are sent them. */
+/** The flags of a selector at one moment, encoded once for all streams. */
 export interface SyncSnapshot {
   readonly digest: string;
   /** The framed SyncFlagsResponse. */
   readonly frame: Buffer;
 }
 
-/** A stream as its group sees it: it takes the newest snapshot when it is woken, or when it is no longer writing. */
+/** A stream as its group sees it: it takes the newest snapshot when it is woken, or else when its write has finished. */
 export interface SyncSubscriber {
   wake(): void;
 }
 
-/** The streams with one selector. */
-export class SyncGroup {
-  readonly #selection: Selection;
+/** The SyncFlags streams with one selector. */
+export class SyncGroup extends StreamGroup<SyncSubscriber> {
   readonly #reader: FlagReader;
   /** `sync_context`, encoded. */
   readonly #context: Buffer;
-  readonly #subscribers = new Set<SyncSubscriber>();
   #snapshot: SyncSnapshot | undefined;
 
   constructor(selection: Selection, reader: FlagReader, context: Buffer) {
-    this.#selection = selection;
+    super(selection);
     this.#reader = reader;
     this.#context = context;
   }
 
-  /** The text of the selector. */
-  get text(): string {
-    return this.#selection.text;
-  }
-
-  get size(): number {
-    return this.#subscribers.size;
-  }
-
-  add(subscriber: SyncSubscriber): void {
-    this.#subscribers.add(subscriber);
-  }
-
-  delete(subscriber: SyncSubscriber): void {
-    this.#subscribers.delete(subscriber);
-  }
-
-  /** Makes what was encoded out of date if a flag of the set changed. */
+  /** Drops the snapshot if a flag of the set changed, and sends the streams the new one. */
   publish(changes: readonly FlagChange[]): void {
-    const { select } = this.#selection;
-    const isOurs = ({ before, after }: FlagChange): boolean =>
+    const { select } = this.selection;
+    const isSelected = ({ before, after }: FlagChange): boolean =>
       select === undefined ||
       (before !== undefined && select(before)) ||
       (after !== undefined && select(after));
-    if (!changes.some(isOurs)) return;
+    if (!changes.some(isSelected)) return;
     this.#snapshot = undefined;
     this.wake();
   }
 
   wake(): void {
-    for (const subscriber of this.#subscribers) subscriber.wake();
+    for (const subscriber of this.streams) subscriber.wake();
   }
 
   /** The document of the flags that are selected now. */
   configuration(): string {
-    const { select } = this.#selection;
+    const { select } = this.selection;
     const flags = this.#reader.flags();
     return flagConfiguration(select === undefined ? flags : [...flags].filter(select));
   }
 
-  /** The newest snapshot, encoded when it is first asked for: of versions that nobody could take, none is. */
+  /** The newest snapshot, encoded when it is first needed: versions nobody could receive are skipped. */
   snapshot(): SyncSnapshot {
     return (this.#snapshot ??= this.#encode());
   }
@@ -80,7 +62,7 @@ export class SyncGroup {
   #encode(): SyncSnapshot {
     const configuration = this.configuration();
     const writer = new WireWriter();
-    // Also if it is empty: clients of which some ask for GetMetadata where a message has none.
+    // Written even if empty: some clients call GetMetadata after a message without it.
     writer.bytesField(2, this.#context);
     writer.stringField(1, configuration);
     return {

@@ -286,6 +286,27 @@ describe("the agent's flagd.sync.v1", () => {
     expect((await stream.trailers)["grpc-status"]).to.equal(String(statusCode.UNAVAILABLE));
   });
 
+  it("still tells a later stream of changes when one with the same selector, that left at its deadline, closes", async () => {
+    const { world, service, port, open } = await serve({
+      documents: [{ flags: { flag: { ...simple(), metadata: { padding: "x".repeat(10_000) } } } }],
+      streamDeadlineMs: 60_000,
+    });
+    const early = new RawStream(
+      port,
+      `${path}SyncFlags`,
+      syncV1.SyncFlagsRequest.encode({ selector: "", providerId: "" }).finish(),
+    );
+    await eventually(() => service.size === 1, 5_000, "the stream is open");
+    world.clock.advance(60_000);
+    expect(service.size, "left, and not closed as its client does not read").to.equal(0);
+    const late = open();
+    expect(keysOf(await late.next())).to.deep.equal(["flag"]);
+    world.clock.advance(5_000);
+    await early.closed;
+    world.put({ flags: { newest: simple() } });
+    expect(keysOf(await late.next())).to.deep.equal(["newest"]);
+  });
+
   it("ends at the server's deadline with DEADLINE_EXCEEDED", async () => {
     const { world, open } = await serve({ streamDeadlineMs: 60_000 });
     const stream = open();

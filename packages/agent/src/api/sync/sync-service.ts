@@ -10,13 +10,14 @@ import {
   type ResponseStream,
   type TransportStream,
 } from "@bunting/rpc";
-import { Deadlines, type Clock } from "@bunting/runtime";
-import type { ApiMetrics, SyncStreamEndReason } from "../api-metrics.js";
+import type { Clock } from "@bunting/runtime";
+import type { ApiMetrics } from "../api-metrics.js";
 import type { FlagChange, FlagReader } from "../backend.js";
 import { boundedLabels } from "../bounded-labels.js";
 import { encodeStruct } from "../codec/struct-writer.js";
-import { selectorHeader, type Selections } from "../selection.js";
-import { shutdownStatus, StreamEnding, streamDeadlineStatus } from "../stream-ending.js";
+import { selectorHeader, type Selection, type Selections } from "../selection.js";
+import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
+import { FirstAnswerHold } from "./first-answer-hold.js";
 import { SyncGroup } from "./sync-group.js";
 import { SyncStream } from "./sync-stream.js";
 
@@ -25,17 +26,17 @@ export interface SyncServiceOptions {
   readonly selections: Selections;
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
-  /** `--context-value`: what is sent as `sync_context`. */
+  /** `--context-value`: sent as `sync_context`. */
   readonly contextValues: Readonly<Record<string, string>>;
   /** `--disable-sync-metadata`. */
   readonly isMetadataDisabled: boolean;
-  /** `--stream-deadline`; 0 is none. */
+  /** `--stream-deadline`; 0 means none. */
   readonly streamDeadlineMs: number;
-  /** How long the first answers wait for all sources, from now: 5 s if not given. */
+  /** How long the first answers wait for all sources, from the construction of the service; default 5,000. */
   readonly holdMs?: number;
 }
 
-/** Selectors and provider ids are what clients say: so many of each are told apart in metrics. */
+/** How many selectors and provider ids metrics tell apart: clients choose both. */
 const maxLabels = 50;
 
 const service = "/flagd.sync.v1.FlagSyncService";
@@ -43,39 +44,38 @@ const service = "/flagd.sync.v1.FlagSyncService";
 /**
  * flagd.sync.v1 of the agent: the flags of all its sources, or of a selector's set, for SDKs that evaluate in process.
  *
- * A stream gets the whole set at once and after every change of it; a version that it had no time for is not sent. Until every
- * source has delivered, or the hold is over, streams get their headers only: half a set would have applications answer FLAG_NOT_FOUND.
+ * A stream gets the whole set at once and after every change of it; versions it had no time for are skipped. Until every source has
+ * delivered, or the hold is over, streams get their headers only: with half a set, applications would answer FLAG_NOT_FOUND.
  */
 export class SyncService {
   readonly #options: SyncServiceOptions;
-  readonly #context: Buffer;
-  readonly #groups = new Map<string, SyncGroup>();
-  readonly #open = new Map<TransportStream, SyncStream>();
-  readonly #expiring: Deadlines<SyncStream>;
-  readonly #ending: StreamEnding;
+  readonly #streams: StreamRegistry<SyncStream, SyncGroup>;
+  readonly #hold: FirstAnswerHold;
   readonly #selectorLabel = boundedLabels(maxLabels);
   readonly #providerLabel = boundedLabels(maxLabels);
-  readonly #holdEndsMs: number;
-  readonly #whenReleased = new Set<() => void>();
-  #cancelHold: (() => void) | undefined;
-  #isReleased = false;
-  #isShutDown = false;
 
   constructor(options: SyncServiceOptions) {
-    const { clock, holdMs = 5_000 } = options;
+    const { reader, metrics, clock, contextValues, streamDeadlineMs, holdMs = 5_000 } = options;
     this.#options = options;
-    this.#context = encodeStruct(options.contextValues);
-    this.#holdEndsMs = clock.monotonicMs() + holdMs;
-    this.#ending = new StreamEnding(clock);
-    this.#expiring = new Deadlines(clock, options.streamDeadlineMs, (stream) => {
-      this.#leave(stream, "deadline_exceeded");
-      this.#ending.end(stream.out, streamDeadlineStatus);
+    const context = encodeStruct(contextValues);
+    this.#streams = new StreamRegistry<SyncStream, SyncGroup>({
+      clock,
+      streamDeadlineMs,
+      createGroup: (selection) => new SyncGroup(selection, reader, context),
+      onLeave: ({ labels, openedMs }, reason) =>
+        metrics.syncStreamClosed(...labels, reason, clock.monotonicMs() - openedMs),
+      writeLast: (stream) => {
+        if (this.#hold.isReleased) stream.flush();
+      },
+    });
+    this.#hold = new FirstAnswerHold(clock, holdMs, () => {
+      for (const group of this.#streams.groups()) group.wake();
     });
   }
 
   /** How many streams are open. */
   get size(): number {
-    return this.#open.size;
+    return this.#streams.size;
   }
 
   methods(): Method[] {
@@ -102,71 +102,53 @@ export class SyncService {
 
   /** Sends each stream what is in its set now. To be called after every change of the store. */
   publish(changes: readonly FlagChange[]): void {
-    for (const group of this.#groups.values()) {
-      if (this.#isReleased) group.publish(changes);
-    }
+    if (!this.#hold.isReleased) return;
+    for (const group of this.#streams.groups()) group.publish(changes);
   }
 
-  /** Every source has delivered: what is held may go out. */
+  /** Ends the hold. To be called when every source has delivered. */
   release(): void {
-    if (this.#isReleased) return;
-    this.#isReleased = true;
-    this.#cancelHold?.();
-    for (const group of this.#groups.values()) group.wake();
-    for (const resolve of this.#whenReleased) resolve();
-    this.#whenReleased.clear();
+    this.#hold.release();
   }
 
   /**
-   * Sends a stream the newest version, if it is one of ours, and ends it. Its connection's GOAWAY must have gone out, or the client comes
-   * back at once.
+   * Sends a stream the newest version and ends it, if it is a SyncFlags stream. Its connection's GOAWAY must have gone out, or the client
+   * comes back at once.
    */
   drain(transportStream: TransportStream): void {
-    const stream = this.#open.get(transportStream);
-    if (stream === undefined) return;
-    if (this.#isReleased) stream.flush();
-    this.#leave(stream, "normal_close");
-    this.#ending.end(stream.out, shutdownStatus);
+    this.#streams.drain(transportStream);
   }
 
-  /** Ends all streams, and those that still come. */
+  /** Ends all streams and held calls, and streams that still come. */
   shutdown(): void {
-    this.#isShutDown = true;
-    this.#cancelHold?.();
-    for (const resolve of this.#whenReleased) resolve();
-    this.#whenReleased.clear();
-    for (const stream of this.#open.keys()) this.drain(stream);
+    this.#streams.shutdown();
+    this.#hold.cancel();
   }
 
   #subscribe({ selector, providerId }: syncV1.SyncFlagsRequest, out: ResponseStream): void {
-    const group = this.#groupOf(selector, out);
-    if (this.#isShutDown) {
-      out.end(shutdownStatus);
-      return;
-    }
-    const { metrics, clock, streamDeadlineMs } = this.#options;
-    const labels = [this.#selectorLabel(group.text), this.#providerLabel(providerId)] as const;
-    const stream = new SyncStream(out, group, labels, clock.monotonicMs());
-    this.#groups.set(group.text, group);
-    group.add(stream);
-    this.#open.set(out.stream, stream);
+    const selection = this.#selectionOf(selector, out);
+    const { metrics, clock } = this.#options;
+    const labels = [this.#selectorLabel(selection.text), this.#providerLabel(providerId)] as const;
+    const stream = this.#streams.open(
+      out,
+      selection,
+      (group) => new SyncStream(out, group, labels, clock.monotonicMs()),
+    );
+    if (stream === undefined) return;
     metrics.syncStreamOpened(...labels);
-    if (streamDeadlineMs > 0) this.#expiring.start(stream);
-    out.onClose(() => this.#leave(stream, "client_disconnect"));
-    // At once, also while it is held: Rust clients give up after 5 s without.
+    // At once, also while the first answers are held: Rust clients give up after 5 s without headers.
     out.sendHeaders();
-    if (this.#isHolding()) return;
-    stream.wake();
+    if (!this.#hold.isHolding()) stream.wake();
   }
 
   async #fetchAll(
     { selector }: syncV1.FetchAllFlagsRequest,
     call: Call,
   ): Promise<syncV1.FetchAllFlagsResponse> {
-    const group = this.#groupOf(selector, call);
-    if (this.#isHolding()) await new Promise<void>((resolve) => this.#whenReleased.add(resolve));
-    if (this.#isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
-    return { flagConfiguration: group.configuration() };
+    const selection = this.#selectionOf(selector, call);
+    if (this.#hold.isHolding()) await this.#hold.over;
+    if (this.#streams.isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
+    return { flagConfiguration: this.#streams.groupOf(selection).configuration() };
   }
 
   #metadata(): syncV1.GetMetadataResponse {
@@ -176,34 +158,13 @@ export class SyncService {
     return { metadata: this.#options.contextValues };
   }
 
-  /** The header wins over the body, even when it is empty. */
-  #groupOf(bodySelector: string, call: Call): SyncGroup {
-    const selection = this.#options.selections.of(call.header(selectorHeader) ?? bodySelector);
-    return this.#groups.get(selection.text) ?? new SyncGroup(selection, this.#options.reader, this.#context);
-  }
-
-  #isHolding(): boolean {
-    if (this.#isReleased || this.#isShutDown) return false;
-    const { clock } = this.#options;
-    const leftMs = this.#holdEndsMs - clock.monotonicMs();
-    if (leftMs > 0) this.#cancelHold ??= clock.after(leftMs, () => this.release());
-    else this.release();
-    return leftMs > 0;
-  }
-
-  /** Nothing more is sent to the stream; it has closed, or is about to end. */
-  #leave(stream: SyncStream, reason: SyncStreamEndReason): void {
-    if (!this.#open.delete(stream.out.stream)) return;
-    const { group, labels, openedMs } = stream;
-    const { metrics, clock } = this.#options;
-    this.#expiring.cancel(stream);
-    group.delete(stream);
-    if (group.size === 0) this.#groups.delete(group.text);
-    metrics.syncStreamClosed(...labels, reason, clock.monotonicMs() - openedMs);
+  /** The header's selector wins over the body's, even when it is empty. */
+  #selectionOf(bodySelector: string, call: Call): Selection {
+    return this.#options.selections.of(call.header(selectorHeader) ?? bodySelector);
   }
 }
 
-/** What the generated code throws at bytes that are no message is nothing for a client to see. */
+/** Hides from clients what the generated code throws at bytes that are not a message. */
 function decoderOf<Message>(type: GeneratedMessage<Message>): (bytes: Uint8Array) => Message {
   return (bytes) => {
     try {

@@ -1,0 +1,30 @@
+import type { ResponseStream } from "@bunting/rpc";
+
+/** One client's stream, with at most one frame in flight: what a client that does not read costs is bounded. */
+export abstract class PacedStream {
+  readonly out: ResponseStream;
+  readonly #onWritten: (error?: Error) => void;
+  #isWriting = false;
+
+  constructor(out: ResponseStream) {
+    this.out = out;
+    this.#onWritten = (error) => {
+      this.#isWriting = false;
+      if (error === undefined) this.onIdle();
+    };
+  }
+
+  /** False while a frame is in flight. */
+  get isIdle(): boolean {
+    return !this.#isWriting;
+  }
+
+  /** Sends a frame; call it only while the stream is idle. */
+  send(frame: Buffer): void {
+    this.#isWriting = true;
+    this.out.write(frame, this.#onWritten);
+  }
+
+  /** Called when a frame was written: sends what came up meanwhile, if anything did. */
+  protected abstract onIdle(): void;
+}

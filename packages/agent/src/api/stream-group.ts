@@ -1,0 +1,23 @@
+import type { Selection } from "./selection.js";
+
+/** The streams with one selector. What they are sent is encoded once for all of them. */
+export abstract class StreamGroup<Stream> {
+  readonly selection: Selection;
+  protected readonly streams = new Set<Stream>();
+
+  constructor(selection: Selection) {
+    this.selection = selection;
+  }
+
+  get isEmpty(): boolean {
+    return this.streams.size === 0;
+  }
+
+  add(stream: Stream): void {
+    this.streams.add(stream);
+  }
+
+  delete(stream: Stream): void {
+    this.streams.delete(stream);
+  }
+}
