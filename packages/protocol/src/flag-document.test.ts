@@ -17,7 +17,7 @@ function refusal(value: JsonValue | undefined): ProtocolError {
 
 describe("normaliseDocument", () => {
   it("keeps the fields flagd defines and nothing else, as the Python provider refuses a flag with any other", () => {
-    const { document, remarks } = normaliseDocument({
+    const { document, warnings } = normaliseDocument({
       flags: {
         a: { ...flag, key: "a", description: "x", targeting: { if: [true, "on"] }, metadata: { v: 1 } },
       },
@@ -25,28 +25,28 @@ describe("normaliseDocument", () => {
     expect(document).to.deep.equal({
       flags: { a: { ...flag, targeting: { if: [true, "on"] }, metadata: { v: 1 } } },
     });
-    expect(remarks).to.deep.equal([]);
+    expect(warnings).to.deep.equal([]);
   });
 
   it("turns a list of flags into a map, the later of two with one key, and says so", () => {
-    const { document, remarks } = normaliseDocument({
+    const { document, warnings } = normaliseDocument({
       flags: [
         { key: "a", ...flag },
         { key: "a", ...flag, defaultVariant: "off" },
       ],
     });
     expect(document.flags).to.deep.equal({ a: { ...flag, defaultVariant: "off" } });
-    expect(remarks).to.have.length(1);
+    expect(warnings).to.have.length(1);
   });
 
   it("strips metadata that is not a string, number or boolean, and says which", () => {
-    const { document, remarks } = normaliseDocument({
+    const { document, warnings } = normaliseDocument({
       flags: { a: { ...flag, metadata: { ok: "x", list: [1], none: null } } },
       metadata: { version: 2, nested: {} },
     });
     expect(document.metadata).to.deep.equal({ version: 2 });
     expect(document.flags["a"]).to.have.property("metadata").that.deep.equals({ ok: "x" });
-    expect(remarks.map(({ path }) => path.join("."))).to.deep.equal([
+    expect(warnings.map(({ path }) => path.join("."))).to.deep.equal([
       "flags.a.metadata.list",
       "flags.a.metadata.none",
       "metadata.nested",
@@ -60,10 +60,10 @@ describe("normaliseDocument", () => {
     expect(Object.keys(document.flags["a"] ?? {})).to.have.members(["state", "variants"]);
   });
 
-  it("remarks on a default that is none of the variants, and serves the flag for agents to refuse alone", () => {
-    const { document, remarks } = normaliseDocument({ flags: { a: { ...flag, defaultVariant: "blue" } } });
+  it("warnings on a default that is none of the variants, and serves the flag for agents to refuse alone", () => {
+    const { document, warnings } = normaliseDocument({ flags: { a: { ...flag, defaultVariant: "blue" } } });
     expect(document.flags["a"]).to.have.property("defaultVariant", "blue");
-    expect(remarks[0]?.message).to.contain('"blue", which is none of its variants');
+    expect(warnings[0]?.message).to.contain('"blue", which is none of its variants');
   });
 
   it("keeps flags called __proto__ and constructor", () => {

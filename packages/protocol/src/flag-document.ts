@@ -13,8 +13,8 @@ export interface FlagDocument {
   readonly $evaluators?: JsonObject;
 }
 
-/** Something that was left out of a document, or that its author will want to know; the rest is served. */
-export interface DocumentRemark {
+/** Something in a document that is left out, or that its author should know of; the rest of the document is served. */
+export interface DocumentWarning {
   /** Where, as keys from the root of the document. */
   readonly path: readonly string[];
   readonly message: string;
@@ -22,7 +22,7 @@ export interface DocumentRemark {
 
 export interface NormalisedDocument {
   readonly document: FlagDocument;
-  readonly remarks: readonly DocumentRemark[];
+  readonly warnings: readonly DocumentWarning[];
 }
 
 /** The document without any flags: what a FeatureFlag without `flagSpec` means. */
@@ -36,15 +36,15 @@ const flagFields = ["state", "variants", "defaultVariant", "targeting", "metadat
  * @throws ProtocolError DOCUMENT_INVALID with the path of the first thing that has no such form.
  */
 export function normaliseDocument(value: JsonValue | undefined): NormalisedDocument {
-  const remarks: DocumentRemark[] = [];
+  const warnings: DocumentWarning[] = [];
   if (!isJsonObject(value))
     throw invalid([], `a flag document is an object with "flags", but this is ${kindOf(value)}`);
-  const flags = normaliseFlags(value["flags"], remarks);
-  const metadata = normaliseMetadata(value["metadata"], ["metadata"], remarks);
+  const flags = normaliseFlags(value["flags"], warnings);
+  const metadata = normaliseMetadata(value["metadata"], ["metadata"], warnings);
   const evaluators = normaliseEvaluators(value["$evaluators"]);
   for (const key of Object.keys(value)) {
     if (!["flags", "metadata", "$evaluators", "$schema"].includes(key)) {
-      remarks.push({ path: [key], message: `"${key}" is not a field of a flag document and is not served` });
+      warnings.push({ path: [key], message: `"${key}" is not a field of a flag document and is not served` });
     }
   }
   const document: FlagDocument = {
@@ -52,7 +52,7 @@ export function normaliseDocument(value: JsonValue | undefined): NormalisedDocum
     ...(metadata === undefined ? {} : { metadata }),
     ...(evaluators === undefined ? {} : { $evaluators: evaluators }),
   };
-  return { document, remarks };
+  return { document, warnings };
 }
 
 /** The document as canonical JSON, keys `flags`, `metadata`, `$evaluators` in this order: equal documents give equal text. */
@@ -63,24 +63,24 @@ export function encodeDocument(document: FlagDocument): string {
   return `{${parts.join(",")}}`;
 }
 
-function normaliseFlags(value: JsonValue | undefined, remarks: DocumentRemark[]): JsonObject {
-  if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], remarks);
+function normaliseFlags(value: JsonValue | undefined, warnings: DocumentWarning[]): JsonObject {
+  if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], warnings);
   if (!isJsonObject(value)) throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
   return fromEntries(
-    Object.keys(value).map((key) => [key, normaliseFlag(value[key], ["flags", key], remarks)]),
+    Object.keys(value).map((key) => [key, normaliseFlag(value[key], ["flags", key], warnings)]),
   );
 }
 
 /** flagd also takes a list of flags that carry their key; a map can hold only the last of those that share one. */
-function normaliseFlagList(list: readonly JsonValue[], remarks: DocumentRemark[]): JsonObject {
+function normaliseFlagList(list: readonly JsonValue[], warnings: DocumentWarning[]): JsonObject {
   const flags = new Map<string, JsonObject>();
   list.forEach((flag, index) => {
     const path = ["flags", String(index)];
     const key = isJsonObject(flag) ? flag["key"] : undefined;
     if (typeof key !== "string" || key === "") throw invalid(path, `a flag in a list needs a "key"`);
     if (flags.has(key))
-      remarks.push({ path, message: `the flag "${key}" is there twice; the later one is served` });
-    flags.set(key, normaliseFlag(flag, path, remarks));
+      warnings.push({ path, message: `the flag "${key}" is there twice; the later one is served` });
+    flags.set(key, normaliseFlag(flag, path, warnings));
   });
   return fromEntries([...flags]);
 }
@@ -88,7 +88,7 @@ function normaliseFlagList(list: readonly JsonValue[], remarks: DocumentRemark[]
 function normaliseFlag(
   flag: JsonValue | undefined,
   path: readonly string[],
-  remarks: DocumentRemark[],
+  warnings: DocumentWarning[],
 ): JsonObject {
   if (!isJsonObject(flag)) throw invalid(path, `a flag is an object, but ${last(path)} is ${kindOf(flag)}`);
   const { state, variants, defaultVariant, targeting } = flag;
@@ -121,12 +121,12 @@ function normaliseFlag(
     defaultVariant !== "" &&
     !Object.hasOwn(variants ?? {}, defaultVariant)
   ) {
-    remarks.push({
+    warnings.push({
       path: [...path, "defaultVariant"],
       message: `"defaultVariant" of ${last(path)} is "${defaultVariant}", which is none of its variants: agents refuse this flag, stock flagd the whole document`,
     });
   }
-  const metadata = normaliseMetadata(flag["metadata"], [...path, "metadata"], remarks);
+  const metadata = normaliseMetadata(flag["metadata"], [...path, "metadata"], warnings);
   const entries: [string, JsonValue][] = [];
   for (const field of flagFields) {
     const content = field === "metadata" ? metadata : flag[field];
@@ -139,7 +139,7 @@ function normaliseFlag(
 function normaliseMetadata(
   value: JsonValue | undefined,
   path: readonly string[],
-  remarks: DocumentRemark[],
+  warnings: DocumentWarning[],
 ): JsonObject | undefined {
   if (value === undefined || value === null) return undefined;
   if (!isJsonObject(value)) throw invalid(path, `"metadata" must be an object, but it is ${kindOf(value)}`);
@@ -147,7 +147,7 @@ function normaliseMetadata(
     const isPrimitive = ["string", "number", "boolean"].includes(typeof value[key]);
     if (!isPrimitive) {
       const message = `metadata "${key}" is ${kindOf(value[key])}; only strings, numbers and booleans are served`;
-      remarks.push({ path: [...path, key], message });
+      warnings.push({ path: [...path, key], message });
     }
     return isPrimitive;
   });

@@ -4,7 +4,7 @@ export {
   emptyFlagDocument,
   encodeDocument,
   normaliseDocument,
-  type DocumentRemark,
+  type DocumentWarning,
   type FlagDocument,
   type NormalisedDocument,
 } from "./flag-document.js";

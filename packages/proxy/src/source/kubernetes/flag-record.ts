@@ -123,8 +123,8 @@ export class FlagRecord {
     const { sink, clock, log, topic } = this.#options;
     const { uid, generation } = object.metadata;
     try {
-      const { document, remarks } = readFeatureFlagObject(object);
-      log.remarks(topic, resourceVersion, remarks);
+      const { document, warnings } = readFeatureFlagObject(object);
+      log.warnings(topic, resourceVersion, warnings);
       sink.document(document, {
         noticedMs: clock.monotonicMs(),
         resourceVersion,

@@ -1,12 +1,12 @@
 import type { KubeError } from "@bunting/kube";
-import type { DocumentRemark, ProtocolError, TopicKey } from "@bunting/protocol";
+import type { DocumentWarning, ProtocolError, TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { SourceMetrics } from "../source-metrics.js";
 
 /** An outage shorter than this is not worth a line. */
 const patienceMs = 5_000;
-/** More remarks on one version of a FeatureFlag are counted but not spelled out. */
-const maxRemarks = 20;
+/** More warnings on one version of a FeatureFlag are counted but not spelled out. */
+const maxWarnings = 20;
 
 /** What the kubernetes source writes to the log and counts: a line for an outage, not for each watch or try. */
 export class KubernetesLog {
@@ -58,16 +58,16 @@ export class KubernetesLog {
     this.#logger.error(fields, "a FeatureFlag is not served as it stands; what was valid before stays");
   }
 
-  remarks(topic: TopicKey, resourceVersion: string, remarks: readonly DocumentRemark[]): void {
-    for (const { path } of remarks) {
+  warnings(topic: TopicKey, resourceVersion: string, warnings: readonly DocumentWarning[]): void {
+    for (const { path } of warnings) {
       this.#metrics.documentRemark(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
     }
-    for (const { path, message } of remarks.slice(0, maxRemarks)) {
-      const fields = { topic, resourceVersion, path: path.join("."), remark: message };
+    for (const { path, message } of warnings.slice(0, maxWarnings)) {
+      const fields = { topic, resourceVersion, path: path.join("."), warning: message };
       this.#logger.warn(fields, "a FeatureFlag is served, but look at this");
     }
-    const more = remarks.length - maxRemarks;
-    if (more > 0) this.#logger.warn({ topic, more }, "there are more remarks like these on the FeatureFlag");
+    const more = warnings.length - maxWarnings;
+    if (more > 0) this.#logger.warn({ topic, more }, "the FeatureFlag has more warnings like these");
   }
 
   /** An edit came whose author left word of when it was made. */

@@ -15,7 +15,7 @@ import {
 export function readFeatureFlagObject(object: KubeObject): NormalisedDocument {
   const spec = object["spec"] as JsonValue | undefined;
   const flagSpec = isJsonObject(spec) ? spec["flagSpec"] : undefined;
-  if (flagSpec === undefined || flagSpec === null) return { document: emptyFlagDocument, remarks: [] };
+  if (flagSpec === undefined || flagSpec === null) return { document: emptyFlagDocument, warnings: [] };
   return normaliseDocument(flagSpec);
 }
 

@@ -1,7 +1,7 @@
 import {
   normaliseDocument,
   ProtocolError,
-  type DocumentRemark,
+  type DocumentWarning,
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
@@ -17,13 +17,13 @@ export function readFlags(
   const lineOf = (path: readonly string[]): number =>
     place.document.lineOf([...place.path, ...below, ...path]);
   try {
-    const { document, remarks } = normaliseDocument(value);
+    const { document, warnings } = normaliseDocument(value);
     return {
       flags: { topic, document, line: place.document.lineOf(place.path) },
-      remarks: remarks.map((remark) => ({
-        kind: isStrippedMetadata(remark) ? "stripped_metadata" : "other",
-        line: lineOf(remark.path),
-        message: remark.message,
+      remarks: warnings.map((warning) => ({
+        kind: isStrippedMetadata(warning) ? "stripped_metadata" : "other",
+        line: lineOf(warning.path),
+        message: warning.message,
       })),
     };
   } catch (error) {
@@ -32,6 +32,6 @@ export function readFlags(
   }
 }
 
-function isStrippedMetadata({ path }: DocumentRemark): boolean {
+function isStrippedMetadata({ path }: DocumentWarning): boolean {
   return path.at(-2) === "metadata";
 }
