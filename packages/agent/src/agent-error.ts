@@ -7,7 +7,6 @@
  * - DOCUMENT_TOO_LARGE: a document needs more memory than there is; the one before it is served on.
  * - BIND_FAILED: a port or socket can't be listened on.
  * - CACHE_INVALID: a last-known-good file can't be used.
- * - SELECTOR_INVALID: a client's selector names something flags can't be selected by.
  */
 export type AgentErrorCode =
   | "OPTION_INVALID"
@@ -15,8 +14,7 @@ export type AgentErrorCode =
   | "DOCUMENT_INVALID"
   | "DOCUMENT_TOO_LARGE"
   | "BIND_FAILED"
-  | "CACHE_INVALID"
-  | "SELECTOR_INVALID";
+  | "CACHE_INVALID";
 
 /** The one error of this package; the message is a sentence for whoever can do something about it. */
 export class AgentError extends Error {

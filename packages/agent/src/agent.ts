@@ -2,7 +2,7 @@
  * The one file that sees the whole agent. Read it from top to bottom to follow a flag change: sources → store → evaluator → the services
  * that applications call. Nothing is started here; `components` is the order in which things start.
  */
-import { Evaluator } from "@bunting/evaluation";
+import { Evaluator, parseFlagSelector } from "@bunting/evaluation";
 import { GrpcServer, healthService, PortListener, ReadinessHealth, type Method } from "@bunting/rpc";
 import {
   createRegistry,
@@ -32,7 +32,6 @@ import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { servingComponent } from "./management/serving-component.js";
 import type { AgentOptions } from "./options.js";
 import { FlagIntake } from "./store/flag-intake.js";
-import { parseFlagSelector } from "./store/flag-selector.js";
 import { FlagStore } from "./store/flag-store.js";
 import { HeapBudget } from "./store/heap-budget.js";
 import { LastKnownGood } from "./store/last-known-good.js";

@@ -6,6 +6,7 @@ export {
   type ResolvedFlag,
 } from "./evaluator.js";
 export { FlagError, type FlagErrorCode } from "./flag-error.js";
+export { parseFlagSelector, type FlagSelector } from "./flag-selector.js";
 export type { Flag, Metadata, MetadataValue } from "./flag.js";
 export { parseFlag, type FlagSetContext } from "./parse-flag.js";
 export type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";

@@ -6,7 +6,7 @@ import { expect } from "chai";
 import type { RequestListener } from "node:http";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import { Evaluator } from "@bunting/evaluation";
+import { Evaluator, parseFlagSelector } from "@bunting/evaluation";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.js";
@@ -18,7 +18,6 @@ import { createEvaluationService, type EvaluationService } from "./evaluation-se
 import type { FlagEvaluator } from "./backend.js";
 import { schemaV1 } from "./schema-v1.js";
 import { createSelections, type Selections } from "./selection.js";
-import { parseFlagSelector } from "../store/flag-selector.js";
 
 // What the tests of this folder share: a real store and evaluator behind real sockets, released after each test.
 

@@ -1,4 +1,14 @@
-import type { EvaluationContext, Flag, Metadata, Resolution } from "@bunting/evaluation";
+import type {
+  EvaluationContext,
+  Flag,
+  FlagFilter,
+  FlagSelector,
+  ResolvedFlag,
+  Resolution,
+} from "@bunting/evaluation";
+
+export type { FlagFilter, FlagSelector, ResolvedFlag } from "@bunting/evaluation";
+export type { ChangeType, FlagChange } from "../store/flag-change.js";
 
 /** What the API needs of the stages before it, in the words of the API; the wiring hands the real ones in. */
 
@@ -9,36 +19,12 @@ export interface FlagEvaluator {
   resolveAll(context: EvaluationContext, select?: FlagFilter): Iterable<ResolvedFlag>;
 }
 
-export interface ResolvedFlag {
-  readonly flag: Flag;
-  readonly resolution: Resolution;
-}
-
-export type FlagFilter = (flag: Flag) => boolean;
-
 /** The flags that are served now. */
 export interface FlagReader {
   flags(): Iterable<Flag>;
 }
 
-/** What one update did to one flag. */
-export interface FlagChange {
-  readonly key: string;
-  readonly flagSetId: string;
-  readonly type: ChangeType;
-  readonly before?: Flag | undefined;
-  readonly after?: Flag | undefined;
-}
-
-export type ChangeType = "write" | "update" | "delete";
-
-/** A selector, read: which flags it means, and what it says of itself in the metadata of each answer. */
-export interface FlagSelector {
-  matches(flag: Flag): boolean;
-  readonly metadata: Metadata;
-}
-
-/** Throws an AgentError SELECTOR_INVALID with a message for the client. */
+/** Throws a FlagError SELECTOR_INVALID with a message for the client. */
 export type ParseFlagSelector = (text: string) => FlagSelector;
 
 /** Request headers, by lower-case name; the first value where there are several. */

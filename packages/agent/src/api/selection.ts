@@ -1,6 +1,5 @@
 import { RpcError } from "@bunting/rpc";
-import { AgentError } from "../agent-error.js";
-import type { Metadata } from "@bunting/evaluation";
+import { FlagError, type Metadata } from "@bunting/evaluation";
 import type { FlagFilter, FlagSelector, ParseFlagSelector } from "./backend.js";
 import { EncodedObject } from "./encoded-object.js";
 
@@ -66,7 +65,7 @@ function parseOrRefuse(parse: ParseFlagSelector, text: string): FlagSelector {
   try {
     return parse(text);
   } catch (error) {
-    if (error instanceof AgentError && error.code === "SELECTOR_INVALID") {
+    if (error instanceof FlagError && error.code === "SELECTOR_INVALID") {
       throw new RpcError("INVALID_ARGUMENT", error.message, { cause: error });
     }
     throw error;

@@ -4,7 +4,8 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { AgentError } from "../agent-error.js";
 import type { Flag } from "@bunting/evaluation";
-import { FlagStore, type FlagChange, type StoreChange } from "./flag-store.js";
+import type { FlagChange } from "./flag-change.js";
+import { FlagStore, type StoreChange } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
 import { noStoreMetrics, type StoreMetrics } from "./store-metrics.js";
 import {

@@ -1,23 +1,15 @@
+import type { Flag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
 import type { Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { DocumentVersion } from "../sync/bunting-wire.js";
 import type { HeldDocument } from "../sync/held-document.js";
 import { EffectiveFlags } from "./effective-flags.js";
-import type { Flag } from "@bunting/evaluation";
+import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
 import { ScanError } from "./json-scanner.js";
 import type { StoreMetrics } from "./store-metrics.js";
 import { updateSource, type RejectedFlag, type SourceState, type SourceUpdate } from "./update-source.js";
-
-/** What one update did to one flag that is served. */
-export interface FlagChange {
-  readonly key: string;
-  readonly flagSetId: string;
-  readonly type: "write" | "update" | "delete";
-  readonly before: Flag | undefined;
-  readonly after: Flag | undefined;
-}
 
 /** What one update did to the flags that are served, all sources taken together. */
 export interface StoreChange {

@@ -1,7 +1,7 @@
 import { expect } from "chai";
-import { AgentError } from "../agent-error.js";
+import { FlagError } from "./flag-error.js";
 import { parseFlagSelector } from "./flag-selector.js";
-import { parseFlag } from "@bunting/evaluation";
+import { parseFlag } from "./parse-flag.js";
 
 const flagOf = (flagSetId: string, source: string) =>
   parseFlag(
@@ -41,7 +41,7 @@ describe("parseFlagSelector", () => {
   it("refuses a key it does not know, and echoes it bounded and printable", () => {
     for (const text of ["flagsetid=x", "=x", "key=a", `\u0000${"é".repeat(1_000)}=x`]) {
       expect(() => parseFlagSelector(text))
-        .to.throw(AgentError, /^[\x20-\x7e]{1,400}$/)
+        .to.throw(FlagError, /^[\x20-\x7e]{1,400}$/)
         .with.property("code", "SELECTOR_INVALID");
     }
   });

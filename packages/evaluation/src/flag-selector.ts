@@ -1,0 +1,37 @@
+import { FlagError } from "./flag-error.js";
+import type { Flag, Metadata } from "./flag.js";
+
+/** A parsed selector: which flags it selects, and what it adds to the metadata of each answer. */
+export interface FlagSelector {
+  matches(flag: Flag): boolean;
+  readonly metadata: Metadata;
+}
+
+/**
+ * Parses a selector of flagd: one `key=value`, split at the first `=`, where the key is `flagSetId` or `source`. Without a `=` it names a
+ * source. `flagSetId=` selects the flags without a flagSetId. An empty selector selects all flags.
+ *
+ * @throws FlagError SELECTOR_INVALID with a message for the client
+ */
+export function parseFlagSelector(text: string): FlagSelector {
+  if (text === "") return { matches: () => true, metadata: {} };
+  const separator = text.indexOf("=");
+  const key = separator < 0 ? "source" : text.slice(0, separator);
+  const value = separator < 0 ? text : text.slice(separator + 1);
+  switch (key) {
+    case "flagSetId":
+      return { matches: (flag) => flag.flagSetId === value, metadata: { flagSetId: value } };
+    case "source":
+      return { matches: (flag) => flag.source === value, metadata: { source: value } };
+    default:
+      throw new FlagError(
+        "SELECTOR_INVALID",
+        `the selector ${printable(text)} selects by ${printable(key)}, which flags can't be selected by: expected flagSetId=<id>, source=<uri>, or the URI of a source`,
+      );
+  }
+}
+
+/** Selectors come from clients: what a message quotes of one is bounded and printable. */
+function printable(text: string): string {
+  return JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text).replace(/[^\x20-\x7e]/g, "?");
+}
