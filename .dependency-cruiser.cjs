@@ -7,7 +7,7 @@ const tests = "\\.(test|fixture|child)\\.ts$";
 /** Stages of a service in the order a flag change travels; options and metrics may be used by all of them. */
 const stages = {
   proxy: ["source", "snapshot", "topic", "subscriber", "service", "management"],
-  agent: ["sync", "store", "api", "management"],
+  agent: ["document", "sync", "store", "api", "management"],
 };
 
 /** For each stage: no import of a later one, nor of the wiring. */

@@ -7,7 +7,7 @@ import type { HeldDocument } from "../sync/held-document.js";
 import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
-import { ScanError } from "./json-scanner.js";
+import { ScanError } from "../document/json-scanner.js";
 import type { StoreMetrics } from "./store-metrics.js";
 import { updateSource, type RejectedFlag, type SourceState, type SourceUpdate } from "./update-source.js";
 

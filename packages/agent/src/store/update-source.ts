@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import type { DocumentIndex } from "./document-index.js";
-import { heapWeights } from "./heap-weights.js";
-import { indexDocument, type IndexedDocument } from "./index-document.js";
-import { ScanError } from "./json-scanner.js";
+import type { DocumentIndex } from "../document/document-index.js";
+import { heapWeights } from "../document/heap-weights.js";
+import { indexDocument, type IndexedDocument } from "../document/index-document.js";
+import { ScanError } from "../document/json-scanner.js";
 import {
   FlagError,
   hasSameVariants,
@@ -14,7 +14,7 @@ import {
   type Metadata,
   type MetadataValue,
 } from "@bunting/evaluation";
-import { isSameSlice, parseSlice, parseText, type Slice } from "./slice.js";
+import { isSameSlice, parseSlice, parseText, type Slice } from "../document/slice.js";
 
 /** A flag that is refused alone; it keeps its previous value, if it had one. */
 export interface RejectedFlag {
