@@ -9,7 +9,7 @@ import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
 import { ScanError } from "../document/json-scanner.js";
 import type { StoreMetrics } from "./store-metrics.js";
-import { updateSource, type RejectedFlag, type SourceState, type SourceUpdate } from "./update-source.js";
+import { updateSource, type RejectedFlag, type SourceDocument, type SourceUpdate } from "./update-source.js";
 
 /** What one update did to the flags that are served, all sources taken together. */
 export interface StoreChange {
@@ -52,7 +52,7 @@ const nothing: Omit<StoreChange, "changes"> & { changes: readonly FlagChange[] }
  */
 export class FlagStore {
   readonly #options: FlagStoreOptions;
-  readonly #states: (SourceState | undefined)[];
+  readonly #states: (SourceDocument | undefined)[];
   readonly #versions: (DocumentVersion | undefined)[];
   readonly #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();

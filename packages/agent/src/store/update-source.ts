@@ -23,7 +23,7 @@ export interface RejectedFlag {
 }
 
 /** The document of one source, and what was made of it. Never changed: an update makes a new one. */
-export interface SourceState {
+export interface SourceDocument {
   readonly index: DocumentIndex;
   readonly set: FlagSetContext;
   /** By row of the index; undefined for a rejected flag that had no previous value. */
@@ -35,7 +35,7 @@ export interface SourceState {
 }
 
 export interface SourceUpdate {
-  readonly state: SourceState;
+  readonly state: SourceDocument;
   /** Flags that are new or not what they were. */
   readonly put: readonly Flag[];
   /** Flags that are gone; none of them has a successor of the same key and flagSetId in `put`. */
@@ -59,7 +59,7 @@ export const maxFlagDepth = 250;
  */
 export function updateSource(
   bytes: Buffer,
-  previous: SourceState | undefined,
+  previous: SourceDocument | undefined,
   source: { readonly uri: string; readonly sourceIndex: number },
   onWeight: (weight: number) => void,
 ): SourceUpdate {
@@ -100,7 +100,7 @@ export function updateSource(
 
 function readSet(
   index: DocumentIndex,
-  previous: SourceState | undefined,
+  previous: SourceDocument | undefined,
   source: { readonly uri: string; readonly sourceIndex: number },
 ): FlagSetContext {
   const isUnchanged = (part: "metadata" | "evaluators"): boolean =>
@@ -138,7 +138,7 @@ function primitivesOf(metadata: JsonObject): Metadata {
 function rowsToDerive(
   { index, changedRows }: IndexedDocument,
   set: FlagSetContext,
-  previous: SourceState | undefined,
+  previous: SourceDocument | undefined,
 ): readonly number[] {
   if (previous === undefined) return changedRows;
   const { entries } = index;
@@ -173,7 +173,7 @@ function shareParts(flag: Flag, before: Flag): Flag {
 function stillRejected(
   { index }: IndexedDocument,
   derivedRows: readonly number[],
-  previous: SourceState | undefined,
+  previous: SourceDocument | undefined,
 ): Map<string, RejectedFlag> {
   const rejected = new Map<string, RejectedFlag>();
   if (previous === undefined || previous.rejected.size === 0) return rejected;
@@ -227,7 +227,7 @@ function keyOf(definition: JsonValue): string | undefined {
   return typeof key === "string" ? key : undefined;
 }
 
-function* goneFlags({ previousRows }: IndexedDocument, previous: SourceState | undefined): Iterable<Flag> {
+function* goneFlags({ previousRows }: IndexedDocument, previous: SourceDocument | undefined): Iterable<Flag> {
   if (previous === undefined) return;
   const kept = new Uint8Array(previous.flags.length);
   for (const row of previousRows) if (row >= 0) kept[row] = 1;

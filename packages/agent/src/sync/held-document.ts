@@ -1,34 +1,12 @@
+import type { DocumentIndex } from "../document/document-index.js";
 import type { DocumentVersion, RejectedFlag } from "./bunting-wire.js";
 
-/** A document and where its parts lie in its bytes. The store has it of each document it serves. */
-export interface DocumentLayout {
-  readonly bytes: Buffer;
-  readonly entries: {
-    /** The flags' keys, in the order of the rows. */
-    readonly ids: readonly string[];
-    /** Offset of a flag's key, with its quote. */
-    start(row: number): number;
-    end(row: number): number;
-    /** Where a flag's definition lies. */
-    value(row: number): Slice;
-  };
-  /** `flags` is a list of flags that carry their key. */
-  readonly isList: boolean;
-  /** A key came twice: the rows are not in the order of the bytes. */
-  readonly hasDuplicates: boolean;
-  readonly metadata: Slice | undefined;
-  readonly evaluators: Slice | undefined;
-}
+export type { DocumentIndex as DocumentLayout } from "../document/document-index.js";
 
-interface Slice {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** What the agent stands at of one source. */
+/** The newest document of one source that the store has accepted. */
 export interface HeldDocument {
-  readonly layout: DocumentLayout;
-  /** As the proxy told it; undefined if the document came another way. */
+  readonly layout: DocumentIndex;
+  /** As the proxy sent it; undefined if the document came another way. */
   readonly version: DocumentVersion | undefined;
   readonly rejectedFlags: readonly RejectedFlag[];
 }
