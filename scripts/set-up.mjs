@@ -1,12 +1,15 @@
-// Sets a fresh checkout up with nothing but Node and npm: dependencies, then the build, each only if what it reads has changed.
-// `--then start` runs the demonstration afterwards, `--then test` the tests; further arguments go to them.
-import { spawn } from "node:child_process";
+// @ts-check
+/**
+ * Installs the dependencies and, with `--build`, builds; each only if what it reads has changed since the last time. It says nothing when
+ * there is nothing to do. This is the one script in plain JavaScript: on a fresh checkout it runs before tsx is installed, and Node 20 can't
+ * run TypeScript by itself.
+ */
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 const root = path.dirname(import.meta.dirname);
-const pnpm = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")).packageManager;
 const stamps = path.join(root, "node_modules/.bunting");
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 20 || (major === 20 && minor < 19)) {
@@ -14,123 +17,89 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(1);
 }
 
-const quick = process.argv.indexOf("--then");
-const [task, ...rest] = quick < 0 ? [] : process.argv.slice(quick + 1);
+const pnpm = /"packageManager": "([^"]+)"/.exec(readFileSync(path.join(root, "package.json"), "utf8"))?.[1];
+if (pnpm === undefined) throw new Error("package.json names no packageManager");
+const tools = ["typescript", "tsx", "esbuild", "mocha"].map((name) => path.join(root, "node_modules", name));
+unlessUnchanged("install", "installing dependencies", manifests(), tools, () => {
+  run("npx", ["--yes", pnpm, "install", "--frozen-lockfile", "--prefer-offline"]);
+});
+if (process.argv.includes("--build")) {
+  const binaries = ["packages/proxy/dist/main.js", "packages/agent/dist/bunting-agent.cjs"];
+  unlessUnchanged("build", "building", sources(), binaries, () => {
+    run(process.execPath, ["node_modules/typescript/bin/tsc", "-b"]);
+    run(process.execPath, ["--import=tsx", "scripts/bundle-agent.ts"]);
+  });
+}
 
-await unlessUnchanged("dependencies", manifests(), existsSync(path.join(root, "node_modules/.bin/tsc")), () =>
-  run("npx", ["--yes", pnpm, "install", "--frozen-lockfile", "--prefer-offline"]),
-);
-await unlessUnchanged("build", sources(), builds().every(existsSync), () =>
-  run(process.execPath, [path.join(root, "scripts/build.mjs")]),
-);
-if (task === "start")
-  await become(process.execPath, [
-    "--conditions=@bunting/source",
-    "--import=tsx",
-    "examples/start.ts",
-    ...rest,
-  ]);
-if (task === "test") await become(process.execPath, ["scripts/test.mjs", ...rest]);
-
-/** Runs a step if the files it reads differ from the last time it went through, and says what it does meanwhile. */
-async function unlessUnchanged(name, files, isThere, step) {
+/**
+ * Runs a step unless the files it reads are as they were when it last succeeded, and its results are there.
+ *
+ * @param {string} name
+ * @param {string} doing
+ * @param {readonly string[]} inputs
+ * @param {readonly string[]} results
+ * @param {() => void} step
+ */
+function unlessUnchanged(name, doing, inputs, results, step) {
   const stamp = path.join(stamps, name);
-  const digest = createHash("sha256");
-  for (const file of files) digest.update(file).update("\0").update(readFileSync(file));
-  const now = digest.update(process.version).digest("hex");
-  if (isThere && existsSync(stamp) && readFileSync(stamp, "utf8") === now) return;
-  const since = Date.now();
-  console.log(`bunting: ${name} …`);
-  await step();
+  const digest = createHash("sha256").update(`${process.platform} ${process.arch}`);
+  for (const file of inputs) digest.update(`\0${file}\0`).update(readFileSync(path.join(root, file)));
+  const now = digest.digest("hex");
+  const areThere = results.every((file) => existsSync(path.resolve(root, file)));
+  if (areThere && existsSync(stamp) && readFileSync(stamp, "utf8") === now) return;
+  const sinceMs = Date.now();
+  console.log(`bunting: ${doing} …`);
+  step();
   mkdirSync(stamps, { recursive: true });
   writeFileSync(stamp, now);
-  console.log(`bunting: ${name} done in ${((Date.now() - since) / 1000).toFixed(1)} s`);
+  console.log(`bunting: ${doing}: done in ${((Date.now() - sinceMs) / 1000).toFixed(1)} s`);
 }
 
 function manifests() {
-  const folders = [
-    "",
-    ...packages().map((name) => `packages/${name}`),
-    "test",
-    "bench",
-    "examples",
-    "scripts",
-  ];
+  const folders = [...packages(), "test", "bench", "examples", "scripts"];
   return [
-    ...folders.map((folder) => path.join(root, folder, "package.json")),
-    path.join(root, "pnpm-lock.yaml"),
+    "package.json",
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    ...folders.map((folder) => `${folder}/package.json`),
   ];
 }
 
 function sources() {
-  const scripts = ["build", "leave-out", "left-out-of-agent", "load-on-demand"].map(
-    (name) => `scripts/${name}.mjs`,
-  );
-  const files = ["tsconfig.base.json", "tsconfig.json", ...scripts].map((file) => path.join(root, file));
-  for (const name of packages()) {
-    const folder = path.join(root, "packages", name);
-    files.push(path.join(folder, "package.json"), path.join(folder, "tsconfig.build.json"));
-    const entries = readdirSync(path.join(folder, "src"), { recursive: true, withFileTypes: true });
-    files.push(
-      ...entries
-        .filter(
-          (entry) =>
-            entry.isFile() && entry.name.endsWith(".ts") && !/\.(test|fixture|child)\.ts$/.test(entry.name),
-        )
-        .map((entry) => path.join(entry.parentPath, entry.name)),
-    );
+  const scripts = ["bundle-agent", "leave-out", "left-out-of-agent", "load-on-demand"];
+  const files = ["pnpm-lock.yaml", "tsconfig.base.json", "tsconfig.json"];
+  files.push(...scripts.map((name) => `scripts/${name}.ts`));
+  for (const folder of packages()) {
+    files.push(`${folder}/package.json`, `${folder}/tsconfig.build.json`);
+    for (const file of readdirSync(path.join(root, folder, "src"), { recursive: true, encoding: "utf8" })) {
+      if (file.endsWith(".ts") && !/\.(test|fixture|child)\.ts$/.test(file))
+        files.push(`${folder}/src/${file}`);
+    }
   }
   return files.sort();
 }
 
-function builds() {
-  return [
-    path.join(root, "packages/proxy/dist/main.js"),
-    path.join(root, "packages/agent/dist/bunting-agent.cjs"),
-  ];
-}
-
 function packages() {
-  return readdirSync(path.join(root, "packages")).sort();
-}
-
-function run(command, args) {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      cwd: root,
-      stdio: ["ignore", "inherit", "inherit"],
-      env: environment(),
-    });
-    child.once("error", reject);
-    child.once("exit", (code) => {
-      if (code === 0) resolve();
-      else {
-        console.error(
-          `bunting: ${[command, ...args].join(" ")} failed (exit ${code}). What it printed above says why.`,
-        );
-        process.exit(1);
-      }
-    });
-  });
-}
-
-/** CI=true makes pnpm ask nothing, even where it would replace node_modules. */
-function environment() {
-  return { ...process.env, CI: "true", npm_config_yes: "true" };
+  return readdirSync(path.join(root, "packages"))
+    .map((name) => `packages/${name}`)
+    .filter((folder) => existsSync(path.join(root, folder, "package.json")))
+    .sort();
 }
 
 /**
- * Runs the task in this process's stead. Ctrl-C reaches the whole foreground group, so the child gets it by itself; a SIGTERM sent to
- * this process alone is passed on.
+ * @param {string} command
+ * @param {readonly string[]} args
  */
-function become(command, args) {
-  return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, stdio: "inherit" });
-    process.on("SIGINT", () => undefined);
-    process.on("SIGTERM", () => child.kill("SIGTERM"));
-    child.once("exit", (code, signal) => {
-      process.exitCode = code ?? (signal === "SIGINT" ? 130 : 1);
-      resolve();
-    });
+function run(command, args) {
+  // CI=true keeps pnpm from asking questions, even where it would replace node_modules.
+  const env = { ...process.env, CI: "true" };
+  const { status, error } = spawnSync(command, args, {
+    cwd: root,
+    stdio: ["ignore", "inherit", "inherit"],
+    env,
   });
+  if (status === 0) return;
+  const reason = error?.message ?? `exit ${status ?? "by a signal"}; the output above says why`;
+  console.error(`bunting: ${[command, ...args].join(" ")} failed (${reason}).`);
+  process.exit(1);
 }

@@ -5,7 +5,7 @@ import { build } from "esbuild";
 export const rootFolder = path.resolve(import.meta.dirname, "../..");
 const outputFolder = path.join(rootFolder, ".bunting/bench");
 
-/** How code is treated on its way into a process: as the proxy's build does, or as the agent's does (scripts/build.mjs). */
+/** How code is treated on its way into a process: as the proxy's build does, or as the agent's does (scripts/bundle-agent.ts). */
 export type BundleStyle = "proxy" | "agent";
 
 /**

@@ -7,8 +7,8 @@ import { rootFolder } from "./bundle.js";
 
 /** Where the binaries of a real control plane are; builds them if need be, which takes minutes and Go. */
 export function machineryFolder(): string {
-  const script = path.join(rootFolder, "scripts/cluster-machinery.mjs");
-  const { status, stdout } = spawnSync(process.execPath, [script], {
+  const script = path.join(rootFolder, "scripts/cluster-machinery.ts");
+  const { status, stdout } = spawnSync(process.execPath, ["--import=tsx", script], {
     encoding: "utf8",
     stdio: ["ignore", "pipe", "inherit"],
   });

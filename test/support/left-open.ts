@@ -2,13 +2,13 @@ import process from "node:process";
 import type { RootHookObject } from "mocha";
 
 /**
- * mocha ends by itself once nothing is left open; a run that does not end is killed by scripts/run-mocha.mjs and fails. This says, before
- * that, what was left: without it such a failure names nothing to look for. If it says nothing either, the process is past its last line of
- * JavaScript and spins in node's clean-up: see reset-socket.ts.
+ * mocha ends by itself once nothing is left open; scripts/run-mocha.ts kills a run that does not end, which then fails. Some time before
+ * that, this prints what was left open, so that the failure says where to look. If it prints nothing either, the process is past its last
+ * line of JavaScript and spins in node's clean-up: see reset-socket.ts.
  */
 const patienceMs = 10_000;
 
-/** The handles are known to node under a name of its own only; nothing public tells a socket's port or a child's arguments. */
+/** What node's internal handles may offer; nothing public gives a socket's port or a child's arguments. */
 interface Handle {
   readonly constructor?: { readonly name: string };
   readonly spawnargs?: readonly string[];

@@ -1,28 +1,33 @@
-// Some modules of our dependencies come along with what we use and are never called. The agent is counted in kilobytes, so they stay out of
-// its bundle: each is replaced by one that throws its name at whoever calls it after all.
 import path from "node:path";
+import type { Plugin } from "esbuild";
+
+export interface LeftOut {
+  /** The package whose files require the modules. */
+  readonly from: string;
+  /** The modules as those files name them in `require()`. */
+  readonly modules: readonly string[];
+  /** Why the bundle works without them. */
+  readonly reason: string;
+}
 
 /**
- * An esbuild plugin. The build fails if one of `modules` is not there to be left out: a new version of the package has to be looked at.
- *
- * @param {readonly { from: string, modules: readonly string[], reason: string }[]} list `modules` as the files of the package `from` name
- *   them in require().
+ * An esbuild plugin that leaves modules out of the bundle which our dependencies load but never call on our behalf: the agent's memory is
+ * counted in kilobytes. Each is replaced by a stub that throws its name when called. The build fails if a module is no longer required by
+ * its package, because a new version of that package has to be looked at.
  */
-export function leaveOut(list) {
+export function leaveOut(list: readonly LeftOut[]): Plugin {
   const entries = list.flatMap(({ from, modules }) => modules.map((module) => ({ from, module })));
   return {
     name: "leave-out",
     setup(build) {
-      const found = new Set();
+      const found = new Set<(typeof entries)[number]>();
       build.onResolve({ filter: /./, namespace: "file" }, ({ path: module, importer }) => {
         const entry = entries.find((each) => each.module === module && isIn(importer, each.from));
         if (entry === undefined) return undefined;
         found.add(entry);
         return { path: `${entry.from}: ${entry.module}`, namespace: "left-out" };
       });
-      build.onLoad({ filter: /./, namespace: "left-out" }, ({ path: name }) => ({
-        contents: refusing(name),
-      }));
+      build.onLoad({ filter: /./, namespace: "left-out" }, ({ path: name }) => ({ contents: stubOf(name) }));
       build.onEnd(() => ({
         errors: entries
           .filter((entry) => !found.has(entry))
@@ -34,13 +39,13 @@ export function leaveOut(list) {
   };
 }
 
-function isIn(importer, packageName) {
+function isIn(importer: string, packageName: string): boolean {
   return importer.includes(`${path.sep}node_modules${path.sep}${path.normalize(packageName)}${path.sep}`);
 }
 
-/** A module whose exports may be looked at but not called; `setup`, by which grpc-js lets its parts register, registers nothing. */
-function refusing(name) {
-  const message = `${name} was left out of this bundle (scripts/left-out-of-agent.mjs)`;
+/** A module whose exports may be read but not called; only `setup`, by which parts of grpc-js register themselves, does nothing. */
+function stubOf(name: string): string {
+  const message = `${name} was left out of this bundle (scripts/left-out-of-agent.ts)`;
   return `
     const refuse = () => { throw new Error(${JSON.stringify(message)}); };
     const callable = function () { refuse(); };

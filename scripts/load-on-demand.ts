@@ -1,10 +1,10 @@
+import type { Plugin } from "esbuild";
+
 /**
- * An esbuild plugin that leaves each `import("package")` in the code, to be read from `chunks/package.mjs` beside the bundle. `found` gets
- * the file of each package, by name: what to build the chunks of.
- *
- * @param {Map<string, string>} found
+ * An esbuild plugin that keeps each `import("package")` as it is and points it at `chunks/package.mjs` beside the bundle. `found` receives
+ * the entry file of each such package by name: what to build the chunks from.
  */
-export function loadOnDemand(found) {
+export function loadOnDemand(found: Map<string, string>): Plugin {
   return {
     name: "load-on-demand",
     setup(build) {

@@ -1,9 +1,11 @@
-// What the agent's bundle does without, and why nobody misses it.
-export const leftOutOfAgent = [
+import type { LeftOut } from "./leave-out.js";
+
+/** Modules that the agent's bundle does without, and why it never needs them. */
+export const leftOutOfAgent: readonly LeftOut[] = [
   {
     from: "@grpc/grpc-js",
     modules: ["./server", "./server-interceptors", "./server-credentials", "./orca", "./experimental"],
-    reason: "the agent is a client of grpc-js; what it serves is served by @bunting/rpc",
+    reason: "the agent uses grpc-js as a client only; @bunting/rpc is its server",
   },
   {
     from: "@grpc/grpc-js",
@@ -14,21 +16,21 @@ export const leftOutOfAgent = [
       "./single-subchannel-channel",
     ],
     reason:
-      "only a service config asks for them, and SyncChannel takes none (grpc.service_config_disable_resolution)",
+      "used by service configs only, which SyncChannel disables (grpc.service_config_disable_resolution)",
   },
   {
     from: "@grpc/grpc-js",
     modules: ["@grpc/proto-loader"],
-    reason: "for the channelz service, which a server would have to serve",
+    reason: "used by the channelz service only, which needs a grpc-js server",
   },
   {
     from: "prom-client",
     modules: ["./lib/cluster", "./lib/pushgateway", "./lib/summary", "./lib/defaultMetrics"],
-    reason: "one process that is scraped, without summaries or the metrics of node (createRegistry(false))",
+    reason: "one process that is scraped, without summaries or node's own metrics (createRegistry(false))",
   },
   {
     from: "pino",
     modules: ["./lib/transport", "./transport", "./lib/multistream", "@pinojs/redact"],
-    reason: "logs go straight to stderr; no worker thread, no second stream, nothing to redact",
+    reason: "logs go straight to stderr: no worker thread, no second stream, nothing to redact",
   },
 ];

@@ -1,11 +1,11 @@
-// Checks the direction of imports, and first that the check can fail: each planted violation must be found by the rule it breaks.
-import { spawnSync } from "node:child_process";
-import { rmSync, writeFileSync } from "node:fs";
+/** Checks the direction of imports, but first that the check can fail: each planted violation must be reported by the rule it breaks. */
+import { spawnSync, type SpawnSyncReturns } from "node:child_process";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 const root = path.dirname(import.meta.dirname);
 const planted = "planted-violation";
-const violations = [
+const violations: readonly { readonly rule: string; readonly at: string; readonly code: string }[] = [
   {
     rule: "services-never-meet",
     at: "packages/agent/src",
@@ -55,40 +55,45 @@ const violations = [
   { rule: "no-unresolved", at: "packages/proxy/src", code: 'export * from "@bunting/nowhere";' },
 ];
 
-function cruise(extra) {
-  const bin = path.join(root, "node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
-  const args = [
-    bin,
-    ...extra,
-    "packages/protocol/src",
-    "packages/runtime/src",
-    "packages/evaluation/src",
-    "packages/rpc/src",
-    "packages/kube/src",
-    "packages/proxy/src",
-    "packages/agent/src",
-  ];
-  return spawnSync(process.execPath, args, { cwd: root, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 });
+interface CruiseResult {
+  readonly summary: {
+    readonly violations: readonly { readonly from: string; readonly rule: { readonly name: string } }[];
+  };
 }
 
-const files = violations.map(({ at, rule }) => path.join(root, at, `${planted}-${rule}.ts`));
+function cruise(...extra: readonly string[]): SpawnSyncReturns<string> {
+  const bin = path.join(root, "node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
+  const sources = readdirSync(path.join(root, "packages")).map((name) => `packages/${name}/src`);
+  return spawnSync(process.execPath, [bin, ...extra, ...sources], {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 * 1024,
+  });
+}
+
+const plantedFiles = violations.map(({ at, rule, code }) => ({
+  file: path.join(root, at, `${planted}-${rule}.ts`),
+  code,
+}));
 try {
-  violations.forEach(({ code }, index) => writeFileSync(files[index], `${code}\n`));
-  const { stdout, stderr } = cruise(["--output-type", "json"]);
+  for (const { file, code } of plantedFiles) writeFileSync(file, `${code}\n`);
+  const { stdout, stderr } = cruise("--output-type", "json");
   if (stdout === "") throw new Error(stderr);
-  const found = JSON.parse(stdout).summary.violations.map(
+  const found = (JSON.parse(stdout) as CruiseResult).summary.violations.map(
     ({ from, rule }) => `${path.basename(from)} ${rule.name}`,
   );
   for (const { rule } of violations) {
     if (!found.includes(`${planted}-${rule}.ts ${rule}`)) {
-      console.error(`boundaries: the planted violation of ${rule} was not found; the check proves nothing`);
+      console.error(
+        `boundaries: the planted violation of ${rule} was not reported, so the check proves nothing`,
+      );
       process.exitCode = 1;
     }
   }
-  console.log(`boundaries: ${violations.length} planted violations looked for`);
+  console.log(`boundaries: ${violations.length} planted violations checked`);
 } finally {
-  for (const file of files) rmSync(file, { force: true });
+  for (const { file } of plantedFiles) rmSync(file, { force: true });
 }
-const { status, stdout } = cruise([]);
+const { status, stdout } = cruise();
 process.stdout.write(stdout);
 if (status !== 0) process.exitCode = 1;

@@ -1,0 +1,64 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { realpathSync } from "node:fs";
+import path from "node:path";
+
+const root = path.dirname(import.meta.dirname);
+/** mocha without its bin, which would only start a second process with the flags of .mocharc.json. It compares its real path with argv[1]. */
+const mocha = realpathSync(path.join(root, "node_modules/mocha/lib/cli/cli.js"));
+const nodeFlags = ["--conditions=@bunting/source", "--import=tsx"];
+
+/** How long the process may live on after its last test, in milliseconds. */
+const patienceMs = 30_000;
+
+export interface MochaRun {
+  /** Run again whenever a file that was loaded changes. */
+  readonly watch?: boolean;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Runs mocha and resolves with its exit code. mocha ends by itself once nothing is left open; a run that has not ended 30 s after its last
+ * test is killed and fails. This can't be left to the process itself: it may spin in node's clean-up, past its last line of JavaScript.
+ */
+export async function runMocha(args: readonly string[], run: MochaRun = {}): Promise<number> {
+  const isWatching = run.watch === true;
+  const watch = isWatching ? ["--watch", "--watch-preserve-output"] : [];
+  const child = spawn(process.execPath, [...watch, ...nodeFlags, mocha, ...args], {
+    cwd: root,
+    env: { ...process.env, ...run.environment },
+    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    // A group of its own, so that a kill reaches the processes that tests have started.
+    detached: true,
+  });
+  // `node --watch` does not end on a signal between two runs.
+  const forward = (signal: NodeJS.Signals): void => killGroup(child, isWatching ? "SIGKILL" : signal);
+  process.on("SIGINT", forward).on("SIGTERM", forward);
+  let overdue: NodeJS.Timeout | undefined;
+  // The summary reporter sends its counts once the last test has ended.
+  child.on("message", () => {
+    if (!isWatching) overdue ??= setTimeout(() => giveUp(child), patienceMs);
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", resolve);
+  });
+  clearTimeout(overdue);
+  process.removeListener("SIGINT", forward).removeListener("SIGTERM", forward);
+  return code ?? 1;
+}
+
+function giveUp(child: ChildProcess): void {
+  console.error(
+    `bunting: killing mocha: it has not ended within ${patienceMs / 1000} s of its last test, because a test left something open`,
+  );
+  killGroup(child, "SIGKILL");
+}
+
+function killGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}

@@ -1,0 +1,21 @@
+import mocha from "mocha";
+import { recordCounts, summaryLine } from "./test-counts.js";
+
+/** mocha's dots and failures, then the line that CI reads: `N passed, N failed[, N skipped]`. */
+class SummaryReporter extends mocha.reporters.Dot {
+  constructor(runner: mocha.Runner, options?: mocha.MochaOptions) {
+    super(runner, options);
+    // Dot prints its failures on the same event, and registered first.
+    runner.once(mocha.Runner.constants.EVENT_RUN_END, () => {
+      const { passes: passed, failures: failed, pending: skipped } = this.stats;
+      const counts = { passed, failed, skipped };
+      console.log(summaryLine(counts));
+      recordCounts(counts);
+      process.send?.(counts);
+    });
+  }
+}
+
+// mocha takes a reporter from the default export only.
+// eslint-disable-next-line no-restricted-syntax
+export default SummaryReporter;

@@ -1,0 +1,57 @@
+import { existsSync, statSync } from "node:fs";
+import { parseArgs } from "node:util";
+
+/** Every test but those of test/cluster, which need a real API server. */
+const allSpecs = [
+  "packages/*/src/**/*.test.ts",
+  "test/!(cluster)/**/*.test.ts",
+  "bench/{fixtures,fan-out,load,servers}/*.test.ts",
+];
+
+export interface TestArguments {
+  /** For mocha: options as given, and what to run as files and globs. */
+  readonly mochaArgs: readonly string[];
+  readonly watch: boolean;
+  /** Whether a test outside of packages/ runs: those start the built binaries, while unit tests run from sources. */
+  readonly needsBuild: boolean;
+}
+
+/** What `npm test -- …` was asked for: `--watch`, mocha's options, and files, folders or globs; without any of these, all tests. */
+export function testArguments(argv: readonly string[]): TestArguments {
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: {
+      watch: { type: "boolean", short: "w" },
+      // Options whose value could be taken for a folder.
+      grep: { type: "string", short: "g" },
+      fgrep: { type: "string", short: "f" },
+    },
+    strict: false,
+    tokens: true,
+  });
+  const specs: string[] = [];
+  const dropped = new Set<number>();
+  let watch = false;
+  for (const token of tokens) {
+    if (token.kind === "option" && token.name === "watch") {
+      watch = true;
+      dropped.add(token.index);
+    }
+    if (token.kind === "positional" && (existsSync(token.value) || /[*{]/.test(token.value))) {
+      specs.push(specOf(token.value));
+      dropped.add(token.index);
+    }
+  }
+  const options = argv.filter((_, index) => !dropped.has(index));
+  const chosen = specs.length > 0 ? specs : allSpecs;
+  return {
+    mochaArgs: [...options, ...chosen],
+    watch,
+    needsBuild: !chosen.every((spec) => spec.startsWith("packages/")),
+  };
+}
+
+function specOf(spec: string): string {
+  const relative = spec.replace(/^\.\//, "").replace(/\/+$/, "");
+  return existsSync(spec) && statSync(spec).isDirectory() ? `${relative}/**/*.test.ts` : relative;
+}

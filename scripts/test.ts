@@ -1,0 +1,13 @@
+/**
+ * `npm test`: runs the tests that need nothing but node. Arguments are files, folders, globs and mocha's options:
+ * `npm test -- packages/kube --grep relist`, `npm test -- --watch packages/kube`.
+ */
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { runMocha } from "./run-mocha.js";
+import { testArguments } from "./test-specs.js";
+
+const { mochaArgs, watch, needsBuild } = testArguments(process.argv.slice(2));
+const setUp = [path.join(import.meta.dirname, "set-up.mjs"), "--build"];
+if (needsBuild && spawnSync(process.execPath, setUp, { stdio: "inherit" }).status !== 0) process.exit(1);
+process.exitCode = await runMocha(mochaArgs, { watch });
