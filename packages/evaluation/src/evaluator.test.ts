@@ -4,6 +4,7 @@ import fc from "fast-check";
 import type { Flag } from "./flag.js";
 import { parseFlag } from "./parse-flag.js";
 import { Evaluator } from "./evaluator.js";
+import type { FlagFilter } from "./flag-index.js";
 import type { Resolution } from "./resolution.js";
 
 const variants: JsonObject = {
@@ -215,19 +216,26 @@ describe("Evaluator", () => {
       const evaluator = evaluatorOf(inSet("a", 1, "a1"), inSet("b", 0, "b0"));
       evaluator.apply({ upserted: [inSet("a", 0, "a0")], removed: [] });
       expect(evaluator.resolve("f", {}).variant).to.equal("b0");
-      expect(evaluator.resolveAll({}).map(({ flag: f }) => f.defaultVariant)).to.deep.equal(["a0", "b0"]);
+      expect(evaluator.resolve("f", {}, ({ flagSetId }) => flagSetId === "a").variant).to.equal("a0");
     });
   });
 
   describe("resolveAll", () => {
-    it("gives every flag in the order of flagSetId and key, whatever came when", () => {
+    it("answers each key once, as resolve does with the same selector, by flagSetId and key, whatever came when", () => {
       const keys = ["a", "b", "\uffee", "😀", "10", "9", "__proto__"];
       const identity = fc.record({
         key: fc.constantFrom(...keys),
         flagSetId: fc.constantFrom("", "s", "t"),
+        sourceIndex: fc.constantFrom(0, 1, 2),
         isRemoval: fc.boolean(),
       });
       const batches = fc.array(fc.array(identity, { maxLength: 6 }), { maxLength: 12 });
+      const selectors: readonly (FlagFilter | undefined)[] = [
+        undefined,
+        ({ flagSetId }) => flagSetId === "s",
+        ({ sourceIndex }) => sourceIndex === 0,
+        ({ sourceIndex }) => sourceIndex > 0,
+      ];
       fc.assert(
         fc.property(batches, (updates) => {
           const evaluator = evaluatorOf();
@@ -236,21 +244,50 @@ describe("Evaluator", () => {
             const changes = new Map(update.map((change) => [`${change.flagSetId}\0${change.key}`, change]));
             const upserted: Flag[] = [];
             const removed: Flag[] = [];
-            for (const [id, { key, flagSetId, isRemoval }] of changes) {
-              const changed = flag(key, { variants, defaultVariant: "on", metadata: { flagSetId } });
+            for (const [id, { key, flagSetId, sourceIndex, isRemoval }] of changes) {
+              const definition = { variants, defaultVariant: "on", metadata: { flagSetId } };
+              const changed = flag(key, definition, sourceIndex);
               (isRemoval ? removed : upserted).push(isRemoval ? (model.get(id) ?? changed) : changed);
               if (isRemoval) model.delete(id);
               else model.set(id, changed);
             }
             evaluator.apply({ upserted, removed });
-            const bytes = (text: string): string => Buffer.from(text).toString("hex");
-            const expected = [...model.values()].sort((a, b) =>
-              bytes(a.flagSetId) + "!" + bytes(a.key) < bytes(b.flagSetId) + "!" + bytes(b.key) ? -1 : 1,
-            );
-            expect(evaluator.resolveAll({}).map((item) => item.flag)).to.deep.equal(expected);
+            for (const select of selectors) {
+              const answers = evaluator.resolveAll({}, select);
+              const selected = [...model.values()].filter(select ?? (() => true));
+              const unique = new Set(selected.map(({ key }) => key));
+              expect(answers.map((answer) => answer.flag.key)).to.have.members([...unique]);
+              for (const answer of answers) {
+                expect(selected).to.include(answer.flag);
+                expect(answer.resolution).to.equal(evaluator.resolve(answer.flag.key, {}, select));
+                expect(answer.resolution.metadata).to.equal(answer.flag.metadata);
+              }
+              const order = answers.map((answer) =>
+                [answer.flag.flagSetId, answer.flag.key].map(bytes).join("!"),
+              );
+              expect(order).to.deep.equal([...order].sort());
+            }
           }
         }),
       );
+    });
+
+    it("answers for the latest source that has a key, or the selected one, as resolve does", () => {
+      const evaluator = evaluatorOf(
+        flag("f", { variants, defaultVariant: "on", metadata: { flagSetId: "a" } }, 1),
+        flag("f", { variants, defaultVariant: "off", metadata: { flagSetId: "b" } }, 0),
+        flag("g", { variants, defaultVariant: "on", metadata: { flagSetId: "b" } }, 0),
+      );
+      const answers = (select?: FlagFilter): unknown =>
+        evaluator.resolveAll({}, select).map((answer) => [answer.flag.key, answer.resolution.variant]);
+      expect(answers()).to.deep.equal([
+        ["f", "on"],
+        ["g", "on"],
+      ]);
+      expect(answers(({ flagSetId }) => flagSetId === "b")).to.deep.equal([
+        ["f", "off"],
+        ["g", "on"],
+      ]);
     });
 
     it("keeps the order through large updates", () => {
@@ -310,6 +347,10 @@ describe("Evaluator", () => {
     });
   });
 });
+
+function bytes(text: string): string {
+  return Buffer.from(text).toString("hex");
+}
 
 function flag(key: string, definition: JsonObject, sourceIndex = 0): Flag {
   return parseFlag(key, definition, { metadata: {}, evaluators: {}, source: "test", sourceIndex });

@@ -1,6 +1,6 @@
 import type { Flag } from "./flag.js";
 import type { OnFailure } from "./compiled-flag.js";
-import { FlagIndex } from "./flag-index.js";
+import { FlagIndex, type FlagFilter } from "./flag-index.js";
 import type { EvaluationContext, Resolution } from "./resolution.js";
 import { Scope, type EvaluationClock } from "./scope.js";
 
@@ -10,8 +10,6 @@ export interface FlagChanges {
   readonly upserted: readonly Flag[];
   readonly removed: readonly Flag[];
 }
-
-export type FlagFilter = (flag: Flag) => boolean;
 
 export interface ResolvedFlag {
   readonly flag: Flag;
@@ -49,20 +47,19 @@ export class Evaluator {
     this.#index.put(upserted);
   }
 
-  /** Without `select`, of several flags with this key the one of the latest source is evaluated. */
+  /** Evaluates the flag with this key. Of several, that of the latest source among those that `select` takes. */
   resolve(key: string, context: EvaluationContext, select?: FlagFilter): Resolution {
-    const compiled = select === undefined ? this.#index.first(key) : this.#index.select(key, select);
+    const compiled = this.#index.winner(key, select);
     if (compiled === undefined) return notFound;
     return compiled.fixed ?? compiled.resolve(context, this.#scope, this.#onFailure);
   }
 
-  /** One item a flag, by flagSetId, then key. */
+  /** Answers each key once, as `resolve` with the same `select` does; by flagSetId, then key. */
   resolveAll(context: EvaluationContext, select?: FlagFilter): readonly ResolvedFlag[] {
     const resolved: ResolvedFlag[] = [];
-    for (const compiled of this.#index.all()) {
-      const { flag } = compiled;
-      if (select !== undefined && !select(flag)) continue;
-      resolved.push({ flag, resolution: compiled.resolve(context, this.#scope, this.#onFailure) });
+    for (const compiled of this.#index.winners(select)) {
+      const resolution = compiled.resolve(context, this.#scope, this.#onFailure);
+      resolved.push({ flag: compiled.flag, resolution });
     }
     return resolved;
   }

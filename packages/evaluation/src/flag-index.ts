@@ -2,48 +2,46 @@ import { compareUtf8 } from "@bunting/protocol";
 import type { Flag } from "./flag.js";
 import { CompiledFlag } from "./compiled-flag.js";
 
-/** Where a flag lies in the sorted list. It stays when the flag is replaced. */
+export type FlagFilter = (flag: Flag) => boolean;
+
+/** A flag's place in the sorted list: it stays when the flag is replaced. */
 interface Place {
   compiled: CompiledFlag;
 }
 
-/** More new or gone flags than this at once, and the list is sorted anew instead of moved piece by piece. */
+/** With more new or removed flags than this at once, the list is sorted again instead of changed flag by flag. */
 const maxMoves = 64;
 
 /**
- * The flags that are served, to be found by key and to be gone through in order. The same key may be in several flag sets. An update costs
- * what changed, not what there is.
+ * The flags that are served, found by key or iterated in order. Several flag sets may have the same key. An update costs as much as it
+ * changed, not as much as there is.
  */
 export class FlagIndex {
-  /** By key: one place a flag set, in the order in which an evaluation without a selector prefers them. */
+  /** By key: one place for each flag set, in the order in which an evaluation without a selector prefers them. */
   readonly #byKey = new Map<string, Place[]>();
-  /** By flagSetId, then key; undefined until someone asks. */
+  /** By flagSetId, then key; undefined until it is needed. */
   #sorted: Place[] | undefined;
 
-  /** The flag of this key that an evaluation without a selector means. */
-  first(key: string): CompiledFlag | undefined {
-    return this.#byKey.get(key)?.[0]?.compiled;
-  }
-
   /**
-   * The flag of this key that an evaluation with a selector means. Where several fit they are of the selected source; flagd then takes
-   * that of the first flag set, and without a selector that of the last.
+   * The one flag of this key that is evaluated. Without a selector it is that of the latest source and, within it, of the last flag set;
+   * with a selector it is, as in flagd, that of the latest source and the first flag set that fit.
    */
-  select(key: string, fits: (flag: Flag) => boolean): CompiledFlag | undefined {
-    let best: CompiledFlag | undefined;
-    for (const { compiled } of this.#byKey.get(key) ?? []) {
-      if (best !== undefined && compiled.flag.sourceIndex < best.flag.sourceIndex) break;
-      if (fits(compiled.flag)) best = compiled;
-    }
-    return best;
+  winner(key: string, fits: FlagFilter | undefined): CompiledFlag | undefined {
+    const places = this.#byKey.get(key);
+    return fits === undefined || places === undefined ? places?.[0]?.compiled : firstSet(places, fits);
   }
 
-  /** All flags, by flagSetId, then key. */
-  *all(): IterableIterator<CompiledFlag> {
+  /** The winners of all keys, by flagSetId, then key. */
+  *winners(fits: FlagFilter | undefined): IterableIterator<CompiledFlag> {
     this.#sorted ??= [...this.#byKey.values()]
       .flat()
       .sort((a, b) => compareIdentity(a.compiled.flag, b.compiled.flag));
-    for (const { compiled } of this.#sorted) yield compiled;
+    const isEachKeyUnique = this.#sorted.length === this.#byKey.size;
+    for (const { compiled } of this.#sorted) {
+      const { flag } = compiled;
+      if (fits !== undefined && !fits(flag)) continue;
+      if (isEachKeyUnique || this.winner(flag.key, fits) === compiled) yield compiled;
+    }
   }
 
   put(flags: readonly Flag[]): void {
@@ -85,7 +83,17 @@ export class FlagIndex {
   }
 }
 
-/** The place of the first flag that does not come before this one. */
+/** The flag of the first set that fits, among those of the latest source that has one. */
+function firstSet(places: readonly Place[], fits: FlagFilter): CompiledFlag | undefined {
+  let best: CompiledFlag | undefined;
+  for (const { compiled } of places) {
+    if (best !== undefined && compiled.flag.sourceIndex < best.flag.sourceIndex) break;
+    if (fits(compiled.flag)) best = compiled;
+  }
+  return best;
+}
+
+/** The index of the first flag that does not sort before this one. */
 function placeOf(sorted: readonly Place[], flag: Flag): number {
   let low = 0;
   let high = sorted.length;

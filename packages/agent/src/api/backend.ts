@@ -15,7 +15,7 @@ export type { ChangeType, FlagChange } from "../store/flag-change.js";
 /** Answers evaluations from the flags that are served now. */
 export interface FlagEvaluator {
   resolve(key: string, context: EvaluationContext, select?: FlagFilter): Resolution;
-  /** One item a flag, sorted by flagSetId, then key. */
+  /** One item for each key, by the flagSetId and key of the flag that `resolve` evaluates. */
   resolveAll(context: EvaluationContext, select?: FlagFilter): Iterable<ResolvedFlag>;
 }
 

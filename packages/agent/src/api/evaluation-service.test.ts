@@ -370,6 +370,29 @@ describe("the evaluation services over gRPC", () => {
       expect(metadata).to.deep.equal({ flagSetId: "other" });
     });
 
+    it("gives each key the answer it has alone: that of the latest source, or of the selected set", async () => {
+      const of = (flagSetId: string, variant: string): JsonObject => ({
+        flags: { shared: { state: "ENABLED", variants: { a: "a", b: "b" }, defaultVariant: variant } },
+        metadata: { flagSetId },
+      });
+      const { client, world } = await serve({ documents: [of("z", "a"), of("y", "b")] });
+      const resolve = [v1.ResolveStringRequest, v1.ResolveStringResponse] as const;
+      for (const [selector, variant] of [
+        ["", "b"],
+        ["flagSetId=z", "a"],
+      ] as const) {
+        const headers = { "flagd-selector": selector };
+        const request = { flagKey: "shared", context: {} };
+        const alone = await client.unary(`${pathV1}String`, resolve, request, headers);
+        expect(alone, selector).to.include({ variant });
+        const { flags } = await client.unary(`${pathV1}All`, all, { context: {} }, headers);
+        expect(flags).to.deep.equal({
+          shared: { ...alone, value: { $case: "stringValue", value: alone.value } },
+        });
+      }
+      expect(world.metrics.calls, "one count for each answer").to.have.length(4);
+    });
+
     it("has no metadata in schema.v1", async () => {
       const { client } = await serve();
       // Read as v1, which would see it.

@@ -17,11 +17,10 @@ export function resolveResponseJson(
   return `{${valueMember}"reason":"${reason}"${variantMember},"metadata":${metadata.json}}`;
 }
 
-/** Flags in the order of their keys, as protobuf writes maps; of flags that share a key the last. */
+/** Flags in the order of their keys, as protobuf writes maps. */
 export function resolveAllResponseJson(dialect: Dialect, { flags, metadata }: AllAnswer): string {
   const hasMetadata = dialect.resolveAll === "with-metadata";
-  const byKey = new Map(flags.map((flag) => [flag.key, flag]));
-  const members = [...byKey.values()]
+  const members = [...flags]
     .sort((a, b) => compareUtf8(a.key, b.key))
     .map((flag) => `${JSON.stringify(flag.key)}:${anyFlagJson(flag, hasMetadata)}`);
   return `{"flags":{${members.join(",")}}${hasMetadata ? `,"metadata":${metadata.json}` : ""}}`;

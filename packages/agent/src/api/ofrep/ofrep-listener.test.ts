@@ -248,6 +248,31 @@ describe("OFREP", () => {
       );
     });
 
+    it("answer each key once, as it is answered alone: with that of the latest source, or of the selected set", async () => {
+      const of = (variant: string): JsonObject => ({
+        flags: { shared: { state: "ENABLED", variants: { a: "a", b: "b" }, defaultVariant: variant } },
+      });
+      const { post } = await serve({
+        documents: [
+          { ...of("a"), metadata: { flagSetId: "z" } },
+          { ...of("b"), metadata: { flagSetId: "y" } },
+        ],
+      });
+      for (const [selector, variant] of [
+        ["", "b"],
+        ["flagSetId=z", "a"],
+        ["source=source-0", "a"],
+        ["flagSetId=y", "b"],
+      ] as const) {
+        const headers = { "Flagd-Selector": selector };
+        const alone = body(await post(`${bulk}/shared`, {}, headers));
+        expect(alone, selector).to.include({ variant });
+        expect(body(await post(bulk, {}, headers)))
+          .to.have.property("flags")
+          .deep.equal([alone]);
+      }
+    });
+
     it("have an ETag of the body, which a client that has them gets 304 for", async () => {
       const { post, world } = await serve();
       const first = await post(bulk, {});
