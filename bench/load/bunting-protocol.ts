@@ -73,8 +73,7 @@ class BuntingHeads {
   #headOf(kind: MessageKind, sequence: number, digest: Buffer): MessageHead {
     if (kind !== this.#head.kind || sequence !== this.#head.sequence || !this.#digest.equals(digest)) {
       this.#digest = Buffer.from(digest);
-      const ack = Buffer.concat([field(1, Buffer.from(this.#topic)), field(2, this.#digest)]);
-      this.#head = { kind, sequence, answer: dataFrame(streamId, message(requestField.ack, ack), false) };
+      this.#head = { kind, sequence, answer: acksOf(this.#topic, this.#digest) };
     }
     return this.#head;
   }
@@ -100,12 +99,34 @@ class BuntingHeads {
   }
 }
 
+/** The ack of one version, made once for each number that it has on some stream: nearly all streams have it at the same one. */
+function acksOf(topic: string, digest: Buffer): (number: number) => Buffer {
+  const acks = new Map<number, Buffer>();
+  return (number) => {
+    let ack = acks.get(number);
+    if (ack === undefined) {
+      const fields = Buffer.concat([field(1, Buffer.from(topic)), varintField(2, number), field(3, digest)]);
+      ack = dataFrame(streamId, message(requestField.ack, fields), false);
+      acks.set(number, ack);
+    }
+    return ack;
+  };
+}
+
 /** A gRPC message of a SyncRequest whose oneof is this field. */
 function message(number: number, content: Buffer): Buffer {
   const bytes = field(number, content);
   const prefix = Buffer.alloc(5);
   prefix.writeUInt32BE(bytes.length, 1);
   return Buffer.concat([prefix, bytes]);
+}
+
+/** A field of protobuf with a number in it. */
+function varintField(number: number, value: number): Buffer {
+  const bytes = [number << 3];
+  let rest = value;
+  for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
+  return Buffer.from([...bytes, rest]);
 }
 
 /** A field of protobuf with bytes in it, fewer than 128. */

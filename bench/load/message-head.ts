@@ -9,8 +9,12 @@ export interface MessageHead {
   readonly kind: MessageKind;
   /** The number that orders payloads; -1 if there is none. */
   readonly sequence: number;
-  /** What the subscriber sends once it has read the message to its end: a whole DATA frame of stream 1. */
-  readonly answer?: Buffer;
+  /**
+   * What the subscriber sends once it has read the message to its end: a whole DATA frame of stream 1.
+   *
+   * @param number the message's place on the stream, from 1
+   */
+  readonly answer?: (number: number) => Buffer;
 }
 
 /** Reads the head of a message, which lies at `start` … `end`. */

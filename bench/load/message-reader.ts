@@ -4,8 +4,8 @@ export interface MessageReaderOptions {
   readonly readHead: ReadHead;
   /** How much of a message `readHead` must be given (less where the message is shorter). */
   readonly headBytes: number;
-  /** A message is complete. `length` is without the gRPC prefix. */
-  readonly onMessage: (head: MessageHead, length: number) => void;
+  /** A message is complete. `length` is without the gRPC prefix; `number` counts the messages of the stream, from 1. */
+  readonly onMessage: (head: MessageHead, length: number, number: number) => void;
   readonly onError: (error: Error) => void;
 }
 
@@ -25,6 +25,7 @@ export class MessageReader {
   #isCompressed = false;
   #isHeadRead = false;
   #head: Buffer | undefined;
+  #count = 0;
 
   constructor(options: MessageReaderOptions) {
     this.#options = options;
@@ -94,6 +95,6 @@ export class MessageReader {
     this.#read = 0;
     this.#messageHead = noHead;
     this.#isHeadRead = false;
-    this.#options.onMessage(head, length);
+    this.#options.onMessage(head, length, ++this.#count);
   }
 }

@@ -223,7 +223,7 @@ describe("bench: a subscriber of the load client", () => {
     ]);
   });
 
-  it("speaks bunting.sync.v1: hello, subscribe, and an ack of the digest for each version it read", async () => {
+  it("speaks bunting.sync.v1: hello, subscribe, and an ack of number and digest for each version it read", async () => {
     const { stream } = await subscribe("bunting");
     const requests: buntingSyncV1.SyncRequest[] = [];
     let unread = Buffer.alloc(0);
@@ -277,7 +277,10 @@ describe("bench: a subscriber of the load client", () => {
     expect(requests.map(({ message }) => message)).to.deep.equal([
       { $case: "hello", value: { agent: "bunting-bench", providerId: "" } },
       { $case: "subscribe", value: { topic, held: undefined } },
-      ...versions.map(({ digest }) => ({ $case: "ack", value: { topic, digest, rejectedFlags: [] } })),
+      ...versions.map(({ digest }, index) => ({
+        $case: "ack",
+        value: { topic, number: String([2, 4, 5][index]), digest, rejectedFlags: [] },
+      })),
     ]);
   });
 

@@ -168,8 +168,8 @@ export class SubscriberConnection implements FrameHandler {
     const messages = new MessageReader({
       readHead,
       headBytes,
-      onMessage: (head, length) => {
-        if (head.answer !== undefined) this.#answer(head.answer);
+      onMessage: (head, length, number) => {
+        if (head.answer !== undefined) this.#answer(head.answer(number));
         this.#options.onMessage(index, head, length);
       },
       onError: (error) => this.#fail(error),

@@ -11,6 +11,8 @@ import { EventQueue } from "./event-queue.js";
 
 type Request = NonNullable<buntingSyncV1.SyncRequest["message"]>;
 export type AgentResponse = NonNullable<buntingSyncV1.SyncResponse["message"]>;
+/** A message and its place on the stream. */
+export type NumberedResponse = AgentResponse & { readonly number: number };
 type ResponseOf<Kind extends AgentResponse["$case"]> = Extract<AgentResponse, { $case: Kind }>["value"];
 
 /** How a stream ended: its trailers, or RST_STREAM. */
@@ -55,8 +57,8 @@ export class AgentConnection {
 
 export class AgentClientStream {
   /** But for heartbeats, which have a queue of their own. */
-  readonly messages = new EventQueue<AgentResponse>();
-  readonly heartbeats = new EventQueue<AgentResponse>();
+  readonly messages = new EventQueue<NumberedResponse>();
+  readonly heartbeats = new EventQueue<NumberedResponse>();
   /** Resolves when response headers came. */
   readonly headers: Promise<unknown>;
   readonly ended: Promise<AgentEnd>;
@@ -64,7 +66,9 @@ export class AgentClientStream {
   receivedBytes = 0;
   readonly #stream: ClientHttp2Stream;
   #unread: Buffer = Buffer.alloc(0);
-  #newest: Buffer = Buffer.alloc(0);
+  #received = 0;
+  /** By topic, the number of the last message that asked for an answer. */
+  readonly #asked = new Map<string, number>();
 
   constructor(stream: ClientHttp2Stream) {
     this.#stream = stream;
@@ -110,18 +114,31 @@ export class AgentClientStream {
     this.send({ $case: "unsubscribe", value: { topic } });
   }
 
-  ack(topic: TopicKey, digest: Buffer | undefined, rejectedFlags: buntingSyncV1.RejectedFlag[] = []): void {
-    this.send({ $case: "ack", value: { topic, digest: digest ?? Buffer.alloc(0), rejectedFlags } });
+  /** Number of the last message of a topic that asked for an answer; 0 if there was none. */
+  lastNumber(topic: string): number {
+    return this.#asked.get(topic) ?? 0;
   }
 
-  /** Refuses the last version that came, unless another is said. */
+  /** Acknowledges the last message of the topic, unless another is given. */
+  ack(
+    topic: TopicKey,
+    digest: Buffer | undefined,
+    rejectedFlags: buntingSyncV1.RejectedFlag[] = [],
+    number = this.lastNumber(topic),
+  ): void {
+    const value = { topic, number: String(number), digest: digest ?? Buffer.alloc(0), rejectedFlags };
+    this.send({ $case: "ack", value });
+  }
+
+  /** Refuses the last message of the topic, unless another is given. */
   nack(
     topic: TopicKey,
     reason: string,
-    options: { digest?: Buffer; held?: Buffer; isDeltaMismatch?: boolean } = {},
+    options: { number?: number; held?: Buffer; isDeltaMismatch?: boolean } = {},
   ): void {
-    const { digest = this.#newest, held = Buffer.alloc(0), isDeltaMismatch = false } = options;
-    this.send({ $case: "nack", value: { topic, digest, heldDigest: held, reason, isDeltaMismatch } });
+    const { number = this.lastNumber(topic), held = Buffer.alloc(0), isDeltaMismatch = false } = options;
+    const value = { topic, number: String(number), heldDigest: held, reason, isDeltaMismatch };
+    this.send({ $case: "nack", value });
   }
 
   /** The next message, which is of the given kind. */
@@ -156,10 +173,10 @@ export class AgentClientStream {
       if (this.#unread.length < end) return;
       const { message } = buntingSyncV1.SyncResponse.decode(this.#unread.subarray(5, end));
       this.#unread = this.#unread.subarray(end);
-      if (message !== undefined && "version" in message.value)
-        this.#newest = message.value.version?.digest ?? Buffer.alloc(0);
-      if (message !== undefined)
-        (message.$case === "heartbeat" ? this.heartbeats : this.messages).push(message);
+      const number = ++this.#received;
+      if (message === undefined) continue;
+      if ("version" in message.value) this.#asked.set(message.value.topic, number);
+      (message.$case === "heartbeat" ? this.heartbeats : this.messages).push({ ...message, number });
     }
   }
 }

@@ -15,9 +15,10 @@ export type Command =
   | { readonly kind: "lag" | "catch up" | "kill" | "revive"; readonly proxy: number }
   | { readonly kind: "move"; readonly which: number; readonly proxy: number }
   | {
-      readonly kind: "leave" | "stall" | "resume" | "hush" | "ack" | "refuse";
+      readonly kind: "leave" | "stall" | "resume" | "hush" | "ack" | "refuse" | "defer";
       readonly which: number;
     }
+  | { readonly kind: "answer late"; readonly which: number; readonly answer: number }
   | { readonly kind: "read" }
   | { readonly kind: "turn"; readonly ms: number }
   | { readonly kind: "advance"; readonly ms: number };
@@ -89,9 +90,15 @@ export function commands(times: readonly number[]): fc.Arbitrary<Command[]> {
           "ack" as const,
           "refuse" as const,
           "refuse" as const,
+          "defer" as const,
+          "defer" as const,
         ),
         which,
       }),
+    },
+    {
+      weight: 4,
+      arbitrary: fc.record({ kind: fc.constant("answer late" as const), which, answer: fc.nat(7) }),
     },
     {
       weight: 16,

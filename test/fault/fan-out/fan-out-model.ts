@@ -155,7 +155,11 @@ export class FanOutModel {
         break;
       case "ack":
       case "refuse":
+      case "defer":
         subscriber.answer(one.kind);
+        break;
+      case "answer late":
+        subscriber.answerLate(one.answer);
         break;
       default:
         subscriber[one.kind]();

@@ -93,6 +93,10 @@ export class RealAgent implements Subscriber {
     // It always answers.
   }
 
+  answerLate(): void {
+    // It always answers once.
+  }
+
   lose(): void {
     // It finds out.
   }

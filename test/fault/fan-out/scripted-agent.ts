@@ -1,11 +1,19 @@
 import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
-import { AgentConnection, type AgentClientStream, type AgentResponse } from "../../support/agent-client.js";
+import {
+  AgentConnection,
+  type AgentClientStream,
+  type NumberedResponse,
+} from "../../support/agent-client.js";
 import { HeldFlags } from "../../support/held-flags.js";
 import type { FlagHistory, HistoryEntry } from "./flag-history.js";
 import type { Replica } from "./replica.js";
 import type { Subscriber } from "./subscriber.js";
 
-type Versioned = Extract<AgentResponse, { $case: "unchanged" | "delta" | "snapshot" }>;
+type Versioned = Extract<NumberedResponse, { $case: "unchanged" | "delta" | "snapshot" }>;
+type SendAnswer = () => void;
+
+/** How many answers are kept to be sent again. */
+const maxSentAnswers = 8;
 
 /** What it has of one topic. */
 interface Topic {
@@ -22,7 +30,10 @@ export class ScriptedAgent implements Subscriber {
   readonly #windowBytes: number;
   readonly #topics: ReadonlyMap<string, Topic>;
   /** What has come and was not looked at, in order: what was given up counts as much as what came after it. */
-  readonly #unanswered: (Versioned | Extract<AgentResponse, { $case: "deleted" }>)[] = [];
+  readonly #unanswered: (Versioned | Extract<NumberedResponse, { $case: "deleted" }>)[] = [];
+  /** Answers to what it has applied, or refused, without saying so. */
+  readonly #deferred: SendAnswer[] = [];
+  readonly #sent: SendAnswer[] = [];
   #open: { connection: AgentConnection; stream: AgentClientStream; replica: Replica } | undefined;
   #isHushed = false;
   /** Was told to refuse what had not come yet. */
@@ -72,13 +83,14 @@ export class ScriptedAgent implements Subscriber {
     this.#open?.stream.resume();
     this.#isHushed = false;
     this.#refusesNext = false;
+    while (this.#deferred.length > 0) this.answerLate(0);
   }
 
   hush(): void {
     this.#isHushed = true;
   }
 
-  answer(how: "ack" | "refuse"): void {
+  answer(how: "ack" | "refuse" | "defer"): void {
     const message = this.#unanswered.shift();
     const stream = this.#open?.stream;
     if (message?.$case === "deleted") {
@@ -101,13 +113,26 @@ export class ScriptedAgent implements Subscriber {
       throw new Error(`${message.$case} of ${topicKey} does not fit what is held`);
     const isNews = topic.held?.flags.digest !== promised;
     if (how === "refuse" && isNews) topic.refused.add(promised);
-    if (isNews && topic.refused.has(promised)) {
-      const held = Buffer.from(topic.held?.flags.digest ?? "", "hex");
-      stream.nack(topicKey, "no", { digest, held });
+    const isRefused = isNews && topic.refused.has(promised);
+    if (!isRefused) topic.held = { flags: leadsTo, entry: this.#entryOf(message) };
+    const held = Buffer.from(topic.held?.flags.digest ?? "", "hex");
+    const { number } = message;
+    this.#deferred.push(() =>
+      isRefused ? stream.nack(topicKey, "no", { number, held }) : stream.ack(topicKey, digest, [], number),
+    );
+    if (how !== "defer") this.answerLate(this.#deferred.length - 1);
+  }
+
+  answerLate(which: number): void {
+    const index = which % Math.max(1, this.#deferred.length + this.#sent.length);
+    const [send] = this.#deferred.splice(index, 1);
+    if (send === undefined) {
+      this.#sent[index - this.#deferred.length]?.();
       return;
     }
-    topic.held = { flags: leadsTo, entry: this.#entryOf(message) };
-    stream.ack(topicKey, digest);
+    send();
+    this.#sent.push(send);
+    if (this.#sent.length > maxSentAnswers) this.#sent.shift();
   }
 
   lose(replica: Replica): void {
@@ -144,9 +169,11 @@ export class ScriptedAgent implements Subscriber {
     this.#open?.connection.close();
     this.#open = undefined;
     this.#unanswered.length = 0;
+    this.#deferred.length = 0;
+    this.#sent.length = 0;
   }
 
-  #take(message: AgentResponse): void {
+  #take(message: NumberedResponse): void {
     switch (message.$case) {
       case "unchanged":
       case "delta":

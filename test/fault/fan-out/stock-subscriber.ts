@@ -54,6 +54,10 @@ export class StockSubscriber implements Subscriber {
     // It never answers.
   }
 
+  answerLate(): void {
+    // It never answers.
+  }
+
   lose(replica: Replica): void {
     if (this.#open?.replica === replica) this.#disconnect();
   }

@@ -12,8 +12,10 @@ export interface Subscriber {
   resume(): void;
   /** Reads, but does not answer but for `answer`. */
   hush(): void;
-  /** Answers the oldest unanswered message; if there is none, the next is refused if this says so. */
-  answer(how: "ack" | "refuse"): void;
+  /** Answers the oldest unanswered message, or applies it and defers the answer; if there is none, the next is refused if this says so. */
+  answer(how: "ack" | "refuse" | "defer"): void;
+  /** Sends one of the answers that were deferred or sent already, in whatever order. */
+  answerLate(which: number): void;
   /** Its proxy has died. */
   lose(replica: Replica): void;
   advance(ms: number): void;

@@ -38,6 +38,8 @@ export async function callBuntingSync(
 ): Promise<CallEnd> {
   const { topic, document, clock } = call;
   let send: (message: Buffer) => void = () => undefined;
+  /** Messages received so far: the number of the last one, by which it is answered. */
+  let received = 0;
   let cancelRetry: () => void = () => undefined;
   const subscribe = (): void => send(encodeSubscribe(topic, document.version()));
   const silence = new SilenceWatch(clock);
@@ -47,7 +49,7 @@ export async function callBuntingSync(
       case "unchanged":
       case "snapshot":
       case "delta":
-        send(document.take(response));
+        send(document.take(response, received));
         return;
       case "deleted":
         call.deleted(response.policy);
@@ -88,8 +90,9 @@ export async function callBuntingSync(
         opened: () => call.opened(),
         received: (message) => {
           silence.heard();
+          received++;
           const response = decodeSyncResponse(message);
-          // A stream has one topic; of another nothing was asked.
+          // This stream has subscribed to one topic only.
           if ("topic" in response && response.topic !== topic) return;
           call.received(response, message.length);
           take(response);

@@ -43,15 +43,16 @@ describe("messages of bunting.sync.v1 by hand", () => {
           { key: topic, reason: other },
           { key: other, reason: "" },
         ];
-        expect(read(encodeAck(topic, bytes, rejectedFlags)).ack).to.deep.equal({
-          topic,
-          digest: bytes,
-          rejectedFlags,
-        });
-        const digest = Buffer.alloc(32, 7);
-        expect(
-          read(encodeNack({ topic, digest, heldDigest: bytes, reason: other, isDeltaMismatch: flag })).nack,
-        ).to.deep.equal({ topic, digest, heldDigest: bytes, reason: other, isDeltaMismatch: flag });
+        for (const number of [0, 1, 127, 128, 2 ** 32, Number.MAX_SAFE_INTEGER]) {
+          const told = { topic, number: String(number) };
+          expect(read(encodeAck({ topic, number }, bytes, rejectedFlags)).ack).to.deep.equal({
+            ...told,
+            digest: bytes,
+            rejectedFlags,
+          });
+          const nack = { heldDigest: bytes, reason: other, isDeltaMismatch: flag };
+          expect(read(encodeNack({ topic, number }, nack)).nack).to.deep.equal({ ...told, ...nack });
+        }
       }),
     );
   });
@@ -65,13 +66,7 @@ describe("messages of bunting.sync.v1 by hand", () => {
       digest: Buffer.alloc(32, 9),
     });
     const nack = read(
-      encodeNack({
-        topic: "t",
-        digest: Buffer.alloc(32, 9),
-        heldDigest: undefined,
-        reason: "r",
-        isDeltaMismatch: false,
-      }),
+      encodeNack({ topic: "t", number: 1 }, { heldDigest: undefined, reason: "r", isDeltaMismatch: false }),
     ).nack;
     expect(nack?.heldDigest).to.have.length(0);
   });

@@ -1,5 +1,12 @@
 import { digestBytes } from "@bunting/protocol";
-import { booleanField, bytesField, MalformedMessageError, readFields, textField } from "./protobuf.js";
+import {
+  booleanField,
+  bytesField,
+  MalformedMessageError,
+  numberField,
+  readFields,
+  textField,
+} from "./protobuf.js";
 
 export const syncPath = "/bunting.sync.v1.SyncService/Sync";
 
@@ -106,31 +113,43 @@ export function encodeSubscribe(topic: string, held: DocumentVersion | undefined
   return bytesField(2, Buffer.concat([textField(1, topic), version]));
 }
 
-export function encodeAck(topic: string, digest: Buffer, rejectedFlags: readonly RejectedFlag[]): Buffer {
-  const rejected = rejectedFlags.map(({ key, reason }) =>
-    bytesField(3, Buffer.concat([textField(1, key), textField(2, reason)])),
-  );
-  return bytesField(4, Buffer.concat([textField(1, topic), bytesField(2, digest), ...rejected]));
+/** Which message of the proxy an answer is for. */
+export interface AnsweredMessage {
+  readonly topic: string;
+  /** Its place among all messages of the stream; the first is 1. */
+  readonly number: number;
 }
 
-export function encodeNack(nack: {
-  readonly topic: string;
-  /** Of the version that was not applied. */
-  readonly digest: Buffer;
-  /** undefined if nothing is held. */
-  readonly heldDigest: Buffer | undefined;
-  readonly reason: string;
-  readonly isDeltaMismatch: boolean;
-}): Buffer {
-  const { topic, digest, heldDigest, reason, isDeltaMismatch } = nack;
+export function encodeAck(
+  { topic, number }: AnsweredMessage,
+  digest: Buffer,
+  rejectedFlags: readonly RejectedFlag[],
+): Buffer {
+  const rejected = rejectedFlags.map(({ key, reason }) =>
+    bytesField(4, Buffer.concat([textField(1, key), textField(2, reason)])),
+  );
+  const fields = [textField(1, topic), numberField(2, number), bytesField(3, digest), ...rejected];
+  return bytesField(4, Buffer.concat(fields));
+}
+
+export function encodeNack(
+  { topic, number }: AnsweredMessage,
+  nack: {
+    /** undefined if nothing is held. */
+    readonly heldDigest: Buffer | undefined;
+    readonly reason: string;
+    readonly isDeltaMismatch: boolean;
+  },
+): Buffer {
+  const { heldDigest, reason, isDeltaMismatch } = nack;
   return bytesField(
     5,
     Buffer.concat([
       textField(1, topic),
-      heldDigest === undefined ? Buffer.alloc(0) : bytesField(2, heldDigest),
-      textField(3, reason),
-      booleanField(4, isDeltaMismatch),
-      bytesField(5, digest),
+      numberField(2, number),
+      heldDigest === undefined ? Buffer.alloc(0) : bytesField(3, heldDigest),
+      textField(4, reason),
+      booleanField(5, isDeltaMismatch),
     ]),
   );
 }

@@ -98,7 +98,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       const stream = await server.nextStream();
       await stream.subscribed();
       expect(await stream.snapshot(one)).to.deep.equal({
-        ack: { topic, digest: versionOf(one).digest, rejectedFlags: [] },
+        ack: { topic, number: "1", digest: versionOf(one).digest, rejectedFlags: [] },
       });
       expect(await probe.nextDocument()).to.equal(encodeDocument(one));
       stream.send(added);
@@ -111,6 +111,28 @@ describe("GrpcSource over bunting.sync.v1", () => {
       });
       expect(probe.messages).to.deep.equal(["snapshot", "delta"]);
       expect(server.flagdStreams.size).to.equal(0);
+    });
+
+    it("answers a message by its place among all of the stream, from 1 on each", async () => {
+      const server = serverThat();
+      run({ target: await server.start() });
+      const first = await server.nextStream();
+      await first.subscribed();
+      first.send({ missing: { topic } });
+      first.send({ heartbeat: {} });
+      first.send({ unchanged: { topic: "demo/other", version: versionOf(one) } });
+      // Of a kind that this agent does not know.
+      first.out.write(frameMessage(Buffer.from("7a021234", "hex")));
+      expect((await first.snapshot(one)).ack?.number).to.equal("5");
+      first.send(added);
+      expect((await first.next("ack")).number).to.equal("6");
+      first.send(added);
+      expect((await first.next("nack")).number).to.equal("7");
+      first.end("UNAVAILABLE");
+      const second = await server.nextStream();
+      await second.subscribed();
+      second.send({ unchanged: { topic, version: versionOf(two) } });
+      expect((await second.next("ack")).number).to.equal("1");
     });
 
     it("asks for a snapshot by a nack where a delta does not start from what is held", async () => {

@@ -45,6 +45,11 @@ export function textField(field: number, text: string): Buffer {
   return text === "" ? Buffer.alloc(0) : bytesField(field, text);
 }
 
+/** As proto3 writes an unsigned number: 0 is not there at all. */
+export function numberField(field: number, value: number): Buffer {
+  return value === 0 ? Buffer.alloc(0) : Buffer.from([field * 8 + wireType.varint, ...varint(value)]);
+}
+
 export function booleanField(field: number, value: boolean): Buffer {
   return value ? Buffer.from([field * 8 + wireType.varint, 1]) : Buffer.alloc(0);
 }

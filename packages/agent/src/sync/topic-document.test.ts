@@ -73,6 +73,8 @@ class Held {
   readonly store: FlagStore;
   readonly document: TopicDocument;
   readonly nacks: string[] = [];
+  /** Messages taken so far, the number of the last one. */
+  taken = 0;
 
   constructor(heapLimitBytes = 64 * 1024 * 1024) {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
@@ -97,7 +99,7 @@ class Held {
   }
 
   take(message: Parameters<TopicDocument["take"]>[0]): Request {
-    return readRequest(this.document.take(message));
+    return readRequest(this.document.take(message, ++this.taken));
   }
 
   snapshot(document: FlagDocument): Request {
@@ -209,7 +211,7 @@ describe("TopicDocument", () => {
     const { nack } = held.take(delta);
     expect(nack).to.deep.equal({
       topic,
-      digest: digestOf(two),
+      number: "2",
       heldDigest: digestOf(one),
       reason: "the agent does not hold what the delta starts from",
       isDeltaMismatch: true,

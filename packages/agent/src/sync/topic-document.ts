@@ -52,15 +52,19 @@ export class TopicDocument {
     return held?.version ?? (held && this.#computeVersion(held.layout));
   }
 
-  /** Takes a message over and returns the answer to it, an ack or a nack. */
-  take(message: Unchanged | Snapshot | Delta): Buffer {
+  /**
+   * Applies a message and returns the answer to it, an ack or a nack.
+   *
+   * @param number its place among the messages of the stream
+   */
+  take(message: Unchanged | Snapshot | Delta, number: number): Buffer {
     switch (message.kind) {
       case "unchanged":
-        return this.#takeUnchanged(message);
+        return this.#takeUnchanged(message, number);
       case "snapshot":
-        return this.#replace(message.document, message.version);
+        return this.#replace(message.document, message.version, number);
       case "delta":
-        return this.#takeDelta(message);
+        return this.#takeDelta(message, number);
     }
   }
 
@@ -73,65 +77,65 @@ export class TopicDocument {
     });
   }
 
-  #takeUnchanged({ version }: Unchanged): Buffer {
+  #takeUnchanged({ version }: Unchanged, number: number): Buffer {
     const held = this.#options.held(this.#sourceIndex);
     const heldDigest = this.version()?.digest;
     if (held === undefined || heldDigest?.equals(version.digest) !== true)
-      return this.#mismatch(version, "the agent does not hold what is said to be unchanged");
+      return this.#mismatch(number, "the agent does not hold what is said to be unchanged");
     if (held.version?.encoded.equals(version.encoded) !== true)
       this.#options.confirm(this.#sourceIndex, version);
-    return this.#ack(version, held.rejectedFlags);
+    return this.#ack(number, version, held.rejectedFlags);
   }
 
-  #takeDelta(delta: Delta): Buffer {
+  #takeDelta(delta: Delta, number: number): Buffer {
     const layout = this.#options.held(this.#sourceIndex)?.layout;
     if (layout === undefined || this.version()?.digest.equals(delta.fromDigest) !== true)
-      return this.#mismatch(delta.version, "the agent does not hold what the delta starts from");
+      return this.#mismatch(number, "the agent does not hold what the delta starts from");
     const hashes = this.#hashesOf(layout);
-    if (hashes === undefined)
-      return this.#mismatch(delta.version, "the agent's document has no order of keys");
+    if (hashes === undefined) return this.#mismatch(number, "the agent's document has no order of keys");
     const merged = mergeDelta(layout, hashes, delta);
     if (!merged.digest.equals(delta.version.digest))
-      return this.#mismatch(delta.version, `the delta led to ${merged.digest.toString("hex")}`);
-    const answer = this.#replace(merged.bytes, delta.version);
+      return this.#mismatch(number, `the delta led to ${merged.digest.toString("hex")}`);
+    const answer = this.#replace(merged.bytes, delta.version, number);
     // Unless it was refused, it is what the store holds now.
     if (this.#options.held(this.#sourceIndex)?.layout.bytes === merged.bytes)
       this.#hashed = { bytes: merged.bytes, hashes: merged.hashes };
     return answer;
   }
 
-  #replace(bytes: Buffer, version: DocumentVersion): Buffer {
+  #replace(bytes: Buffer, version: DocumentVersion, number: number): Buffer {
     const result = this.#options.deliver({
       sourceIndex: this.#sourceIndex,
       bytes,
       version,
     });
     return "refusal" in result
-      ? this.#nack(version, result.refusal, "refused")
-      : this.#ack(version, result.rejectedFlags);
+      ? this.#nack(number, result.refusal, "refused")
+      : this.#ack(number, version, result.rejectedFlags);
   }
 
-  #ack({ digest }: DocumentVersion, rejectedFlags: readonly RejectedFlag[]): Buffer {
+  #ack(number: number, { digest }: DocumentVersion, rejectedFlags: readonly RejectedFlag[]): Buffer {
     const named = rejectedFlags.slice(0, maxRejectedFlags).map(({ key, reason }) => ({
       key: cutToBytes(key, maxRejectedKeyBytes),
       reason: cutToBytes(reason, maxRejectionBytes),
     }));
-    return encodeAck(this.#topic, digest, named);
+    return encodeAck({ topic: this.#topic, number }, digest, named);
   }
 
-  #mismatch(version: DocumentVersion, reason: string): Buffer {
-    return this.#nack(version, reason, "mismatch");
+  #mismatch(number: number, reason: string): Buffer {
+    return this.#nack(number, reason, "mismatch");
   }
 
-  #nack({ digest }: DocumentVersion, reason: string, kind: "refused" | "mismatch"): Buffer {
+  #nack(number: number, reason: string, kind: "refused" | "mismatch"): Buffer {
     this.#options.metrics.nacked(this.#sourceIndex, kind);
-    return encodeNack({
-      topic: this.#topic,
-      digest,
-      heldDigest: this.version()?.digest,
-      reason: cutToBytes(reason, maxReasonBytes),
-      isDeltaMismatch: kind === "mismatch",
-    });
+    return encodeNack(
+      { topic: this.#topic, number },
+      {
+        heldDigest: this.version()?.digest,
+        reason: cutToBytes(reason, maxReasonBytes),
+        isDeltaMismatch: kind === "mismatch",
+      },
+    );
   }
 
   #hashesOf(layout: HeldDocument["layout"]): Buffer | undefined {

@@ -286,6 +286,7 @@ describe("bunting.sync.v1", () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
+      const late = agent.lastNumber(topic);
       server.source.publish(topic, version(3));
       clock.advance(29_999);
       await agent.messages.nothing(30);
@@ -294,73 +295,73 @@ describe("bunting.sync.v1", () => {
       expect(snapshot.version?.digest.equals(digestOf(version(3)))).to.be.true;
       expect(counts.ackTimeouts).to.equal(1);
       expect(theTopic().answers.held.size).to.equal(0);
-      agent.ack(topic, digestOf(version(2)));
+      agent.ack(topic, digestOf(version(2)), [], late);
       await agent.messages.nothing(30);
+      expect(theTopic().answers.held.size).to.equal(0);
       agent.ack(topic, digestOf(version(3)));
       await holds(version(3));
       server.source.publish(topic, version(4));
       expect(keysOf(await agent.next("delta"))).to.deep.equal(["f"]);
     });
 
-    it("knows a late answer to what was sent again by what it says", async () => {
-      const agent = await holdingOne();
-      server.source.publish(topic, version(2));
-      await agent.next("delta");
-      clock.advance(30_000);
-      await agent.next("snapshot");
-      // Only a delta can mismatch: this is the answer to the first.
-      agent.nack(topic, "it led elsewhere", { isDeltaMismatch: true });
-      agent.ack(topic, digestOf(version(2)));
-      await holds(version(2));
-      expect(counts.nacks).to.deep.equal([]);
-      await agent.messages.nothing(30);
-    });
+    for (const [what, answer] of [
+      ["ack", (agent, number) => agent.ack(topic, digestOf(version(2)), [], number)],
+      ["nack", (agent, number) => agent.nack(topic, "no room", { number, held: digestOf(version(1)) })],
+      ["nack of a mismatch", (agent, number) => agent.nack(topic, "", { number, isDeltaMismatch: true })],
+    ] satisfies [string, (agent: AgentClientStream, number: number) => void][]) {
+      it(`ignores a late ${what} although the same version was sent again since`, async () => {
+        const agent = await holdingOne();
+        server.source.publish(topic, version(2));
+        await agent.next("delta");
+        const late = agent.lastNumber(topic);
+        clock.advance(30_000);
+        await agent.next("snapshot");
+        answer(agent, late);
+        answer(agent, late);
+        server.source.publish(topic, version(3));
+        await agent.messages.nothing(30);
+        expect(theTopic().answers.held.size).to.equal(0);
+        expect(counts.nacks).to.deep.equal([]);
+        agent.ack(topic, digestOf(version(2)));
+        expect((await agent.next("delta")).fromDigest.equals(digestOf(version(2)))).to.be.true;
+      });
+    }
 
-    it("takes a late nack for no answer to what was sent since", async () => {
+    it("ignores late answers in whatever order, and takes the one to the last message", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
-      server.source.publish(topic, version(3));
-      clock.advance(30_000);
-      await agent.next("snapshot");
-      agent.nack(topic, "no room", { digest: digestOf(version(2)), held: digestOf(version(1)) });
-      server.source.publish(topic, version(4));
-      await agent.messages.nothing(30);
-      agent.ack(topic, digestOf(version(3)));
-      expect(keysOf(await agent.next("delta"))).to.deep.equal(["f"]);
-      expect(counts.nacks).to.deep.equal([]);
-    });
-
-    it("takes the late answer to a version for no answer to the same one that has come back since", async () => {
-      const agent = await holdingOne();
-      server.source.publish(topic, version(2));
-      await agent.next("delta");
+      const late = [agent.lastNumber(topic)];
       for (const number of [3, 2]) {
         server.source.publish(topic, version(number));
         clock.advance(30_000);
         await agent.next("snapshot");
+        late.push(agent.lastNumber(topic));
       }
-      agent.ack(topic, digestOf(version(2)));
-      agent.ack(topic, digestOf(version(3)));
       server.source.publish(topic, version(4));
+      agent.ack(topic, digestOf(version(3)), [], late[1]);
+      agent.ack(topic, digestOf(version(2)), [], late[0]);
       await agent.messages.nothing(30);
-      // The last answer was lost.
-      clock.advance(30_000);
-      const snapshot = await agent.next("snapshot");
-      expect(snapshot.version?.digest.equals(digestOf(version(4)))).to.be.true;
+      agent.ack(topic, digestOf(version(2)), [], late[2]);
+      expect((await agent.next("delta")).fromDigest.equals(digestOf(version(2)))).to.be.true;
     });
 
-    it("believes the last word of an agent when nothing is under way", async () => {
+    it("ignores an answer that comes twice", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
-      clock.advance(30_000);
-      await agent.next("snapshot");
-      agent.nack(topic, "no room", { held: digestOf(version(1)) });
-      agent.ack(topic, digestOf(version(2)));
+      const number = agent.lastNumber(topic);
+      agent.ack(topic, digestOf(version(2)), [], number);
+      agent.nack(topic, "no room", { number });
       await holds(version(2));
       server.source.publish(topic, version(3));
-      expect((await agent.next("delta")).fromDigest.equals(digestOf(version(2)))).to.be.true;
+      await agent.next("delta");
+      agent.ack(topic, digestOf(version(2)), [], number);
+      server.source.publish(topic, version(4));
+      await agent.messages.nothing(30);
+      agent.ack(topic, digestOf(version(3)));
+      await agent.next("delta");
+      expect(counts.nacks).to.deep.equal([]);
     });
 
     it("sends the same version once more to an agent that never answers", async () => {
@@ -371,7 +372,6 @@ describe("bunting.sync.v1", () => {
         clock.advance(30_000);
         await agent.next("snapshot");
       }
-      agent.ack(topic, digestOf(version(2)));
       agent.ack(topic, digestOf(version(2)));
       await holds(version(2));
       expect(counts.ackTimeouts).to.equal(3);
@@ -653,26 +653,43 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(2));
       await agent.next("delta");
       agent.unsubscribe(topic);
+      const number = agent.lastNumber(topic);
       agent.ack(topic, digestOf(version(2)));
       agent.nack(topic, "");
       agent.subscribe(topic, { digest: digestOf(version(2)) });
       await agent.next("unchanged");
+      // It answers a message of the subscription before.
+      agent.nack(topic, "", { number });
+      server.source.publish(topic, version(3));
+      await agent.messages.nothing(30);
+      agent.ack(topic, digestOf(version(2)));
+      await agent.next("delta");
+      expect(counts.nacks).to.deep.equal([]);
     });
   });
 
   describe("bears with agents that do not keep the rules", () => {
-    it("ends a subscription whose agent answers what was not sent, in-band; it may be made again", async () => {
-      const agent = await holdingOne();
-      agent.ack(topic, digestOf(version(5)));
-      expect(await agent.next("topicError")).to.include({ topic, code: grpcStatus.INVALID_ARGUMENT });
-      agent.subscribe(topic, { digest: digestOf(version(1)) });
-      await agent.next("unchanged");
-      agent.ack(topic, digestOf(version(1)));
-      agent.nack(topic, "of nothing");
-      expect(await agent.next("topicError")).to.include({ topic, code: grpcStatus.INVALID_ARGUMENT });
-      agent.subscribe(topic);
-      await agent.next("snapshot");
-    });
+    for (const [what, answer] of [
+      [
+        "acknowledges a message before it was sent",
+        (agent, next) => agent.ack(topic, digestOf(version(1)), [], next),
+      ],
+      ["acknowledges a message without a number", (agent) => agent.ack(topic, digestOf(version(1)), [], 0)],
+      ["refuses a message before it was sent", (agent, number) => agent.nack(topic, "", { number })],
+      ["refuses a message without a number", (agent) => agent.nack(topic, "", { number: 0 })],
+      ["acknowledges another digest than it was sent", (agent) => agent.ack(topic, digestOf(version(5)))],
+      ["acknowledges no digest", (agent) => agent.ack(topic, undefined)],
+    ] satisfies [string, (agent: AgentClientStream, next: number) => void][]) {
+      it(`ends, in-band, a subscription whose agent ${what}; it may subscribe again`, async () => {
+        const agent = await holdingOne();
+        server.source.publish(topic, version(2));
+        await agent.next("delta");
+        answer(agent, agent.lastNumber(topic) + 1);
+        expect(await agent.next("topicError")).to.include({ topic, code: grpcStatus.INVALID_ARGUMENT });
+        agent.subscribe(topic, { digest: digestOf(version(2)) });
+        await agent.next("unchanged");
+      });
+    }
 
     const held = { uid: "", generation: "0", resourceVersion: "", digest: Buffer.alloc(31) };
     const abuses: readonly [string, (agent: AgentClientStream) => void][] = [

@@ -45,7 +45,6 @@ export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
       break;
     case "nack":
       textAtMost(maxTopicBytes, message.value.topic, "topic");
-      checkDigest(message.value.digest, "digest");
       checkDigest(message.value.heldDigest, "held_digest");
       textAtMost(maxNackReasonBytes, message.value.reason, "reason");
       break;

@@ -55,6 +55,8 @@ export class AgentStream implements SubscriberOwner, Stallable {
   readonly #due = new Set<TopicSubscriber>();
   readonly #errors: AgentMessage[] = [];
   #hasSaidHello = false;
+  /** Messages written so far: the number of the last one, which both ends count. */
+  #written = 0;
   #isWriting = false;
   #writingSince = 0;
   #speaking: TopicSubscriber | undefined;
@@ -174,24 +176,28 @@ export class AgentStream implements SubscriberOwner, Stallable {
     }
   }
 
-  /** What crosses with the end of a subscription finds none, and is nobody's fault. */
+  /** An answer that crosses the end of its subscription finds none, which is no error of the agent. */
   #answer(request: Extract<AgentRequest, { $case: "unsubscribe" | "ack" | "nack" }>): void {
     const subscriber = this.#subscribers.get(request.value.topic as TopicKey);
     if (subscriber === undefined) return;
     if (request.$case === "unsubscribe") {
       this.#drop(subscriber);
       this.#speak();
-      return;
+    } else if (!this.#isAnswer(subscriber, request)) {
+      this.#drop(subscriber);
+      const message = `the ${request.$case} answers nothing that was sent; subscribe again`;
+      this.#refuse(subscriber.topic, { code: "INVALID_ARGUMENT", message });
     }
-    const digest = request.value.digest.toString("hex");
-    const isExpected =
-      request.$case === "ack"
-        ? subscriber.ack(digest, request.value.rejectedFlags)
-        : subscriber.nack(digest, request.value);
-    if (isExpected) return;
-    this.#drop(subscriber);
-    const message = `the ${request.$case} answers nothing that was sent; subscribe again`;
-    this.#refuse(subscriber.topic, { code: "INVALID_ARGUMENT", message });
+  }
+
+  #isAnswer(subscriber: TopicSubscriber, request: Extract<AgentRequest, { $case: "ack" | "nack" }>): boolean {
+    const number = Number(request.value.number);
+    if (number < 1 || number > this.#written) return false;
+    if (request.$case === "ack")
+      return subscriber.ack(number, request.value.digest.toString("hex"), request.value.rejectedFlags);
+    const { heldDigest, reason, isDeltaMismatch } = request.value;
+    subscriber.nack(number, heldDigest.toString("hex"), reason, isDeltaMismatch);
+    return true;
   }
 
   /** Refuses or ends the subscription of a topic; the others go on. */
@@ -228,7 +234,7 @@ export class AgentStream implements SubscriberOwner, Stallable {
     }
     for (const subscriber of this.#due) {
       this.#due.delete(subscriber);
-      const message = subscriber.next();
+      const message = subscriber.next(this.#written + 1);
       if (message === undefined) continue;
       this.#speaking = subscriber;
       this.#write(message);
@@ -240,6 +246,7 @@ export class AgentStream implements SubscriberOwner, Stallable {
   }
 
   #write({ kind, frame }: AgentMessage): void {
+    this.#written++;
     this.#isWriting = true;
     this.#writingSince = this.#context.stallWatch?.tick ?? 0;
     this.#context.metrics.agentMessage(kind, frame.length);

@@ -3,11 +3,11 @@ import type { Clock, Deadlines } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
+import type { VersionFrame } from "../snapshot/topic-frames.js";
 import type { Absence } from "../topic/absence.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Rejection, TopicAnswers } from "../topic/topic-answers.js";
 import { maxKeyCharacters } from "./agent-request.js";
-import { GivenUp } from "./given-up.js";
 import type { StartQueue, Starter } from "./start-queue.js";
 import { isNewer, type ComparedVersion } from "./is-newer.js";
 
@@ -54,16 +54,15 @@ export class TopicSubscriber implements Subscriber, Starter {
   #answers: TopicAnswers | undefined;
   /** Digest of what the agent holds; empty if nothing, or nobody knows. */
   #held = "";
-  /** Digest of what it was sent and has not answered; empty if nothing. */
+  /** Number of the message it was sent and has not answered; 0 if there is none. */
+  #sentNumber = 0;
+  /** What that message was, and the digest it leads to. */
+  #sentKind: VersionFrame["kind"] = "snapshot";
   #sent = "";
-  /** True if what was sent and not answered makes use of what the agent said it holds. */
-  #isFromHeld = false;
   /** When what was sent had been published, if this subscriber was there; to be observed when it is written. */
   #publishedMs: number | undefined;
   /** Digest of the version it refused, which is not sent again. */
   #refused = "";
-  /** Made when it is first needed, which for nearly all agents is never. */
-  #givenUp: GivenUp | undefined;
   #announced: Absence | undefined;
   #rejections = none;
   /** What the agent came with, until it is known not to be newer than what there is here. */
@@ -115,14 +114,14 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** True if something newer waits for an answer to what was sent. */
   get isBehind(): boolean {
     const newest = this.#subscription?.newest;
-    return this.#sent !== "" && newest !== undefined && newest.digest !== this.#sent;
+    return this.#sentNumber > 0 && newest !== undefined && newest.digest !== this.#sent;
   }
 
-  /** What to send next; it then counts as sent. Undefined if there is nothing to say now. */
-  next(): AgentMessage | undefined {
+  /** What to send next, as the stream's message of this number; it then counts as sent. Undefined if there is nothing to send now. */
+  next(number: number): AgentMessage | undefined {
     const subscription = this.#subscription;
     // Also absence waits for the answer: an agent that empties itself and then acks what it was sent before would be thought to hold that.
-    if (subscription === undefined || this.#sent !== "") return undefined;
+    if (subscription === undefined || this.#sentNumber > 0) return undefined;
     const { absence, newest } = subscription;
     if (absence === undefined) this.#returnFromAbsence();
     if (absence !== undefined && (newest === undefined || absence.policy === "empty"))
@@ -131,7 +130,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     // Of a deletion it is told all the same: it keeps what it has.
     if (this.#holdBack(subscription, newest)) return this.#announce(absence);
     if (!this.#mayStart(newest)) return undefined;
-    const message = newest.digest === this.#refused ? undefined : this.#send(subscription.take());
+    const message = newest.digest === this.#refused ? undefined : this.#send(subscription.take(), number);
     return message ?? this.#announce(absence);
   }
 
@@ -142,11 +141,13 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#publishedMs = undefined;
   }
 
-  /** The agent now holds what has this digest, but for some flags. False if it was never sent that. */
-  ack(digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
-    const answered = this.#match(digest);
-    if (answered === "nothing") return digest === this.#held;
-    if (answered === "late" && !this.#isLastWord) return true;
+  /**
+   * The agent now holds what it was sent with this number, except for some flags. An answer that comes late or twice is ignored. False if
+   * the agent claims to hold something else.
+   */
+  ack(number: number, digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
+    if (number !== this.#sentNumber) return true;
+    if (digest !== this.#sent) return false;
     this.#answered(digest);
     this.#refused = "";
     this.#uphold(
@@ -158,21 +159,14 @@ export class TopicSubscriber implements Subscriber, Starter {
     return true;
   }
 
-  /** Nothing of what has this digest was applied. False if the agent was never sent that. */
-  nack(digest: string, { heldDigest, reason, isDeltaMismatch }: Omit<buntingSyncV1.Nack, "digest">): boolean {
-    const wasGivenUp = this.#givenUp?.has(digest) === true;
-    const answered = this.#match(digest);
-    if (answered === "nothing") return false;
-    if (answered === "late") {
-      if (this.#isLastWord) this.#hold(heldDigest.toString("hex"));
-      return true;
-    }
-    // What was given up is sent again as a snapshot: a mismatch then is the answer to the first.
-    if (isDeltaMismatch && !this.#isFromHeld && wasGivenUp) return true;
-    // Else a snapshot can't mismatch: to send it again would go on for ever.
-    const isMismatch = isDeltaMismatch && this.#isFromHeld;
+  /** Nothing of what the agent was sent with this number was applied. */
+  nack(number: number, heldDigest: string, reason: string, isDeltaMismatch: boolean): void {
+    if (number !== this.#sentNumber) return;
+    const digest = this.#sent;
+    // A snapshot can't mismatch: it would be sent again for ever.
+    const isMismatch = isDeltaMismatch && this.#sentKind !== "snapshot";
     this.#context.metrics.nacked(isMismatch ? "mismatch" : "refused");
-    this.#answered(isMismatch ? "" : heldDigest.toString("hex"));
+    this.#answered(isMismatch ? "" : heldDigest);
     if (isMismatch) {
       this.#subscription?.forget();
     } else {
@@ -180,13 +174,11 @@ export class TopicSubscriber implements Subscriber, Starter {
       this.#uphold([this.#answers?.reject(digest, undefined, reason)]);
     }
     this.wake();
-    return true;
   }
 
   /** There was no answer in time. */
   giveUp(): void {
     this.#context.metrics.ackTimedOut();
-    (this.#givenUp ??= new GivenUp()).add(this.#sent);
     this.#answered("");
     this.#refused = "";
     this.#subscription?.forget();
@@ -215,13 +207,14 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#hasStarted;
   }
 
-  #send(snapshot: Snapshot | undefined): AgentMessage | undefined {
+  #send(snapshot: Snapshot | undefined, number: number): AgentMessage | undefined {
     if (snapshot === undefined) return undefined;
     const message = snapshot.topicFrames.from(this.#held);
-    this.#isFromHeld = message.kind !== "snapshot";
     // How long it had been published before the subscriber came says nothing of our speed.
     const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;
     this.#publishedMs = wasThere ? snapshot.publishedMs : undefined;
+    this.#sentNumber = number;
+    this.#sentKind = message.kind;
     this.#sent = snapshot.digest;
     this.#context.unanswered.start(this);
     return message;
@@ -229,19 +222,8 @@ export class TopicSubscriber implements Subscriber, Starter {
 
   #answered(held: string): void {
     this.#context.unanswered.cancel(this);
-    this.#sent = "";
+    this.#sentNumber = 0;
     this.#hold(held);
-  }
-
-  /** True if the agent has nothing more to answer, and was not told since that there is nothing: then it holds what it said last. */
-  get #isLastWord(): boolean {
-    return this.#sent === "" && this.#givenUp?.isEmpty !== false && this.#announced === undefined;
-  }
-
-  #match(digest: string): "sent" | "late" | "nothing" {
-    if (digest === "") return "nothing";
-    if (this.#givenUp !== undefined) return this.#givenUp.take(digest, this.#sent);
-    return digest === this.#sent ? "sent" : "nothing";
   }
 
   #announce(absence: Absence | undefined): AgentMessage | undefined {
@@ -251,7 +233,6 @@ export class TopicSubscriber implements Subscriber, Starter {
       this.#hold("");
       this.#uphold([]);
       this.#refused = "";
-      this.#givenUp?.addEnd();
       this.#subscription?.pass();
     }
     return absence;

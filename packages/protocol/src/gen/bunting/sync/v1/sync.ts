@@ -9,11 +9,11 @@ import { BinaryReader, BinaryWriter } from "@bufbuild/protobuf/wire";
 
 export const DeletionPolicy = {
   DELETION_POLICY_UNSPECIFIED: 0,
-  /** DELETION_POLICY_KEEP - Serve on what there is. */
+  /** DELETION_POLICY_KEEP - Keep serving the last flags. */
   DELETION_POLICY_KEEP: 1,
-  /** DELETION_POLICY_EMPTY - Serve no flags, and forget what is kept on disk. */
+  /** DELETION_POLICY_EMPTY - Serve no flags, and delete the copy on disk. */
   DELETION_POLICY_EMPTY: 2,
-  /** DELETION_POLICY_CLOSE - As if there had never been any: as KEEP to those who serve, but nothing is promised to them. */
+  /** DELETION_POLICY_CLOSE - As if the FeatureFlag had never existed: the agent keeps what it has, but the proxy does not keep a copy for it. */
   DELETION_POLICY_CLOSE: 3,
   UNRECOGNIZED: -1,
 } as const;
@@ -83,7 +83,7 @@ export interface Hello {
   providerId: string;
 }
 
-/** Asks for a topic, from what the agent holds of it. */
+/** Subscribes to a topic, starting from what the agent holds of it. */
 export interface Subscribe {
   /** "namespace/name". Every message about the topic repeats it. */
   topic: string;
@@ -95,9 +95,15 @@ export interface Unsubscribe {
   topic: string;
 }
 
-/** The agent now holds this version: the next message of the topic may come. */
+/** The agent now holds a version that it was sent: the next message of the topic may come. */
 export interface Ack {
   topic: string;
+  /**
+   * Number of the message that this answers: its place among all messages of the proxy on this stream, the first is 1. A message does
+   * not contain its number: both sides count, so that one encoded message can go to any number of streams.
+   */
+  number: string;
+  /** What the agent holds now: the digest of the version it was sent. */
   digest: Buffer;
   /** Flags of it that the agent can't serve; each keeps its previous value, if it had one. */
   rejectedFlags: RejectedFlag[];
@@ -115,22 +121,22 @@ export interface RejectedFlag {
  */
 export interface Nack {
   topic: string;
+  /** Number of the message that this answers, as in Ack. */
+  number: string;
   /** What the agent holds; empty if nothing. */
   heldDigest: Buffer;
   /** At most 1,024 bytes. */
   reason: string;
   /** True if a delta did not lead to its digest. */
   isDeltaMismatch: boolean;
-  /** Digest of the version that was not applied. */
-  digest: Buffer;
 }
 
-/** One version of a document. Fields that the proxy's source does not know are empty. */
+/** One version of a document. Fields unknown to the proxy's source are empty. */
 export interface Version {
   uid: string;
   generation: string;
   resourceVersion: string;
-  /** SHA-256 by which equal documents are known; see docs/bunting-sync-v1.md. */
+  /** SHA-256, the same for equal documents; see docs/bunting-sync-v1.md. */
   digest: Buffer;
 }
 
@@ -146,13 +152,13 @@ export interface SyncResponse {
     | undefined;
 }
 
-/** What the agent holds is the newest. To be acked. */
+/** The agent holds the newest version. To be answered. */
 export interface Unchanged {
   topic: string;
   version: Version | undefined;
 }
 
-/** The whole document. To be acked. */
+/** The whole document. To be answered. */
 export interface Snapshot {
   topic: string;
   version:
@@ -162,32 +168,32 @@ export interface Snapshot {
   document: Buffer;
 }
 
-/** What changed since the version that the agent holds. To be acked. */
+/** What changed since the version that the agent holds. To be answered. */
 export interface Delta {
   topic: string;
   fromDigest: Buffer;
   version:
     | Version
     | undefined;
-  /** In the order of their keys, as UTF-8. */
+  /** Sorted by key, as UTF-8. */
   flags: FlagChange[];
-  /** Absent: unchanged. Canonical JSON; empty: there is none any more. */
+  /** Canonical JSON. Absent: unchanged; empty: removed. */
   metadata?: Buffer | undefined;
   evaluators?: Buffer | undefined;
 }
 
 export interface FlagChange {
   key: string;
-  /** Canonical JSON; empty if the flag is gone. */
+  /** Canonical JSON; empty if the flag was removed. */
   flag: Buffer;
 }
 
-/** There is no such FeatureFlag, and the proxy has never seen one. The agent keeps what it has. The subscription stays. Not acked. */
+/** There is no such FeatureFlag, and the proxy has never seen one. The agent keeps what it has. The subscription stays. Not answered. */
 export interface Missing {
   topic: string;
 }
 
-/** The FeatureFlag was deleted and the grace is over. The subscription stays. Not acked. */
+/** The FeatureFlag was deleted and the grace is over. The subscription stays. Not answered. */
 export interface Deleted {
   topic: string;
   policy: DeletionPolicy;
@@ -203,7 +209,7 @@ export interface TopicError {
   retryAfterMs: number;
 }
 
-/** Sent when nothing else was for a while, so that silence means that the connection is dead. */
+/** Sent after a while without any other message, so that silence means a dead connection. */
 export interface Heartbeat {
 }
 
@@ -613,7 +619,7 @@ export const Unsubscribe: MessageFns<Unsubscribe> = {
 };
 
 function createBaseAck(): Ack {
-  return { topic: "", digest: Buffer.alloc(0), rejectedFlags: [] };
+  return { topic: "", number: "0", digest: Buffer.alloc(0), rejectedFlags: [] };
 }
 
 export const Ack: MessageFns<Ack> = {
@@ -621,11 +627,14 @@ export const Ack: MessageFns<Ack> = {
     if (message.topic !== "") {
       writer.uint32(10).string(message.topic);
     }
+    if (message.number !== "0") {
+      writer.uint32(16).uint64(message.number);
+    }
     if (message.digest.length !== 0) {
-      writer.uint32(18).bytes(message.digest);
+      writer.uint32(26).bytes(message.digest);
     }
     for (const v of message.rejectedFlags) {
-      RejectedFlag.encode(v!, writer.uint32(26).fork()).join();
+      RejectedFlag.encode(v!, writer.uint32(34).fork()).join();
     }
     return writer;
   },
@@ -652,15 +661,23 @@ export const Ack: MessageFns<Ack> = {
             continue;
           }
           case 2: {
-            if (tag !== 18) {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.number = reader.uint64().toString();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
               break;
             }
 
             message.digest = Buffer.from(reader.bytes());
             continue;
           }
-          case 3: {
-            if (tag !== 26) {
+          case 4: {
+            if (tag !== 34) {
               break;
             }
 
@@ -682,6 +699,7 @@ export const Ack: MessageFns<Ack> = {
   fromJSON(object: any): Ack {
     return {
       topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
+      number: isSet(object.number) ? globalThis.String(object.number) : "0",
       digest: isSet(object.digest) ? Buffer.from(bytesFromBase64(object.digest)) : Buffer.alloc(0),
       rejectedFlags: globalThis.Array.isArray(object?.rejectedFlags)
         ? object.rejectedFlags.map((e: any) => RejectedFlag.fromJSON(e))
@@ -695,6 +713,9 @@ export const Ack: MessageFns<Ack> = {
     const obj: any = {};
     if (message.topic !== "") {
       obj.topic = message.topic;
+    }
+    if (message.number !== "0") {
+      obj.number = message.number;
     }
     if (message.digest.length !== 0) {
       obj.digest = base64FromBytes(message.digest);
@@ -711,6 +732,7 @@ export const Ack: MessageFns<Ack> = {
   fromPartial(object: DeepPartial<Ack>): Ack {
     const message = createBaseAck();
     message.topic = object.topic ?? "";
+    message.number = object.number ?? "0";
     message.digest = object.digest ?? Buffer.alloc(0);
     message.rejectedFlags = object.rejectedFlags?.map((e) => RejectedFlag.fromPartial(e)) || [];
     return message;
@@ -803,7 +825,7 @@ export const RejectedFlag: MessageFns<RejectedFlag> = {
 };
 
 function createBaseNack(): Nack {
-  return { topic: "", heldDigest: Buffer.alloc(0), reason: "", isDeltaMismatch: false, digest: Buffer.alloc(0) };
+  return { topic: "", number: "0", heldDigest: Buffer.alloc(0), reason: "", isDeltaMismatch: false };
 }
 
 export const Nack: MessageFns<Nack> = {
@@ -811,17 +833,17 @@ export const Nack: MessageFns<Nack> = {
     if (message.topic !== "") {
       writer.uint32(10).string(message.topic);
     }
+    if (message.number !== "0") {
+      writer.uint32(16).uint64(message.number);
+    }
     if (message.heldDigest.length !== 0) {
-      writer.uint32(18).bytes(message.heldDigest);
+      writer.uint32(26).bytes(message.heldDigest);
     }
     if (message.reason !== "") {
-      writer.uint32(26).string(message.reason);
+      writer.uint32(34).string(message.reason);
     }
     if (message.isDeltaMismatch !== false) {
-      writer.uint32(32).bool(message.isDeltaMismatch);
-    }
-    if (message.digest.length !== 0) {
-      writer.uint32(42).bytes(message.digest);
+      writer.uint32(40).bool(message.isDeltaMismatch);
     }
     return writer;
   },
@@ -848,11 +870,11 @@ export const Nack: MessageFns<Nack> = {
             continue;
           }
           case 2: {
-            if (tag !== 18) {
+            if (tag !== 16) {
               break;
             }
 
-            message.heldDigest = Buffer.from(reader.bytes());
+            message.number = reader.uint64().toString();
             continue;
           }
           case 3: {
@@ -860,23 +882,23 @@ export const Nack: MessageFns<Nack> = {
               break;
             }
 
-            message.reason = reader.string();
+            message.heldDigest = Buffer.from(reader.bytes());
             continue;
           }
           case 4: {
-            if (tag !== 32) {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
               break;
             }
 
             message.isDeltaMismatch = reader.bool();
-            continue;
-          }
-          case 5: {
-            if (tag !== 42) {
-              break;
-            }
-
-            message.digest = Buffer.from(reader.bytes());
             continue;
           }
         }
@@ -894,6 +916,7 @@ export const Nack: MessageFns<Nack> = {
   fromJSON(object: any): Nack {
     return {
       topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
+      number: isSet(object.number) ? globalThis.String(object.number) : "0",
       heldDigest: isSet(object.heldDigest)
         ? Buffer.from(bytesFromBase64(object.heldDigest))
         : isSet(object.held_digest)
@@ -905,7 +928,6 @@ export const Nack: MessageFns<Nack> = {
         : isSet(object.is_delta_mismatch)
         ? globalThis.Boolean(object.is_delta_mismatch)
         : false,
-      digest: isSet(object.digest) ? Buffer.from(bytesFromBase64(object.digest)) : Buffer.alloc(0),
     };
   },
 
@@ -913,6 +935,9 @@ export const Nack: MessageFns<Nack> = {
     const obj: any = {};
     if (message.topic !== "") {
       obj.topic = message.topic;
+    }
+    if (message.number !== "0") {
+      obj.number = message.number;
     }
     if (message.heldDigest.length !== 0) {
       obj.heldDigest = base64FromBytes(message.heldDigest);
@@ -923,9 +948,6 @@ export const Nack: MessageFns<Nack> = {
     if (message.isDeltaMismatch !== false) {
       obj.isDeltaMismatch = message.isDeltaMismatch;
     }
-    if (message.digest.length !== 0) {
-      obj.digest = base64FromBytes(message.digest);
-    }
     return obj;
   },
 
@@ -935,10 +957,10 @@ export const Nack: MessageFns<Nack> = {
   fromPartial(object: DeepPartial<Nack>): Nack {
     const message = createBaseNack();
     message.topic = object.topic ?? "";
+    message.number = object.number ?? "0";
     message.heldDigest = object.heldDigest ?? Buffer.alloc(0);
     message.reason = object.reason ?? "";
     message.isDeltaMismatch = object.isDeltaMismatch ?? false;
-    message.digest = object.digest ?? Buffer.alloc(0);
     return message;
   },
 };
@@ -2034,13 +2056,13 @@ export const Heartbeat: MessageFns<Heartbeat> = {
   },
 };
 
-/** How our agents are told of flags by our proxies; docs/bunting-sync-v1.md says how a conversation goes. */
+/** How our proxies send flags to our agents; docs/bunting-sync-v1.md describes a conversation. */
 export type SyncServiceDefinition = typeof SyncServiceDefinition;
 export const SyncServiceDefinition = {
   name: "SyncService",
   fullName: "bunting.sync.v1.SyncService",
   methods: {
-    /** One stream carries any number of topics. The agent speaks first; the proxy answers each subscription, and then tells every change. */
+    /** One stream carries several topics. The agent speaks first; the proxy answers each subscription, and then sends every change. */
     sync: {
       name: "Sync",
       requestType: SyncRequest as typeof SyncRequest,
