@@ -42,6 +42,12 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/(evaluation|protocol)/" },
     },
     {
+      name: "files-imports-leaves-only",
+      severity: "error",
+      from: { path: "^packages/files/" },
+      to: { path: "^packages/", pathNot: "^packages/(files|protocol|runtime)/" },
+    },
+    {
       name: "rpc-knows-no-service",
       severity: "error",
       from: { path: "^packages/rpc/" },

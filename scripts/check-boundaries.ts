@@ -23,6 +23,11 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "../../runtime/src/index.js";',
   },
   {
+    rule: "files-imports-leaves-only",
+    at: "packages/files/src",
+    code: 'export * from "../../rpc/src/index.js";',
+  },
+  {
     rule: "proxy-source-imports-upstream-only",
     at: "packages/proxy/src/source",
     code: 'export * from "../topic/topic.js";',

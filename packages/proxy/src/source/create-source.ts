@@ -2,7 +2,7 @@ import { isInCluster } from "@bunting/kube";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ProxyOptions } from "../options.js";
 import { DirectorySource } from "./directory/directory-source.js";
-import { FileSource } from "./directory/file-source.js";
+import { FileSelectorSource } from "./directory/file-selector-source.js";
 import type { FlagSource } from "./flag-source.js";
 import { connectCluster } from "./kubernetes/connect-cluster.js";
 import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
@@ -35,7 +35,7 @@ export interface SourceParts {
  */
 export function createSource(options: SourceOptions, parts: SourceParts): FlagSource {
   const source = createMain(options, parts);
-  return options.allowFileSelectors ? new RoutedSource(source, new FileSource(parts)) : source;
+  return options.allowFileSelectors ? new RoutedSource(source, new FileSelectorSource(parts)) : source;
 }
 
 function createMain(options: SourceOptions, parts: SourceParts): FlagSource {

@@ -1,13 +1,12 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { Logger } from "@bunting/runtime";
-import type { ManifestFault } from "../manifest/manifest.js";
-import type { TextRemark } from "../manifest/parsed-text.js";
+import type { ManifestError, ManifestWarning } from "../manifest/manifest.js";
 import type { SourceMetrics } from "../source-metrics.js";
 
-/** More remarks on one version of a file are counted but not spelled out. */
-const maxRemarks = 100;
+/** More warnings about one version of a file are counted but not written out. */
+const maxWarnings = 100;
 
-/** What the directory source writes to the log and counts. Each method is called once an occasion. */
+/** What the directory source writes to the log and counts. The caller sees to it that nothing is said twice. */
 export class DirectoryLog {
   readonly #logger: Logger;
   readonly #metrics: SourceMetrics;
@@ -17,9 +16,15 @@ export class DirectoryLog {
     this.#metrics = metrics;
   }
 
-  fault(file: string, { line, topic, message, reason }: ManifestFault): void {
+  invalid(file: string, { line, column, topic, message, reason }: ManifestError): void {
     this.#metrics.documentInvalid(reason);
-    const fields = { file, line, ...(topic === undefined ? {} : { topic }), reason: message };
+    const fields = {
+      file,
+      line,
+      ...(column === undefined ? {} : { column }),
+      ...(topic === undefined ? {} : { topic }),
+      reason: message,
+    };
     this.#logger.error(fields, "flags of a file are not served as they stand; what was valid before stays");
   }
 
@@ -30,13 +35,13 @@ export class DirectoryLog {
     this.#logger.error(fields, "a FeatureFlag is in two files");
   }
 
-  remarks(file: string, remarks: readonly TextRemark[]): void {
-    for (const { kind } of remarks) this.#metrics.documentRemark(kind);
-    for (const { line, message } of remarks.slice(0, maxRemarks)) {
+  warnings(file: string, warnings: readonly ManifestWarning[]): void {
+    for (const { kind } of warnings) this.#metrics.documentRemark(kind);
+    for (const { line, message } of warnings.slice(0, maxWarnings)) {
       this.#logger.warn({ file, line, remark: message }, "a flag file is served, but look at this");
     }
-    const more = remarks.length - maxRemarks;
-    if (more > 0) this.#logger.warn({ file, more }, "there are more remarks like these on the file");
+    const more = warnings.length - maxWarnings;
+    if (more > 0) this.#logger.warn({ file, more }, "there are more warnings like these about the file");
   }
 
   unreadable(file: string, error: Error): void {
@@ -48,7 +53,7 @@ export class DirectoryLog {
     this.#metrics.sourceError("defect");
     this.#logger.error(
       { file, error },
-      "a change of a flag file was lost to a defect of ours; please report it",
+      "a bug of Bunting kept a change of a flag file from being served; please report it",
     );
   }
 
@@ -72,9 +77,9 @@ export class DirectoryLog {
     this.#logger.info({ directory }, "the flag directory can be read again");
   }
 
-  directoryTrouble(directory: string, error: Error): void {
+  directoryError(directory: string, error: Error): void {
     this.#metrics.sourceError("unreadable");
-    this.#logger.error({ directory, error }, "a directory of flags can't be read or watched as it should");
+    this.#logger.error({ directory, error }, "a directory of flags can't be read or watched as it should be");
   }
 }
 

@@ -63,7 +63,7 @@ describe("DirectorySource, whatever happens to its files", () => {
         const sinks = new Map(topics.map((topic) => [topic, source.watch(topic)]));
         for (const one of steps) await perform(one);
         await settles(sinks);
-        await removeFaults();
+        await removeFaulty();
         await settles(sinks);
         await agreesWithFreshScan(sinks);
         await source.stop();
@@ -165,13 +165,13 @@ describe("DirectorySource, whatever happens to its files", () => {
   }
 
   async function compare(sinks: ReadonlyMap<string, RecordingSink>): Promise<string[]> {
-    const { documents, hasFaults } = await readAll();
+    const { documents, hasErrors } = await readAll();
     return [...sinks].flatMap(([topic, sink]) => {
       const { kind, isStale } = toldOf(sink);
       const valid = documents.get(topic) ?? [];
       const isRight = valid.length === 0 ? kind === "absent" : valid.includes(kind);
       // While a file is invalid, what it held before stays, whatever others say.
-      return (isRight && !isStale) || (hasFaults && isStale)
+      return (isRight && !isStale) || (hasErrors && isStale)
         ? []
         : [`${topic} was told ${kind}, files hold ${valid.join(" or ")}`];
     });
@@ -180,7 +180,7 @@ describe("DirectorySource, whatever happens to its files", () => {
   /** The oracle: all files as they are now, read one by one. */
   async function readAll(): Promise<{
     documents: Map<string, string[]>;
-    hasFaults: boolean;
+    hasErrors: boolean;
     faulty: string[];
   }> {
     const documents = new Map<string, string[]>();
@@ -188,15 +188,15 @@ describe("DirectorySource, whatever happens to its files", () => {
     for (const file of flagFilesBelow(directory.path)) {
       const plain = { topic: topicKey("default", basename(file, extname(file))) };
       const read = await readManifest(file, readFileSync(file), plain);
-      if (read.faults.length > 0) faulty.push(file);
+      if (read.errors.length > 0) faulty.push(file);
       for (const { topic, document } of read.flags) {
         documents.set(topic, [...(documents.get(topic) ?? []), encodeDocument(document)]);
       }
     }
-    return { documents, hasFaults: faulty.length > 0, faulty };
+    return { documents, hasErrors: faulty.length > 0, faulty };
   }
 
-  async function removeFaults(): Promise<void> {
+  async function removeFaulty(): Promise<void> {
     for (const file of (await readAll()).faulty) rmSync(file);
   }
 

@@ -114,12 +114,14 @@ describe("DirectorySource", () => {
       clock.jump(500);
       const noticedMs = clock.monotonicMs();
       replace("a.json", flags(2));
+      await sink.nothing(100);
+      await clock.advance(30);
       const event = await sink.next();
       expect(event).to.deep.equal({ kind: "document", text: textOf(2), version: { noticedMs } });
     });
   });
 
-  describe("how it follows files, without any time passing", () => {
+  describe("how it follows files, as time passes", () => {
     /** A source whose clock stands still after the start: whatever waits for a rest waits for ever. */
     const startFrozen = async (topic: string): Promise<{ clock: ManualClock; sink: RecordingSink }> => {
       const clock = new ManualClock();
@@ -132,29 +134,32 @@ describe("DirectorySource", () => {
       return { clock, sink };
     };
 
-    it("tells a rename over a file at once, again and again", async () => {
+    it("tells a rename over a file once that has rested, again and again", async () => {
       put("a.yaml", manifest("a", 0));
-      const { sink } = await startFrozen("default/a");
+      const { clock, sink } = await startFrozen("default/a");
       for (let version = 1; version <= 30; version++) {
         replace("a.yaml", manifest("a", version));
-        expect(await sink.nextText()).to.equal(textOf(version));
+        const [text] = await Promise.all([sink.nextText(), clock.advance(60)]);
+        expect(text).to.equal(textOf(version));
       }
     });
 
-    it("tells a rename from a folder that is not watched at once", async () => {
+    it("tells a rename from a folder that is not watched once it has rested", async () => {
       put("a.json", flags(0));
-      const { sink } = await startFrozen("default/a");
+      const { clock, sink } = await startFrozen("default/a");
       writeFileSync(`${directory.path}.other`, JSON.stringify(flags(1)));
       renameSync(`${directory.path}.other`, at("a.json"));
+      await sink.nothing(50);
+      await clock.advance(60);
       expect(await sink.nextText()).to.equal(textOf(1));
     });
 
-    it("tells a finished file that is renamed to a new name at once", async () => {
-      const { sink } = await startFrozen("default/a");
+    it("tells a file that is renamed to a new name once it has rested", async () => {
+      const { clock, sink } = await startFrozen("default/a");
       put("..writing", flags(1));
-      // Older than one tick of the file system's clock.
-      await wait(20);
       renameSync(at("..writing"), at("a.json"));
+      await sink.nothing(50);
+      await clock.advance(60);
       expect(await sink.nextText()).to.equal(textOf(1));
     });
 
@@ -241,12 +246,13 @@ describe("DirectorySource", () => {
       expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["document", "document"]);
     });
 
-    it("tells a rename at once even while the file it replaces is being written", async () => {
+    it("tells what a rename put there, and not the half that was being written before", async () => {
       put("a.json", flags(0));
-      const { sink } = await startFrozen("default/a");
+      const { clock, sink } = await startFrozen("default/a");
       put("a.json", '{"flags": {');
-      await sink.nothing(30);
+      await clock.advance(15);
       replace("a.json", flags(1));
+      await clock.advance(60);
       expect(await sink.nextText()).to.equal(textOf(1));
     });
 

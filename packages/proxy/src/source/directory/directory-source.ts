@@ -1,14 +1,13 @@
 import { extname, resolve } from "node:path";
+import { WatchedDirectory, type FileEvent } from "@bunting/files";
 import type { TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { FileNews } from "../files/file-news.js";
-import { FileTree } from "../files/file-tree.js";
 import { flagFileExtensions } from "../flag-file-extensions.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { DirectoryLog } from "./directory-log.js";
-import { FlagFiles } from "./flag-files.js";
+import { ManifestIntake } from "./manifest-intake.js";
 import { TopicClaims } from "./topic-claims.js";
 import { TopicWatches } from "./topic-watches.js";
 
@@ -27,54 +26,53 @@ export interface DirectorySourceOptions {
 const maxBytes = 16 * 1024 * 1024;
 
 /**
- * Serves the FeatureFlags below a directory. The files (files/) say when one is to be read, the manifests (manifest/) what is in it,
- * the claims which file speaks for a topic, and the watches tell the topics.
+ * Serves the FeatureFlags below a directory. `WatchedDirectory` says when a file is to be read, the intake reads what is in it
+ * (manifest/), the claims decide which file a topic is served from, and the watches tell the topics.
  */
 export class DirectorySource implements FlagSource {
   readonly name = "source";
   readonly #path: string;
   readonly #log: DirectoryLog;
-  readonly #tree: FileTree;
-  readonly #files: FlagFiles;
+  readonly #directory: WatchedDirectory;
+  readonly #intake: ManifestIntake;
   readonly #claims = new TopicClaims((topic) => this.#watches.refresh(topic));
   readonly #watches: TopicWatches;
   readonly #syncedListeners: (() => void)[] = [];
-  /** What came before the first scan was complete: done in the order of the paths, so that every start ends the same. */
-  #early: Map<string, () => void> | undefined = new Map();
-  #isClosed = false;
+  #hasSynced = false;
 
   constructor(options: DirectorySourceOptions) {
     const { clock, logger, metrics, only, rescanEveryMs = 30_000 } = options;
     this.#path = resolve(options.path);
     this.#log = new DirectoryLog(logger, metrics);
     this.#watches = new TopicWatches(this.#claims, only !== undefined);
-    this.#files = new FlagFiles({
+    this.#intake = new ManifestIntake({
       clock,
       log: this.#log,
       claims: this.#claims,
       plainTopic: only?.topic,
       maxBytes,
     });
-    this.#tree = new FileTree({
+    this.#directory = new WatchedDirectory({
       path: this.#path,
+      files:
+        only === undefined
+          ? { accepts: (name) => flagFileExtensions.has(extname(name)) }
+          : { only: only.fileName },
       clock,
       maxBytes,
       rescanEveryMs,
-      descends: only === undefined,
-      accepts: (name) =>
-        only === undefined ? flagFileExtensions.has(extname(name)) : name === only.fileName,
       listener: {
-        news: (news) => this.#take(news),
+        event: (event) => this.#take(event),
         synced: () => this.#sync(),
         lost: (error) => this.#lose(error),
         found: () => this.#find(),
-        trouble: (directory, error) => this.#log.directoryTrouble(directory, error),
+        directoryError: (directory, error) => this.#log.directoryError(directory, error),
       },
     });
   }
 
   get hasSynced(): boolean {
-    return this.#early === undefined;
+    return this.#hasSynced;
   }
 
   onSynced(listener: () => void): void {
@@ -83,32 +81,27 @@ export class DirectorySource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await this.#tree.run(signal);
-    this.#isClosed = true;
-    this.#files.close();
+    await this.#directory.run(signal);
+    this.#intake.close();
   }
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     this.#watches.open(topic, sink, signal);
   }
 
-  async #take(news: FileNews): Promise<void> {
+  async #take(event: FileEvent): Promise<"done" | "retry"> {
     try {
-      const act = await this.#files.prepare(news);
-      if (this.#isClosed) return;
-      if (this.#early === undefined) act();
-      else this.#early.set(news.path, act);
+      return await this.#intake.take(event);
     } catch (error) {
-      // Our mistake, on one file: the others go on.
-      this.#log.failed(news.path, error);
+      // A bug of ours that one file brings out must not keep the others from being served.
+      this.#log.failed(event.path, error);
+      return "done";
     }
   }
 
   #sync(): void {
-    const early = this.#early ?? new Map<string, () => void>();
-    this.#early = undefined;
-    for (const path of [...early.keys()].sort()) early.get(path)?.();
-    this.#log.synced(this.#path, this.#files.count, this.#claims.topicCount);
+    this.#hasSynced = true;
+    this.#log.synced(this.#path, this.#intake.fileCount, this.#claims.topicCount);
     this.#watches.sync();
     for (const listener of this.#syncedListeners.splice(0)) listener();
   }

@@ -1,15 +1,15 @@
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
-import type { Manifest, ManifestFault } from "../manifest/manifest.js";
+import type { Manifest, ManifestError } from "../manifest/manifest.js";
 
-/** A file's word on a topic. */
+/** What a file says about a topic. */
 export interface Claim {
   readonly path: string;
   readonly realPath: string;
   readonly line: number;
-  /** What the file said last about the topic that could be served; absent if it never did. */
+  /** The last document of the file for the topic that could be served; absent if there was none. */
   readonly document: FlagDocument | undefined;
-  /** Why what the file says now can't be served; the document is from before. */
-  readonly trouble: Error | undefined;
+  /** Why what the file holds now can't be served; the document is from before. */
+  readonly error: Error | undefined;
   readonly noticedMs: number;
 }
 
@@ -18,13 +18,14 @@ export interface ReadFile {
   readonly path: string;
   readonly realPath: string;
   readonly noticedMs: number;
-  /** What the file is most likely about, if it can't be read and never was. */
+  /** The topic a file most likely has that can't be read and never was. */
   readonly likelyTopic: TopicKey | undefined;
 }
 
 /**
  * Which file speaks for which topic. Of several the one that is served stays, whatever comes later; when it goes, the next takes over.
- * A file that can't be read keeps what it said last (last-known-good): in parts, where it is clear which parts are meant.
+ * Of a file that can't be read the last valid content is served on (last-known-good); of one that can be read in part, the parts that are
+ * not valid.
  */
 export class TopicClaims {
   readonly #onChange: (topic: TopicKey) => void;
@@ -59,21 +60,21 @@ export class TopicClaims {
     }
   }
 
-  /** The file was read; `troubleOf` makes the error that says what a fault keeps from being served. */
-  apply(file: ReadFile, manifest: Manifest, troubleOf: (fault: ManifestFault) => Error): void {
+  /** The file was read; `toError` makes the error of a topic that can't be served as it stands. */
+  apply(file: ReadFile, manifest: Manifest, toError: (error: ManifestError) => Error): void {
     const { path, realPath, noticedMs } = file;
     const former = [...(this.#topics.get(path) ?? [])];
     const next = new Map<TopicKey, Claim>();
     for (const { topic, document, line } of manifest.flags) {
-      next.set(topic, { path, realPath, line, document, trouble: undefined, noticedMs });
+      next.set(topic, { path, realPath, line, document, error: undefined, noticedMs });
     }
-    const keep = (topic: TopicKey, fault: ManifestFault): void => {
+    const keep = (topic: TopicKey, error: ManifestError): void => {
       if (next.has(topic)) return;
-      const before = this.#claimOf(topic, path) ?? emptyClaim(file, fault.line);
-      next.set(topic, { ...before, realPath, trouble: troubleOf(fault) });
+      const before = this.#claimOf(topic, path) ?? emptyClaim(file, error.line);
+      next.set(topic, { ...before, realPath, error: toError(error) });
     };
-    for (const fault of manifest.faults) if (fault.topic !== undefined) keep(fault.topic, fault);
-    const unclear = manifest.faults.find(({ topic }) => topic === undefined);
+    for (const error of manifest.errors) if (error.topic !== undefined) keep(error.topic, error);
+    const unclear = manifest.errors.find(({ topic }) => topic === undefined);
     if (unclear !== undefined) {
       for (const topic of former) keep(topic, unclear);
       if (next.size === 0 && file.likelyTopic !== undefined) keep(file.likelyTopic, unclear);
@@ -83,11 +84,11 @@ export class TopicClaims {
   }
 
   /** The file can't be read for now. */
-  trouble(file: ReadFile, error: Error): void {
+  distrust(file: ReadFile, error: Error): void {
     const topics = [...(this.#topics.get(file.path) ?? [])];
     if (topics.length === 0 && file.likelyTopic !== undefined) topics.push(file.likelyTopic);
     for (const topic of topics) {
-      this.#put(topic, { ...(this.#claimOf(topic, file.path) ?? emptyClaim(file, 1)), trouble: error });
+      this.#put(topic, { ...(this.#claimOf(topic, file.path) ?? emptyClaim(file, 1)), error });
     }
   }
 
@@ -133,5 +134,5 @@ export class TopicClaims {
 }
 
 function emptyClaim({ path, realPath, noticedMs }: ReadFile, line: number): Claim {
-  return { path, realPath, line, document: undefined, trouble: undefined, noticedMs };
+  return { path, realPath, line, document: undefined, error: undefined, noticedMs };
 }

@@ -7,12 +7,11 @@ interface Watch {
   readonly sink: SourceSink;
   document: FlagDocument | undefined;
   absence: "missing" | "deleted" | undefined;
-  trouble: Error | undefined;
+  error: Error | undefined;
 }
 
 /**
- * Tells each topic's sink what the claims say, and only what it was not told yet. Nothing is queued: a sink that begins late, or that
- * is told late, gets what holds now.
+ * Tells each topic's sink what the claims say, and only what changed. Nothing is queued: a sink that begins late gets what holds now.
  */
 export class TopicWatches {
   readonly #claims: TopicClaims;
@@ -21,7 +20,7 @@ export class TopicWatches {
   #hasSynced = false;
   #lost: Error | undefined;
 
-  /** `isAbsentWhileLost`: what was never there is missing even while nothing can be read. */
+  /** `isAbsentWhileLost`: what was never there is missing even while the directory can't be read. */
   constructor(claims: TopicClaims, isAbsentWhileLost: boolean) {
     this.#claims = claims;
     this.#isAbsentWhileLost = isAbsentWhileLost;
@@ -29,7 +28,7 @@ export class TopicWatches {
 
   open(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     if (signal.aborted) return;
-    const watch: Watch = { sink, document: undefined, absence: undefined, trouble: undefined };
+    const watch: Watch = { sink, document: undefined, absence: undefined, error: undefined };
     const close = (): void => {
       if (this.#watches.get(topic) === watch) this.#watches.delete(topic);
     };
@@ -47,13 +46,13 @@ export class TopicWatches {
     if (watch !== undefined) this.#tell(topic, watch);
   }
 
-  /** All was read once: what has no claim is missing. */
+  /** Everything was read once: what has no claim is missing. */
   sync(): void {
     this.#hasSynced = true;
     this.#refreshAll();
   }
 
-  /** Nothing can be read for now; undefined once it can be again. */
+  /** Why the directory can't be read; undefined once it can be again. */
   setLost(error: Error | undefined): void {
     this.#lost = error;
     this.#refreshAll();
@@ -65,11 +64,11 @@ export class TopicWatches {
 
   #tell(topic: TopicKey, watch: Watch): void {
     const claim = this.#claims.served(topic);
-    const trouble = this.#lost ?? claim?.trouble;
-    const isRecovered = watch.trouble !== undefined && trouble === undefined;
+    const error = this.#lost ?? claim?.error;
+    const isRecovered = watch.error !== undefined && error === undefined;
     const absence = claim === undefined ? this.#absence(topic) : undefined;
     const told = { ...watch };
-    watch.trouble = absence === "missing" ? undefined : trouble;
+    watch.error = absence === "missing" ? undefined : error;
     if (claim?.document !== undefined) {
       const { document, noticedMs } = claim;
       watch.document = document;
@@ -80,10 +79,10 @@ export class TopicWatches {
       watch.absence = absence;
       if (absence !== told.absence || isRecovered) watch.sink[absence]();
     }
-    if (watch.trouble !== undefined && watch.trouble !== told.trouble) watch.sink.stale(watch.trouble);
+    if (watch.error !== undefined && watch.error !== told.error) watch.sink.stale(watch.error);
   }
 
-  /** What is to be told of a topic that nobody claims; undefined if nobody can know. */
+  /** What a topic without a claim is; undefined if that is not known. */
   #absence(topic: TopicKey): "missing" | "deleted" | undefined {
     const wasServed = this.#claims.wasServed(topic);
     if (this.#lost !== undefined) return this.#isAbsentWhileLost && !wasServed ? "missing" : undefined;

@@ -1,12 +1,12 @@
+import type { ParsedDocument } from "@bunting/files";
 import type { FlagDocument, JsonValue, TopicKey } from "@bunting/protocol";
-import type { InvalidReason } from "../source-metrics.js";
-import type { ParsedDocument, TextRemark } from "./parsed-text.js";
+import type { InvalidReason, RemarkKind } from "../source-metrics.js";
 
 /** What a file says about flags. */
 export interface Manifest {
   readonly flags: readonly ManifestFlags[];
-  readonly faults: readonly ManifestFault[];
-  readonly remarks: readonly TextRemark[];
+  readonly errors: readonly ManifestError[];
+  readonly warnings: readonly ManifestWarning[];
 }
 
 /** The flags of one topic. */
@@ -17,12 +17,21 @@ export interface ManifestFlags {
 }
 
 /** Something in the file that can't be served. */
-export interface ManifestFault {
+export interface ManifestError {
   readonly reason: InvalidReason;
   readonly line: number;
+  /** Known of errors of syntax only. */
+  readonly column?: number;
   readonly message: string;
-  /** Whose flags it would have been; absent if nobody can tell: then it may be any that the file held before. */
+  /** The topic the flags would have had; absent if that is not clear: then it may be any topic that the file held before. */
   readonly topic?: TopicKey;
+}
+
+/** Something in the file that is served, but maybe not as its author thinks. */
+export interface ManifestWarning {
+  readonly kind: RemarkKind;
+  readonly line: number;
+  readonly message: string;
 }
 
 /** The topic of a plain flagd file, which does not name it itself; or why it can have none. */
@@ -35,18 +44,20 @@ export interface Place {
   readonly value: JsonValue;
 }
 
-/** What one place holds: flags and remarks on them, a fault, or (undefined) nothing that concerns us. */
+/** What one place holds: flags and warnings about them, an error, or (undefined) nothing that is read here. */
 export type ReadPlace =
-  { readonly flags: ManifestFlags; readonly remarks: readonly TextRemark[] } | ManifestFault | undefined;
+  | { readonly flags: ManifestFlags; readonly warnings: readonly ManifestWarning[] }
+  | ManifestError
+  | undefined;
 
-/** A fault at the place itself or, with `below`, inside of it. */
-export function faultAt(
+/** An error at the place itself or, with `below`, inside of it. */
+export function errorAt(
   place: Place,
   reason: InvalidReason,
   message: string,
   below: readonly string[] = [],
   topic?: TopicKey,
-): ManifestFault {
+): ManifestError {
   const line = place.document.lineOf([...place.path, ...below]);
   return { reason, line, message, ...(topic === undefined ? {} : { topic }) };
 }

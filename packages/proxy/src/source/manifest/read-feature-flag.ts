@@ -7,53 +7,53 @@ import {
   type JsonObject,
   type TopicKey,
 } from "@bunting/protocol";
-import { faultAt, type ManifestFault, type Place, type ReadPlace } from "./manifest.js";
+import { errorAt, type ManifestError, type Place, type ReadPlace } from "./manifest.js";
 import { readFlags } from "./read-flags.js";
 
 const group = "core.openfeature.dev/";
 const apiVersionRead = `${group}v1beta1`;
 
-/** Reads a Kubernetes object: a FeatureFlag, or something that does not concern us (undefined). */
+/** Reads a Kubernetes object: a FeatureFlag, or something else (undefined). */
 export function readFeatureFlag(place: Place, object: JsonObject): ReadPlace {
   const { apiVersion, kind, spec } = object;
   const isOfGroup = typeof apiVersion === "string" && apiVersion.startsWith(group);
   if (kind !== "FeatureFlag" && kind !== "FeatureFlagConfiguration") {
     if (kind !== undefined || !isOfGroup) return undefined;
-    return faultAt(place, "manifest", `there is an "apiVersion" but no "kind": expected "FeatureFlag"`);
+    return errorAt(place, "manifest", `there is an "apiVersion" but no "kind": expected "FeatureFlag"`);
   }
   if (apiVersion === undefined) {
     const message = `this ${kind} has no "apiVersion": expected "${apiVersionRead}"`;
-    return faultAt(place, "manifest", message, ["kind"]);
+    return errorAt(place, "manifest", message, ["kind"]);
   }
   if (!isOfGroup) return undefined;
   if (apiVersion !== apiVersionRead || kind !== "FeatureFlag") {
     const message = `a ${kind} of ${apiVersion} is not read, only a FeatureFlag of ${apiVersionRead}: convert it`;
-    return faultAt(place, "manifest", message, ["apiVersion"]);
+    return errorAt(place, "manifest", message, ["apiVersion"]);
   }
   const topic = readTopic(place, object["metadata"]);
   if (typeof topic !== "string") return topic;
   if (spec !== undefined && spec !== null && !isJsonObject(spec)) {
-    return faultAt(place, "document", `"spec" must be an object`, ["spec"], topic);
+    return errorAt(place, "document", `"spec" must be an object`, ["spec"], topic);
   }
   const flagSpec = spec?.["flagSpec"];
   if (flagSpec === undefined || flagSpec === null) {
     const flags = { topic, document: emptyFlagDocument, line: place.document.lineOf(place.path) };
-    return { flags, remarks: [] };
+    return { flags, warnings: [] };
   }
   return readFlags(place, topic, flagSpec, ["spec", "flagSpec"]);
 }
 
-function readTopic(place: Place, metadata: JsonObject[string] | undefined): TopicKey | ManifestFault {
-  if (!isJsonObject(metadata)) return faultAt(place, "manifest", `this FeatureFlag has no "metadata"`);
+function readTopic(place: Place, metadata: JsonObject[string] | undefined): TopicKey | ManifestError {
+  if (!isJsonObject(metadata)) return errorAt(place, "manifest", `this FeatureFlag has no "metadata"`);
   const { name } = metadata;
   const namespace = metadata["namespace"] ?? "default";
   if (typeof name !== "string" || !isObjectName(name)) {
     const message = `"metadata.name" must be a name that Kubernetes accepts: small letters, digits, "-" and "."`;
-    return faultAt(place, "manifest", message, ["metadata", "name"]);
+    return errorAt(place, "manifest", message, ["metadata", "name"]);
   }
   if (typeof namespace !== "string" || !isNamespaceName(namespace)) {
     const message = `"metadata.namespace" must be a name that Kubernetes accepts: small letters, digits and "-"`;
-    return faultAt(place, "manifest", message, ["metadata", "namespace"]);
+    return errorAt(place, "manifest", message, ["metadata", "namespace"]);
   }
   return topicKey(namespace, name);
 }

@@ -5,7 +5,7 @@ import {
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
-import { faultAt, type Place, type ReadPlace } from "./manifest.js";
+import { errorAt, type Place, type ReadPlace } from "./manifest.js";
 
 /** Reads a flagd document, which lies at `below` in the place, for the topic. */
 export function readFlags(
@@ -20,7 +20,7 @@ export function readFlags(
     const { document, warnings } = normaliseDocument(value);
     return {
       flags: { topic, document, line: place.document.lineOf(place.path) },
-      remarks: warnings.map((warning) => ({
+      warnings: warnings.map((warning) => ({
         kind: isStrippedMetadata(warning) ? "stripped_metadata" : "other",
         line: lineOf(warning.path),
         message: warning.message,
@@ -28,7 +28,7 @@ export function readFlags(
     };
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    return faultAt(place, "document", error.message, [...below, ...error.path], topic);
+    return errorAt(place, "document", error.message, [...below, ...error.path], topic);
   }
 }
 

@@ -1,25 +1,24 @@
 import type { JsonValue } from "@bunting/protocol";
 import { LineIndex } from "./line-index.js";
-import type { ParsedDocument, ParsedText } from "./parsed-text.js";
+import { textError, type ParsedDocument, type ParsedText } from "./parsed-text.js";
 import { scanJson } from "./scan-json.js";
+import type { TextLimits } from "./text-limits.js";
 
 /** Reads JSON: one value, or several one after the other. A key that is there twice is an error, as it is in YAML. */
-export function parseJsonText(text: string): ParsedText {
+export function readJson(text: string, limits: TextLimits): ParsedText {
   const lines = new LineIndex(text);
   const documents: ParsedDocument[] = [];
   for (let from = skipSpace(text, 0); from < text.length;) {
-    const scan = scanJson(text, from);
-    if (scan.kind === "error") {
-      return { kind: "invalid", line: lines.lineAt(scan.offset), message: scan.message };
-    }
+    const scan = scanJson(text, limits, from);
+    if (scan.kind === "error") return textError("syntax", scan.message, lines.positionOf(scan.offset));
     const { start, end } = scan;
     documents.push({
       value: JSON.parse(text.slice(start, end)) as JsonValue,
       lineOf: (path) => {
-        const place = scanJson(text, start, path);
-        return lines.lineAt(place.kind === "value" ? place.found : start);
+        const place = scanJson(text, limits, start, path);
+        return lines.positionOf(place.kind === "value" ? place.found : start).line;
       },
-      remarks: () => [],
+      warnings: () => [],
     });
     from = skipSpace(text, end);
   }

@@ -1,13 +1,14 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { scanJson } from "./scan-json.js";
+import { defaultTextLimits } from "./text-limits.js";
 
 describe("scanJson", () => {
   it("takes for JSON what JSON.parse takes for JSON, and says where it ends", () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(4), (text, indent) => {
         const pretty = JSON.stringify(JSON.parse(text) as unknown, null, indent);
-        expect(scanJson(` ${pretty}\n`)).to.deep.equal({
+        expect(scanJson(` ${pretty}\n`, defaultTextLimits)).to.deep.equal({
           kind: "value",
           start: 1,
           end: pretty.length + 1,
@@ -26,7 +27,7 @@ describe("scanJson", () => {
         (json, seed, put) => {
           const at = seed % (json.length + 1);
           for (const text of [json.slice(0, at), json.slice(0, at) + put + json.slice(at)]) {
-            const scan = scanJson(text);
+            const scan = scanJson(text, defaultTextLimits);
             const isWhole = scan.kind === "value" && text.slice(scan.end).trim() === "";
             const hasDuplicate = scan.kind === "error" && scan.message.includes("twice");
             if (!hasDuplicate) expect(isWhole, text).to.equal(isJson(text));
@@ -40,7 +41,7 @@ describe("scanJson", () => {
   it("finds the key at a path, or the nearest around it", () => {
     const text = '{"a": [1, {"b\\"c": {}}], "__proto__": 2}';
     const found = (...path: string[]): string => {
-      const scan = scanJson(text, 0, path);
+      const scan = scanJson(text, defaultTextLimits, 0, path);
       return scan.kind === "value" ? text.slice(scan.found, scan.found + 6) : scan.message;
     };
     expect(found("a", "1", 'b"c')).to.equal('"b\\"c"');
@@ -51,12 +52,12 @@ describe("scanJson", () => {
   });
 
   it("refuses a key that is there twice, at the second, and endless nesting", () => {
-    expect(scanJson('{"a":1,\n"\\u0061":2}')).to.deep.equal({
+    expect(scanJson('{"a":1,\n"\\u0061":2}', defaultTextLimits)).to.deep.equal({
       kind: "error",
       offset: 8,
       message: 'the key "a" is there twice',
     });
-    expect(scanJson("[".repeat(100_000))).to.have.property("kind", "error");
+    expect(scanJson("[".repeat(100_000), defaultTextLimits)).to.have.property("kind", "error");
   });
 });
 

@@ -1,4 +1,4 @@
-import { maxDepth } from "./parsed-text.js";
+import type { TextLimits } from "./text-limits.js";
 
 /** The place of one JSON value in a text, or what keeps the text from being JSON there. */
 export type JsonScan =
@@ -10,8 +10,13 @@ export type JsonScan =
  * text a key is, nor always where an error is, nor that a key is there twice. `found` is where the key or item at `path` begins, or
  * the nearest around it.
  */
-export function scanJson(text: string, from = 0, path: readonly string[] = []): JsonScan {
-  const scanner = new JsonScanner(text, from, path);
+export function scanJson(
+  text: string,
+  limits: Pick<TextLimits, "maxDepth" | "maxValues">,
+  from = 0,
+  path: readonly string[] = [],
+): JsonScan {
+  const scanner = new JsonScanner(text, limits, from, path);
   try {
     const start = scanner.skipSpace();
     scanner.value(0, 0);
@@ -40,19 +45,29 @@ const openBrace = 0x7b;
 
 class JsonScanner {
   readonly #text: string;
+  readonly #limits: Pick<TextLimits, "maxDepth" | "maxValues">;
   readonly #path: readonly string[];
+  #values = 0;
   offset: number;
   found: number | undefined;
 
-  constructor(text: string, from: number, path: readonly string[]) {
+  constructor(
+    text: string,
+    limits: Pick<TextLimits, "maxDepth" | "maxValues">,
+    from: number,
+    path: readonly string[],
+  ) {
     this.#text = text;
+    this.#limits = limits;
     this.#path = path;
     this.offset = from;
   }
 
   /** `matched` is how many keys of the path led here; -1 if others did. */
   value(depth: number, matched: number): void {
+    const { maxDepth, maxValues } = this.#limits;
     if (depth > maxDepth) this.#fail(`values are nested more than ${maxDepth} deep`);
+    if (++this.#values > maxValues) this.#fail(`there are more than ${maxValues} values`);
     const next = this.#text.charCodeAt(this.skipSpace());
     if (next === quote) this.#string();
     else if (next === openBrace) this.#object(depth, matched);

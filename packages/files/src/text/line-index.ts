@@ -1,4 +1,6 @@
-/** Turns offsets in a text into line numbers, from 1. */
+import type { TextPosition } from "./parsed-text.js";
+
+/** Turns offsets in a text into lines and columns, from 1. */
 export class LineIndex {
   readonly #starts: number[] = [0];
 
@@ -6,7 +8,7 @@ export class LineIndex {
     for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) this.#starts.push(at + 1);
   }
 
-  lineAt(offset: number): number {
+  positionOf(offset: number): TextPosition {
     let low = 0;
     let high = this.#starts.length;
     while (high - low > 1) {
@@ -14,6 +16,6 @@ export class LineIndex {
       if ((this.#starts[middle] ?? 0) <= offset) low = middle;
       else high = middle;
     }
-    return low + 1;
+    return { line: low + 1, column: offset - (this.#starts[low] ?? 0) + 1 };
   }
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect } from "chai";
 import { createSource } from "../create-source.js";
 import { flags, manifest, noWatchLeft, textOf, useDirectory } from "../source.fixture.js";
-import { FileSource } from "./file-source.js";
+import { FileSelectorSource } from "./file-selector-source.js";
 
 /** What the options of a cluster are where none is meant. */
 const defaults = {
@@ -14,12 +14,13 @@ const defaults = {
   serviceAccountDirectory: "",
 } as const;
 
-describe("FileSource", () => {
+describe("FileSelectorSource", () => {
   const directory = useDirectory();
   const at = (name: string): string => join(directory.path, name);
   const put = (name: string, text: string | object): void =>
     writeFileSync(at(name), typeof text === "string" ? text : JSON.stringify(text));
-  const start = (): ReturnType<typeof directory.run> => directory.run((options) => new FileSource(options));
+  const start = (): ReturnType<typeof directory.run> =>
+    directory.run((options) => new FileSelectorSource(options));
 
   beforeEach(() => mkdirSync(directory.path));
 

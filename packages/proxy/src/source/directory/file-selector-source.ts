@@ -9,9 +9,9 @@ import { DirectorySource, type DirectorySourceOptions } from "./directory-source
  * Serves single files, each as a topic of its own, for selectors of the form `file:PATH`. A file is watched, by way of its directory,
  * for as long as its topic is.
  */
-export class FileSource implements FlagSource {
+export class FileSelectorSource implements FlagSource {
   readonly name = "file selectors";
-  /** There is nothing to read before somebody asks. */
+  /** Files are read when their topics are watched. */
   readonly hasSynced = true;
   readonly #options: Omit<DirectorySourceOptions, "path" | "only">;
   readonly #running = new Set<Promise<void>>();

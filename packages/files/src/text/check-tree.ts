@@ -1,0 +1,108 @@
+import { isAlias, isMap, isScalar, isSeq, type Alias, type Document, type YAMLMap } from "yaml";
+import type { TextLimits } from "./text-limits.js";
+import { TextRefusal, tooDeep, tooLarge } from "./text-refusal.js";
+import { startOf } from "./yaml-tree.js";
+
+/** What a value takes on the heap that an alias or merge repeats, until later stages have written it out. */
+const heapPerRepeatedValue = 200;
+
+/** What a node amounts to with its aliases written out. */
+interface Size {
+  readonly values: number;
+  readonly height: number;
+}
+
+/**
+ * Checks the syntax tree of a YAML document before values are made of it.
+ *
+ * @param heapBytes what its values may take
+ * @throws TextRefusal where it says something that JSON can't say or that can't be meant: a key twice, an alias that contains itself; and
+ * where there are more values than `limits` allow.
+ */
+export function checkTree(tree: Document.Parsed, limits: TextLimits, heapBytes: number): void {
+  new TreeCheck(limits, heapBytes).measure(tree.contents, 0);
+}
+
+class TreeCheck {
+  readonly #limits: TextLimits;
+  readonly #maxRepeated: number;
+  readonly #anchors = new Map<string, Size | "open">();
+  #values = 0;
+  #repeated = 0;
+
+  constructor(limits: TextLimits, heapBytes: number) {
+    this.#limits = limits;
+    this.#maxRepeated = heapBytes / heapPerRepeatedValue;
+  }
+
+  measure(node: unknown, depth: number): Size {
+    const { maxDepth } = this.#limits;
+    if (depth > maxDepth) throw tooDeep(startOf(node), maxDepth);
+    if (isAlias(node)) return this.#repeat(node, depth);
+    const anchor = isScalar(node) || isMap(node) || isSeq(node) ? node.anchor : undefined;
+    if (anchor !== undefined) this.#anchors.set(anchor, "open");
+    this.#count(1, node);
+    let values = 1;
+    let height = 0;
+    for (const part of this.#partsOf(node)) {
+      const size = this.measure(part, depth + 1);
+      values += size.values;
+      height = Math.max(height, size.height + 1);
+    }
+    const size = { values, height };
+    if (anchor !== undefined) this.#anchors.set(anchor, size);
+    return size;
+  }
+
+  #repeat(alias: Alias, depth: number): Size {
+    const { maxDepth } = this.#limits;
+    const { source } = alias;
+    const size = this.#anchors.get(source);
+    if (size === undefined) {
+      const sentence = `the alias *${source} stands for nothing: no &${source} comes before it`;
+      throw new TextRefusal("syntax", startOf(alias), sentence);
+    }
+    if (size === "open") throw new TextRefusal("syntax", startOf(alias), `*${source} contains itself`);
+    if (depth + size.height > maxDepth) throw tooDeep(startOf(alias), maxDepth);
+    this.#count(size.values, alias);
+    this.#repeated += size.values;
+    if (this.#repeated > this.#maxRepeated) throw tooLarge(startOf(alias));
+    return size;
+  }
+
+  #partsOf(node: unknown): readonly unknown[] {
+    if (isMap(node)) {
+      checkKeys(node);
+      // A key may carry an anchor, too.
+      return node.items.flatMap(({ key, value }) =>
+        isScalar(key) && key.anchor === undefined ? [value] : [key, value],
+      );
+    }
+    if (isSeq(node)) return node.items;
+    if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value)) {
+      const sentence = `${node.source ?? String(node.value)} is a number that JSON does not have`;
+      throw new TextRefusal("syntax", startOf(node), sentence);
+    }
+    return [];
+  }
+
+  #count(values: number, node: unknown): void {
+    const { maxValues } = this.#limits;
+    this.#values += values;
+    if (this.#values <= maxValues) return;
+    const sentence = `there are more than ${maxValues} values, with all aliases written out`;
+    throw new TextRefusal("syntax", startOf(node), sentence);
+  }
+}
+
+function checkKeys({ items }: YAMLMap): void {
+  const seen = new Set<string>();
+  for (const { key } of items) {
+    if (!isScalar(key) || typeof key.value !== "string") continue;
+    if (seen.has(key.value)) {
+      const sentence = `the key ${JSON.stringify(key.value)} is there twice`;
+      throw new TextRefusal("syntax", startOf(key), sentence);
+    }
+    seen.add(key.value);
+  }
+}

@@ -1,0 +1,23 @@
+import { getHeapStatistics } from "node:v8";
+
+/** What a text may contain. All of it is checked before any value is made. */
+export interface TextLimits {
+  /** How deep values may be nested; later stages walk them by recursion. Default: 200. */
+  readonly maxDepth: number;
+  /** How many values there may be, with all aliases and merges of YAML written out. Default: 1,000,000. */
+  readonly maxValues: number;
+  /** How many bytes of the heap reading may take; asked when reading begins. Default: what is free. */
+  readonly heapBytes: () => number;
+}
+
+export const defaultTextLimits: TextLimits = {
+  maxDepth: 200,
+  maxValues: 1_000_000,
+  heapBytes: freeHeapBytes,
+};
+
+/** What the heap has left; garbage does not count as free. */
+export function freeHeapBytes(): number {
+  const { heap_size_limit, used_heap_size } = getHeapStatistics();
+  return Math.max(0, heap_size_limit - used_heap_size);
+}

@@ -1,0 +1,42 @@
+/**
+ * What became of one file. `noticedMs` is of the monotonic clock. A kind and content that was told last of a path is not told again.
+ *
+ * - content: these are its bytes now.
+ * - tooLarge: it has more bytes than are read.
+ * - unreadable: the file system can't tell, or can't read it; it is tried again.
+ * - gone: there is no regular file at the path any more.
+ */
+export type FileEvent =
+  | {
+      readonly kind: "content";
+      readonly path: string;
+      readonly realPath: string;
+      readonly bytes: Buffer;
+      /** The listener asked for it once more. */
+      readonly isRetry: boolean;
+      readonly noticedMs: number;
+    }
+  | {
+      readonly kind: "tooLarge";
+      readonly path: string;
+      readonly realPath: string;
+      readonly size: number;
+      readonly noticedMs: number;
+    }
+  | { readonly kind: "unreadable"; readonly path: string; readonly error: Error }
+  | { readonly kind: "gone"; readonly path: string; readonly noticedMs: number };
+
+export interface FileListener {
+  /**
+   * A file changed. The next event of any file waits for the promise, so that files are handled one after the other. "retry" asks for
+   * the content once more at the next periodic re-scan, twice at the most. An error ends the run of the watcher.
+   */
+  event(event: FileEvent): "done" | "retry" | Promise<"done" | "retry">;
+  /** Called once: all files that were there at the start have been told, or are still being written after a second. */
+  synced(): void;
+  /** The directory is absent or can't be read: nothing is known of its files until `found`. Called when the reason changes. */
+  lost(error: Error): void;
+  found(): void;
+  /** A directory below can't be read, or one can't be watched as it should; files known before stay. Called when the reason changes. */
+  directoryError(path: string, error: Error): void;
+}

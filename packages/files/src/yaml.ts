@@ -1,0 +1,1 @@
+export { readYaml } from "./text/read-yaml.js";

@@ -1,0 +1,129 @@
+import { basename, extname } from "node:path";
+import type { FileEvent } from "@bunting/files";
+import { isObjectName, topicKey, type TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import { ProxyError } from "../../proxy-error.js";
+import type { Manifest, PlainTopic } from "../manifest/manifest.js";
+import { readManifest } from "../manifest/read-manifest.js";
+import type { DirectoryLog } from "./directory-log.js";
+import type { ReadFile, TopicClaims } from "./topic-claims.js";
+
+export interface ManifestIntakeOptions {
+  readonly clock: Clock;
+  readonly log: DirectoryLog;
+  readonly claims: TopicClaims;
+  /** The topic that plain flagd files have, whatever they are called. */
+  readonly plainTopic?: TopicKey | undefined;
+  readonly maxBytes: number;
+}
+
+/** A file that is moved has two names for a moment: two files with the same FeatureFlag are reported after this. */
+const conflictAfterMs = 100;
+
+/** Turns file events into claims on topics. */
+export class ManifestIntake {
+  readonly #options: ManifestIntakeOptions;
+  /** The files that were read, with the conflicts that were reported for what they hold. */
+  readonly #reported = new Map<string, Set<string>>();
+  readonly #conflictChecks = new Map<string, () => void>();
+
+  constructor(options: ManifestIntakeOptions) {
+    this.#options = options;
+  }
+
+  get fileCount(): number {
+    return this.#reported.size;
+  }
+
+  async take(event: FileEvent): Promise<"done" | "retry"> {
+    const { path } = event;
+    switch (event.kind) {
+      case "gone":
+        this.#forget(path, event.noticedMs);
+        return "done";
+      case "unreadable":
+        this.#distrust(path, event.error);
+        return "done";
+      case "tooLarge": {
+        const message = `the file has ${event.size} bytes, more than the ${this.#options.maxBytes} that are read`;
+        const errors = [{ reason: "too_large", line: 1, message }] as const;
+        this.#apply(this.#file(event), { flags: [], errors, warnings: [] });
+        return "done";
+      }
+      case "content": {
+        const manifest = await readManifest(path, event.bytes, this.#plainTopic(path));
+        const isCramped = manifest.errors.some(({ reason }) => reason === "too_large");
+        if (!isCramped || !event.isRetry) this.#apply(this.#file(event), manifest);
+        // What fills the heap may be garbage, which is collected meanwhile.
+        return isCramped ? "retry" : "done";
+      }
+    }
+  }
+
+  close(): void {
+    for (const cancel of this.#conflictChecks.values()) cancel();
+    this.#conflictChecks.clear();
+  }
+
+  #apply(file: ReadFile, manifest: Manifest): void {
+    const { path } = file;
+    const { log, claims, clock } = this.#options;
+    this.#reported.set(path, new Set());
+    for (const error of manifest.errors) log.invalid(path, error);
+    log.warnings(path, manifest.warnings);
+    claims.apply(
+      file,
+      manifest,
+      ({ line, message }) => new ProxyError("DOCUMENT_INVALID", `${path}:${line}: ${message}`),
+    );
+    this.#conflictChecks.get(path)?.();
+    this.#conflictChecks.set(
+      path,
+      clock.after(conflictAfterMs, () => this.#reportConflicts(file)),
+    );
+  }
+
+  #distrust(path: string, error: Error): void {
+    const { log, claims, clock } = this.#options;
+    log.unreadable(path, error);
+    const sentence = `${path} can't be read (${error.message})`;
+    const file = this.#file({ path, realPath: path, noticedMs: clock.monotonicMs() });
+    claims.distrust(file, new ProxyError("SOURCE_UNREADABLE", sentence, { cause: error }));
+  }
+
+  #forget(path: string, noticedMs: number): void {
+    this.#reported.delete(path);
+    this.#conflictChecks.get(path)?.();
+    this.#conflictChecks.delete(path);
+    this.#options.log.gone(path);
+    this.#options.claims.remove(path, noticedMs);
+  }
+
+  #reportConflicts({ path, realPath }: ReadFile): void {
+    this.#conflictChecks.delete(path);
+    const { claims, log } = this.#options;
+    const reported = this.#reported.get(path);
+    for (const [topic, claim] of claims.of(path)) {
+      const served = claims.served(topic);
+      // Two names of one file, by way of a link, are no conflict.
+      if (served === undefined || served.path === path || served.realPath === realPath) continue;
+      const conflict = `${topic} ${served.path}`;
+      if (reported === undefined || reported.has(conflict)) continue;
+      reported.add(conflict);
+      log.conflict(topic, claim, served);
+    }
+  }
+
+  #file({ path, realPath, noticedMs }: Omit<ReadFile, "likelyTopic">): ReadFile {
+    const plain = this.#plainTopic(path);
+    return { path, realPath, noticedMs, likelyTopic: "topic" in plain ? plain.topic : undefined };
+  }
+
+  #plainTopic(path: string): PlainTopic {
+    if (this.#options.plainTopic !== undefined) return { topic: this.#options.plainTopic };
+    const name = basename(path, extname(path));
+    if (isObjectName(name)) return { topic: topicKey("default", name) };
+    const problem = `a flagd file is served as default/<its name>, and "${name}" is no name that Kubernetes accepts: rename the file to small letters, digits, "-" and "."`;
+    return { problem };
+  }
+}
