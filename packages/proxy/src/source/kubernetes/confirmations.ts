@@ -6,24 +6,24 @@ import type { ScopeWatch } from "./scope-watch.js";
 export interface ConfirmationsOptions {
   readonly records: RecordIndex;
   readonly clock: Clock;
-  /** The wide watch that speaks of the record, if there is one. */
-  readonly wideOf: (record: FlagRecord) => ScopeWatch | undefined;
-  /** Reads the record by a watch of its own, anew if it has one. */
+  /** The watch that is to report the record, if there is one. */
+  readonly watchOf: (record: FlagRecord) => ScopeWatch | undefined;
+  /** Reads the record by an object watch. */
   readonly read: (record: FlagRecord) => void;
 }
 
-/** Deletions that come one after the other are one event (a namespace, a CRD): they are confirmed when it is over, or after this. */
+/** Deletions in quick succession are one event (a namespace, a CRD) and are confirmed when it is over, or after this time. */
 const patienceMs = 60_000;
-/** From so many on, records of one wide watch are confirmed by reading all of it at once. */
-const together = 16;
+/** More records than this under one namespace or cluster watch are confirmed by reading its whole scope. */
+const maxSingleReads = 16;
 
 /**
- * Has those read again that seem gone, when enough time has passed to tell a deletion from the end of the whole resource type: then
- * the read fails, goes on failing until the type is back, and nothing was deleted meanwhile.
+ * Reads records that seem gone once more, after enough time to tell a deletion from the end of the whole resource type: in that case
+ * the read fails until the type is back, and until then nothing counts as deleted.
  */
 export class Confirmations {
   readonly #options: ConfirmationsOptions;
-  /** Those that are being read, and since when they had seemed gone then: one that came back and went again is another matter. */
+  /** Records that are being read, with the time since which they had seemed gone: a later deletion needs a later read. */
   readonly #asked = new Map<FlagRecord, number>();
   #lastGoneMs = 0;
   #cancel: (() => void) | undefined;
@@ -32,7 +32,7 @@ export class Confirmations {
     this.#options = options;
   }
 
-  /** True while a watch of its own is to confirm the record. */
+  /** True while an object watch is reading the record to confirm its deletion. */
   has(record: FlagRecord): boolean {
     const sinceMs = this.#asked.get(record);
     if (sinceMs === undefined) return false;
@@ -41,7 +41,7 @@ export class Confirmations {
     return false;
   }
 
-  /** A record began to seem gone. */
+  /** A record seems gone as of now. */
   seemsGone(): void {
     this.#lastGoneMs = this.#options.clock.monotonicMs();
     this.#schedule(confirmAfterMs);
@@ -63,7 +63,7 @@ export class Confirmations {
   }
 
   #confirm(): void {
-    const { records, clock, wideOf, read } = this.#options;
+    const { records, clock, watchOf, read } = this.#options;
     const nowMs = clock.monotonicMs();
     const quietMs = nowMs - this.#lastGoneMs;
     const due: FlagRecord[] = [];
@@ -78,16 +78,18 @@ export class Confirmations {
       if (leftMs <= 0) due.push(record);
       else nextMs = Math.min(nextMs, leftMs);
     }
-    const byWide = new Map<ScopeWatch | undefined, FlagRecord[]>();
+    const byWatch = new Map<ScopeWatch | undefined, FlagRecord[]>();
     for (const record of due) {
-      const wide = wideOf(record);
-      byWide.set(wide, [...(byWide.get(wide) ?? []), record]);
+      const watch = watchOf(record);
+      const group = byWatch.get(watch);
+      if (group === undefined) byWatch.set(watch, [record]);
+      else group.push(record);
     }
-    for (const [wide, group] of byWide) {
-      if (wide !== undefined && group.length > together) {
-        // One that is down reads everything as soon as it is up.
-        if (wide.isSynced) wide.relist();
-        // Should that read not tell, they are looked at again.
+    for (const [watch, group] of byWatch) {
+      if (watch !== undefined && group.length > maxSingleReads) {
+        // A watch that is down reads everything as soon as it is up.
+        if (watch.isSynced) watch.relist();
+        // Records that this read leaves undecided are looked at again.
         nextMs = Math.min(nextMs, patienceMs);
         continue;
       }

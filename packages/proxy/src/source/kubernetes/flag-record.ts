@@ -4,6 +4,7 @@ import type { Clock } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { readFeatureFlagObject, writtenAtMs } from "./read-feature-flag-object.js";
+import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
 export interface FlagRecordOptions {
   readonly topic: TopicKey;
@@ -27,7 +28,8 @@ export const confirmAfterMs = 3_000;
 export class FlagRecord {
   readonly topic: TopicKey;
   readonly namespace: string;
-  readonly name: string;
+  /** The watches that could report it, the widest first. */
+  readonly watchKeys: readonly WatchKey[];
   readonly #options: FlagRecordOptions;
   readonly #order = new ObjectOrder();
   #existence: "unknown" | "exists" | "absent" = "unknown";
@@ -37,9 +39,8 @@ export class FlagRecord {
 
   constructor(options: FlagRecordOptions) {
     this.topic = options.topic;
-    const slash = options.topic.indexOf("/");
-    this.namespace = options.topic.slice(0, slash);
-    this.name = options.topic.slice(slash + 1);
+    this.namespace = partsOfKey(options.topic).namespace;
+    this.watchKeys = [clusterKey, namespaceKey(this.namespace), this.topic];
     this.#options = options;
   }
 
@@ -59,7 +60,7 @@ export class FlagRecord {
 
   /** A stream brought this version of it. */
   offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
-    const isKnown = !this.#order.accepts(epoch, resourceVersion);
+    const isKnown = !this.#order.accept(epoch, resourceVersion);
     const isRepeatOfUse =
       this.#isStale && this.#existence === "exists" && this.#order.isAt(epoch, resourceVersion);
     if (isKnown && !isRepeatOfUse) return;
@@ -71,13 +72,13 @@ export class FlagRecord {
 
   /** A stream brought its deletion. */
   gone(resourceVersion: string, epoch: Epoch): void {
-    if (this.#order.accepts(epoch, resourceVersion)) this.#seemsGone();
+    if (this.#order.accept(epoch, resourceVersion)) this.#seemsGone();
   }
 
   /** A consistent read, begun at `readStartedMs`, did not find it. */
   absent(resourceVersion: string, epoch: Epoch, readStartedMs: number): void {
     const { sink } = this.#options;
-    if (!this.#order.accepts(epoch, resourceVersion) && !this.#order.isAt(epoch, resourceVersion)) return;
+    if (!this.#order.accept(epoch, resourceVersion) && !this.#order.isAt(epoch, resourceVersion)) return;
     if (this.#existence === "exists") {
       this.#seemsGone();
       if (readStartedMs - (this.#goneSinceMs ?? readStartedMs) < confirmAfterMs) return;

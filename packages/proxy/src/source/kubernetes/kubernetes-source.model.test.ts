@@ -11,7 +11,12 @@ import type { PlanLimits } from "./plan-watches.js";
 import { FastClock, inShort, partsOf, SourceBench, type Subscribed } from "./kubernetes.fixture.js";
 
 /** So small that a dozen FeatureFlags cross every border there is. */
-const limits: PlanLimits = { namespaceFrom: 4, namespaceDownTo: 2, maxNamespaceWatches: 1, maxWatches: 9 };
+const limits: Partial<PlanLimits> = {
+  namespaceFrom: 4,
+  namespaceDownTo: 2,
+  maxNamespaceWatches: 1,
+  maxWatches: 9,
+};
 const namespaces = ["a", "b", "c"];
 const topics = namespaces.flatMap((namespace) =>
   Array.from({ length: 5 }, (_, index) => `${namespace}/flag-${index}`),

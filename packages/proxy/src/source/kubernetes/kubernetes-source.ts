@@ -29,7 +29,7 @@ export interface KubernetesSourceOptions {
   readonly connect: () => Promise<Cluster>;
   readonly watchScope: WatchScope;
   /** From when on FeatureFlags are watched together; the usual limits unless a test says otherwise. */
-  readonly limits?: PlanLimits;
+  readonly limits?: Partial<PlanLimits>;
   /** Shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
   readonly timeoutSeconds: number;
   readonly clock: Clock;

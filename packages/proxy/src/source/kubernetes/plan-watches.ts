@@ -1,36 +1,40 @@
-/** Which watches are wanted beyond those of single objects. */
-export interface WatchPlan {
-  readonly cluster: boolean;
-  readonly namespaces: ReadonlySet<string>;
-}
+import type { TopicKey } from "@bunting/protocol";
+import { clusterKey, namespaceKey, type WatchKey } from "./watch-key.js";
 
+/** Which kinds of watches the operator of the proxy wants; `auto` leaves the choice to the proxy. */
 export type WatchScope = "auto" | "object" | "namespace" | "cluster";
 
-/** How many FeatureFlags a namespace has that are subscribed to: those that exist, and all. */
-export interface NamespaceCensus {
-  readonly existing: number;
-  readonly referenced: number;
+/** A FeatureFlag that is subscribed to. */
+export interface PlannedFlag {
+  readonly topic: TopicKey;
+  readonly namespace: string;
+  readonly existence: "unknown" | "exists" | "absent";
 }
 
 export interface PlanInput {
   readonly watchScope: WatchScope;
-  readonly census: ReadonlyMap<string, NamespaceCensus>;
-  /** What is planned now: what is wide narrows later than it widened, so that a topic that comes and goes does not flap. */
-  readonly current: WatchPlan;
+  /** All that are subscribed to, in the order of their subscriptions. */
+  readonly flags: readonly PlannedFlag[];
+  /** The last plan: a wider watch is given up later than it was planned, so that a topic that comes and goes does not flap. */
+  readonly current: ReadonlySet<WatchKey>;
   /** Whether RBAC lets us list and watch a whole namespace, or (without one) the cluster. Asked only where it would be used. */
   readonly isAllowed: (namespace?: string) => boolean;
   /** Other limits than the usual ones; for tests that can't have thousands of FeatureFlags. */
-  readonly limits?: PlanLimits | undefined;
+  readonly limits?: Partial<PlanLimits> | undefined;
 }
 
 export interface PlanLimits {
-  /** From so many FeatureFlags on a namespace is watched as a whole … */
+  /** From this many FeatureFlags on, a namespace is watched as a whole … */
   readonly namespaceFrom: number;
-  /** … until there are no more than these. */
+  /** … until there are no more than this many. */
   readonly namespaceDownTo: number;
-  /** With more watches than these of either kind, the cluster is watched as a whole. */
+  /** With more namespace watches than this, or more watches in all than `maxWatches`, the cluster is watched as a whole. */
   readonly maxNamespaceWatches: number;
   readonly maxWatches: number;
+  /** Object watches on FeatureFlags that exist: each costs the API server about 0.1 MB of memory. */
+  readonly maxExisting: number;
+  /** Object watches on FeatureFlags that do not exist: guessed names get no more than these. */
+  readonly maxAbsent: number;
 }
 
 const usualLimits: PlanLimits = {
@@ -38,45 +42,59 @@ const usualLimits: PlanLimits = {
   namespaceDownTo: 16,
   maxNamespaceWatches: 200,
   maxWatches: 2_000,
+  maxExisting: 2_000,
+  maxAbsent: 512,
 };
-/** The cluster watch goes when there would be no more than this part of either maximum. */
+/** The cluster watch is given up when at most this part of either maximum would do. */
 const clusterDownTo = 0.5;
 
 /**
- * Decides which namespaces, or whether the cluster, are better watched as a whole. Only FeatureFlags that exist count: names that
- * somebody guessed must not move the proxy to wider watches.
+ * Decides which watches are wanted. Each FeatureFlag is under exactly one of them, or, where more are subscribed to than may be watched
+ * one by one, under none: the first subscribed come first. Only FeatureFlags that exist lead to wider watches: guessed names must not.
  */
-export function planWatches(input: PlanInput): WatchPlan {
-  const { watchScope, census } = input;
+export function planWatches(input: PlanInput): Set<WatchKey> {
+  const { watchScope, flags } = input;
+  const limits = { ...usualLimits, ...input.limits };
   switch (watchScope) {
     case "object":
-      return nothingWide;
+      return new Set(withinLimits(flags, limits));
+    case "namespace":
+      return new Set(flags.map(({ namespace }) => namespaceKey(namespace)));
     case "cluster":
-      return { cluster: true, namespaces: new Set() };
-    case "namespace": {
-      const referenced = [...census].filter(([, { referenced: count }]) => count > 0);
-      return { cluster: false, namespaces: new Set(referenced.map(([namespace]) => namespace)) };
-    }
+      return new Set([clusterKey]);
     case "auto":
-      return planAuto(input);
+      return planAuto(input, limits);
   }
 }
 
-function planAuto({ census, current, isAllowed, limits = usualLimits }: PlanInput): WatchPlan {
+function planAuto({ flags, current, isAllowed }: PlanInput, limits: PlanLimits): Set<WatchKey> {
   const { namespaceFrom, namespaceDownTo, maxNamespaceWatches, maxWatches } = limits;
   const namespaces = new Set<string>();
   let objects = 0;
-  for (const [namespace, { existing }] of census) {
-    const isWide = current.namespaces.has(namespace);
-    const isWanted = existing >= namespaceFrom || (isWide && existing > namespaceDownTo);
+  for (const [namespace, existing] of countExisting(flags)) {
+    const isCurrent = current.has(namespaceKey(namespace));
+    const isWanted = existing >= namespaceFrom || (isCurrent && existing > namespaceDownTo);
     if (isWanted && isAllowed(namespace)) namespaces.add(namespace);
     else objects += existing;
   }
-  const factor = current.cluster ? clusterDownTo : 1;
+  const factor = current.has(clusterKey) ? clusterDownTo : 1;
   const isMany =
     namespaces.size > maxNamespaceWatches * factor || objects + namespaces.size > maxWatches * factor;
-  if (isMany && isAllowed()) return { cluster: true, namespaces: new Set() };
-  return { cluster: false, namespaces };
+  if (isMany && isAllowed()) return new Set([clusterKey]);
+  const others = flags.filter(({ namespace }) => !namespaces.has(namespace));
+  return new Set([...[...namespaces].map(namespaceKey), ...withinLimits(others, limits)]);
 }
 
-export const nothingWide: WatchPlan = { cluster: false, namespaces: new Set() };
+function countExisting(flags: readonly PlannedFlag[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { namespace, existence } of flags) {
+    if (existence === "exists") counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function* withinLimits(flags: readonly PlannedFlag[], limits: PlanLimits): Iterable<WatchKey> {
+  // A watch is how we learn whether a FeatureFlag exists; the opening gate limits how many are opened at once.
+  const left = { unknown: Infinity, exists: limits.maxExisting, absent: limits.maxAbsent };
+  for (const { topic, existence } of flags) if (left[existence]-- > 0) yield topic;
+}

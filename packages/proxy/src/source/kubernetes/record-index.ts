@@ -1,27 +1,20 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { FlagRecord } from "./flag-record.js";
-import type { NamespaceCensus } from "./plan-watches.js";
 import type { Audience } from "./scope-watch.js";
+import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
 /** The FeatureFlags that are subscribed to, by topic and by namespace. */
 export class RecordIndex {
   readonly #byTopic = new Map<TopicKey, FlagRecord>();
   readonly #byNamespace = new Map<string, Set<FlagRecord>>();
 
-  get size(): number {
-    return this.#byTopic.size;
-  }
-
+  /** In the order of their subscriptions. */
   all(): Iterable<FlagRecord> {
     return this.#byTopic.values();
   }
 
   get(topic: TopicKey): FlagRecord | undefined {
     return this.#byTopic.get(topic);
-  }
-
-  in(namespace: string): Iterable<FlagRecord> {
-    return this.#byNamespace.get(namespace) ?? [];
   }
 
   has(record: FlagRecord): boolean {
@@ -42,29 +35,19 @@ export class RecordIndex {
     if (records?.size === 0) this.#byNamespace.delete(record.namespace);
   }
 
-  census(): Map<string, NamespaceCensus> {
-    const census = new Map<string, NamespaceCensus>();
-    for (const [namespace, records] of this.#byNamespace) {
-      let existing = 0;
-      for (const { existence } of records) if (existence === "exists") existing++;
-      census.set(namespace, { existing, referenced: records.size });
-    }
-    return census;
-  }
-
-  /** Those a watch of this namespace, or (without one) of the cluster, speaks of. */
-  audience(namespace?: string): Audience {
+  /** The records that a watch reports to. */
+  audience(key: WatchKey): Audience {
     return {
-      all: () => (namespace === undefined ? this.all() : this.in(namespace)),
+      all: () => this.#under(key),
       find: (topic) => this.#byTopic.get(topic),
     };
   }
 
-  audienceOfOne(record: FlagRecord): Audience {
-    const isThere = (): boolean => this.has(record);
-    return {
-      all: () => (isThere() ? [record] : []),
-      find: (topic) => (topic === record.topic && isThere() ? record : undefined),
-    };
+  #under(key: WatchKey): Iterable<FlagRecord> {
+    if (key === clusterKey) return this.all();
+    const { namespace, name } = partsOfKey(key);
+    if (name === "*") return this.#byNamespace.get(namespace) ?? [];
+    const record = this.#byTopic.get(key);
+    return record === undefined ? [] : [record];
   }
 }

@@ -8,59 +8,62 @@ import {
   type ObjectEvent,
   type ReflectorHandler,
   type ReflectorShared,
-  type ResourceScope,
 } from "@bunting/kube";
 import { topicKey, type TopicKey } from "@bunting/protocol";
+import { featureFlagType } from "./feature-flag-type.js";
 import type { FlagRecord } from "./flag-record.js";
+import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
-export type ScopeKind = "object" | "namespace" | "cluster";
-
-/** The records a watch speaks of, at the moment it is asked. */
+/** The records a watch reports to, as of now. */
 export interface Audience {
   all(): Iterable<FlagRecord>;
   find(topic: TopicKey): FlagRecord | undefined;
 }
 
 export interface ScopeWatchOptions {
-  readonly kind: ScopeKind;
-  readonly scope: ResourceScope;
+  readonly key: WatchKey;
   readonly audience: Audience;
   readonly shared: ReflectorShared;
-  /** Called when it is in sync: by a read that began at `readStartedMs`, or (undefined) taken up where it was. */
+  /** Called when it is in sync: by a read that began at `readStartedMs`, or (undefined) resumed where it was. */
   readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
   readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
   /** Called when it has been down for a while. */
   readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
 }
 
-/** How long a watch may be down before what it told is called stale: shorter gaps are everyday life. */
+/** How long a watch may be down before its FeatureFlags are stale: shorter gaps are normal. */
 const staleAfterMs = 5_000;
 
-/** One watch and what it is for: an object, a namespace, or the cluster. */
+/** One object watch, namespace watch or cluster watch. */
 export class ScopeWatch implements ReflectorHandler {
-  readonly kind: ScopeKind;
+  readonly kind: "object" | "namespace" | "cluster";
+  /** Absent for the cluster watch. */
+  readonly namespace: string | undefined;
   readonly #options: ScopeWatchOptions;
   readonly #reflector: Reflector;
   readonly #abort = new AbortController();
-  readonly #settled = new WeakSet<FlagRecord>();
+  readonly #caughtUp = new WeakSet<FlagRecord>();
   #syncedSinceMs: number | undefined;
   #hasEverSynced = false;
   #failure: KubeError | undefined;
   #cancelStale: (() => void) | undefined;
 
   constructor(options: ScopeWatchOptions) {
-    this.kind = options.kind;
+    const { key } = options;
+    const { namespace, name } = partsOfKey(key);
+    this.kind = key === clusterKey ? "cluster" : name === "*" ? "namespace" : "object";
+    this.namespace = this.kind === "cluster" ? undefined : namespace;
     this.#options = options;
     this.#reflector = new Reflector({
       ...options.shared,
-      scope: options.scope,
+      scope: {
+        type: featureFlagType,
+        ...(this.kind === "cluster" ? {} : { namespace }),
+        ...(this.kind === "object" ? { name } : {}),
+      },
       handler: this,
-      resumesAfterClose: options.kind !== "object",
+      resumesAfterClose: this.kind !== "object",
     });
-  }
-
-  get namespace(): string | undefined {
-    return this.#options.scope.namespace;
   }
 
   get isSynced(): boolean {
@@ -76,7 +79,7 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#failure;
   }
 
-  /** The records it speaks of. */
+  /** The records it reports to. */
   audience(): Iterable<FlagRecord> {
     return this.#options.audience.all();
   }
@@ -85,15 +88,15 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#reflector.watch;
   }
 
-  /** True if nothing of this record can have escaped this watch: it was judged by a read, and every event after that came here. */
-  hasSettled(record: FlagRecord): boolean {
-    return this.#settled.has(record);
+  /** True if this watch has missed nothing of the record: a read covered it, and every event since then came here. */
+  hasCaughtUpOn(record: FlagRecord): boolean {
+    return this.#caughtUp.has(record);
   }
 
-  /** Another read, begun at `readStartedMs`, judged the record. If this watch was in sync by then, it goes on from there. */
-  settle(record: FlagRecord, readStartedMs: number): void {
+  /** Another watch's read, begun at `readStartedMs`, covered the record. If this watch was in sync by then, it has every event since. */
+  catchUpOn(record: FlagRecord, readStartedMs: number): void {
     if (this.isSynced && this.#syncedSinceMs !== undefined && this.#syncedSinceMs <= readStartedMs) {
-      this.#settled.add(record);
+      this.#caughtUp.add(record);
     }
   }
 
@@ -114,17 +117,17 @@ export class ScopeWatch implements ReflectorHandler {
     const { audience, shared } = this.#options;
     const epoch = shared.epochs.current;
     const startedMs = shared.clock.monotonicMs();
-    // Who subscribes while the read is under way may have missed their object in it: it does not judge them.
-    const judged = new Map<FlagRecord, string | undefined>();
-    for (const record of audience.all()) judged.set(record, record.resourceVersionIn(epoch));
+    // A record that comes while the read is under way may have missed its object: the read says nothing about it.
+    const covered = new Map<FlagRecord, string | undefined>();
+    for (const record of audience.all()) covered.set(record, record.resourceVersionIn(epoch));
     const found = new Set<FlagRecord>();
     return {
-      // Told at once, and not kept: what is newer than everything known is true whether or not the read gets to its end.
+      // Passed on at once, not kept: what is newer than everything known is true even if the read fails later.
       add: (object, resourceVersion) => {
         const record = this.#recordOf(object);
         if (record === undefined) return;
         found.add(record);
-        const known = judged.get(record);
+        const known = covered.get(record);
         const isOlder = known !== undefined && compareResourceVersions(resourceVersion, known) < 0;
         if (isOlder) shared.epochs.cut(epoch);
         record.offer(object, resourceVersion, epoch, false);
@@ -134,11 +137,11 @@ export class ScopeWatch implements ReflectorHandler {
         if (record !== undefined) found.delete(record);
       },
       complete: (resourceVersion, readEpoch) => {
-        for (const record of judged.keys()) {
+        for (const record of covered.keys()) {
           if (audience.find(record.topic) !== record) continue;
-          this.#settled.add(record);
+          this.#caughtUp.add(record);
           if (!found.has(record)) record.absent(resourceVersion, readEpoch, startedMs);
-          // In a new epoch what was found was not believed yet, and is read once more.
+          // A read that opens a new epoch was still compared with the old one; everything is read once more.
           if (readEpoch === epoch) record.wasRead(startedMs);
         }
         this.#synced(startedMs);

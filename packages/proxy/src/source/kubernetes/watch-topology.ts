@@ -3,88 +3,78 @@ import { aborted } from "@bunting/runtime";
 import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
-import { OwnWatches } from "./own-watches.js";
-import {
-  nothingWide,
-  planWatches,
-  type PlanLimits,
-  type WatchPlan,
-  type WatchScope,
-} from "./plan-watches.js";
+import { OpenWatches } from "./open-watches.js";
+import { planWatches, type PlanLimits, type WatchScope } from "./plan-watches.js";
+import { ReadTurns } from "./read-turns.js";
 import type { RecordIndex } from "./record-index.js";
 import type { ScopeReviews } from "./scope-reviews.js";
 import type { ScopeWatch } from "./scope-watch.js";
-import { WideWatches } from "./wide-watches.js";
 
 export interface WatchTopologyOptions {
   readonly records: RecordIndex;
   readonly watchScope: WatchScope;
-  readonly limits?: PlanLimits | undefined;
+  readonly limits?: Partial<PlanLimits> | undefined;
   readonly shared: ReflectorShared;
   readonly reviews: ScopeReviews;
   readonly log: KubernetesLog;
-  /** Called whenever a watch got in sync. */
+  /** Called whenever a watch is in sync. */
   readonly onSynced: () => void;
 }
 
-/** Changes that come together are taken together. */
+/** Changes that come within this time lead to one plan. */
 const settleMs = 20;
-/** How often the plan is looked at although nothing happened: RBAC may allow more by now. */
+/** How often there is a plan even if nothing happened: RBAC may allow more by now. */
 const replanEveryMs = 60_000;
-/** How often one FeatureFlag is read again because somebody says there is something newer. */
+/** The shortest time between two refreshes of one FeatureFlag. */
 const refreshEveryMs = 1_000;
 
 /**
- * Which watches are open. A FeatureFlag begins with a watch of its own; where many of a namespace are subscribed to, one namespace
- * watch takes their place, and one cluster watch that of very many. The change is make before break: the wider watch is opened, the
- * narrow ones go once it is in sync, and on the way back the other way round. While two watches speak of the same FeatureFlag, its
- * record drops what is not news, so that nothing here has to be timed.
- *
- * `#cover` says what one record needs, `#reconcile` brings everything in line with the plan. Both are cheap and may run at any time:
- * whatever happens just asks for it.
+ * Keeps the right watches open. Every event asks for a plan (`planWatches`: which watches are wanted, given what is subscribed to and
+ * what RBAC allows), and `OpenWatches` goes from the watches that are open to those. Both may run at any time, so no event needs a
+ * handling of its own. Beside the plan, single FeatureFlags are read by object watches: to confirm a deletion, to refresh, and in turn
+ * where there are too many for a watch each.
  */
 export class WatchTopology {
   readonly #options: WatchTopologyOptions;
-  readonly #own: OwnWatches;
-  readonly #wide: WideWatches;
+  readonly #watches: OpenWatches;
+  readonly #turns: ReadTurns;
   readonly #confirmations: Confirmations;
-  #plan: WatchPlan = nothingWide;
   #isRunning = false;
   #cancelReconcile: (() => void) | undefined;
   #cancelReplan: (() => void) | undefined;
-  /** What is to be read again, each with how to cancel that. */
-  readonly #later = new Map<FlagRecord, () => void>();
+  /** Refreshes that wait, each with how to cancel it. */
+  readonly #refreshes = new Map<FlagRecord, () => void>();
 
   constructor(options: WatchTopologyOptions) {
-    const { records, shared } = options;
+    const { records, shared, watchScope } = options;
+    const read = (record: FlagRecord): void => this.#watches.read(record);
     this.#options = options;
-    const onFailed = (watch: ScopeWatch, error: KubeError): void => this.#failed(watch, error);
-    const onStale = (watch: ScopeWatch, error: KubeError): void => this.#stale(watch, error);
-    this.#own = new OwnWatches({
+    this.#turns = new ReadTurns(shared.clock, read);
+    this.#watches = new OpenWatches({
       records,
       shared,
-      onSynced: (record, readStartedMs) => this.#ownSynced(record, readStartedMs),
-      onFailed,
-      onStale,
+      usesObjectWatches: watchScope === "auto" || watchScope === "object",
+      isBeingRead: (record) => record.isAwaited || this.#confirmations.has(record) || this.#turns.has(record),
+      onSynced: (watch) => this.#synced(watch),
+      onFailed: (watch, error) => this.#failed(watch, error),
+      onStale: (watch, error) => this.#stale(watch, error),
     });
-    this.#wide = new WideWatches({ records, shared, onSynced: () => this.#synced(), onFailed, onStale });
     this.#confirmations = new Confirmations({
       records,
       clock: shared.clock,
-      wideOf: (record) => this.#wide.planned(record, this.#plan),
-      read: (record) => this.#read(record),
+      watchOf: (record) => this.#watches.wantedOf(record),
+      read,
     });
   }
 
-  /** Every watch there is. */
-  *watches(): Iterable<ScopeWatch> {
-    yield* this.#own.all();
-    yield* this.#wide.all();
+  /** Every watch that is open. */
+  watches(): Iterable<ScopeWatch> {
+    return this.#watches.all();
   }
 
-  /** FeatureFlags that are only read now and then, as there are too many for a watch each. */
+  /** How many FeatureFlags are only read in turn, because there are too many for a watch each. */
   get unwatched(): number {
-    return this.#own.unwatched;
+    return this.#turns.size;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -94,46 +84,48 @@ export class WatchTopology {
     this.#isRunning = false;
     this.#cancelReconcile?.();
     this.#cancelReplan?.();
-    for (const cancel of this.#later.values()) cancel();
+    for (const cancel of this.#refreshes.values()) cancel();
     this.#confirmations.stop();
-    await Promise.all([this.#own.stop(), this.#wide.stop()]);
+    this.#turns.stop();
+    await this.#watches.stop();
   }
 
   /** A FeatureFlag is subscribed to. */
   add(record: FlagRecord): void {
     if (!this.#isRunning) return;
-    this.#cover(record);
+    this.#watches.add(record);
     this.ask();
   }
 
-  /** It is not any more. */
+  /** A FeatureFlag is not subscribed to any more. */
   remove(record: FlagRecord): void {
-    this.#own.drop(record);
+    this.#watches.remove(record);
+    this.#turns.drop(record);
     this.#confirmations.drop(record);
-    this.#later.get(record)?.();
-    this.#later.delete(record);
+    this.#refreshes.get(record)?.();
+    this.#refreshes.delete(record);
     this.ask();
   }
 
-  /** It began or ceased to exist, or seems gone. */
+  /** A FeatureFlag began or ceased to exist, or seems gone. */
   changed(record: FlagRecord): void {
     if (record.goneSinceMs !== undefined && this.#isRunning) this.#confirmations.seemsGone();
     this.ask();
   }
 
-  /** Reads the record once more, and calls back when that is done. However many ask, and however often, it is one read a second. */
+  /** Reads the record once more, and calls back when that is done. However often it is asked for, this is one read a second. */
   refresh(record: FlagRecord, done: () => void): void {
     const isUnderWay = record.isAwaited;
     record.awaitRead(done);
-    if (!isUnderWay && this.#isRunning) this.#read(record);
+    if (!isUnderWay && this.#isRunning) this.#watches.read(record);
   }
 
-  /** Reads everything anew: the API server's history was cut, and any stream may be of the part that is gone. */
+  /** Reads everything again: the API server's history was cut, and any stream may be on the part that is gone. */
   relistAll(): void {
     for (const watch of this.watches()) watch.relist();
   }
 
-  /** Brings the watches in line with what is wanted, soon. */
+  /** Plans anew, soon. */
   ask(): void {
     if (!this.#isRunning) return;
     this.#cancelReconcile ??= this.#options.shared.clock.after(settleMs, () => {
@@ -146,69 +138,35 @@ export class WatchTopology {
     const { records, watchScope, limits, reviews, shared } = this.#options;
     this.#cancelReplan?.();
     this.#cancelReplan = shared.clock.after(replanEveryMs, () => this.#reconcile());
-    this.#plan = planWatches({
+    const flags = [...records.all()];
+    const wanted = planWatches({
       watchScope,
-      limits,
-      census: records.census(),
-      current: this.#plan,
+      flags,
+      current: this.#watches.wanted,
       isAllowed: (namespace) => reviews.isAllowed(namespace),
+      limits,
     });
-    this.#wide.open(this.#plan);
-    for (const record of records.all()) this.#cover(record);
-    if (this.#wide.closeUnplanned(this.#plan, (record) => this.#isCovered(record))) this.ask();
-  }
-
-  #cover(record: FlagRecord): void {
-    if (this.#confirmations.has(record) || record.isAwaited) return;
-    const { watchScope } = this.#options;
-    const isWideOnly = watchScope === "namespace" || watchScope === "cluster";
-    const wide = this.#wide.planned(record, this.#plan);
-    if (wide === undefined) {
-      // Where only wide watches are wanted, one will be planned.
-      if (!isWideOnly) this.#own.keep(record);
-    } else if (!wide.hasSettled(record)) {
-      // From one wide watch to another: the old one stays until the new one is in sync.
-      if (!wide.hasEverSynced && this.#wide.covers(record)) return;
-      // Both, and the wide one takes over; or, where only wide ones are wanted, a read of what the wide one began without.
-      const own = this.#own.get(record);
-      if (own === undefined) {
-        if (!isWideOnly || wide.hasEverSynced) this.#own.open(record);
-        // It was last read before the wide one was in sync: another read says that nothing is between the two.
-      } else if (own.isSynced && wide.isSynced) own.relist();
-    } else if (wide.isSynced) this.#own.drop(record);
-    // A settled record needs no watch while the wide one is down for a moment, and loses none that it has.
-  }
-
-  #read(record: FlagRecord): void {
-    const watch = this.#own.get(record);
-    if (watch === undefined) this.#own.open(record);
-    else watch.relist();
-  }
-
-  #isCovered(record: FlagRecord): boolean {
-    const wide = this.#wide.planned(record, this.#plan);
-    if (wide !== undefined) return wide.isSynced && wide.hasSettled(record);
-    return this.#own.get(record)?.isSynced === true || this.#own.isUnwatched(record);
-  }
-
-  #ownSynced(record: FlagRecord, readStartedMs: number | undefined): void {
-    const wide = this.#wide.planned(record, this.#plan);
-    if (readStartedMs !== undefined) wide?.settle(record, readStartedMs);
-    // Who asked after that read had begun needs another one.
-    if (record.isAwaited) this.#refreshLater(record);
-    this.#synced();
+    this.#watches.reconcile(wanted);
+    this.#turns.update(new Set(flags.filter((record) => this.#watches.wantedOf(record) === undefined)));
   }
 
   #refreshLater(record: FlagRecord): void {
-    if (this.#later.has(record)) return;
+    if (this.#refreshes.has(record)) return;
     const cancel = this.#options.shared.clock.after(refreshEveryMs, () => {
-      this.#later.delete(record);
-      if (record.isAwaited) this.#read(record);
+      this.#refreshes.delete(record);
+      if (record.isAwaited) this.#watches.read(record);
     });
-    this.#later.set(record, cancel);
+    this.#refreshes.set(record, cancel);
   }
 
-  #synced(): void {
+  #synced(watch: ScopeWatch): void {
+    if (watch.kind === "object") {
+      for (const record of watch.audience()) {
+        this.#turns.end(record);
+        // A request that came after this read had begun needs another one.
+        if (record.isAwaited) this.#refreshLater(record);
+      }
+    }
     this.#options.log.recovered(this.#failing());
     this.#options.onSynced();
     this.ask();
@@ -217,17 +175,21 @@ export class WatchTopology {
   #failed(watch: ScopeWatch, error: KubeError): void {
     const { log, reviews } = this.#options;
     log.failed(error, () => this.#failing());
-    if (error.code !== "FORBIDDEN" || watch.kind === "object") return;
-    reviews.refused(watch.namespace);
-    this.ask();
+    if (watch.kind === "object") {
+      for (const record of watch.audience()) if (this.#turns.end(record)) this.ask();
+    } else if (error.code === "FORBIDDEN") {
+      reviews.refused(watch.namespace);
+      this.ask();
+    }
   }
 
   #stale(watch: ScopeWatch, error: KubeError): void {
     for (const record of watch.audience()) {
-      const others = [this.#own.get(record), ...this.#wide.of(record)];
-      // One that was closed in good order and is being taken up again is as good as open.
-      const isHeard = others.some((other) => other?.hasEverSynced === true && other.failure === undefined);
-      if (!isHeard) record.stale(error);
+      // A watch that was closed in good order and is being resumed is as good as open.
+      const isWatched = this.#watches
+        .of(record)
+        .some((other) => other.hasEverSynced && other.failure === undefined);
+      if (!isWatched) record.stale(error);
     }
   }
 

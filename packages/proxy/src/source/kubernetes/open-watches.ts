@@ -1,0 +1,152 @@
+import type { KubeError, ReflectorShared } from "@bunting/kube";
+import type { FlagRecord } from "./flag-record.js";
+import type { RecordIndex } from "./record-index.js";
+import { ScopeWatch } from "./scope-watch.js";
+import type { WatchKey } from "./watch-key.js";
+
+export interface OpenWatchesOptions {
+  readonly records: RecordIndex;
+  readonly shared: ReflectorShared;
+  /** False where object watches are not wanted: a FeatureFlag then waits for the first read of a wider watch. */
+  readonly usesObjectWatches: boolean;
+  /** True while the record is to keep its object watch, wanted or not, because it is being read by it. */
+  readonly isBeingRead: (record: FlagRecord) => boolean;
+  /** Called when a watch is in sync: by a read that began at `readStartedMs`, or (undefined) resumed where it was. */
+  readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
+  readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
+  readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
+}
+
+/**
+ * The watches that are open, and how they become those that are wanted: make before break. A watch that is not wanted stays until the
+ * wanted ones have caught up on all its records. Until a namespace or cluster watch has caught up on a record, that record keeps, or
+ * gets, an object watch. While two watches report the same FeatureFlag, its record drops what it knows, so nothing here depends on timing.
+ */
+export class OpenWatches {
+  readonly #options: OpenWatchesOptions;
+  readonly #watches = new Map<WatchKey, ScopeWatch>();
+  readonly #running = new Set<Promise<void>>();
+  #wanted: ReadonlySet<WatchKey> = new Set();
+
+  constructor(options: OpenWatchesOptions) {
+    this.#options = options;
+  }
+
+  get wanted(): ReadonlySet<WatchKey> {
+    return this.#wanted;
+  }
+
+  all(): Iterable<ScopeWatch> {
+    return this.#watches.values();
+  }
+
+  /** The open watches that report the record, wanted or not. */
+  of(record: FlagRecord): ScopeWatch[] {
+    return record.watchKeys.flatMap((key) => this.#watches.get(key) ?? []);
+  }
+
+  /** The wanted watch that is to report the record; undefined if there are too many for a watch each. */
+  wantedOf(record: FlagRecord): ScopeWatch | undefined {
+    for (const key of record.watchKeys) if (this.#wanted.has(key)) return this.#watches.get(key);
+    return undefined;
+  }
+
+  /** Opens what is wanted, and closes what is not as soon as it is not needed any more. To be called again after every sync. */
+  reconcile(wanted: ReadonlySet<WatchKey>): void {
+    this.#wanted = wanted;
+    for (const key of wanted) this.#open(key);
+    for (const record of this.#options.records.all()) this.#bridge(record);
+    for (const [key, watch] of this.#watches) {
+      if (!wanted.has(key) && !this.#isNeeded(watch)) this.#close(key, watch);
+    }
+  }
+
+  /** A record came: opens its object watch unless a wider watch will read it. The next plan would want the same. */
+  add(record: FlagRecord): void {
+    if (this.wantedOf(record) !== undefined) this.#bridge(record);
+    else if (this.#options.usesObjectWatches) this.#open(record.topic);
+  }
+
+  remove(record: FlagRecord): void {
+    const watch = this.#watches.get(record.topic);
+    if (watch !== undefined) this.#close(record.topic, watch);
+  }
+
+  /** Reads the record by an object watch: a new one, or once more by the one that is open. */
+  read(record: FlagRecord): void {
+    const watch = this.#watches.get(record.topic);
+    if (watch === undefined) this.#open(record.topic);
+    else watch.relist();
+  }
+
+  async stop(): Promise<void> {
+    for (const watch of this.all()) watch.stop();
+    await Promise.all(this.#running);
+    this.#watches.clear();
+  }
+
+  /** Reads a record by an object watch where the wanted wider watch has not caught up on it, unless that one's first read will do. */
+  #bridge(record: FlagRecord): void {
+    const watch = this.wantedOf(record);
+    if (watch === undefined || watch.kind === "object" || watch.hasCaughtUpOn(record)) return;
+    if (this.#options.isBeingRead(record)) return;
+    const own = this.#watches.get(record.topic);
+    if (own !== undefined) {
+      // It was last read before the wider watch was in sync: another read proves that nothing happened in between.
+      if (own.isSynced && watch.isSynced) own.relist();
+      return;
+    }
+    const mayWait =
+      !this.#options.usesObjectWatches || this.of(record).some((other) => isReliable(other, record));
+    if (watch.hasEverSynced || !mayWait) this.#open(record.topic);
+  }
+
+  #isNeeded(watch: ScopeWatch): boolean {
+    // One that is down brings nothing that the wanted ones will not.
+    if (watch.kind !== "object" && !watch.isSynced) return false;
+    for (const record of watch.audience()) {
+      if (watch.kind === "object" && this.#options.isBeingRead(record)) return true;
+      if (!this.#isCovered(record)) return true;
+    }
+    return false;
+  }
+
+  #isCovered(record: FlagRecord): boolean {
+    const watch = this.wantedOf(record);
+    return watch === undefined || isReliable(watch, record);
+  }
+
+  #open(key: WatchKey): void {
+    if (this.#watches.has(key)) return;
+    const { records, shared, onSynced, onFailed, onStale } = this.#options;
+    const watch = new ScopeWatch({
+      key,
+      audience: records.audience(key),
+      shared,
+      onSynced: (synced, readStartedMs) => {
+        if (synced.kind === "object" && readStartedMs !== undefined) this.#wasRead(synced, readStartedMs);
+        onSynced(synced, readStartedMs);
+      },
+      onFailed,
+      onStale,
+    });
+    this.#watches.set(key, watch);
+    const running = watch.run();
+    this.#running.add(running);
+    void running.finally(() => this.#running.delete(running));
+  }
+
+  #wasRead(watch: ScopeWatch, readStartedMs: number): void {
+    for (const record of watch.audience()) this.wantedOf(record)?.catchUpOn(record, readStartedMs);
+  }
+
+  #close(key: WatchKey, watch: ScopeWatch): void {
+    watch.stop();
+    this.#watches.delete(key);
+  }
+}
+
+/** True if nothing of the record escapes this watch. */
+function isReliable(watch: ScopeWatch, record: FlagRecord): boolean {
+  return watch.isSynced && watch.hasCaughtUpOn(record);
+}
