@@ -1,19 +1,19 @@
 /**
  * What can go wrong between us and an API server.
  *
- * - CONFIG_INVALID: there is no cluster to be found, or what says how to reach it can't be used.
- * - CONNECTION_REFUSED: nobody listens at the API server's address.
- * - CONNECTION_LOST: the connection broke, or could not be made, or a name could not be resolved.
+ * - CONFIG_INVALID: no cluster was found, or its configuration can't be used.
+ * - CONNECTION_REFUSED: nothing listens at the API server's address.
+ * - CONNECTION_LOST: the connection broke or could not be made, or a name could not be resolved.
  * - TIMEOUT: the API server did not answer, or fell silent.
- * - PROTOCOL: what came is not what an API server sends.
+ * - PROTOCOL: the answer is not one that an API server sends.
  * - UNAUTHORIZED: the token is not (or no longer) accepted.
  * - FORBIDDEN: RBAC does not allow it.
  * - NOT_FOUND: there is no such object, or no such resource type.
- * - CONFLICT: somebody else changed the object first, or it exists already.
+ * - CONFLICT: another client changed the object first, or the object exists already.
  * - EXPIRED: the resourceVersion or continue token is too old (410); only a new consistent read helps.
  * - RESOURCE_VERSION_TOO_LARGE: the API server has not seen that resourceVersion, and may never.
- * - INVALID: the API server refuses the request as it stands.
- * - THROTTLED: too many requests; `retryAfterMs` says when to come again, if the server did.
+ * - INVALID: the API server rejects the request, and would reject it again.
+ * - THROTTLED: too many requests; `retryAfterMs` says how long to wait, if the server did.
  * - SERVER_ERROR: the API server failed (5xx).
  * - ABORTED: the caller's signal ended it.
  */
@@ -35,15 +35,15 @@ export type KubeErrorCode =
   | "ABORTED";
 
 export interface KubeErrorOptions extends ErrorOptions {
-  /** The HTTP status, or the code of a Status inside of a watch. */
+  /** The HTTP status, or the code of a Status within a watch. */
   readonly status?: number;
   /** The `reason` of the Status object, as the API server wrote it: `Expired`, `Forbidden`, … */
   readonly reason?: string;
-  /** How long the server asked to stay away, in ms. */
+  /** How long the server asked us to wait, in ms. */
   readonly retryAfterMs?: number;
 }
 
-/** The one error of this package; the message is a sentence for whoever can do something about it. */
+/** The only error of this package. Its message is a sentence for an operator, and names the remedy where there is one. */
 export class KubeError extends Error {
   override readonly name = "KubeError";
   readonly code: KubeErrorCode;

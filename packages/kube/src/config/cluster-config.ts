@@ -1,39 +1,39 @@
-/** What a TLS connection is made with. */
+/** Certificates and settings of a TLS connection. */
 export interface TlsMaterial {
-  /** Authorities to trust; absent: those of Node. */
+  /** The authorities to trust; absent: those of Node. */
   readonly ca?: string | Buffer;
   /** Our client certificate and its key. */
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
-  /** The name the certificate must bear, if not that of the URL. */
+  /** The name that the certificate must have, if not that of the URL. */
   readonly serverName?: string;
-  /** True: whoever answers is believed (`insecure-skip-tls-verify`). */
+  /** True: the server's certificate is not verified (`insecure-skip-tls-verify`). */
   readonly isUnverified?: boolean;
 }
 
 /**
- * Where TLS material comes from. It is asked before every new connection, never for one that is open; as long as nothing has changed
- * it answers with the same object, so that the work of making a TLS context is done once.
+ * Where TLS material comes from. It is read before every new connection, never for one that is open. As long as nothing has changed it
+ * returns the same object, so that a TLS context is made only once.
  */
 export interface TlsMaterialSource {
-  /** @throws KubeError CONFIG_INVALID if it can't be had. */
+  /** @throws KubeError CONFIG_INVALID if it can't be read. */
   read(): Promise<TlsMaterial>;
 }
 
-/** Headers that say who we are. */
+/** Headers that authenticate us. */
 export type CredentialHeaders = Readonly<Record<string, string>>;
 
-/** Where tokens come from. Asked before every request. */
+/** Where tokens come from. Read before every request. */
 export interface Credentials {
-  /** @throws KubeError CONFIG_INVALID if there are none to be had. */
+  /** @throws KubeError CONFIG_INVALID if there are none. */
   headers(): Promise<CredentialHeaders>;
-  /** To be called when the API server answered 401 to `refused`: reads anew at once, and resolves with true if there is something else to try. */
+  /** To be called when the API server answered 401 to `refused`: reads them again at once, and resolves with true if they have changed. */
   renew(refused: CredentialHeaders): Promise<boolean>;
 }
 
-/** How one API server is reached, and as whom. */
+/** How to reach one API server, and as which user. */
 export interface ClusterConfig {
-  /** `https://10.0.0.1:443`, or `http://…`; a path is put before that of every request. */
+  /** `https://10.0.0.1:443`, or `http://…`; its path is a prefix of the path of every request. */
   readonly server: URL;
   readonly tls: TlsMaterialSource;
   readonly credentials: Credentials;

@@ -1,6 +1,6 @@
 import type { CredentialHeaders, Credentials } from "./cluster-config.js";
 
-/** Credentials that never change: a token or password written down in a kubeconfig, or none at all. */
+/** Credentials that never change: a token or password in a kubeconfig, or no credentials. */
 export function fixedCredentials(headers: CredentialHeaders = {}): Credentials {
   return { headers: () => Promise.resolve(headers), renew: () => Promise.resolve(false) };
 }
@@ -13,7 +13,6 @@ export function basic(username: string, password: string): CredentialHeaders {
   return { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}` };
 }
 
-/** True if both say the same. */
 export function sameHeaders(a: CredentialHeaders, b: CredentialHeaders): boolean {
   const keys = Object.keys(a);
   return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);

@@ -15,7 +15,7 @@ function failure(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-describe("the configuration inside of a cluster", () => {
+describe("the configuration in a cluster", () => {
   let directory: TempDirectory;
   beforeEach(() => {
     directory = new TempDirectory();
@@ -57,7 +57,7 @@ describe("the configuration inside of a cluster", () => {
       );
       const odd = { KUBERNETES_SERVICE_HOST: "a b", KUBERNETES_SERVICE_PORT: "x" };
       expect(await messageOf(inClusterConfig({ env: odd, directory: directory.path }))).to.include(
-        "make no address",
+        "are not a valid address",
       );
       writeFileSync(directory.file("token"), " \n");
       expect(await messageOf(inClusterConfig({ env, directory: directory.path }))).to.include("is empty");

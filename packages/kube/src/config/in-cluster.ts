@@ -16,7 +16,7 @@ export interface InClusterOptions {
 
 const mount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** True if the environment names a cluster we run in. */
+/** True if the environment is that of a pod in a cluster. */
 export function isInCluster(env: InClusterOptions["env"]): boolean {
   return (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "" && (env["KUBERNETES_SERVICE_PORT"] ?? "") !== "";
 }
@@ -31,7 +31,7 @@ export async function inClusterConfig(options: InClusterOptions): Promise<Cluste
   if (!isInCluster(env)) {
     throw new KubeError(
       "CONFIG_INVALID",
-      "this is no pod of a cluster (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): name a kubeconfig",
+      "this process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): give it a kubeconfig",
     );
   }
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "";
@@ -39,7 +39,7 @@ export async function inClusterConfig(options: InClusterOptions): Promise<Cluste
   if (!URL.canParse(origin)) {
     throw new KubeError(
       "CONFIG_INVALID",
-      `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT make no address: ${origin}`,
+      `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: ${origin}`,
     );
   }
   const tls = new TlsFiles({ caFile: path.join(directory, "ca.crt") });

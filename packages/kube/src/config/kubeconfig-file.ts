@@ -10,7 +10,7 @@ export interface KubeconfigSelection {
   /** client-node does not know it. */
   readonly tokenFile: string | undefined;
   readonly namespace: string | undefined;
-  /** A KubeConfig of its own with just these parts: it has not asked any plugin yet. */
+  /** A new KubeConfig with just these parts, which has not run any plugin yet. */
   fresh(): KubeConfig;
 }
 
@@ -24,8 +24,8 @@ interface LoadedFile {
 type ClientNode = typeof import("@kubernetes/client-node");
 
 /**
- * Reads kubeconfig files, merged as kubectl merges them: the first to name something wins. client-node costs 80 MB where it is loaded,
- * so that happens here, when somebody has named a kubeconfig, and nowhere else.
+ * Reads kubeconfig files, merged as kubectl merges them: the first file to name something wins. client-node costs 80 MB once loaded, so it
+ * is loaded only here, when a kubeconfig is used.
  */
 export async function readKubeconfig(
   files: readonly string[],
@@ -39,7 +39,7 @@ export async function readKubeconfig(
     loaded
       .map(({ config }) => config.currentContext)
       .find((each) => (each as unknown) !== undefined && each !== "");
-  if (name === undefined) throw invalid(`${where} has no current-context: name a context`);
+  if (name === undefined) throw invalid(`${where} has no current-context: set it, or name a context`);
   const contexts = loaded.flatMap(({ config }) => config.contexts);
   const chosen = named<Context>(contexts, name);
   if (chosen === undefined) {
@@ -52,13 +52,13 @@ export async function readKubeconfig(
     chosen.cluster,
   );
   if (cluster === undefined)
-    throw invalid(`${where}: context ${name} names the cluster ${chosen.cluster}, which is not there`);
+    throw invalid(`${where}: context ${name} names the cluster ${chosen.cluster}, which it does not define`);
   const user = named<User>(
     loaded.flatMap(({ config }) => config.users),
     chosen.user,
   );
   if (user === undefined && (chosen.user as string | undefined)) {
-    throw invalid(`${where}: context ${name} names the user ${chosen.user}, who is not there`);
+    throw invalid(`${where}: context ${name} names the user ${chosen.user}, which it does not define`);
   }
   return {
     cluster,

@@ -161,7 +161,7 @@ describe("the configuration of a kubeconfig", () => {
     expect(await refusal(kubeconfigConfig({ path: write(), context: "y" }))).to.include(
       "no context y; it has x",
     );
-    expect(await refusal(load({}, { server: "ftp://x" }))).to.include("no http or https URL");
+    expect(await refusal(load({}, { server: "ftp://x" }))).to.include("not an http or https URL");
     expect(await refusal(load({}, { "proxy-url": "http://p" }))).to.include(
       "proxy-url, which is not supported",
     );
@@ -169,8 +169,8 @@ describe("the configuration of a kubeconfig", () => {
       "nowhere.pem can't be read",
     );
     for (const [part, sentence] of [
-      ["clusters", "cluster c, which is not there"],
-      ["users", "user u, who is not there"],
+      ["clusters", "cluster c, which it does not define"],
+      ["users", "user u, which it does not define"],
     ] as const) {
       const whole = write();
       const parsed = JSON.parse(readFileSync(whole, "utf8")) as Record<string, unknown>;
@@ -219,7 +219,7 @@ describe("the configuration of a kubeconfig", () => {
     it("says what to do when there is nothing", async () => {
       for (const env of [{}, { HOME: directory.path, KUBECONFIG: "" }]) {
         expect(await refusal(loadClusterConfig({ env }))).to.include(
-          "Name a kubeconfig, or run inside of a cluster",
+          "Name a kubeconfig, or run in a cluster",
         );
       }
     });

@@ -10,7 +10,7 @@ import { TlsFiles } from "./tls-files.js";
 import { TokenFile } from "./token-file.js";
 
 export interface KubeconfigOptions {
-  /** One file, or several with the platform's delimiter between them, as in KUBECONFIG. */
+  /** One file, or several separated by the platform's delimiter, as in KUBECONFIG. */
   readonly path: string;
   /** Absent: the file's current-context. */
   readonly context?: string | undefined;
@@ -22,7 +22,7 @@ export interface KubeconfigOptions {
  * username and password, exec plugins and auth-provider, `as`, insecure-skip-tls-verify, tls-server-name. Not supported: proxy-url,
  * groups to impersonate.
  *
- * @throws KubeError CONFIG_INVALID that says what is wrong with which file.
+ * @throws KubeError CONFIG_INVALID that names the file and the problem.
  */
 export async function kubeconfigConfig(options: KubeconfigOptions): Promise<ClusterConfig> {
   const files = options.path.split(path.delimiter).filter((file) => file !== "");
@@ -39,7 +39,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   return { server, namespace, ...identity(selection, tls, options.clock ?? systemClock) };
 }
 
-/** Who we are, in kubectl's order: a token wins over a plugin, and either over a password; client certificates go beside all of them. */
+/** Our identity, in kubectl's order: a token wins over a plugin, and both over a password; a client certificate is used with any of them. */
 function identity(
   selection: KubeconfigSelection,
   tls: TlsFiles,
@@ -67,13 +67,13 @@ function serverOf(cluster: Cluster): URL {
   if (text(cluster.proxyUrl) !== undefined) {
     throw new KubeError(
       "CONFIG_INVALID",
-      `the kubeconfig's cluster ${cluster.name} is reached through proxy-url, which is not supported: use an address that needs no proxy, for instance by kubectl proxy`,
+      `the kubeconfig's cluster ${cluster.name} is reached through proxy-url, which is not supported: use an address that needs no proxy, for instance that of kubectl proxy`,
     );
   }
   if (!URL.canParse(cluster.server) || !/^https?:$/.test(new URL(cluster.server).protocol)) {
     throw new KubeError(
       "CONFIG_INVALID",
-      `the kubeconfig's cluster ${cluster.name} has the server ${cluster.server}, which is no http or https URL`,
+      `the kubeconfig's cluster ${cluster.name} has the server ${cluster.server}, which is not an http or https URL`,
     );
   }
   return new URL(cluster.server);

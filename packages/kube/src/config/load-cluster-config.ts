@@ -7,7 +7,7 @@ import { inClusterConfig, isInCluster } from "./in-cluster.js";
 import { kubeconfigConfig } from "./kubeconfig.js";
 
 export interface LoadClusterConfigOptions {
-  /** A kubeconfig the user named: nothing else is looked at then. */
+  /** The kubeconfig that the user named; if set, nothing else is considered. */
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -16,7 +16,7 @@ export interface LoadClusterConfigOptions {
 }
 
 /**
- * The cluster to talk to: the kubeconfig that is named; else the one this pod runs in; else KUBECONFIG; else ~/.kube/config.
+ * The cluster to talk to: that of the named kubeconfig, else the one this pod runs in, else that of KUBECONFIG, else of ~/.kube/config.
  *
  * @throws KubeError CONFIG_INVALID that says what to do.
  */
@@ -36,8 +36,8 @@ export async function loadClusterConfig(options: LoadClusterConfigOptions): Prom
   }
   throw new KubeError(
     "CONFIG_INVALID",
-    "there is no cluster to be found: this is no pod of one, KUBECONFIG is not set, and " +
-      `${standard ?? "~/.kube/config"} does not exist. Name a kubeconfig, or run inside of a cluster`,
+    "no cluster was found: this process does not run in a pod, KUBECONFIG is not set, and " +
+      `${standard ?? "~/.kube/config"} does not exist. Name a kubeconfig, or run in a cluster`,
   );
 }
 

@@ -15,8 +15,8 @@ const maxAgeMs = 60_000;
 
 /**
  * Credentials that client-node gets for us: exec plugins (`aws eks get-token`, …) and the auth providers of old kubeconfigs (oidc, gcp,
- * azure). Asked again once a minute, when client-node runs a plugin only if what it said has expired; and at once after a 401, with a
- * KubeConfig that remembers nothing. A plugin that never says when its credential expires therefore runs once a minute.
+ * azure). They are read once a minute, when client-node runs a plugin only if its last credential has expired; and at once after a 401,
+ * with a new KubeConfig that has cached nothing. A plugin whose credentials name no expiry therefore runs once a minute.
  */
 export class PluginCredentials implements Credentials, TlsMaterialSource {
   readonly #fresh: () => KubeConfig;
@@ -45,7 +45,7 @@ export class PluginCredentials implements Credentials, TlsMaterialSource {
     return !sameHeaders((await this.#apply()).headers, refused);
   }
 
-  /** The material of the kubeconfig, with the client certificate the plugin gave, if it gives one. */
+  /** The material of the kubeconfig, with the plugin's client certificate if it returns one. */
   async read(): Promise<TlsMaterial> {
     const base = await this.#base.read();
     const { cert, key } = await this.#current();
@@ -74,7 +74,7 @@ export class PluginCredentials implements Credentials, TlsMaterialSource {
       const said = cause instanceof Error ? cause.message.trim() : String(cause);
       throw new KubeError(
         "CONFIG_INVALID",
-        `the kubeconfig's credential plugin failed: ${said}; run kubectl with this kubeconfig to see more`,
+        `the kubeconfig's credential plugin failed: ${said}; run kubectl with this kubeconfig to see the details`,
         { cause },
       );
     }

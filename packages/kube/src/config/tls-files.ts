@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { KubeError } from "../kube-error.js";
 import type { TlsMaterial, TlsMaterialSource } from "./cluster-config.js";
 
-/** Where each part of the material is: a file, the thing itself, or nowhere. A file wins over data, as in kubectl. */
+/** Where each part of the material is: in a file, given as data, or absent. A file wins over data, as in kubectl. */
 export interface TlsFilesOptions {
   readonly caFile?: string | undefined;
   readonly certFile?: string | undefined;
@@ -14,8 +14,8 @@ export interface TlsFilesOptions {
 type Part = "ca" | "cert" | "key";
 
 /**
- * TLS material from files that somebody else renews. A file is looked at when a connection is made and read again when it is another
- * one or was written since. While it can't be read, what was read before serves on.
+ * TLS material from files that are renewed by others (kubelet, cert-manager). Before each connection a file is checked, and read again if
+ * it was replaced or written. While it can't be read, the last material stays in use.
  */
 export class TlsFiles implements TlsMaterialSource {
   readonly #paths: readonly (readonly [Part, string])[];

@@ -7,8 +7,8 @@ import { bearer, sameHeaders } from "./credentials.js";
 const maxAgeMs = 60_000;
 
 /**
- * A bearer token in a file that somebody else renews (the kubelet, at 80 % of its life). Re-read when a minute old, and at once after
- * a 401. A file that can't be read just then leaves the token as it was: it is most likely still good.
+ * A bearer token in a file that is renewed by others (the kubelet, at 80 % of its lifetime). It is read again after a minute, and at once
+ * after a 401. While the file can't be read the last token stays in use: it is most likely still valid.
  */
 export class TokenFile implements Credentials {
   readonly #path: string;
@@ -18,7 +18,7 @@ export class TokenFile implements Credentials {
   #readAtMs = 0;
   #reading: Promise<CredentialHeaders> | undefined;
 
-  /** `further`: headers beside the token, for instance whom to impersonate. */
+  /** `further`: headers in addition to the token, for instance the user to impersonate. */
   constructor(path: string, clock: Clock = systemClock, further: CredentialHeaders = {}) {
     this.#path = path;
     this.#clock = clock;

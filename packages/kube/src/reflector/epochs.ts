@@ -1,25 +1,25 @@
 import { compareResourceVersions } from "./resource-version.js";
 
 /**
- * A stretch of time in which resourceVersions only go up. An etcd that is restored from a backup, or wiped, starts over at a lower
- * one: from there on comparing with what was seen before proves nothing.
+ * A period in which resourceVersions only increase. An etcd that is restored from a backup, or wiped, starts again at a lower one:
+ * comparing versions from before and after proves nothing.
  */
 export type Epoch = number;
 
 /** What was known when a consistent read began. */
 export interface ReadStart {
   readonly epoch: Epoch;
-  /** The highest resourceVersion that anybody had seen by then; undefined if none. */
+  /** The highest resourceVersion seen by then; undefined if there was none. */
   readonly floor: string | undefined;
 }
 
 /**
- * Tells epochs apart for one resource type. A consistent read answers with a resourceVersion at least as high as any that was seen
- * before it began; one below proves that the history was cut. All streams of the type share one instance: the versions are the type's,
- * not the stream's.
+ * Tells the epochs of one resource type apart. A consistent read answers with a resourceVersion at least as high as any that was seen
+ * before it began; a lower one proves that the history was cut. All streams of the type share one instance, because versions belong to
+ * the type, not to a stream.
  *
- * An API server that was started on a restored etcd writes a few objects of its own and may be past what was seen before anybody reads:
- * then single objects tell (`cut`).
+ * An API server that starts on a restored etcd writes a few objects of its own, and may be past what was seen before by the time of the
+ * next read. Then a single object that is older than it was proves the cut (`cut`).
  */
 export class Epochs {
   readonly #onNewEpoch: (epoch: Epoch) => void;
@@ -34,7 +34,7 @@ export class Epochs {
     return this.#current;
   }
 
-  /** To be called before a consistent read is asked for. */
+  /** Call this before a consistent read is requested. */
   beginRead(): ReadStart {
     return { epoch: this.#current, floor: this.#highest };
   }
@@ -61,7 +61,7 @@ export class Epochs {
     this.#onNewEpoch(this.#current);
   }
 
-  /** A stream of this epoch is at this resourceVersion. */
+  /** A stream of this epoch has reached this resourceVersion. */
   observe(epoch: Epoch, resourceVersion: string): void {
     if (epoch !== this.#current) return;
     if (this.#highest === undefined || compareResourceVersions(resourceVersion, this.#highest) > 0) {

@@ -2,14 +2,14 @@ import type { Epoch } from "./epochs.js";
 import { compareResourceVersions } from "./resource-version.js";
 
 /**
- * What is known of the order of one object's versions, whichever stream they come from. It outlives the object (a tombstone), so that
- * no late event of another stream brings a deleted object back.
+ * The newest version of one object that was accepted, from whatever stream. It outlives the object (a tombstone), so that no late event
+ * of another stream brings a deleted object back.
  */
 export class ObjectOrder {
   #epoch: Epoch = 0;
   #resourceVersion = "";
 
-  /** The version that was accepted last, deletions included. */
+  /** The version that was accepted last; that of the deletion if the object was deleted. */
   get resourceVersion(): string | undefined {
     return this.#resourceVersion === "" ? undefined : this.#resourceVersion;
   }
@@ -19,8 +19,8 @@ export class ObjectOrder {
     return epoch === this.#epoch ? this.resourceVersion : undefined;
   }
 
-  /** True if this is news: newer than everything accepted so far. It then counts as accepted. */
-  accepts(epoch: Epoch, resourceVersion: string): boolean {
+  /** Accepts the version if it is newer than everything accepted so far, and says whether it did. */
+  accept(epoch: Epoch, resourceVersion: string): boolean {
     const order = this.#compare(epoch, resourceVersion);
     if (order > 0) {
       this.#epoch = epoch;
@@ -29,7 +29,7 @@ export class ObjectOrder {
     return order > 0;
   }
 
-  /** True if this is the very version that was accepted last. */
+  /** True if this is the version that was accepted last. */
   isAt(epoch: Epoch, resourceVersion: string): boolean {
     return this.#resourceVersion !== "" && this.#compare(epoch, resourceVersion) === 0;
   }

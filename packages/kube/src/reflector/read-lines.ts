@@ -8,16 +8,16 @@ export interface LineReading {
   /** Called with each chunk, before its lines. */
   readonly onBytes: () => void;
   readonly maxLineBytes: number;
-  /** How long nothing may come, at this moment; it may grow while the body is read, not shrink. */
+  /** The longest silence allowed at this moment, in ms. It may grow while the body is read, but not shrink. */
   readonly maxSilenceMs: () => number;
   readonly clock: Clock;
 }
 
 /**
- * Reads a body of lines to its end. Lines are split as bytes, before they are decoded: a chunk may end inside of a character.
+ * Reads a body of lines to its end. Bytes are split into lines before they are decoded, because a chunk may end within a character.
  *
- * @throws KubeError TIMEOUT when nothing came for too long, PROTOCOL when a line is too long or the body ends inside of one, and what
- *   the body fails with. The body is destroyed then.
+ * @throws KubeError TIMEOUT after too long a silence, PROTOCOL for a line that is too long, CONNECTION_LOST if the body ends within a line,
+ *   and whatever the body fails with. The body is destroyed then.
  */
 export function readLines(body: Readable, reading: LineReading): Promise<void> {
   const { onLine, onBytes, maxLineBytes, maxSilenceMs, clock } = reading;
@@ -38,11 +38,10 @@ export function readLines(body: Readable, reading: LineReading): Promise<void> {
         reject(error);
       }
     };
-    // One timer a stream, that looks when it is due whether anything came: not one for each chunk.
+    // One timer per stream, which checks when it is due whether anything came; not one per chunk.
     const watch = (): void => {
       const leftMs = lastMs + maxSilenceMs() - clock.monotonicMs();
-      if (leftMs <= 0)
-        settle(new KubeError("TIMEOUT", `nothing came on a watch for ${maxSilenceMs() / 1_000} s`));
+      if (leftMs <= 0) settle(new KubeError("TIMEOUT", `a watch was silent for ${maxSilenceMs() / 1_000} s`));
       else cancelWatchdog = clock.after(leftMs, watch);
     };
     const takeLine = (end: Buffer): void => {
@@ -63,7 +62,7 @@ export function readLines(body: Readable, reading: LineReading): Promise<void> {
       pending.push(chunk.subarray(from));
       pendingBytes += chunk.length - from;
       if (pendingBytes > maxLineBytes) {
-        throw new KubeError("PROTOCOL", `a watch brought a line of more than ${maxLineBytes} bytes`);
+        throw new KubeError("PROTOCOL", `a watch sent a line of more than ${maxLineBytes} bytes`);
       }
     };
     watch();
@@ -80,6 +79,6 @@ export function readLines(body: Readable, reading: LineReading): Promise<void> {
       else settle(new KubeError("CONNECTION_LOST", "a watch ended in the middle of an event"));
     });
     body.on("error", settle);
-    body.once("close", () => settle(new KubeError("CONNECTION_LOST", "a watch was cut")));
+    body.once("close", () => settle(new KubeError("CONNECTION_LOST", "the connection of a watch broke")));
   });
 }

@@ -3,31 +3,31 @@ import type { KubeObject } from "../rest/resource.js";
 import type { Epoch } from "./epochs.js";
 import type { ObjectEvent } from "./watch-event.js";
 
-/** What a reflector tells, in order, never two at a time. What it throws is logged and does not stop the reflector. */
+/** Receives what a reflector reads, in order, one call at a time. What it throws is logged and does not stop the reflector. */
 export interface ReflectorHandler {
-  /** A consistent read begins. What it brings counts only when it is complete; one that fails is dropped without another word. */
+  /** A consistent read begins. Absence counts only once it is complete; a read that fails is dropped without another call. */
   beginRead(): ConsistentRead;
   /** Something happened after the last read. */
   event(event: ObjectEvent, epoch: Epoch): void;
-  /** The stream is up again without a read: it was closed cleanly and goes on where it was. */
+  /** The stream is up again without a read: it was closed cleanly and resumes where it was. */
   resumed(): void;
-  /** The stream is down, or could not be opened; it is tried again. */
+  /** The stream is down, or could not be opened; it will be retried. */
   failed(error: KubeError): void;
 }
 
-/** Collects what a consistent read brings. */
+/** Receives the objects of a consistent read. */
 export interface ConsistentRead {
   add(object: KubeObject, resourceVersion: string): void;
-  /** It was there when the read began, and is not any more. */
+  /** An object that was added, or would have been, was deleted during the read. */
   remove(object: KubeObject): void;
-  /** All that exists in the scope was added: what was not is absent as of this resourceVersion. */
+  /** Everything that exists in the scope was added; anything else is absent as of this resourceVersion. */
   complete(resourceVersion: string, epoch: Epoch): void;
 }
 
-/** Why a reflector read everything anew. */
+/** Why a reflector reads everything again. */
 export type RelistReason = "start" | "closed" | "expired" | "failed" | "silent" | "asked";
 
-/** What a reflector counts; the wiring backs it. */
+/** What a reflector counts. */
 export interface ReflectorMetrics {
   /** A consistent read begins. */
   relist(reason: RelistReason): void;

@@ -537,7 +537,7 @@ describe("Reflector", () => {
     await handler.expectNext("failed CONNECTION_LOST");
     await bench.passWait(0);
     await handler.expectNext("read", "add a@3", "add b@5", "complete 5");
-    expect(bench.lines.filter((line) => line.includes("what comes after it goes on"))).to.have.length(10);
+    expect(bench.lines.filter((line) => line.includes("the watch continues"))).to.have.length(10);
   });
 
   /** Each brings a reflector into a phase of its life. */

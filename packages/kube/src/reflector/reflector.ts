@@ -21,9 +21,9 @@ export interface ReflectorShared {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: ReflectorMetrics;
-  /** Shortest time the API server is asked to keep a watch open, in s; the longest is twice that, drawn for each watch. */
+  /** The shortest time the API server is asked to keep a watch open, in s. Each watch asks for a random time of up to twice this. */
   readonly timeoutSeconds: number;
-  /** A number in [0, 1); injected by tests. */
+  /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }
 
@@ -31,22 +31,22 @@ export interface ReflectorOptions extends ReflectorShared {
   readonly scope: ResourceScope;
   readonly handler: ReflectorHandler;
   /**
-   * Whether a watch that was closed in good order is taken up where it was. Without, every watch begins with a consistent read: right
-   * for single objects, where a read costs as little as a resumption, and finds what a resumption may hide.
+   * Whether a watch that the API server closed in good order resumes where it was. If not, every watch begins with a consistent read:
+   * right for single objects, where a read costs as little as a resumption and finds what a resumption may hide.
    */
   readonly resumesAfterClose: boolean;
 }
 
-/** A watch that lived this long was healthy: the next failure is the first. */
+/** A watch that lived this long was healthy: after it, backoff starts from the beginning. */
 const healthyMs = 120_000;
-/** A watch that ends sooner than this without news is a failure, whatever the API server calls it: it would be read in a loop. */
+/** A watch that ends sooner than this without an event is a failure, whatever the API server calls it; else it is re-opened in a tight loop. */
 const tooShortMs = 1_000;
 const maxRetryAfterMs = 60_000;
 
 /**
  * Keeps a handler in sync with one scope of one resource type, as client-go's reflector does: a consistent read, then a watch, again
- * and again until it is told to stop. It holds no objects. A watch is taken up at its last resourceVersion only where the API server
- * closed it in good order: one that is resumed on an etcd restored meanwhile is open, and silent for ever.
+ * and again until the signal aborts. It holds no objects. A watch resumes at its last resourceVersion only where the API server closed
+ * it in good order: a watch that is resumed on an etcd restored in the meantime is open, and silent for ever.
  */
 export class Reflector implements Runnable {
   readonly name = "reflector";
@@ -70,14 +70,14 @@ export class Reflector implements Runnable {
     return this.#isSynced;
   }
 
-  /** How long the watch has been open and silent, in ms; undefined while none is open. */
+  /** How long the watch has been open, and silent, in ms; undefined while no watch is open. */
   get watch(): { readonly ageMs: number; readonly silenceMs: number } | undefined {
     if (this.#attempt?.openedMs === undefined) return undefined;
     const nowMs = this.#options.clock.monotonicMs();
     return { ageMs: nowMs - this.#attempt.openedMs, silenceMs: nowMs - this.#attempt.lastBytesMs };
   }
 
-  /** Gives the watch up that there is, and reads everything anew. */
+  /** Ends the current watch and reads everything again. */
   relist(): void {
     this.#isAsked = true;
     this.#abortAttempt.abort();
@@ -101,7 +101,7 @@ export class Reflector implements Runnable {
     signal.removeEventListener("abort", onAbort);
   }
 
-  /** True if a relist was asked for since the last attempt. From here on, the next request is for the next attempt. */
+  /** True if a relist was requested since the last attempt. Requests from here on are for the attempt after this one. */
   #takeRequest(): boolean {
     const isAsked = this.#isAsked;
     this.#isAsked = false;
@@ -134,7 +134,7 @@ export class Reflector implements Runnable {
     } catch (error) {
       if (signal.aborted) return { position: undefined, reason: "asked", waitMs: 0 };
       const kubeError = toKubeError(error);
-      // A resumption that came too late, or a watch that fell behind, is nobody's failure: it is read again at once.
+      // A resumption that came too late, or a watch that fell behind, is no failure: everything is read again at once.
       const isStale = from !== undefined || (attempt !== undefined && !this.#wasTooShort(attempt));
       return this.#failed(kubeError, kubeError.code === "EXPIRED" && isStale);
     } finally {
@@ -144,7 +144,7 @@ export class Reflector implements Runnable {
     }
   }
 
-  /** Before anybody asks how long to wait. */
+  /** To be called before the backoff is asked for a delay. */
   #countLife(attempt: WatchAttempt | undefined): void {
     if (attempt?.openedMs === undefined) return;
     if (this.#options.clock.monotonicMs() - attempt.openedMs >= healthyMs) this.#backoff.reset();
@@ -173,27 +173,27 @@ export class Reflector implements Runnable {
     };
   }
 
-  #wasTooShort({ openedMs, news }: WatchAttempt): boolean {
+  #wasTooShort({ openedMs, events }: WatchAttempt): boolean {
     if (openedMs === undefined) return true;
-    return news === 0 && this.#options.clock.monotonicMs() - openedMs < tooShortMs;
+    return events === 0 && this.#options.clock.monotonicMs() - openedMs < tooShortMs;
   }
 
-  /** Spread, so that watches that were opened together do not end together. */
+  /** Random, so that watches that were opened together do not end together. */
   #timeoutSeconds(): number {
     const { timeoutSeconds, random = Math.random } = this.#options;
     return Math.ceil(timeoutSeconds * (1 + random()));
   }
 }
 
-/** How to go on. */
+/** How to continue. */
 interface Outcome {
-  /** Where the next watch begins; undefined for a consistent read. */
+  /** Where the next watch begins; undefined if it begins with a consistent read. */
   readonly position: Position | undefined;
   readonly reason: RelistReason;
   readonly waitMs: number;
 }
 
-/** Everything that is thrown on the way should be a KubeError; what is not is our mistake, and must not end the watch for good. */
+/** Everything thrown in an attempt should be a KubeError. Anything else is a bug of ours, and must not end the watch for good. */
 function toKubeError(error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   return new KubeError("PROTOCOL", `reading a watch failed: ${String(error)}`, { cause: error });

@@ -1,6 +1,6 @@
 /**
- * Compares two resourceVersions of one resource type as client-go does since 1.35: as whole numbers of any length. Negative if a is
- * older than b. Both must be such numbers (`isResourceVersion`).
+ * Compares two resourceVersions of one resource type as client-go has done since 1.35: as whole numbers of any length. Negative if
+ * a is older than b. Both must pass `isResourceVersion`.
  */
 export function compareResourceVersions(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;

@@ -20,9 +20,9 @@ export interface WatchAttemptParts {
   readonly metrics: ReflectorMetrics;
   /** How long the API server is asked to keep the watch open, in s. */
   readonly timeoutSeconds: number;
-  /** Called once the scope is in sync: read, or taken up again where the last watch ended. */
+  /** Called once the scope is in sync: read, or resumed where the last watch ended. */
   readonly onSynced: () => void;
-  /** Called once the watch is open and in sync: nothing more is asked of the API server then. */
+  /** Called once the watch is open and in sync, so that opening it costs the API server nothing more. */
   readonly onOpened: () => void;
 }
 
@@ -32,24 +32,24 @@ export interface Position {
   readonly resourceVersion: string;
 }
 
-/** The API server writes a bookmark a minute, but after its own restart the first one was seen to take 120 s. */
+/** The API server sends a bookmark every minute, but after a restart of its own the first was seen to take 120 s. */
 const maxSilenceMs = 200_000;
-/** While it reads the initial state it has no reason to pause. */
+/** While it sends the initial state it has no reason to pause. */
 const maxReadSilenceMs = 60_000;
-/** No object of etcd has more than 1.5 MB; what it has of escapes and managedFields may double that. */
+/** etcd stores at most 1.5 MB per object; JSON escapes and managedFields may double that. */
 const maxLineBytes = 4 * 1024 * 1024;
 const pageSize = 500;
 
 /**
- * One attempt at being in sync: a consistent read and the watch that follows it, or only the watch where the last one was closed.
- * It ends with the watch. Nothing of it goes on after `run` settled, so that no late answer meets a newer attempt.
+ * One attempt to be in sync: a consistent read and the watch that follows it, or only a watch that resumes where the last one was
+ * closed. It ends with the watch. Nothing of it continues after `run` has settled, so that no late answer meets a newer attempt.
  */
 export class WatchAttempt {
   readonly #parts: WatchAttemptParts;
   #position: Position | undefined;
   #openedMs: number | undefined;
   #lastBytesMs = 0;
-  #news = 0;
+  #events = 0;
   #read: { readonly start: ReadStart; readonly into: ConsistentRead } | undefined;
 
   constructor(parts: WatchAttemptParts, from?: Position) {
@@ -57,7 +57,7 @@ export class WatchAttempt {
     this.#position = from;
   }
 
-  /** Where the stream is; undefined until the read is complete. */
+  /** How far the stream has come; undefined until the read is complete. */
   get position(): Position | undefined {
     return this.#position;
   }
@@ -67,20 +67,20 @@ export class WatchAttempt {
     return this.#openedMs;
   }
 
-  /** When something came last, in ms of the monotonic clock. */
+  /** When the last bytes came, in ms of the monotonic clock. */
   get lastBytesMs(): number {
     return this.#lastBytesMs;
   }
 
-  /** Events of objects; what the read brought is none. */
-  get news(): number {
-    return this.#news;
+  /** How many objects changed since the read. */
+  get events(): number {
+    return this.#events;
   }
 
   /**
    * Resolves when the API server closed the watch in good order.
    *
-   * @throws KubeError for every other end.
+   * @throws KubeError if it ended in any other way.
    */
   async run(signal: AbortSignal): Promise<void> {
     const { watchList, onSynced, onOpened, handler, epochs } = this.#parts;
@@ -101,7 +101,7 @@ export class WatchAttempt {
     await this.#follow(body, signal);
   }
 
-  /** Reads and watches in one stream. False if the API server does not do that: then nothing was told. */
+  /** Reads and watches in one stream. False if the API server does not support that; the read was then dropped. */
   async #watchList(signal: AbortSignal): Promise<boolean> {
     const { client, scope, handler, epochs, watchList, timeoutSeconds } = this.#parts;
     try {
@@ -139,9 +139,9 @@ export class WatchAttempt {
         if (continueToken !== undefined) continue;
         const { resourceVersion } = page;
         if (isResourceVersion(resourceVersion)) return { into, resourceVersion };
-        throw new KubeError("PROTOCOL", "a list came without a resourceVersion");
+        throw new KubeError("PROTOCOL", "the API server answered a list without a resourceVersion");
       } catch (error) {
-        // The pages took longer than etcd keeps history: once more, in one piece.
+        // The pages took longer than etcd keeps history: read once more, in one piece.
         if (continueToken === undefined || !(error instanceof KubeError) || error.code !== "EXPIRED")
           throw error;
         into = handler.beginRead();
@@ -166,7 +166,7 @@ export class WatchAttempt {
       onBytes: () => {
         this.#lastBytesMs = clock.monotonicMs();
       },
-      // What the handler makes of a line may be the end; other lines may have come along with it.
+      // The handler may abort the watch while other lines of the same chunk are still to come.
       onLine: (line) => {
         if (!signal.aborted) this.#take(parseWatchEvent(line));
       },
@@ -193,7 +193,7 @@ export class WatchAttempt {
     this.#position = { epoch, resourceVersion };
     epochs.observe(epoch, resourceVersion);
     if (event.type === "BOOKMARK") return;
-    this.#news++;
+    this.#events++;
     handler.event(event, epoch);
   }
 
@@ -211,7 +211,7 @@ export class WatchAttempt {
   }
 }
 
-/** 400 and 422 come from servers that do not know WatchList, 500 inside of the stream from those whose etcd can't, silence from those that ignore it. */
+/** Servers without WatchList answer 400 or 422, or ignore it and stay silent; those on an etcd too old for it send a 500 within the stream. */
 function isRefusalOfWatchList(error: unknown, isOpen: boolean): boolean {
   if (!(error instanceof KubeError)) return false;
   return error.code === "INVALID" || (isOpen && (error.code === "SERVER_ERROR" || error.code === "TIMEOUT"));

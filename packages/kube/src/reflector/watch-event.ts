@@ -10,19 +10,19 @@ export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent;
 export interface ObjectEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
   readonly object: KubeObject;
-  /** For DELETED, of the deletion. */
+  /** For DELETED, the version of the deletion. */
   readonly resourceVersion: string;
 }
 
-/** Nothing happened up to here. */
+/** No event up to this version is missing. */
 export interface BookmarkEvent {
   readonly type: "BOOKMARK";
   readonly resourceVersion: string;
-  /** Everything that there was has been sent: the consistent read is complete. */
+  /** All existing objects have been sent: the consistent read is complete. */
   readonly isInitialEventsEnd: boolean;
 }
 
-/** The API server gives this watch up, under HTTP 200. */
+/** The API server ends this watch with an error, under HTTP 200. */
 export interface ErrorEvent {
   readonly type: "ERROR";
   readonly error: KubeError;
@@ -42,14 +42,14 @@ interface RawEvent {
 /**
  * Reads one line of a watch.
  *
- * @throws KubeError PROTOCOL if no API server would write it.
+ * @throws KubeError PROTOCOL if it is not an event of a watch.
  */
 export function parseWatchEvent(line: string): WatchEvent {
   let raw: RawEvent | null;
   try {
     raw = JSON.parse(line) as RawEvent | null;
   } catch (error) {
-    throw new KubeError("PROTOCOL", `a watch brought a line that is no JSON: ${quoted(line, 120)}`, {
+    throw new KubeError("PROTOCOL", `a watch sent a line that is not JSON: ${quoted(line, 120)}`, {
       cause: error,
     });
   }
@@ -57,17 +57,14 @@ export function parseWatchEvent(line: string): WatchEvent {
   if (type === "ERROR") return { type, error: errorOfStatus(object) };
   const { resourceVersion, name, annotations } = object?.metadata ?? {};
   if (!isResourceVersion(resourceVersion)) {
-    throw new KubeError(
-      "PROTOCOL",
-      `a watch brought an event without a resourceVersion: ${quoted(line, 120)}`,
-    );
+    throw new KubeError("PROTOCOL", `a watch sent an event without a resourceVersion: ${quoted(line, 120)}`);
   }
   if (type === "BOOKMARK") {
     const isInitialEventsEnd = annotations?.["k8s.io/initial-events-end"] === "true";
     return { type, resourceVersion, isInitialEventsEnd };
   }
   if ((type !== "ADDED" && type !== "MODIFIED" && type !== "DELETED") || typeof name !== "string") {
-    throw new KubeError("PROTOCOL", `a watch brought an event of no known kind: ${quoted(line, 120)}`);
+    throw new KubeError("PROTOCOL", `a watch sent an event of an unknown type: ${quoted(line, 120)}`);
   }
   return { type, object: object as KubeObject, resourceVersion };
 }

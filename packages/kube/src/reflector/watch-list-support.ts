@@ -1,11 +1,11 @@
 import type { Clock } from "@bunting/runtime";
 
-/** After this an API server that refused WatchList is asked again: it may have been upgraded. */
+/** After this time an API server that refused WatchList is asked again: it may have been upgraded. */
 const askAgainMs = 10 * 60_000;
 
 /**
- * Whether the API server streams its initial state in a watch (WatchList: on since Kubernetes 1.34, refused by older ones and over
- * old etcd). Shared by all reflectors, so that only the first of them finds out.
+ * Whether the API server streams its initial state in a watch (WatchList: on since Kubernetes 1.34, refused by older ones, and
+ * where etcd is too old). Shared by all reflectors, so that only the first has to find out.
  */
 export class WatchListSupport {
   readonly #clock: Clock;

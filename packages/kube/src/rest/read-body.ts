@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import type { Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 
-/** All of a body. A body that stops coming for `silenceMs` is given up with TIMEOUT, one of more than `maxBytes` with PROTOCOL. */
+/** Reads a whole body. One that pauses for `silenceMs` is given up with TIMEOUT, one of more than `maxBytes` with PROTOCOL. */
 export async function readBody(
   body: Readable,
   limits: { readonly maxBytes: number; readonly silenceMs: number; readonly clock: Clock },
@@ -14,7 +14,7 @@ export async function readBody(
   let stopTimer = (): void => undefined;
   const look = (): void => {
     if (size === sizeBefore) {
-      body.destroy(new KubeError("TIMEOUT", `an answer stopped coming after ${size} bytes`));
+      body.destroy(new KubeError("TIMEOUT", `the API server stopped sending an answer after ${size} bytes`));
       return;
     }
     sizeBefore = size;
@@ -24,7 +24,8 @@ export async function readBody(
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > maxBytes) throw new KubeError("PROTOCOL", `an answer has more than ${maxBytes} bytes`);
+      if (size > maxBytes)
+        throw new KubeError("PROTOCOL", `the API server's answer has more than ${maxBytes} bytes`);
       chunks.push(chunk);
     }
   } finally {
@@ -33,7 +34,7 @@ export async function readBody(
   return Buffer.concat(chunks, size).toString("utf8");
 }
 
-/** The beginning of a body, and no error: it is to explain one. */
+/** Reads the beginning of a body that explains an error; never throws. */
 export async function readBeginning(
   body: Readable,
   limits: { readonly maxBytes: number; readonly withinMs: number; readonly clock: Clock },
@@ -51,7 +52,7 @@ export async function readBeginning(
       if (size >= maxBytes) break;
     }
   } catch {
-    // What has come has to do.
+    // The part that came must do.
   } finally {
     stopTimer();
     body.destroy();

@@ -1,19 +1,19 @@
 import type { Query } from "./kube-client.js";
 import type { ResourceScope } from "./resource.js";
 
-/** The path of all objects in the scope; its name does not count. */
+/** The path of all objects in the scope; the scope's name is ignored. */
 export function collectionPath({ type, namespace }: ResourceScope): string {
   const root = type.group === "" ? ["api"] : ["apis", type.group];
   const space = namespace === undefined ? [] : ["namespaces", namespace];
   return pathOf([...root, type.version, ...space, type.plural]);
 }
 
-/** The path of one object, or of a subresource of it such as `status`. */
+/** The path of one object, or of one of its subresources such as `status`. */
 export function objectPath(scope: ResourceScope, name: string, subresource?: string): string {
   return `${collectionPath(scope)}${pathOf([name, ...(subresource === undefined ? [] : [subresource])])}`;
 }
 
-/** `?…`, or nothing. What is undefined is left out. */
+/** `?…`, or an empty string. Undefined values are left out. */
 export function queryOf(query: Query): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -23,7 +23,7 @@ export function queryOf(query: Query): string {
   return text === "" ? "" : `?${text}`;
 }
 
-/** The query of a list or watch: the scope's name becomes a field selector, beside the one that is there. */
+/** The query of a list or watch: the scope's name becomes a field selector, in addition to one that is given. */
 export function selecting({ name }: ResourceScope, query: Query): Query {
   if (name === undefined) return query;
   const byName = `metadata.name=${name}`;

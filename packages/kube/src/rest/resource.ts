@@ -1,4 +1,4 @@
-/** A resource type: what URLs are made of. */
+/** A resource type, as it is named in URLs. */
 export interface ResourceType {
   /** Empty for the core group. */
   readonly group: string;
@@ -7,16 +7,16 @@ export interface ResourceType {
   readonly plural: string;
 }
 
-/** What one list, watch or write is about. Names are checked by the caller (RFC 1123); the URL encodes them all the same. */
+/** What one list, watch or write addresses. The caller checks names (RFC 1123); they are URL-encoded all the same. */
 export interface ResourceScope {
   readonly type: ResourceType;
-  /** Absent: every namespace, or a resource that has none. */
+  /** Absent: all namespaces, or a type that is not namespaced. */
   readonly namespace?: string;
-  /** Absent: every object of the namespace. In a list or watch it becomes the fieldSelector `metadata.name=`. */
+  /** Absent: all objects of the namespace. In a list or watch it becomes the fieldSelector `metadata.name=`. */
   readonly name?: string;
 }
 
-/** An object as the API server sent it: only what every object has is typed. */
+/** An object as the API server sent it; only the fields that every object has are typed. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;

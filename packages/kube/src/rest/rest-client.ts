@@ -12,12 +12,12 @@ import { maxErrorBytes, statusError } from "./status-error.js";
 /** Names one object. */
 export type ObjectScope = ResourceScope & { readonly name: string };
 
-/** What a PATCH body is. */
+/** The kind of a PATCH body. */
 export type PatchType = "apply" | "merge" | "json" | "strategic";
 
 export interface ApplyOptions {
   readonly fieldManager: string;
-  /** Takes fields over from other managers; without it they are a CONFLICT. */
+  /** Takes fields over from other managers; without it, fields of theirs are a CONFLICT. */
   readonly force?: boolean;
   readonly dryRun?: boolean;
   readonly subresource?: string;
@@ -40,7 +40,7 @@ export interface RawRequest {
 }
 
 export interface RestClientOptions {
-  /** How many calls are under way at once; watches do not count. */
+  /** The most calls under way at once, 16 by default; watches do not count. */
   readonly maxConcurrentCalls?: number;
   readonly clock?: Clock;
 }
@@ -57,8 +57,8 @@ const contentTypes: Readonly<Record<PatchType, string>> = {
 const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 /**
- * The Kubernetes API as raw JSON: objects come and go with all their fields, those we do not know included. Every method throws
- * KubeError only. Nothing is retried here but what the transport retries: backoff is for those who know what they want.
+ * The Kubernetes API as raw JSON: objects keep all their fields, unknown ones included. Every method throws KubeError only. Nothing is
+ * retried but what the transport retries: backoff is up to the caller.
  */
 export class RestClient implements KubeClient {
   readonly #transport: KubeTransport;
@@ -79,7 +79,7 @@ export class RestClient implements KubeClient {
       metadata?: { resourceVersion?: string; continue?: string };
     };
     if (typeof metadata?.resourceVersion !== "string" || !(Array.isArray(items) || items === null)) {
-      throw new KubeError("PROTOCOL", `${path} answered with JSON that is no list of objects`);
+      throw new KubeError("PROTOCOL", `${path} answered with JSON that is not a list of objects`);
     }
     const continueToken = metadata.continue === "" ? undefined : metadata.continue;
     return { resourceVersion: metadata.resourceVersion, continueToken, items: items ?? [] };
@@ -111,7 +111,7 @@ export class RestClient implements KubeClient {
     return (answer as { status?: { allowed?: unknown } }).status?.allowed === true;
   }
 
-  /** One object, or with `subresource` that of it. */
+  /** Reads one object, or one of its subresources. */
   async get(scope: ObjectScope, signal: AbortSignal, options: WriteOptions = {}): Promise<KubeObject> {
     return this.#object("GET", scope, undefined, signal, options);
   }
@@ -130,7 +130,7 @@ export class RestClient implements KubeClient {
     return (await this.raw({ method: "POST", path, query, body: object }, signal)) as KubeObject;
   }
 
-  /** Server-side apply: the object holds the fields we own and no others. */
+  /** Server-side apply: `object` holds exactly the fields we own. */
   async apply(
     scope: ObjectScope,
     object: object,
@@ -158,7 +158,7 @@ export class RestClient implements KubeClient {
     return this.#object("PATCH", scope, body, signal, options, contentTypes[type]);
   }
 
-  /** Replaces it; with the resourceVersion in its metadata only if nobody was faster (CONFLICT). */
+  /** Replaces the object. With a resourceVersion in its metadata, a change in the meantime is a CONFLICT. */
   async update(
     scope: ObjectScope,
     object: object,
@@ -168,12 +168,12 @@ export class RestClient implements KubeClient {
     return this.#object("PUT", scope, object, signal, options);
   }
 
-  /** Answers with the object or a Status. `body`: DeleteOptions, for instance preconditions or the propagation policy. */
+  /** Resolves with the object or a Status. `body`: DeleteOptions, for instance preconditions or the propagation policy. */
   async delete(scope: ObjectScope, signal: AbortSignal, body?: object): Promise<unknown> {
     return this.raw({ method: "DELETE", path: objectPath(scope, scope.name), body }, signal);
   }
 
-  /** Any call whose answer is JSON, or nothing (undefined). */
+  /** Any call whose answer is JSON, or empty (undefined). */
   async raw(request: RawRequest, signal: AbortSignal): Promise<unknown> {
     const release = await this.#calls.acquire(signal).catch((reason: unknown) => {
       throw abortedError(reason);

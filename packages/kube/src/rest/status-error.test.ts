@@ -56,7 +56,9 @@ describe("statusError", () => {
     const body = "<!DOCTYPE html><html><head><title>Bad\n Gateway</title></head></html>";
     const error = statusError({ status: 502, headers: {}, body }, nowMs);
     expect(error.code).to.equal("SERVER_ERROR");
-    expect(error.message).to.include("«Bad Gateway»").and.include("something between us and the API server");
+    expect(error.message)
+      .to.include("«Bad Gateway»")
+      .and.include("a proxy or load balancer in front of the API server");
   });
 
   it("takes an empty body, JSON that is no Status, a Status that was cut off, and one without fields", () => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { KubeError, type KubeErrorCode, type KubeErrorOptions } from "../kube-error.js";
 
-/** What an error answer consists of: of a body, at most `maxErrorBytes` are read. */
+/** An error answer; at most `maxErrorBytes` of its body are read. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -33,7 +33,7 @@ const codeOfReason: Readonly<Partial<Record<string, KubeErrorCode>>> = {
   ServerTimeout: "SERVER_ERROR",
 };
 
-/** The error of an answer other than 2xx. The body may be a Status, plain text, a proxy's HTML, cut off, or nothing. */
+/** The error of an answer other than 2xx. Its body may be a Status, plain text, a proxy's HTML, cut off, or empty. */
 export function statusError(answer: ErrorAnswer, nowMs: number): KubeError {
   const retryAfterMs = retryAfter(answer.headers["retry-after"], nowMs);
   const status = parseStatus(answer.body);
@@ -48,9 +48,9 @@ export function statusError(answer: ErrorAnswer, nowMs: number): KubeError {
 }
 
 /**
- * The error a Status object stands for, be it the body of an answer or the object of an ERROR in a watch.
+ * The error that a Status object describes: the body of an answer, or the object of an ERROR in a watch.
  *
- * @param answer what the answer that brought it says, where the Status says nothing.
+ * @param answer values of the answer it came with, for what the Status leaves out.
  */
 export function errorOfStatus(
   object: unknown,
@@ -89,7 +89,7 @@ function codeOfHttpStatus(status: number): KubeErrorCode {
   return status >= 400 ? "INVALID" : "PROTOCOL";
 }
 
-/** It comes as 504 Timeout with a cause of its own; servers before 1.16 sent the sentence alone. */
+/** It comes as 504 Timeout with a cause of its own; servers before 1.16 sent only the sentence. */
 function isVersionTooLarge({ details }: StatusObject, message: string): boolean {
   const causes: unknown[] = Array.isArray(details?.causes) ? details.causes : [];
   const isNamed = causes.some(
@@ -124,11 +124,11 @@ function retryAfter(header: string | undefined, nowMs: number): number | undefin
 
 function textOf(body: string): string {
   const text = body.trim();
-  if (text === "") return " without a word";
+  if (text === "") return " without a body";
   if (!/^<(!doctype|html|\?xml)/i.test(text)) return `: ${short(text, 200)}`;
   const title = /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]?.trim() ?? "";
-  const page = title === "" ? "an HTML page" : `an HTML page, «${short(title, 100)}»`;
-  return ` with ${page}: something between us and the API server answered`;
+  const page = title === "" ? "an HTML page" : `the HTML page «${short(title, 100)}»`;
+  return ` with ${page}: a proxy or load balancer in front of the API server answered`;
 }
 
 function short(text: string, maxCharacters: number): string {

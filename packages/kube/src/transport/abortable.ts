@@ -1,6 +1,6 @@
 import { abortedError } from "./foreign-error.js";
 
-/** The promise, or ABORTED as soon as the signal aborts; what the promise then brings is dropped. */
+/** Settles as the promise does, or rejects with ABORTED as soon as the signal aborts; the promise's result is then dropped. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   let onAbort = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {

@@ -8,10 +8,10 @@ function foreign(code: string, message = "what node says"): Error {
 
 describe("kubeErrorOf", () => {
   for (const [code, expected, sentence] of [
-    ["ECONNREFUSED", "CONNECTION_REFUSED", "nobody listens at host:1"],
+    ["ECONNREFUSED", "CONNECTION_REFUSED", "nothing listens at host:1"],
     ["ENOTFOUND", "CONNECTION_LOST", "name of host:1 can't be resolved"],
     ["EAI_AGAIN", "CONNECTION_LOST", "can't be resolved"],
-    ["EHOSTUNREACH", "CONNECTION_LOST", "no way to host:1"],
+    ["EHOSTUNREACH", "CONNECTION_LOST", "host:1 is unreachable"],
     ["ETIMEDOUT", "TIMEOUT", "host:1 did not answer"],
     ["ECONNRESET", "CONNECTION_LOST", "the connection to host:1 broke"],
     ["SELF_SIGNED_CERT_IN_CHAIN", "CONNECTION_LOST", "certificate authority"],

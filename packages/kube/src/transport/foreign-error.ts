@@ -1,9 +1,9 @@
 import { KubeError, type KubeErrorCode } from "../kube-error.js";
 
 /**
- * The one place where errors of sockets, TLS, node:http and node:http2 become ours.
+ * The one place where errors of sockets, TLS, node:http and node:http2 become KubeErrors.
  *
- * @param server where we were going, for the sentence: `10.0.0.1:443`.
+ * @param server the server's address for the message: `10.0.0.1:443`.
  */
 export function kubeErrorOf(error: unknown, server: string): KubeError {
   if (error instanceof KubeError) return error;
@@ -16,7 +16,7 @@ export function kubeErrorOf(error: unknown, server: string): KubeError {
   return new KubeError(kind, sentence.replace("SERVER", server), { cause: error });
 }
 
-/** The caller's signal ended it. */
+/** The caller's signal aborted the request. */
 export function abortedError(cause?: unknown): KubeError {
   return new KubeError("ABORTED", "the request was aborted", { cause });
 }
@@ -25,17 +25,17 @@ type Entry = readonly [KubeErrorCode, string];
 
 const unresolved = "the name of SERVER can't be resolved: check the server's address and the cluster's DNS";
 const unreachable =
-  "there is no way to SERVER: check the network, and NetworkPolicies for egress to the API server";
+  "SERVER is unreachable: check the network, and NetworkPolicies for egress to the API server";
 const untrusted =
-  "the certificate of SERVER is signed by nobody we trust: give the cluster's certificate authority (ca.crt of the ServiceAccount, certificate-authority of the kubeconfig)";
+  "the certificate of SERVER is not signed by a trusted authority: provide the cluster's certificate authority (ca.crt of the ServiceAccount, certificate-authority of the kubeconfig)";
 const noClientCertificate =
-  "SERVER refused our TLS client certificate, or wants one: check client-certificate and client-key of the kubeconfig";
+  "SERVER rejected our TLS client certificate, or requires one: check client-certificate and client-key of the kubeconfig";
 const broken = "the connection to SERVER broke";
 
 const entries: Readonly<Partial<Record<string, Entry>>> = {
   ECONNREFUSED: [
     "CONNECTION_REFUSED",
-    "nobody listens at SERVER: is the API server up, and the address right?",
+    "nothing listens at SERVER: check that the API server is up and the address is right",
   ],
   ENOTFOUND: ["CONNECTION_LOST", unresolved],
   EAI_AGAIN: ["CONNECTION_LOST", unresolved],
@@ -54,15 +54,15 @@ const entries: Readonly<Partial<Record<string, Entry>>> = {
   CERT_SIGNATURE_FAILURE: ["CONNECTION_LOST", untrusted],
   CERT_HAS_EXPIRED: [
     "CONNECTION_LOST",
-    "the certificate of SERVER has expired: renew it, or set this machine's clock",
+    "the certificate of SERVER has expired: renew it, or check this machine's clock",
   ],
   CERT_NOT_YET_VALID: [
     "CONNECTION_LOST",
-    "the certificate of SERVER is not valid yet: set this machine's clock",
+    "the certificate of SERVER is not valid yet: check this machine's clock",
   ],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     "CONNECTION_LOST",
-    "the certificate of SERVER is for other names: use one of them as the server's address, or tls-server-name of the kubeconfig",
+    "the certificate of SERVER is for other names: use one of them as the server's address, or as tls-server-name in the kubeconfig",
   ],
   ERR_SSL_WRONG_VERSION_NUMBER: [
     "PROTOCOL",
@@ -74,20 +74,20 @@ const entries: Readonly<Partial<Record<string, Entry>>> = {
   ],
   ERR_HTTP2_GOAWAY_SESSION: ["CONNECTION_LOST", "SERVER is closing this connection (GOAWAY)"],
   ERR_HTTP2_INVALID_SESSION: ["CONNECTION_LOST", "the connection to SERVER was closed"],
-  ERR_HTTP2_ERROR: ["PROTOCOL", "what came from SERVER is not HTTP/2"],
+  ERR_HTTP2_ERROR: ["PROTOCOL", "the answer of SERVER is not HTTP/2"],
 };
 
 function entryOf(code: string): Entry | undefined {
   const entry = entries[code];
   if (entry !== undefined) return entry;
-  if (code.startsWith("HPE_")) return ["PROTOCOL", "what came from SERVER is not HTTP"];
+  if (code.startsWith("HPE_")) return ["PROTOCOL", "the answer of SERVER is not HTTP"];
   if (/^ERR_SSL_.*ALERT.*(CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA)/.test(code)) {
     return ["CONNECTION_LOST", noClientCertificate];
   }
   return undefined;
 }
 
-/** Of a name with several addresses, node reports an AggregateError with the code of the last. */
+/** For a name with several addresses, node throws an AggregateError; the errors within it have the code. */
 function codeOf(error: Error): string {
   if ("code" in error && typeof error.code === "string") return error.code;
   return error instanceof AggregateError && error.errors[0] instanceof Error ? codeOf(error.errors[0]) : "";

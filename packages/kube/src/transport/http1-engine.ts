@@ -21,14 +21,14 @@ export type Http1Request = Pick<KubeRequest, "method" | "path" | "body"> & {
 const agentOptions = { keepAlive: true, keepAliveMsecs: 30_000 };
 
 /**
- * For servers without HTTP/2: `kubectl proxy`, and proxies that end TLS. A connection a request, kept for the next one. There is no PING
- * here: a dead connection is found by TCP keepalive and by whoever misses bookmarks.
+ * For servers without HTTP/2: `kubectl proxy`, and proxies that terminate TLS. Each request has a connection, which is kept for the next
+ * one. There is no PING: a dead connection is found by TCP keepalive, and by reflectors that miss bookmarks.
  */
 export class Http1Engine {
   readonly #server: URL;
   readonly #dial: SecureDial;
   readonly #context: TransportContext;
-  /** What ends the requests that are under way. */
+  /** Functions that end the requests under way. */
   readonly #active = new Set<(error: KubeError) => void>();
   readonly #plainAgent = new HttpAgent(agentOptions);
   #secure: { readonly options: ConnectionOptions; readonly agent: HttpsAgent } | undefined;
@@ -45,7 +45,7 @@ export class Http1Engine {
     try {
       return await this.#exchange(sent, request, signal);
     } catch (error) {
-      // The server closed a kept connection just as we used it.
+      // The server closed a kept connection just as it was used again.
       const isStale = sent.reusedSocket && error instanceof KubeError && error.code === "CONNECTION_LOST";
       if (!isStale || request.method !== "GET") throw error;
       return this.#exchange(send(), request, signal);
@@ -116,7 +116,7 @@ export class Http1Engine {
   }
 }
 
-/** Lets what is under way end, and keeps no connection for later. */
+/** Lets requests under way end, and keeps no connection for later. */
 function retire(agent: HttpsAgent): void {
   agent.maxFreeSockets = 0;
   for (const sockets of Object.values(agent.freeSockets))

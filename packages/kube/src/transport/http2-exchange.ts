@@ -12,15 +12,15 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal;
   /** False once the connection is gone. */
   readonly isConnected: () => boolean;
-  /** No head came in time: the connection may be dead. */
+  /** Called if no head came in time: the connection may be dead. */
   readonly onOverdue: () => void;
-  /** Nobody wants the stream any more. */
+  /** Called when the stream is not wanted any more. */
   readonly cancel: (stream: ClientHttp2Stream) => void;
 }
 
 /**
- * Waits for the head of the answer on a stream. `refused`: the server closed the stream without having looked at the request, which may
- * then be sent again on another session.
+ * Waits for the head of the answer on a stream. `refused`: the server closed the stream without having processed the request, which may
+ * be sent again on another session.
  */
 export function exchange(
   stream: ClientHttp2Stream,
@@ -58,7 +58,7 @@ export function exchange(
       const body = new ResponseBody(stream, {
         server,
         signal,
-        // After a GOAWAY a reset connection leaves no trace on its streams: to node they end as if the server had ended them.
+        // After a GOAWAY, node ends the streams of a reset connection as if the server had ended them.
         isComplete: () => stream.rstCode === constants.NGHTTP2_NO_ERROR && isConnected(),
         abandon: () => cancel(stream),
       });

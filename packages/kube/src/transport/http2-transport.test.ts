@@ -330,7 +330,7 @@ describe("Http2Transport", () => {
       const cluster = clusterOf(server);
       await server.stop();
       const error = await failure(transportTo(cluster).request(call, abort.signal));
-      expectCode(error, "CONNECTION_REFUSED", `nobody listens at 127.0.0.1:${port}`);
+      expectCode(error, "CONNECTION_REFUSED", `nothing listens at 127.0.0.1:${port}`);
       server = await new ScriptedServer().start();
     });
   });

@@ -13,17 +13,17 @@ import { SessionPool } from "./session-pool.js";
 import { StreamResets } from "./stream-resets.js";
 import { transportContext, type TransportContext, type TransportOptions } from "./transport-options.js";
 
-/** How often a request goes to another session because one was closing just then. */
+/** How many sessions a request is tried on, because one may be closing just then. */
 const maxTries = 4;
-/** How long a server that offered HTTP/1.1 only is taken at its word. */
+/** How long a server that offered only HTTP/1.1 is not asked for HTTP/2 again. */
 const http1ForMs = 300_000;
 
 /**
- * The way to one API server over node:http2, or over HTTP/1.1 where the server has nothing better.
+ * The connections to one API server over node:http2, or over HTTP/1.1 where the server has nothing better.
  *
- * Watches share sessions, as many as the server allows streams on each; calls have sessions of their own, because a 401 makes the API
- * server end the session it came on. A 401 also makes us read the token anew; if it is another one, the request is sent once more, else
- * the 401 is the answer. Sessions are opened on demand and closed when idle; all that is open ends with `run` or `close`.
+ * Watches share sessions, each with as many streams as the server allows; calls have sessions of their own, because a 401 makes the API
+ * server end the session it came on. After a 401 the token is read again; if it is another one, the request is sent once more, else the
+ * 401 is the answer. Sessions are opened on demand and closed when idle; all of them end with `run` or `close`.
  */
 export class Http2Transport implements KubeTransport, Runnable {
   readonly name = "kubernetes transport";
@@ -58,7 +58,7 @@ export class Http2Transport implements KubeTransport, Runnable {
 
   async request(request: KubeRequest, signal: AbortSignal): Promise<KubeResponse> {
     if (this.#isClosed) throw abortedError();
-    // One signal for thousands of watches is no leak.
+    // Thousands of watches may share one signal: that is no leak.
     setMaxListeners(0, signal);
     const identity = await abortable(this.#credentials.headers(), signal);
     const response = await this.#send(request, identity, signal);
@@ -79,7 +79,7 @@ export class Http2Transport implements KubeTransport, Runnable {
     await this.close();
   }
 
-  /** Ends every request with ABORTED; resolves once no HTTP/2 connection is left. */
+  /** Ends every request with ABORTED. Resolves once all HTTP/2 connections are closed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#resets.close();

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 
-/** One HTTP request to the API server; authentication is the transport's. */
+/** One HTTP request to the API server; the transport adds authentication. */
 export interface KubeRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path and query, encoded. */
@@ -9,8 +9,8 @@ export interface KubeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
   /**
-   * A `watch` stays open, shares its session with other watches and may be silent as long as it likes; a `call` is short and goes over
-   * a session of its own: a 401 makes the API server end the session it came on.
+   * A `watch` stays open, shares its session with other watches and may be silent for any time; a `call` is short and never shares a
+   * session with watches: a 401 makes the API server end the session it came on.
    */
   readonly kind: "watch" | "call";
 }
@@ -20,13 +20,13 @@ export interface KubeResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /**
-   * The body as it comes. Errors with a KubeError when the connection breaks, falls silent (PING) or the signal aborts; ends when the
-   * server ended it. Whoever does not read it to the end must destroy it.
+   * The body as it comes. It errors with a KubeError when the connection breaks, falls silent (PING) or the signal aborts, and ends only
+   * when the server ended it. A caller that does not read it to the end must destroy it.
    */
   readonly body: Readable;
 }
 
-/** The way to one API server: connections, TLS, tokens, liveness. It knows no Kubernetes objects. */
+/** Connections to one API server: TLS, tokens, liveness. It does not know Kubernetes objects. */
 export interface KubeTransport {
   /**
    * Resolves once the head of the answer has arrived.

@@ -8,13 +8,13 @@ import type { TransportContext } from "./transport-options.js";
 
 const streamWindowBytes = 1024 * 1024;
 const sessionWindowBytes = 16 * 1024 * 1024;
-/** In MB. Node counts all that a session holds and refuses streams beyond it; its default of 10 is below our windows. */
+/** In MB. Node counts everything a session holds and refuses streams beyond it; its default of 10 is below our windows. */
 const maxSessionMemory = 128;
 
 /**
- * Connects, and waits for the server's settings. Undefined if the server speaks HTTP/1.1 only.
+ * Connects, and waits for the server's settings. Undefined if the server speaks only HTTP/1.1.
  *
- * @throws KubeError, ABORTED included.
+ * @throws KubeError, also for an abort.
  */
 export async function openSession(
   server: URL,
@@ -72,7 +72,12 @@ function settled(
     };
     const onClose = (): void =>
       settle(() =>
-        reject(new KubeError("CONNECTION_LOST", `${context.server} hung up before its settings came`)),
+        reject(
+          new KubeError(
+            "CONNECTION_LOST",
+            `${context.server} closed the connection before it sent its HTTP/2 settings`,
+          ),
+        ),
       );
     const onAbort = (): void => {
       settle(() => reject(signal.reason as Error));
@@ -89,8 +94,8 @@ function settled(
       }),
     );
     session.on("error", onError);
-    // A TLS alert that comes after the handshake (TLS 1.3: no client certificate) reaches the socket only, and node's session, which
-    // destroys itself, never says so.
+    // A TLS alert after the handshake (TLS 1.3: no client certificate) is emitted only by the socket: node's session destroys itself
+    // without an event.
     socket.on("error", onError).once("close", onClose);
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted) onAbort();

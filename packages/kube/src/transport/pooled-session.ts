@@ -9,12 +9,12 @@ import { KubeError } from "../kube-error.js";
 import { SessionWatchdog } from "./session-watchdog.js";
 import type { SessionEnd, TransportContext } from "./transport-options.js";
 
-/** Beyond what any API server allows (100), and what is wise to lose at once with one connection. */
+/** What API servers allow by default, and no more than one broken connection should take down. */
 const maxStreams = 100;
 
 /**
- * One HTTP/2 session whose settings have arrived: node would send requests before that too, and those beyond the server's limit then
- * wait for ever without an error. A place is reserved before a stream is opened, and given back when the stream is closed.
+ * One HTTP/2 session whose settings have arrived: node would also send requests before that, and those beyond the server's limit would
+ * then hang without an error. A place is reserved before a stream is opened, and released when the stream is closed.
  */
 export class PooledSession {
   readonly #session: ClientHttp2Session;
@@ -22,8 +22,9 @@ export class PooledSession {
   readonly #watchdog: SessionWatchdog;
   #places = 0;
   #end: SessionEnd | undefined;
-  /** Set by the pool: a place is free, or the session is over. */
+  /** Set by the pool. Called when a place is free. */
   onRoom: () => void = () => undefined;
+  /** Set by the pool. Called when the session has closed. */
   onClose: (reason: SessionEnd) => void = () => undefined;
 
   constructor(session: ClientHttp2Session, socket: TLSSocket, context: TransportContext) {
@@ -35,7 +36,7 @@ export class PooledSession {
         bytesRead: () => socket.bytesRead,
         streams: () => this.#places,
         onIdle: () => this.destroy("idle"),
-        onSilent: () => this.destroy("silent", lost(`${context.server} fell silent: no answer to a PING`)),
+        onSilent: () => this.destroy("silent", lost(`${context.server} did not answer a PING`)),
       },
       context,
     );
@@ -43,7 +44,7 @@ export class PooledSession {
 
   start(): void {
     this.#session
-      // Open streams go on until they end; node refuses new ones.
+      // Open streams continue until they end; node refuses new ones.
       .on("goaway", () => (this.#end ??= "goaway"))
       .on("error", () => (this.#end ??= "lost"));
     this.#socket.once("close", () => {
@@ -70,7 +71,7 @@ export class PooledSession {
     this.#places++;
   }
 
-  /** Gives back a place nothing was opened on. */
+  /** Releases a place that no stream was opened on. */
   release(): void {
     this.#places--;
     this.onRoom();
@@ -90,14 +91,14 @@ export class PooledSession {
     }
   }
 
-  /** An answer is overdue: is anybody there? */
+  /** An answer is overdue: checks by PING whether the server is still there. */
   probe(): void {
     this.#watchdog.probe();
   }
 
   /**
-   * Ends it and its streams, which fail with this error. node would keep the socket until the other side has taken everything and hung
-   * up; one that is gone never does.
+   * Ends the session and its streams, which fail with this error. Node would keep the socket until the peer has read everything and
+   * closed; a peer that is gone never does.
    */
   destroy(reason: SessionEnd, error?: KubeError): void {
     this.#end ??= reason;

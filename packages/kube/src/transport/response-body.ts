@@ -3,18 +3,18 @@ import { KubeError } from "../kube-error.js";
 import { abortedError, kubeErrorOf } from "./foreign-error.js";
 
 export interface ResponseBodyOptions {
-  /** Where it comes from, for sentences. */
+  /** The server's address, for messages. */
   readonly server: string;
   readonly signal: AbortSignal;
-  /** Asked when the source has ended: did the server end it? To node, a stream that was cut looks like one that ended. */
+  /** Whether the server ended the source; asked when it has ended, because in node a broken stream may look like one that ended. */
   readonly isComplete: () => boolean;
-  /** Called if nobody wants the rest. */
+  /** Called if the rest is not wanted. */
   readonly abandon: () => void;
 }
 
 /**
- * The body of an answer, whatever brought it: its errors are KubeErrors, and it never ends unless the server ended it. Who gets one need
- * not listen for errors at once: an error stays in the stream until it is read.
+ * The body of an answer over HTTP/1.1 or HTTP/2: its errors are KubeErrors, and it ends only if the server ended it. The receiver need not
+ * listen for errors at once: an error stays in the stream until it is read.
  */
 export class ResponseBody extends Readable {
   readonly #source: Readable;
@@ -56,7 +56,10 @@ export class ResponseBody extends Readable {
     if (this.#isOver) return;
     if (!this.#options.isComplete()) {
       this.#fail(
-        new KubeError("CONNECTION_LOST", `the connection to ${this.#options.server} broke amid an answer`),
+        new KubeError(
+          "CONNECTION_LOST",
+          `the connection to ${this.#options.server} broke in the middle of an answer`,
+        ),
       );
       return;
     }

@@ -3,7 +3,7 @@ import { connect, createSecureContext, type ConnectionOptions, type TLSSocket } 
 import type { TlsMaterial, TlsMaterialSource } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
 
-/** TLS connections to one server. Material that has changed on disk counts for the next connection; those that are open stay. */
+/** TLS connections to one server. Material that changed on disk applies to the next connection; open ones stay. */
 export class SecureDial {
   readonly #server: URL;
   readonly #source: TlsMaterialSource;
@@ -25,7 +25,7 @@ export class SecureDial {
     return this.#options;
   }
 
-  /** Resolves once the handshake is done; the caller owns the socket then. An abort rejects with the signal's reason. */
+  /** Resolves once the handshake is done; the caller then owns the socket. Rejects with the signal's reason if that aborts. */
   async connect(alpn: readonly string[], signal: AbortSignal): Promise<TLSSocket> {
     const options = await this.options();
     signal.throwIfAborted();
@@ -50,7 +50,7 @@ export class SecureDial {
 function connectionOptions(server: URL, material: TlsMaterial): ConnectionOptions {
   const host = server.hostname.replace(/^\[(.*)\]$/, "$1");
   const { ca, cert, key, serverName, isUnverified } = material;
-  // No name is sent for an address (RFC 6066); its certificate is checked against the address then.
+  // No name is sent for an IP address (RFC 6066); the certificate is then checked against the address.
   const name = serverName ?? (isIP(host) === 0 ? host : undefined);
   return {
     host,
@@ -69,7 +69,7 @@ function secureContext(
   } catch (cause) {
     throw new KubeError(
       "CONFIG_INVALID",
-      `the certificates to reach the API server can't be used (${cause instanceof Error ? cause.message : String(cause)}): they must be PEM, and the key that of the client certificate`,
+      `the TLS certificates for the API server can't be used (${cause instanceof Error ? cause.message : String(cause)}): they must be PEM, and the key must belong to the client certificate`,
       { cause },
     );
   }

@@ -12,8 +12,8 @@ interface Waiter {
 }
 
 /**
- * The sessions for one kind of request. Who finds no place waits in line; one session is opened at a time, however many wait, and if it
- * can't be opened all of them are told: it is for the caller to come again, with backoff.
+ * The sessions for one kind of request. Requests without a place wait in line. One session is opened at a time, however many wait; if it
+ * can't be opened, all that wait fail, and retry with backoff on their own.
  */
 export class SessionPool {
   readonly #kind: KubeRequest["kind"];
@@ -31,7 +31,7 @@ export class SessionPool {
     this.#context = context;
   }
 
-  /** A session with a place reserved on it; undefined if the server speaks no HTTP/2. */
+  /** Resolves with a session that has a place reserved; undefined if the server does not speak HTTP/2. */
   acquire(signal: AbortSignal): Promise<PooledSession | undefined> {
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closing.signal.aborted) {
@@ -63,7 +63,7 @@ export class SessionPool {
     return this.#sessions.size;
   }
 
-  /** Ends every session and whoever waits, and resolves once all sockets are closed. */
+  /** Ends every session and fails all that wait; resolves once all sockets are closed. */
   async close(): Promise<void> {
     this.#closing.abort();
     for (const waiter of [...this.#waiters]) waiter.fail(abortedError());
@@ -72,7 +72,7 @@ export class SessionPool {
     if (this.#sessions.size > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
   }
 
-  /** Gives places to those who wait, first come first served; if some are left, opens another session. */
+  /** Gives places to those that wait, first come, first served; if some are left, opens another session. */
   #serve(): void {
     for (const waiter of this.#waiters) {
       const session = this.#roomy();
@@ -83,7 +83,7 @@ export class SessionPool {
     if (this.#waiters.size > 0) this.#opening ??= this.#openAnother();
   }
 
-  /** The oldest one with room, so that younger ones run empty and are closed. */
+  /** The oldest session with room, so that younger ones run empty and are closed. */
   #roomy(): PooledSession | undefined {
     for (const session of this.#sessions) if (session.hasRoom) return session;
     return undefined;
@@ -96,11 +96,11 @@ export class SessionPool {
         for (const waiter of [...this.#waiters]) waiter.take(undefined);
       } else {
         this.#add(session);
-        // Without this, a server that hangs up on everybody would be dialled in a loop.
+        // Without this, a server that closes every connection would be dialled in a tight loop.
         if (!session.hasRoom) {
           throw new KubeError(
             "CONNECTION_LOST",
-            `${this.#context.server} takes no requests on a new connection`,
+            `${this.#context.server} accepts no requests on a new connection`,
           );
         }
       }

@@ -3,20 +3,20 @@ import type { TransportContext } from "./transport-options.js";
 
 export interface Watched {
   readonly session: ClientHttp2Session;
-  /** Bytes that ever came from the server. */
+  /** All bytes received from the server so far. */
   readonly bytesRead: () => number;
-  /** Streams that are open. */
+  /** The number of open streams. */
   readonly streams: () => number;
   /** Called once: the server did not answer a PING. */
   readonly onSilent: () => void;
-  /** Called once: there has been no stream for long. */
+  /** Called once: the session has had no stream for `idleMs`. */
   readonly onIdle: () => void;
 }
 
 /**
- * Tells whether there is still somebody at the other end. A connection that a firewall forgot, or whose node is gone, looks open for
- * hours; so a session with streams that has not brought a byte for a while is sent a PING. node's ping() waits for its answer for ever,
- * hence a timer of our own. One timer looks at everything every few seconds: nothing is done per stream or chunk.
+ * Finds dead connections. A connection that a firewall dropped, or whose machine is gone, looks open for hours; so a session with streams
+ * that has received nothing for a while sends a PING. Node's ping() waits for its answer for ever, hence a timer of our own. One timer
+ * checks everything every few seconds: nothing is done per stream or chunk.
  */
 export class SessionWatchdog {
   readonly #watched: Watched;
@@ -48,7 +48,7 @@ export class SessionWatchdog {
     this.#stopPing?.();
   }
 
-  /** Asks for a sign of life now; to be called when an answer is overdue. */
+  /** Sends a PING now; to be called when an answer is overdue. */
   probe(): void {
     if (this.#isStopped || this.#stopPing !== undefined || this.#watched.session.destroyed) return;
     this.#stopPing = this.#context.clock.after(this.#context.timing.pingTimeoutMs, () => {
@@ -56,7 +56,7 @@ export class SessionWatchdog {
       this.#watched.onSilent();
     });
     this.#watched.session.ping((error) => {
-      // An error here is the end of the session: that is told elsewhere.
+      // An error here means that the session has ended, which is reported elsewhere.
       if (error !== null) return;
       this.#stopPing?.();
       this.#stopPing = undefined;

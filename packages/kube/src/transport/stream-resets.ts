@@ -5,8 +5,8 @@ const batchSize = 8;
 const pauseMs = 10;
 
 /**
- * Ends streams nobody wants any more, a few at a time: to an API server, hundreds of RST_STREAM at once are an attack (rapid reset), and
- * it answers by ending the connection with all the watches on it. A stream keeps its place in the session until it is reset.
+ * Resets streams that are not wanted any more, a few at a time: to an API server, hundreds of RST_STREAM at once are an attack (rapid
+ * reset), and it ends the connection with all the watches on it. A stream keeps its place in the session until it is reset.
  */
 export class StreamResets {
   readonly #clock: Clock;
@@ -22,7 +22,7 @@ export class StreamResets {
     if (this.#stopTimer === undefined) this.#next();
   }
 
-  /** Nothing more is reset: the sessions are being destroyed. */
+  /** Resets nothing more: the sessions are being destroyed. */
   close(): void {
     this.#stopTimer?.();
     this.#waiting = [];

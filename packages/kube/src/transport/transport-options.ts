@@ -1,25 +1,25 @@
 import { systemClock, type Clock } from "@bunting/runtime";
 import type { KubeRequest } from "./kube-transport.js";
 
-/** How long the transport waits for what; the defaults are those of client-go where it has them. */
+/** The timeouts of the transport; the defaults are those of client-go where it has them. */
 export interface TransportTiming {
   /** From the first packet until the server has sent its HTTP/2 settings. */
   readonly connectTimeoutMs: number;
-  /** From sending a request until the head of the answer: a watch is answered at once, a big LIST may be long in the making. */
+  /** From sending a request until the head of the answer: a watch is answered at once, a big LIST may take long. */
   readonly watchHeaderTimeoutMs: number;
   readonly callHeaderTimeoutMs: number;
-  /** A session with streams that has been silent for so long is asked for a sign of life … */
+  /** A session with streams that has been silent for this long is sent a PING … */
   readonly silenceMs: number;
-  /** … and is given up if none comes within this time. */
+  /** … and is given up if the answer does not come within this time. */
   readonly pingTimeoutMs: number;
-  /** A session without streams is closed after this. */
+  /** A session without streams is closed after this time. */
   readonly idleMs: number;
 }
 
-/** What happens to connections, for metrics and logs; called synchronously, must not throw. */
+/** Events of connections, for metrics and logs. Called synchronously; must not throw. */
 export interface TransportListener {
   sessionOpened?(kind: KubeRequest["kind"]): void;
-  /** `silent`: it did not answer a PING. */
+  /** `silent`: the server did not answer a PING. */
   sessionClosed?(kind: KubeRequest["kind"], reason: SessionEnd): void;
 }
 
@@ -31,12 +31,12 @@ export interface TransportOptions {
   readonly listener?: TransportListener;
 }
 
-/** The options with nothing left open. */
+/** The options with their defaults filled in. */
 export interface TransportContext {
   readonly timing: TransportTiming;
   readonly clock: Clock;
   readonly listener: TransportListener;
-  /** Where we are going, for sentences. */
+  /** The server's address, for messages. */
   readonly server: string;
 }
 
