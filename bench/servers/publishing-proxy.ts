@@ -1,11 +1,11 @@
 import type { TopicKey } from "@bunting/protocol";
 import { prometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
 import type { ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
-import { AgentSync } from "@bunting/proxy/internal/service/agent-sync.js";
-import { OccasionalLog } from "@bunting/proxy/internal/occasional-log.js";
+import { AgentSync } from "@bunting/proxy/internal/service/bunting-sync-v1/agent-sync.js";
+import { RateLimitedLog } from "@bunting/proxy/internal/rate-limited-log.js";
 import { proxyOptionTable as options } from "@bunting/proxy/internal/options.js";
 import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
-import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
+import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
 import { TopicQuota } from "@bunting/proxy/internal/service/topic-quota.js";
 import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
 import { parseSelector } from "@bunting/proxy/internal/source/selector.js";
@@ -95,7 +95,7 @@ const subscribing = {
   clock,
   metrics,
 };
-const log = new OccasionalLog(logger, clock);
+const log = new RateLimitedLog(logger, clock);
 const stallWatch = new StallWatch({ timeoutMs: options.stallTimeout.default, clock, metrics, log });
 void stallWatch.run(new AbortController().signal);
 const flagSync = new FlagSync({
@@ -114,7 +114,7 @@ const flagSync = new FlagSync({
     log,
   }),
 });
-const methods = [...new AgentSync({ ...subscribing, log }).methods, ...syncService(flagSync)];
+const methods = [...new AgentSync({ ...subscribing, log }).methods, ...flagdSyncService(flagSync)];
 const { keepaliveInterval, keepaliveTimeout } = options;
 const port = new PortListener({
   endpoint: { port: 0, host: "127.0.0.1" },

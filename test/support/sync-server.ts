@@ -1,9 +1,12 @@
 import { parseTopicSelector } from "@bunting/protocol";
-import { AgentSync, type AgentSyncOptions } from "@bunting/proxy/internal/service/agent-sync.js";
+import {
+  AgentSync,
+  type AgentSyncOptions,
+} from "@bunting/proxy/internal/service/bunting-sync-v1/agent-sync.js";
 import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
-import { legacySyncService } from "@bunting/proxy/internal/service/legacy-sync-service.js";
-import { syncService } from "@bunting/proxy/internal/service/sync-service.js";
-import { OccasionalLog } from "@bunting/proxy/internal/occasional-log.js";
+import { legacySyncService } from "@bunting/proxy/internal/service/sync-v1/legacy-sync-service.js";
+import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
+import { RateLimitedLog } from "@bunting/proxy/internal/rate-limited-log.js";
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener, type GrpcServerOptions } from "@bunting/rpc";
@@ -50,13 +53,13 @@ export class SyncServer {
       topics: this.topics,
       clock,
       metrics,
-      log: options.log ?? new OccasionalLog(logger, clock),
+      log: options.log ?? new RateLimitedLog(logger, clock),
     };
     this.flagSync = new FlagSync(sync);
     this.agentSync = new AgentSync(sync);
     const methods = [
       ...this.agentSync.methods,
-      ...syncService(this.flagSync),
+      ...flagdSyncService(this.flagSync),
       ...legacySyncService(this.flagSync),
     ];
     this.listener = new PortListener({

@@ -27,15 +27,15 @@ import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { statusPage } from "./management/status-page.js";
 import { statusReport } from "./management/status-report.js";
 import type { ProxyOptions } from "./options.js";
-import { OccasionalLog } from "./occasional-log.js";
-import { AgentSync } from "./service/agent-sync.js";
+import { RateLimitedLog } from "./rate-limited-log.js";
+import { AgentSync } from "./service/bunting-sync-v1/agent-sync.js";
 import { ConnectionAge } from "./service/connection-age.js";
 import { DrainingPort } from "./service/draining-port.js";
 import { FlagSync } from "./service/flag-sync.js";
-import { legacySyncService } from "./service/legacy-sync-service.js";
+import { legacySyncService } from "./service/sync-v1/legacy-sync-service.js";
 import { listeningComponent } from "./service/listening-component.js";
 import { ProxyReadiness } from "./service/proxy-readiness.js";
-import { syncService } from "./service/sync-service.js";
+import { flagdSyncService } from "./service/flagd-sync-v1/flagd-sync-service.js";
 import { TopicQuota } from "./service/topic-quota.js";
 import { createSource } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
@@ -73,7 +73,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     deletionGraceMs: options.deletionGrace,
     deletionPolicy: options.deletionPolicy,
   });
-  const log = new OccasionalLog(logger, clock);
+  const log = new RateLimitedLog(logger, clock);
   const { stallTimeout, firstSnapshotRate, maxConnectionAge, keepaliveInterval } = options;
   const stallWatch =
     stallTimeout === 0 ? undefined : new StallWatch({ timeoutMs: stallTimeout, clock, metrics, log });
@@ -99,7 +99,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const agentSync = new AgentSync({ ...subscribing, ackTimeoutMs: options.ackTimeout });
   const flagSync = new FlagSync({ ...subscribing, compresses: options.compression === "auto" });
 
-  const services = [...agentSync.methods, ...syncService(flagSync), ...legacySyncService(flagSync)];
+  const services = [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)];
   const drainStream = (stream: TransportStream, status: RpcStatus): boolean =>
     agentSync.drain(stream, status) ? true : flagSync.drain(stream, status);
   const readiness = new ProxyReadiness({ source, clock });

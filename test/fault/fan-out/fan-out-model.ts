@@ -1,5 +1,5 @@
 import type { FlagDocument, JsonObject, TopicKey } from "@bunting/protocol";
-import type { DeletionPolicy } from "@bunting/proxy/internal/topic/absence.js";
+import type { DeletionPolicy } from "@bunting/proxy/internal/topic/tombstone.js";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command, SubscriberKind } from "./command.js";
 import { FlagHistory } from "./flag-history.js";

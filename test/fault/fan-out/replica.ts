@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
-import type { DeletionPolicy } from "@bunting/proxy/internal/topic/absence.js";
+import type { DeletionPolicy } from "@bunting/proxy/internal/topic/tombstone.js";
 import { eventually } from "../../support/event-queue.js";
 import { ManualClock } from "../../support/manual-clock.js";
 import { SyncServer } from "../../support/sync-server.js";

@@ -1,6 +1,6 @@
 import type { Clock } from "@bunting/runtime";
 import type { WatchCensus } from "../source/source-metrics.js";
-import type { Rejection } from "../topic/topic-answers.js";
+import type { Rejection } from "../topic/topic-acks.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
 
@@ -79,8 +79,8 @@ export function statusReport(sources: StatusSources): StatusReport {
 }
 
 function topicReport(topic: Topic, nowMs: number): TopicReport {
-  const { key, state, newest, size, convergence, answers } = topic;
-  const rejections = [...answers.rejections].filter((rejection) => rejection.subscribers > 0);
+  const { key, state, newest, size, convergence, acks } = topic;
+  const rejections = [...acks.rejections].filter((rejection) => rejection.subscribers > 0);
   return {
     topic: key,
     state: state.kind,
@@ -105,7 +105,7 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
             ),
           },
         }),
-    ...(answers.held.size === 0 ? {} : { held: Object.fromEntries(answers.held) }),
+    ...(acks.held.size === 0 ? {} : { held: Object.fromEntries(acks.held) }),
     ...(rejections.length === 0 ? {} : { rejections }),
   };
 }

@@ -8,7 +8,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { RawSyncConnection } from "@bunting/test/support/raw-sync-client.js";
 import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
 import { SyncServer } from "@bunting/test/support/sync-server.js";
-import { OccasionalLog } from "../occasional-log.js";
+import { RateLimitedLog } from "../rate-limited-log.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { StallWatch } from "../subscriber/stall-watch.js";
 import { StartQueue } from "../subscriber/start-queue.js";
@@ -65,7 +65,7 @@ describe("a subscriber", () => {
       timeoutMs: 800,
       clock,
       metrics,
-      log: new OccasionalLog(silent, clock),
+      log: new RateLimitedLog(silent, clock),
     });
     const running = stallWatch.run(abort.signal);
     server = await new SyncServer({ stallWatch, metrics }).start();
@@ -143,7 +143,7 @@ describe("a subscriber", () => {
   });
 
   it("of one topic too many is refused with UNAVAILABLE and a pushback, and served once it has left another", async () => {
-    const log = new OccasionalLog(silent, clock);
+    const log = new RateLimitedLog(silent, clock);
     server = await new SyncServer({
       quota: new TopicQuota({ perConnection: 2, perAddress: 0, metrics, log }),
     }).start();

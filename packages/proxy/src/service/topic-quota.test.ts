@@ -4,7 +4,7 @@ import type { TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import { OccasionalLog } from "../occasional-log.js";
+import { RateLimitedLog } from "../rate-limited-log.js";
 import { noMetrics } from "../proxy-metrics.js";
 import { ProxyError } from "../proxy-error.js";
 import { statusOf } from "./status-of.js";
@@ -23,7 +23,7 @@ describe("a topic quota", () => {
     refused = [];
     const logger = createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) });
     const metrics = { ...noMetrics, refused: (reason: string) => void refused.push(reason) };
-    return new TopicQuota({ perConnection, perAddress, metrics, log: new OccasionalLog(logger, clock) });
+    return new TopicQuota({ perConnection, perAddress, metrics, log: new RateLimitedLog(logger, clock) });
   }
 
   it("counts different topics, not streams", () => {

@@ -1,6 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
-import type { OccasionalLog } from "../occasional-log.js";
+import type { RateLimitedLog } from "../rate-limited-log.js";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
@@ -10,7 +10,7 @@ export interface TopicQuotaOptions {
   /** How many different topics the connections of one address may be subscribed to; 0 is any number. */
   readonly perAddress: number;
   readonly metrics: ProxyMetrics;
-  readonly log: OccasionalLog;
+  readonly log: RateLimitedLog;
 }
 
 /** Whose topics are counted: a connection or an address. */

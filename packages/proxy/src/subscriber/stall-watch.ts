@@ -1,5 +1,5 @@
 import { aborted, type Clock, type Runnable } from "@bunting/runtime";
-import type { OccasionalLog } from "../occasional-log.js";
+import type { RateLimitedLog } from "../rate-limited-log.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
 /** A stream that may be held up by its peer. */
@@ -15,7 +15,7 @@ export interface StallWatchOptions {
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
-  readonly log: OccasionalLog;
+  readonly log: RateLimitedLog;
 }
 
 /** Ticks in one timeout: a stall is noticed at most an eighth late. */

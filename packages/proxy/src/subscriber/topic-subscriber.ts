@@ -4,9 +4,9 @@ import type { ProxyError } from "../proxy-error.js";
 import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { VersionFrame } from "../snapshot/topic-frames.js";
-import type { Absence } from "../topic/absence.js";
+import type { Absence } from "../topic/tombstone.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
-import type { Rejection, TopicAnswers } from "../topic/topic-answers.js";
+import type { Rejection, TopicAcks } from "../topic/topic-acks.js";
 import { maxKeyCharacters } from "./agent-request.js";
 import type { StartQueue, Starter } from "./start-queue.js";
 import { isNewer, type ComparedVersion } from "./is-newer.js";
@@ -51,7 +51,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   readonly #context: TopicSubscriberContext;
   readonly #owner: SubscriberOwner;
   #subscription: Subscription | undefined;
-  #answers: TopicAnswers | undefined;
+  #acks: TopicAcks | undefined;
   /** Digest of what the agent holds; empty if nothing, or nobody knows. */
   #held = "";
   /** Number of the message it was sent and has not answered; 0 if there is none. */
@@ -81,7 +81,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** Begins to serve a subscription made for this subscriber, to an agent that holds this version. */
   open(subscription: Subscription, held: buntingSyncV1.Version | undefined): void {
     this.#subscription = subscription;
-    this.#answers = subscription.answers;
+    this.#acks = subscription.acks;
     this.#context.metrics.agentSubscriptions(1);
     if (held !== undefined) {
       const { uid, generation, resourceVersion } = held;
@@ -151,9 +151,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#answered(digest);
     this.#refused = "";
     this.#uphold(
-      rejected.map(({ key, reason }) =>
-        this.#answers?.reject(digest, key.slice(0, maxKeyCharacters), reason),
-      ),
+      rejected.map(({ key, reason }) => this.#acks?.reject(digest, key.slice(0, maxKeyCharacters), reason)),
     );
     this.wake();
     return true;
@@ -171,7 +169,7 @@ export class TopicSubscriber implements Subscriber, Starter {
       this.#subscription?.forget();
     } else {
       this.#refused = digest;
-      this.#uphold([this.#answers?.reject(digest, undefined, reason)]);
+      this.#uphold([this.#acks?.reject(digest, undefined, reason)]);
     }
     this.wake();
   }
@@ -278,7 +276,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   #hold(digest: string): void {
-    this.#answers?.hold(this.#held, digest);
+    this.#acks?.hold(this.#held, digest);
     this.#held = digest;
   }
 
@@ -287,7 +285,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     const before = this.#rejections;
     if (before.length === 0 && rejections.length === 0) return;
     this.#rejections = rejections.filter((rejection) => rejection !== undefined);
-    for (const rejection of before) this.#answers?.release(rejection);
+    for (const rejection of before) this.#acks?.release(rejection);
     this.#context.metrics.rejectedFlags(flagsOf(this.#rejections) - flagsOf(before));
   }
 }

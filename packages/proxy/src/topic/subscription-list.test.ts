@@ -3,14 +3,14 @@ import fc from "fast-check";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic } from "./subscription.js";
-import { TopicAnswers } from "./topic-answers.js";
+import { TopicAcks } from "./topic-acks.js";
 
 const nowhere: SubscribedTopic = {
   newest: undefined,
   sequence: 0,
   absence: undefined,
   isOfDeleted: false,
-  answers: new TopicAnswers(
+  acks: new TopicAcks(
     "demo/flags",
     systemClock,
     createLogger({ format: "json", debug: false }, { write: () => undefined }),

@@ -1,7 +1,7 @@
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import type { Absence } from "./absence.js";
-import type { TopicAnswers } from "./topic-answers.js";
+import type { Absence } from "./tombstone.js";
+import type { TopicAcks } from "./topic-acks.js";
 
 /** Who is served by a subscription. Its methods return at once and do not throw. */
 export interface Subscriber {
@@ -22,7 +22,7 @@ export interface SubscribedTopic {
   readonly sequence: number;
   readonly absence: Absence | undefined;
   readonly isOfDeleted: boolean;
-  readonly answers: TopicAnswers;
+  readonly acks: TopicAcks;
   leave(subscription: Subscription): void;
   caughtUp(): void;
   conflated(snapshots: number): void;
@@ -71,8 +71,8 @@ export class Subscription {
   }
 
   /** Where subscribers whose protocol has answers leave them. */
-  get answers(): TopicAnswers | undefined {
-    return this.#topic?.answers;
+  get acks(): TopicAcks | undefined {
+    return this.#topic?.acks;
   }
 
   /**

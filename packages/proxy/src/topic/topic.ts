@@ -5,13 +5,13 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
-import { absenceIn, type Absence, type DeletionPolicy } from "./absence.js";
+import { absenceIn, type Absence, type DeletionPolicy } from "./tombstone.js";
 import { Broadcast } from "./broadcast.js";
 import type { FanOut } from "./fan-out.js";
 import { Convergence, type ConvergenceState } from "./convergence.js";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
-import { TopicAnswers } from "./topic-answers.js";
+import { TopicAcks } from "./topic-acks.js";
 import {
   deletedInGrace,
   deletionSettled,
@@ -55,7 +55,7 @@ const clientReceiveLimitBytes = 4 * 1024 * 1024;
 export class Topic implements SourceSink, SubscribedTopic {
   readonly key: TopicKey;
   /** What agents that can say so hold and refuse. */
-  readonly answers: TopicAnswers;
+  readonly acks: TopicAcks;
   readonly #options: TopicOptions;
   readonly #subscriptions = new SubscriptionList();
   readonly #broadcast: Broadcast;
@@ -70,7 +70,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   constructor(options: TopicOptions) {
     this.key = options.key;
     this.#options = options;
-    this.answers = new TopicAnswers(options.key, options.clock, options.logger);
+    this.acks = new TopicAcks(options.key, options.clock, options.logger);
     this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
     this.#convergence = new Convergence(options.clock, options.metrics, (state) => this.#logConverged(state));
     options.metrics.topics(this.#state.kind, 1);
@@ -182,7 +182,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#isClosed = true;
     this.#endGrace();
     this.#refuseAll(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
-    this.answers.close();
+    this.acks.close();
     this.#options.metrics.topics(this.#state.kind, -1);
   }
 

@@ -1,6 +1,6 @@
 import { legacySyncV1 } from "@bunting/protocol";
 import { serverStreaming, unary, type Method } from "@bunting/rpc";
-import { maxSelectingBytes, type FlagSync } from "./flag-sync.js";
+import { maxSelectingBytes, type FlagSync } from "../flag-sync.js";
 
 const { SyncFlagsRequest, FetchAllFlagsRequest } = legacySyncV1;
 const service = "/sync.v1.FlagSyncService";

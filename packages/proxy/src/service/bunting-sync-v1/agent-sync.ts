@@ -1,15 +1,15 @@
 import { ProtocolError, type TopicKey } from "@bunting/protocol";
 import { bidiStreaming, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
-import type { OccasionalLog } from "../occasional-log.js";
-import { ProxyError } from "../proxy-error.js";
-import type { ProxyMetrics } from "../proxy-metrics.js";
-import { AgentStream, type AgentStreamContext } from "../subscriber/agent-stream.js";
-import type { StallWatch } from "../subscriber/stall-watch.js";
-import type { StartQueue } from "../subscriber/start-queue.js";
-import type { TopicRegistry } from "../topic/topic-registry.js";
-import { statusOf } from "./status-of.js";
-import type { TopicQuota } from "./topic-quota.js";
+import type { RateLimitedLog } from "../../rate-limited-log.js";
+import { ProxyError } from "../../proxy-error.js";
+import type { ProxyMetrics } from "../../proxy-metrics.js";
+import { AgentStream, type AgentStreamContext } from "../../subscriber/agent-stream.js";
+import type { StallWatch } from "../../subscriber/stall-watch.js";
+import type { StartQueue } from "../../subscriber/start-queue.js";
+import type { TopicRegistry } from "../../topic/topic-registry.js";
+import { statusOf } from "../status-of.js";
+import type { TopicQuota } from "../topic-quota.js";
 
 export interface AgentSyncOptions {
   readonly topics: TopicRegistry;
@@ -17,7 +17,7 @@ export interface AgentSyncOptions {
   readonly parseSelector: (selector: string) => TopicKey;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
-  readonly log: OccasionalLog;
+  readonly log: RateLimitedLog;
   /** How long an agent may take to answer; 30 s if not given. */
   readonly ackTimeoutMs?: number;
   /** After how long a silence a stream gets a heartbeat; 20 s if not given. Agents take 60 s for the end of the connection. */

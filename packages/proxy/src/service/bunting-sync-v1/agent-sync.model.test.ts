@@ -12,9 +12,9 @@ import { createLogger } from "@bunting/runtime";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
-import { OccasionalLog } from "../occasional-log.js";
-import { noMetrics } from "../proxy-metrics.js";
-import { TopicRegistry } from "../topic/topic-registry.js";
+import { RateLimitedLog } from "../../rate-limited-log.js";
+import { noMetrics } from "../../proxy-metrics.js";
+import { TopicRegistry } from "../../topic/topic-registry.js";
 import { AgentSync } from "./agent-sync.js";
 
 type Response = NonNullable<buntingSyncV1.SyncResponse["message"]>;
@@ -236,7 +236,7 @@ class Model {
       parseSelector: parseTopicSelector,
       clock,
       metrics,
-      log: new OccasionalLog(logger, clock),
+      log: new RateLimitedLog(logger, clock),
       ackTimeoutMs,
     });
     const [method] = sync.methods;
@@ -483,9 +483,9 @@ class Model {
         if (!state.isSubscribed || state.held === undefined) continue;
         held.set(state.held.digest, (held.get(state.held.digest) ?? 0) + 1);
       }
-      const known = Object.fromEntries(topic.answers.held);
+      const known = Object.fromEntries(topic.acks.held);
       if (topic.newest !== undefined) expect(known).to.deep.equal(Object.fromEntries(held));
-      for (const [digest, count] of topic.answers.held) expect(count).to.be.at.most(held.get(digest) ?? 0);
+      for (const [digest, count] of topic.acks.held) expect(count).to.be.at.most(held.get(digest) ?? 0);
     }
   }
 

@@ -26,7 +26,7 @@ const maxLinesAtOnce = 20;
  * What the agents of a topic that speak bunting.sync.v1 said they hold, and what of it they refuse. Bounded: digests by the number of
  * subscribers, rejections to a hundred; those that nobody upholds any more make room for new ones.
  */
-export class TopicAnswers {
+export class TopicAcks {
   readonly #topic: TopicKey;
   readonly #clock: Clock;
   readonly #logger: Logger;

@@ -6,17 +6,17 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer } from "@bunting/test/support/sync-server.js";
-import { OccasionalLog } from "../occasional-log.js";
-import { noMetrics } from "../proxy-metrics.js";
-import { StallWatch } from "../subscriber/stall-watch.js";
-import { StartQueue } from "../subscriber/start-queue.js";
-import { TopicQuota } from "./topic-quota.js";
+import { RateLimitedLog } from "../../rate-limited-log.js";
+import { noMetrics } from "../../proxy-metrics.js";
+import { StallWatch } from "../../subscriber/stall-watch.js";
+import { StartQueue } from "../../subscriber/start-queue.js";
+import { TopicQuota } from "../topic-quota.js";
 
 const topic = "demo/flags";
 const metrics = noMetrics;
 
 function usingParts(clock: ManualClock) {
-  const log = new OccasionalLog(
+  const log = new RateLimitedLog(
     createLogger({ format: "json", debug: false }, { write: () => undefined }),
     clock,
   );

@@ -1,6 +1,6 @@
 import { syncV1 } from "@bunting/protocol";
 import { serverStreaming, unary, type Method } from "@bunting/rpc";
-import { maxSelectingBytes, type FlagSync } from "./flag-sync.js";
+import { maxSelectingBytes, type FlagSync } from "../flag-sync.js";
 
 const { SyncFlagsRequest, FetchAllFlagsRequest, GetMetadataRequest, GetMetadataResponse } = syncV1;
 const service = "/flagd.sync.v1.FlagSyncService";
@@ -9,7 +9,7 @@ const service = "/flagd.sync.v1.FlagSyncService";
 const metadata = GetMetadataResponse.encode({ metadata: {} }).finish();
 
 /** flagd.sync.v1: what stock flagd sidecars and in-process providers speak. */
-export function syncService(flagSync: FlagSync): readonly Method[] {
+export function flagdSyncService(flagSync: FlagSync): readonly Method[] {
   return [
     serverStreaming({
       maxMessageBytes: maxSelectingBytes,

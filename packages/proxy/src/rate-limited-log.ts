@@ -3,7 +3,7 @@ import type { Clock, Logger } from "@bunting/runtime";
 const intervalMs = 60_000;
 
 /** Warnings that others can cause as often as they like: each kind is logged once a minute, with how many it stands for. */
-export class OccasionalLog {
+export class RateLimitedLog {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #kinds = new Map<string, { loggedMs: number; unsaid: number }>();

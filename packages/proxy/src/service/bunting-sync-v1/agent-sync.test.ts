@@ -6,8 +6,8 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
-import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
-import type { Topic } from "../topic/topic.js";
+import { noMetrics, type ProxyMetrics } from "../../proxy-metrics.js";
+import type { Topic } from "../../topic/topic.js";
 
 const topic = "demo/flags";
 const { DeletionPolicy } = buntingSyncV1;
@@ -63,9 +63,9 @@ describe("bunting.sync.v1", () => {
   async function stop(): Promise<void> {
     connection.close();
     await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
-    for (const { size, answers } of server.topics.topics()) {
+    for (const { size, acks } of server.topics.topics()) {
       expect(size).to.equal(0);
-      expect(answers.held.size).to.equal(0);
+      expect(acks.held.size).to.equal(0);
     }
     const { rejected, heldBack, subscriptions } = counts;
     expect({ rejected, heldBack, subscriptions }).to.deep.equal({
@@ -97,7 +97,7 @@ describe("bunting.sync.v1", () => {
   /** Waits until the proxy knows that so many agents hold a version. */
   async function holds(document: FlagDocument, agents = 1): Promise<void> {
     const digest = digestOf(document).toString("hex");
-    await eventually(() => theTopic().answers.held.get(digest) === agents, 5_000, "the ack");
+    await eventually(() => theTopic().acks.held.get(digest) === agents, 5_000, "the ack");
   }
 
   beforeEach(() => start());
@@ -294,10 +294,10 @@ describe("bunting.sync.v1", () => {
       const snapshot = await agent.next("snapshot");
       expect(snapshot.version?.digest.equals(digestOf(version(3)))).to.be.true;
       expect(counts.ackTimeouts).to.equal(1);
-      expect(theTopic().answers.held.size).to.equal(0);
+      expect(theTopic().acks.held.size).to.equal(0);
       agent.ack(topic, digestOf(version(2)), [], late);
       await agent.messages.nothing(30);
-      expect(theTopic().answers.held.size).to.equal(0);
+      expect(theTopic().acks.held.size).to.equal(0);
       agent.ack(topic, digestOf(version(3)));
       await holds(version(3));
       server.source.publish(topic, version(4));
@@ -320,7 +320,7 @@ describe("bunting.sync.v1", () => {
         answer(agent, late);
         server.source.publish(topic, version(3));
         await agent.messages.nothing(30);
-        expect(theTopic().answers.held.size).to.equal(0);
+        expect(theTopic().acks.held.size).to.equal(0);
         expect(counts.nacks).to.deep.equal([]);
         agent.ack(topic, digestOf(version(2)));
         expect((await agent.next("delta")).fromDigest.equals(digestOf(version(2)))).to.be.true;
@@ -443,7 +443,7 @@ describe("bunting.sync.v1", () => {
       await agent.messages.nothing(30);
       agent.ack(topic, digestOf(version(2)));
       await agent.next("deleted");
-      expect(theTopic().answers.held.size).to.equal(0);
+      expect(theTopic().acks.held.size).to.equal(0);
     });
   });
 
@@ -541,7 +541,7 @@ describe("bunting.sync.v1", () => {
       }
       await holds(version(2), 2);
       const digest = digestOf(version(2)).toString("hex");
-      expect([...theTopic().answers.rejections]).to.deep.equal([
+      expect([...theTopic().acks.rejections]).to.deep.equal([
         { digest, flag: "f", reason: "no variant is named v2", subscribers: 2 },
       ]);
       expect(counts.rejected).to.equal(2);
@@ -558,7 +558,7 @@ describe("bunting.sync.v1", () => {
       }
       await holds(version(3), 2);
       expect(counts.rejected).to.equal(0);
-      expect([...theTopic().answers.rejections].map(({ subscribers }) => subscribers)).to.deep.equal([0]);
+      expect([...theTopic().acks.rejections].map(({ subscribers }) => subscribers)).to.deep.equal([0]);
     });
 
     it("names the version that an agent did not apply, and why", async () => {
@@ -568,10 +568,10 @@ describe("bunting.sync.v1", () => {
       agent.nack(topic, "too large", { held: digestOf(version(1)) });
       await eventually(() => counts.nacks.length === 1, 5_000, "the nack");
       const digest = digestOf(version(2)).toString("hex");
-      expect([...theTopic().answers.rejections]).to.deep.equal([
+      expect([...theTopic().acks.rejections]).to.deep.equal([
         { digest, flag: undefined, reason: "too large", subscribers: 1 },
       ]);
-      expect([...theTopic().answers.held]).to.deep.equal([[digestOf(version(1)).toString("hex"), 1]]);
+      expect([...theTopic().acks.held]).to.deep.equal([[digestOf(version(1)).toString("hex"), 1]]);
       clock.advance(1_000);
       expect(server.logs.filter((line) => line.includes("refused a version"))).to.have.length(1);
     });
@@ -583,20 +583,20 @@ describe("bunting.sync.v1", () => {
       const rejected = Array.from({ length: 500 }, (_, i) => ({ key: `flag-${i}`, reason: "" }));
       agent.ack(topic, digestOf(version(2)), rejected);
       await holds(version(2));
-      expect([...theTopic().answers.rejections]).to.have.length(100);
+      expect([...theTopic().acks.rejections]).to.have.length(100);
       clock.advance(60_000);
       expect(server.logs.filter((line) => line.includes("refused a flag"))).to.have.length(20);
       server.source.publish(topic, version(3));
       await agent.next("delta");
       agent.ack(topic, digestOf(version(3)), [{ key: "later", reason: "" }]);
       await holds(version(3));
-      expect([...theTopic().answers.rejections].some(({ flag }) => flag === "later")).to.be.false;
+      expect([...theTopic().acks.rejections].some(({ flag }) => flag === "later")).to.be.false;
       server.source.publish(topic, version(4));
       await agent.next("delta");
       agent.ack(topic, digestOf(version(4)), [{ key: "latest", reason: "" }]);
       await holds(version(4));
-      expect([...theTopic().answers.rejections].some(({ flag }) => flag === "latest")).to.be.true;
-      expect([...theTopic().answers.rejections]).to.have.length(100);
+      expect([...theTopic().acks.rejections].some(({ flag }) => flag === "latest")).to.be.true;
+      expect([...theTopic().acks.rejections]).to.have.length(100);
     });
   });
 
@@ -727,7 +727,7 @@ describe("bunting.sync.v1", () => {
       await agent.next("delta");
       agent.ack(topic, digestOf(version(2)), [{ key: "k".repeat(5_000), reason: "" }]);
       await holds(version(2));
-      expect([...theTopic().answers.rejections][0]?.flag).to.equal("k".repeat(256));
+      expect([...theTopic().acks.rejections][0]?.flag).to.equal("k".repeat(256));
     });
 
     it("ends a stream that does not begin with hello", async () => {
