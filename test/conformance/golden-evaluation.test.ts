@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { gunzipSync } from "node:zlib";
-import { Evaluator, parseFlag, type Flag, type Metadata, type Resolution } from "@bunting/evaluation";
+import { createEvaluator, parseDocument, type Metadata, type Resolution } from "@bunting/evaluation";
 import type { JsonObject, JsonValue } from "@bunting/protocol";
-import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 
 interface Golden {
@@ -34,26 +33,8 @@ const answers = gunzipSync(readFileSync(file))
   .split("\n")
   .map((line) => JSON.parse(line) as Golden);
 
-/** The flags of a document that are served; those refused are left out. */
-function flagsOf({ flags, metadata = {}, $evaluators = {} }: Golden["doc"]): Flag[] {
-  return Object.keys(flags).flatMap((key) => {
-    try {
-      return parseFlag(key, flags[key] ?? null, {
-        metadata,
-        evaluators: $evaluators,
-        source: "golden",
-        sourceIndex: 0,
-      });
-    } catch {
-      return [];
-    }
-  });
-}
-
 function answer({ doc, key, ctx }: Golden): Resolution {
-  const evaluator = new Evaluator({ clock: systemClock });
-  evaluator.apply({ upserted: flagsOf(doc), removed: [] });
-  return evaluator.resolve(key, ctx);
+  return createEvaluator(doc).evaluator.resolve(key, ctx);
 }
 
 function agrees(golden: Golden, ours: Resolution): boolean {
@@ -85,7 +66,7 @@ describe("the golden answers of flagd", () => {
     for (const golden of refused) {
       const good: JsonValue = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
       const doc = { ...golden.doc, flags: { ...golden.doc.flags, good } };
-      const served = flagsOf(doc).map(({ key }) => key);
+      const served = parseDocument(doc).flags.map(({ key }) => key);
       expect(served).to.include("good");
       expect(served.length, "one flag is refused").to.be.lessThan(Object.keys(doc.flags).length);
     }

@@ -17,8 +17,9 @@ export interface ResolvedFlag {
 }
 
 export interface EvaluatorOptions {
-  readonly clock: EvaluationClock;
-  /** Told why a flag answers PARSE_ERROR. */
+  /** Default: the clock of the system. */
+  readonly clock?: EvaluationClock;
+  /** Called with the reason each time a flag answers PARSE_ERROR. */
   readonly onFailure?: OnFailure;
 }
 
@@ -36,7 +37,7 @@ export class Evaluator {
   readonly #scope: Scope;
   readonly #onFailure: OnFailure | undefined;
 
-  constructor({ clock, onFailure }: EvaluatorOptions) {
+  constructor({ clock = Date, onFailure }: EvaluatorOptions = {}) {
     this.#scope = new Scope(clock);
     this.#onFailure = onFailure;
   }

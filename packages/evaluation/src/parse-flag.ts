@@ -3,7 +3,7 @@ import { FlagError } from "./flag-error.js";
 import type { Flag, Metadata, MetadataValue } from "./flag.js";
 import { inlineReferences } from "./inline-references.js";
 
-/** What a flag needs to know of the document it stands in. */
+/** What parsing a flag needs of the document that the flag is in. */
 export interface FlagSetContext {
   /** The set's own metadata. */
   readonly metadata: Metadata;
@@ -16,10 +16,10 @@ export interface FlagSetContext {
 const empty: JsonObject = {};
 
 /**
- * Makes a flag of its definition. Strict only where flagd refuses a document: a part has another type than it must have, or the default
- * variant is none of the variants. All else is lenient, as flagd is: unknown parts are ignored, and null counts as absent.
+ * Parses the definition of a flag. Strict only where flagd refuses a document: a part has the wrong type, or the default variant is none
+ * of the variants. Otherwise lenient, as flagd is: unknown parts are ignored, and null counts as absent.
  *
- * @throws FlagError FLAG_INVALID if this flag can't be served.
+ * @throws FlagError FLAG_INVALID if this flag can't be served
  */
 export function parseFlag(key: string, definition: JsonValue, set: FlagSetContext): Flag {
   const inlined = inlineReferences(definition, set.evaluators, (name) =>
@@ -55,18 +55,18 @@ function targetingOf(parts: JsonObject): JsonValue | undefined {
   return isJsonObject(targeting) && Object.keys(targeting).length === 0 ? undefined : targeting;
 }
 
-/** The flag's metadata over the set's; a null of the flag's takes away what the set has. */
+/** The flag's metadata over the set's; a null in the flag's removes what the set has. */
 function mergeMetadata(ofSet: Metadata, ofFlag: JsonObject): Metadata {
-  if (Object.keys(ofFlag).length === 0) return ofSet;
-  const merged = Object.entries({ ...ofSet, ...ofFlag });
-  return Object.fromEntries(
-    merged.filter((entry): entry is [string, MetadataValue] => isMetadataValue(entry[1])),
-  );
+  return Object.keys(ofFlag).length === 0 ? ofSet : metadataOf({ ...ofSet, ...ofFlag });
 }
 
-/** Providers stop at anything else. */
-function isMetadataValue(value: JsonValue): value is MetadataValue {
-  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+/** The members that flags can carry: strings, numbers and booleans. Some providers stop at anything else. */
+export function metadataOf(object: JsonObject): Metadata {
+  return Object.fromEntries(
+    Object.entries(object).filter((entry): entry is [string, MetadataValue] =>
+      ["string", "number", "boolean"].includes(typeof entry[1]),
+    ),
+  );
 }
 
 function objectPart(key: string, part: string, value: JsonValue | undefined): JsonObject {

@@ -36,7 +36,7 @@ export class Scope {
   #flagd: ValueMap | undefined;
   #work = 0;
   #dataRules = 0;
-  /** What lies around the list whose items are being visited; see operators/shadowing.ts. */
+  /** What lies around the list whose items are being visited; see operators/shadowed-variable.ts. */
   outer: Value = null;
 
   constructor(clock: EvaluationClock) {

@@ -1,4 +1,4 @@
-import type { Flag } from "@bunting/evaluation";
+import type { Flag, RejectedFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
 import type { Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
@@ -9,7 +9,7 @@ import type { FlagChange } from "./flag-change.js";
 import type { HeapBudget } from "./heap-budget.js";
 import { ScanError } from "../document/json-scanner.js";
 import type { StoreMetrics } from "./store-metrics.js";
-import { updateSource, type RejectedFlag, type SourceDocument, type SourceUpdate } from "./update-source.js";
+import { updateSource, type SourceDocument, type SourceUpdate } from "./update-source.js";
 
 /** What one update did to the flags that are served, all sources taken together. */
 export interface StoreChange {

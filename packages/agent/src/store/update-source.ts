@@ -8,19 +8,13 @@ import {
   hasSameVariants,
   isSameFlag,
   isSameJson,
+  metadataOf,
   parseFlag,
   type Flag,
   type FlagSetContext,
-  type Metadata,
-  type MetadataValue,
+  type RejectedFlag,
 } from "@bunting/evaluation";
 import { isSameSlice, parseSlice, parseText, type Slice } from "../document/slice.js";
-
-/** A flag that is refused alone; it keeps its previous value, if it had one. */
-export interface RejectedFlag {
-  readonly key: string;
-  readonly reason: string;
-}
 
 /** The document of one source, and what was made of it. Never changed: an update makes a new one. */
 export interface SourceDocument {
@@ -108,7 +102,7 @@ function readSet(
     isSameSlice(index.bytes, index[part], previous.index.bytes, previous.index[part]);
   const metadata = isUnchanged("metadata")
     ? previous?.set.metadata
-    : primitivesOf(readObject(index.bytes, index.metadata, "metadata"));
+    : metadataOf(readObject(index.bytes, index.metadata, "metadata"));
   const evaluators = isUnchanged("evaluators")
     ? previous?.set.evaluators
     : readObject(index.bytes, index.evaluators, "$evaluators");
@@ -125,13 +119,6 @@ function readObject(bytes: Buffer, slice: Slice | undefined, name: string): Json
   if (value === null) return {};
   if (!isJsonObject(value)) throw new ScanError(`"${name}" must be an object`, slice?.start ?? 0);
   return value;
-}
-
-/** null means "not set"; lists and objects have no place in the metadata of an answer. */
-function primitivesOf(metadata: JsonObject): Metadata {
-  const isPrimitive = (entry: [string, JsonValue]): entry is [string, MetadataValue] =>
-    ["string", "number", "boolean"].includes(typeof entry[1]);
-  return Object.fromEntries(Object.entries(metadata).filter(isPrimitive));
 }
 
 /** Flags whose text changed, and those that look different under the new metadata or evaluators. */
