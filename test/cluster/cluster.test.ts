@@ -41,9 +41,9 @@ describe("the cluster of the tests", () => {
       expect(cluster().requests(other)).to.have.length(1);
       expect(cluster().requests(other)[0]).to.include({ verb: "list", status: 403 });
       watches[0]?.close();
-      await eventually(() => cluster().openWatches(account).length === 1, 10_000, "one watch is left");
+      await eventually(() => cluster().openWatches(account).length === 1, "one watch is left");
       watches[1]?.close();
-      await eventually(() => cluster().openWatches(account).length === 0, 10_000, "no watch is left");
+      await eventually(() => cluster().openWatches(account).length === 0, "no watch is left");
     });
 
     it("gives a ServiceAccount the directory that pods have, with a token that works, and rotates it", async () => {
@@ -62,9 +62,9 @@ describe("the cluster of the tests", () => {
       const status = async (): Promise<number> =>
         (await cluster().api.request("GET", featureFlagPath(), { token: other.token })).status;
       await cluster().grantStockRole(other);
-      await eventually(async () => (await status()) === 200, 10_000, "the role counts");
+      await eventually(async () => (await status()) === 200, "the role counts");
       await cluster().deleteStockRole(other);
-      await eventually(async () => (await status()) === 403, 10_000, "the role no longer counts");
+      await eventually(async () => (await status()) === 403, "the role no longer counts");
     });
 
     it("ends a deleted namespace, which is the controller-manager's work", async () => {
@@ -73,7 +73,7 @@ describe("the cluster of the tests", () => {
       await cluster().api.delete(`/api/v1/namespaces/${doomed}`);
       const isGone = async (): Promise<boolean> =>
         (await cluster().api.request("GET", `/api/v1/namespaces/${doomed}`)).status === 404;
-      await eventually(isGone, 40_000, "the namespace is gone");
+      await eventually(isGone, "the namespace is gone", 40_000);
     });
 
     it("drops history on compaction: a resumed watch is answered 410", async () => {
@@ -181,13 +181,13 @@ describe("the cluster of the tests", () => {
     const lines = new EventQueue<string>();
     run.stdout.on("data", (chunk: Buffer) => lines.push(chunk.toString()));
     try {
-      const line = await lines.nextEvent(50_000, "a cluster in another process");
+      const line = await lines.nextEvent("a cluster in another process", 50_000);
       const [directory, ...pids] = JSON.parse(line) as [string, number, number];
       expect(pids.every((pid) => existsSync(`/proc/${pid}`))).to.equal(true);
       run.kill("SIGKILL");
       const isGone = (): boolean =>
         !existsSync(directory) && pids.every((pid) => !existsSync(`/proc/${pid}`));
-      await eventually(isGone, 10_000, "its processes and its directory are gone");
+      await eventually(isGone, "its processes and its directory are gone");
     } finally {
       run.kill("SIGKILL");
     }

@@ -434,15 +434,11 @@ describe("the resource types on a real API server", () => {
 
   it("is described to whoever asks kubectl to explain it", async () => {
     // The API server publishes descriptions a little after it has begun to serve a type.
-    await eventually(
-      async () => {
-        const path = "featureflag.spec.flagSpec.flags.state";
-        const { stdout } = await cluster().tryKubectl(["explain", path]);
-        return stdout.includes("A DISABLED flag is not evaluated");
-      },
-      30_000,
-      "kubectl explains a field",
-    );
+    await eventually(async () => {
+      const path = "featureflag.spec.flagSpec.flags.state";
+      const { stdout } = await cluster().tryKubectl(["explain", path]);
+      return stdout.includes("A DISABLED flag is not evaluated");
+    }, "kubectl explains a field");
   });
 });
 

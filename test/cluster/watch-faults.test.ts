@@ -37,7 +37,7 @@ function answering(times: number, ...answer: Parameters<typeof faults.answer>): 
     const fault = path.http2.fault(opened, faults.answer(...answer), times);
     path.tcp.cut();
     await edit();
-    await eventually(() => fault.struck === times, 30_000, `${times} refusals`);
+    await eventually(() => fault.struck === times, `${times} refusals`);
   };
 }
 
@@ -58,7 +58,7 @@ const strikes: Readonly<Record<string, Strike>> = {
     for (const watch of http2.watches()) watch.drip({ bytesPerWrite: 100, everyMs: 60_000 });
     const before = tcp.bytesToClient;
     await edit();
-    await eventually(() => tcp.bytesToClient > before + 100, 10_000, "the beginning of a line");
+    await eventually(() => tcp.bytesToClient > before + 100, "the beginning of a line");
     tcp.fin();
   },
   "ends the streams inside of a line": async ({ http2 }, edit) => {
@@ -89,13 +89,13 @@ const strikes: Readonly<Record<string, Strike>> = {
     const fault = http2.onWatch(opened, (watch) => watch.error(expired), 4);
     tcp.cut();
     await edit();
-    await eventually(() => fault.struck === 4, 30_000, "410 four times");
+    await eventually(() => fault.struck === 4, "410 four times");
   },
   "gives the watches up with 500 before the initial state is complete": async ({ tcp, http2 }, edit) => {
     const fault = http2.onWatch({ kind: "watchlist" }, (watch) => watch.error(internalError("no progress")));
     tcp.cut();
     await edit();
-    await eventually(() => fault.struck === 1, 30_000, "500 once");
+    await eventually(() => fault.struck === 1, "500 once");
   },
   "brings a line that is no JSON": async ({ http2 }, edit) => {
     for (const watch of http2.watches()) watch.malformed();
@@ -163,7 +163,7 @@ describe("the proxy's watches, when the way to the API server", function () {
 
   async function watchesOf(...scopes: readonly string[]): Promise<void> {
     const now = (): string => scopesNow().sort().join(" ");
-    await eventually(() => now() === [...scopes].sort().join(" "), 30_000, `watches of ${scopes.join(" ")}`);
+    await eventually(() => now() === [...scopes].sort().join(" "), `watches of ${scopes.join(" ")}`);
   }
 
   function scopesNow(): string[] {
@@ -286,7 +286,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     path.tcp.blackhole(true);
     await put("edited", 2);
     // The 30 s of silence are looked for every 10 s, then 15 s are allowed for the answer.
-    await eventually(() => path.tcp.accepted === accepted + 2, 70_000, "other connections are tried");
+    await eventually(() => path.tcp.accepted === accepted + 2, "other connections are tried", 70_000);
     path.tcp.blackhole(false);
     for (const stream of streams) await stream.until(2);
     await put("edited", 3);
@@ -307,7 +307,7 @@ describe("the proxy's watches, when the way to the API server", function () {
         path.tcp[how]();
         const kindsNow = (): string[] =>
           path.http2.requests.map(({ kind }) => kind).filter((kind) => kind.startsWith("watch"));
-        await eventually(() => kindsNow().length > 1, 20_000, "another watch");
+        await eventually(() => kindsNow().length > 1, "another watch");
         const kinds = kindsNow();
         expect(kinds).to.deep.equal(["watchlist", "watchlist"]);
       });
@@ -363,7 +363,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     const proxy = await start();
     for (const name of names) await subscribe(proxy, name).until(1);
     const isAmid = (): boolean => (path.http2.watches({ name: null })[0]?.lines ?? 0) > 3;
-    await eventually(isAmid, 20_000, "the first FeatureFlag has passed");
+    await eventually(isAmid, "the first FeatureFlag has passed");
     const first = subscribe(proxy, "a-first");
     await watchesOf("all", "a-first");
     await first.nothing(50);

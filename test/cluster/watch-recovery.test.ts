@@ -48,7 +48,7 @@ describe("the proxy's watches, when the API server", function () {
 
   it("closes them, open again, and are told nothing twice", async () => {
     await start("--watch-timeout", "1s");
-    await eventually(async () => (await relists("closed")) >= 3, 30_000, "three watches have ended");
+    await eventually(async () => (await relists("closed")) >= 3, "three watches have ended");
     await stream.nothing(10);
     await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
     expect(await stream.next()).to.equal(2);
@@ -65,7 +65,7 @@ describe("the proxy's watches, when the API server", function () {
       cluster()
         .requests(account)
         .filter(({ verb }) => verb === "watch").length;
-    await eventually(() => watches() >= 4, 30_000, "three watches have ended");
+    await eventually(() => watches() >= 4, "three watches have ended");
     expect(reads()).to.equal(1);
     await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
     expect(await stream.next()).to.equal(2);
@@ -156,8 +156,8 @@ describe("the proxy's watches, when the API server", function () {
       '-p=[{"op":"add","path":"/spec/versions/0/additionalPrinterColumns/-","value":{"name":"Later","type":"string","jsonPath":".metadata.uid"}}]',
     ]);
     const again = (): number => cluster().requests(account).length - before;
-    await eventually(() => again() >= 1_001, 60_000, "all watches were opened again");
-    await eventually(() => cluster().openWatches(account).length === 1_001, 60_000, "1,001 watches");
+    await eventually(() => again() >= 1_001, "all watches were opened again", 60_000);
+    await eventually(() => cluster().openWatches(account).length === 1_001, "1,001 watches", 60_000);
     await inParallel(names, (name) => cluster().putFeatureFlag(namespace, name, flagSpec(2)));
     for (const each of streams) await each.until(2);
     expect(again()).to.be.lessThan(2_500);
@@ -220,8 +220,8 @@ describe("the proxy's watches on an API server that forgets its history", functi
           await cluster().compact();
           return (await proxy.metric(expired)) > 0;
         },
-        60_000,
         "a watch was too late",
+        60_000,
       );
       await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
       await stream.until(2);

@@ -41,7 +41,7 @@ describe("the proxy's watches on a real API server", function () {
         .map(({ uri }) => scopeOf(uri))
         .sort();
     const wanted = [...scopes].sort().join(" ");
-    await eventually(() => now().join(" ") === wanted, 60_000, `the watches ${wanted}`).catch(
+    await eventually(() => now().join(" ") === wanted, `the watches ${wanted}`, 60_000).catch(
       (error: unknown) => {
         throw new Error(`${(error as Error).message}; there are ${now().join(" ")}`);
       },
@@ -104,10 +104,9 @@ describe("the proxy's watches on a real API server", function () {
     const streams = subscribe(namespace, names);
     const isMissing = async (): Promise<boolean> =>
       (await proxy.metric('bunting_proxy_topic_topics{state="missing"}')) === 540;
-    await eventually(isMissing, 60_000, "all are known to be missing");
+    await eventually(isMissing, "all are known to be missing", 60_000);
     await eventually(
       () => cluster().openWatches(account).length <= 513,
-      20_000,
       "512 watches, and one whose turn it is",
     );
     await inParallel(names.slice(-40), (name) => cluster().putFeatureFlag(namespace, name, flagSpec(1)));

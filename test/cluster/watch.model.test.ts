@@ -243,7 +243,7 @@ class WatchModel {
       }
       return found;
     };
-    await eventually(async () => (await wrong()).length === 0, 60_000, "all are up to date").catch(
+    await eventually(async () => (await wrong()).length === 0, "all are up to date", 60_000).catch(
       async (error: unknown) => {
         throw new Error(`${(error as Error).message}:\n${(await wrong()).join("\n")}`);
       },

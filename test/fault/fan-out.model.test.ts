@@ -21,7 +21,7 @@ describe("two proxies, whatever happens to them and to those they serve", functi
             for (const one of all) await model.run(one);
             await model.recover();
             try {
-              await eventually(() => model.isSettled(), 10_000, "everyone at the last version");
+              await eventually(() => model.isSettled(), "everyone at the last version");
             } catch (error) {
               throw new Error(`${(error as Error).message}: ${model.describe()}`, { cause: error });
             }

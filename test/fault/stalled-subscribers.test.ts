@@ -25,7 +25,7 @@ function flags(version: number): string {
 
 /** flagd-proxy grew by 2 GB at this, and left all the stalled ones at version 3 of 100, for good. */
 describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits of 100 KB", function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let directory: TempDirectory;
   const connections: RawSyncConnection[] = [];
 
@@ -46,11 +46,11 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
     return streams;
   }
 
-  const allAt = (streams: readonly RawSyncStream[], version: number, withinMs: number): Promise<void> =>
+  const allAt = (streams: readonly RawSyncStream[], version: number): Promise<void> =>
     eventually(
       () => streams.every(({ last }) => last === `v${version}`),
-      withinMs,
       `${streams.length} at v${version}`,
+      120_000,
     );
 
   it("cost the proxy at most 40 MB, hold up nobody, and all end at the last", async () => {
@@ -60,10 +60,10 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
       const port = Number(proxy.sync.split(":")[1]);
       const stalled = await subscribe(port);
       const healthy = await subscribe(port);
-      await allAt([...stalled, ...healthy], 0, 30_000);
+      await allAt([...stalled, ...healthy], 0);
       // A first edit to all warms up what a broadcast needs; from here on memory follows what the stalled ones do.
       directory.replace("flags.json", flags(1));
-      await allAt([...stalled, ...healthy], 1, 30_000);
+      await allAt([...stalled, ...healthy], 1);
       await delay(500);
       const before = rssBytes(proxy.process.pid);
       for (const stream of stalled) stream.pause();
@@ -74,11 +74,11 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
         await delay(50);
         peak = Math.max(peak, rssBytes(proxy.process.pid));
       }
-      await allAt(healthy, edits, 20_000);
+      await allAt(healthy, edits);
       peak = Math.max(peak, rssBytes(proxy.process.pid));
       expect(stalled.filter(({ last }) => last === `v${edits}`)).to.have.length(0);
       for (const stream of stalled) stream.resume();
-      await allAt(stalled, edits, 20_000);
+      await allAt(stalled, edits);
       peak = Math.max(peak, rssBytes(proxy.process.pid));
       const history = Array.from({ length: edits + 1 }, (_, version) => `v${version}`);
       for (const { versions } of healthy) expectSubsequence(versions, history);

@@ -36,9 +36,7 @@ async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-describe("npm start", function () {
-  this.timeout(60_000);
-
+describe("npm start", () => {
   it("shows four providers answering and an edit arriving at each, and ends cleanly", async () => {
     const flags = [
       "proxy-port",

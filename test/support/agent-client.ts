@@ -143,7 +143,7 @@ export class AgentClientStream {
 
   /** The next message, which is of the given kind. */
   async next<Kind extends AgentResponse["$case"]>(kind: Kind): Promise<ResponseOf<Kind>> {
-    const message = await this.messages.nextEvent(5_000, kind);
+    const message = await this.messages.nextEvent(kind);
     if (message.$case !== kind) throw new Error(`expected ${kind}, but there came ${message.$case}`);
     return message.value as ResponseOf<Kind>;
   }

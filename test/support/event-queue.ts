@@ -1,6 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Events as they come, to be awaited one by one. `within` is how long to wait before the test fails, not a speed that is asserted. */
+/**
+ * How long a test waits before it fails. It asserts no speed: only a hang reaches it, on a machine ten times slower too. Mocha's own limit
+ * (.mocharc.json) is longer, so that the failure says what was waited for.
+ */
+export const patienceMs = 30_000;
+
+/** Events as they come, to be awaited one by one. */
 export class EventQueue<T> {
   readonly #events: T[] = [];
   readonly #waiting: ((event: T) => void)[] = [];
@@ -16,7 +22,7 @@ export class EventQueue<T> {
   }
 
   /** The next event, or a failure that says what was waited for. */
-  async nextEvent(withinMs: number, what = "an event"): Promise<T> {
+  async nextEvent(what = "an event", withinMs = patienceMs): Promise<T> {
     const event = this.#events.shift();
     if (event !== undefined) return event;
     return new Promise((resolve, reject) => {
@@ -35,12 +41,12 @@ export class EventQueue<T> {
   /** The first event for which `matches` is true; those before it are dropped. */
   async nextMatching(
     matches: (event: T) => boolean,
-    withinMs: number,
     what = "a matching event",
+    withinMs = patienceMs,
   ): Promise<T> {
     const deadline = Date.now() + withinMs;
     for (;;) {
-      const event = await this.nextEvent(Math.max(1, deadline - Date.now()), what);
+      const event = await this.nextEvent(what, Math.max(1, deadline - Date.now()));
       if (matches(event)) return event;
     }
   }
@@ -53,11 +59,11 @@ export class EventQueue<T> {
   }
 }
 
-/** Waits until a condition holds, looking every few milliseconds; fails with `what` after `withinMs`. */
+/** Waits until a condition holds, looking every few milliseconds; fails with `what` if it does not. */
 export async function eventually(
   condition: () => boolean | Promise<boolean>,
-  withinMs: number,
   what: string,
+  withinMs = patienceMs,
 ): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {

@@ -26,7 +26,7 @@ describe("Http2FaultProxy", () => {
     for (const client of clients) client.close();
     await proxy.close();
     expect(proxy.connections).to.equal(0);
-    await eventually(() => api.connections === 0, 2000, "the connections upstream to be gone");
+    await eventually(() => api.connections === 0, "the connections upstream to be gone");
     await api.close();
   });
 
@@ -60,7 +60,7 @@ describe("Http2FaultProxy", () => {
     await watches[0]?.closed;
     expect(watches[0]?.stream.rstCode).to.equal(constants.NGHTTP2_REFUSED_STREAM);
     api.goAway();
-    await eventually(() => client.goAways.length === 1, 2000, "GOAWAY");
+    await eventually(() => client.goAways.length === 1, "GOAWAY");
     api.put("a", "y", {});
     expect(await watches[1]?.nextInShort()).to.equal("ADDED y@3");
     const other = connect();
@@ -82,7 +82,7 @@ describe("Http2FaultProxy", () => {
     const watch = client.request(`${flagsPath}?watch=1`);
     await watch.next();
     watch.stream.close(constants.NGHTTP2_CANCEL);
-    await eventually(() => api.watches().length === 0, 2000, "the watch upstream to end");
+    await eventually(() => api.watches().length === 0, "the watch upstream to end");
     expect(api.connections).to.equal(1);
   });
 
@@ -104,7 +104,7 @@ describe("Http2FaultProxy", () => {
     const watch = client.request(`${flagsPath}?watch=1`);
     await watch.next();
     proxy.goAway();
-    await eventually(() => client.goAways.length === 1, 2000, "GOAWAY");
+    await eventually(() => client.goAways.length === 1, "GOAWAY");
     api.put("a", "y", {});
     expect(await watch.nextInShort()).to.equal("ADDED y@3");
   });
@@ -137,7 +137,7 @@ describe("Http2FaultProxy", () => {
     const short = client.request(`${flagsPath}?watch=1`);
     await short.closed;
     expect(Buffer.concat(short.chunks)).to.have.length(30);
-    await eventually(() => api.watches().length === 0, 2000, "nothing to be left open upstream");
+    await eventually(() => api.watches().length === 0, "nothing to be left open upstream");
   });
 
   it("splits what passes inside of characters", async () => {
@@ -163,13 +163,13 @@ describe("Http2FaultProxy", () => {
     watch(`${flagsPath}?watch=1`, "delayed");
     watch(`${flagsOf("b")}?watch=1`, "unanswered");
     watch(`${flagsOf("a")}?watch=1&fieldSelector=metadata.name%3Dx`, "narrow");
-    await eventually(() => order.length === 5, 2000, "all but the held ones");
+    await eventually(() => order.length === 5, "all but the held ones");
     expect(order.at(-1)).to.equal("delayed");
     expect(order).to.include.members(["narrow", "held head"]);
     for (const held of proxy.watches({ namespace: "a", name: null })) held.release();
-    await eventually(() => order.at(-1) === "held", 2000, "the held line");
+    await eventually(() => order.at(-1) === "held", "the held line");
     release();
-    await eventually(() => order.at(-1) === "unanswered head", 2000, "the held head");
+    await eventually(() => order.at(-1) === "unanswered head", "the held head");
   });
 
   it("cuts its clients, and refuses them while it is stopped", async () => {
@@ -177,7 +177,7 @@ describe("Http2FaultProxy", () => {
     await client.request(`${flagsPath}?watch=1`).next();
     await proxy.stop();
     await sessionClosed(client);
-    await eventually(() => api.watches().length === 0, 2000, "the watch upstream to end");
+    await eventually(() => api.watches().length === 0, "the watch upstream to end");
     await proxy.resume();
     expect((await connect().get(flagsPath)).status).to.equal(200);
   });

@@ -27,7 +27,7 @@ class EchoClient {
   }
 
   async says(text: string): Promise<void> {
-    await eventually(() => this.text === text, 2000, `the echo of ${text}, not ${this.text}`);
+    await eventually(() => this.text === text, `the echo of ${text}, not ${this.text}`);
   }
 }
 
@@ -70,14 +70,14 @@ describe("FaultProxy", () => {
     expect(proxy).to.include({ accepted: 1, connections: 1, bytesToServer: 5, bytesToClient: 5 });
     client.socket.end();
     expect(await client.outcome).to.equal("ended");
-    await eventually(() => proxy.connections === 0, 2000, "the connection to be gone");
+    await eventually(() => proxy.connections === 0, "the connection to be gone");
   });
 
   it("cut: RST to both sides", async () => {
     const client = await open();
     proxy.cut();
     expect(await client.outcome).to.equal("ECONNRESET");
-    await eventually(() => echoed[0]?.destroyed === true, 2000, "the server's side to be reset");
+    await eventually(() => echoed[0]?.destroyed === true, "the server's side to be reset");
   });
 
   it("fin: the client sees the end, the server goes on getting what it sends", async () => {
@@ -87,7 +87,7 @@ describe("FaultProxy", () => {
     let got = "";
     echoed[0]?.on("data", (chunk: Buffer) => (got += chunk.toString()));
     client.socket.write("more");
-    await eventually(() => got === "more", 2000, "what the client sent after the end");
+    await eventually(() => got === "more", "what the client sent after the end");
     expect(client.text).to.equal("hello");
   });
 
@@ -98,7 +98,7 @@ describe("FaultProxy", () => {
     const late = new EchoClient(proxy.port);
     clients.push(late);
     late.socket.write("late");
-    await eventually(() => proxy.accepted === 2, 2000, "the new connection to be accepted");
+    await eventually(() => proxy.accepted === 2, "the new connection to be accepted");
     echoed[0]?.write("!");
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect([client.text, late.text]).to.eql(["hello", ""]);
@@ -152,7 +152,7 @@ describe("FaultProxy", () => {
     between.cut();
     await watch.closed;
     expect(watch.endedCleanly).to.be.false;
-    await eventually(() => api.connections === 0, 2000, "the server to see the reset");
+    await eventually(() => api.connections === 0, "the server to see the reset");
     client.close();
     await between.close();
     await api.close();

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import path from "node:path";
 import { entrypointFlags } from "./entrypoint-flags.js";
-import { EventQueue } from "./event-queue.js";
+import { EventQueue, patienceMs } from "./event-queue.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 
@@ -69,9 +69,9 @@ export class ServiceProcess {
   }
 
   /** The next log line with this message. */
-  nextLog(msg: string, withinMs = 10_000): Promise<LogLine> {
+  nextLog(msg: string, withinMs = patienceMs): Promise<LogLine> {
     return this.#lines
-      .nextMatching((line) => line.msg === msg, withinMs, `the log line "${msg}"`)
+      .nextMatching((line) => line.msg === msg, `the log line "${msg}"`, withinMs)
       .catch((error: unknown) => {
         throw new Error(`${(error as Error).message}; it said:\n${this.output}`);
       });

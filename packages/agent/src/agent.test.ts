@@ -53,7 +53,7 @@ describe("an agent of bunting.sync.v1", () => {
       return running;
     };
     stops.push(stop);
-    const { port } = await lines.nextMatching(({ service }) => service === "management", 5_000, "the port");
+    const { port } = await lines.nextMatching(({ service }) => service === "management", "the port");
     return { management: `http://127.0.0.1:${port ?? 0}`, stop };
   }
 
@@ -94,10 +94,10 @@ describe("an agent of bunting.sync.v1", () => {
     const stream = await server.nextStream();
     await stream.subscribed();
     await stream.snapshot(one, version);
-    await eventually(() => readdirSync(cache.path).length === 1, 5_000, "the file");
+    await eventually(() => readdirSync(cache.path).length === 1, "the file");
     const policy = buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY;
     stream.send({ deleted: { topic, policy } });
-    await eventually(() => readdirSync(cache.path).length === 0, 5_000, "no file");
+    await eventually(() => readdirSync(cache.path).length === 0, "no file");
     await first.stop();
     expect(readdirSync(cache.path)).to.deep.equal([]);
     const { management } = await start();
@@ -105,7 +105,7 @@ describe("an agent of bunting.sync.v1", () => {
     expect((await again.subscribed()).held).to.equal(undefined);
     expect((await fetch(`${management}/readyz`)).status).to.equal(412);
     again.send({ deleted: { topic, policy } });
-    await eventually(async () => (await fetch(`${management}/readyz`)).status === 200, 5_000, "ready");
+    await eventually(async () => (await fetch(`${management}/readyz`)).status === 200, "ready");
     expect(await text(`${management}/readyz`)).to.contain(`the FeatureFlag ${topic} was deleted`);
   });
 

@@ -13,8 +13,7 @@ describe("collectEarly", () => {
   });
 
   // The option is V8's own business: another version may drop it, and nothing would say so.
-  it("is understood by this V8: a process with it collects more often", function () {
-    this.timeout(60_000);
+  it("is understood by this V8: a process with it collects more often", () => {
     const module = path.join(import.meta.dirname, "early-collection.ts");
     expect(existsSync(module)).to.equal(true);
     const collections = (isEarly: boolean): number => {

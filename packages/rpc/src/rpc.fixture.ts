@@ -7,6 +7,7 @@ import {
 } from "node:http2";
 import { createConnection, type Socket } from "node:net";
 import type { Clock, Logger } from "@bunting/runtime";
+import { eventually as eventuallyWithin } from "@bunting/test/support/event-queue.js";
 import {
   Client,
   credentials,
@@ -49,17 +50,9 @@ export function releaseAfterEach(): void {
   });
 }
 
-/** Waits until something is so; fails after `withinMs`. */
-export async function eventually(
-  isSo: () => boolean,
-  what = "the condition to hold",
-  withinMs = 5_000,
-): Promise<void> {
-  const deadline = performance.now() + withinMs;
-  while (!isSo()) {
-    if (performance.now() > deadline) throw new Error(`waited ${withinMs} ms in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
+/** Waits until something is so. */
+export function eventually(isSo: () => boolean, what = "the condition to hold"): Promise<void> {
+  return eventuallyWithin(isSo, what);
 }
 
 /** A logger that keeps what it is told. */

@@ -85,11 +85,10 @@ describe("keepalive", () => {
     await deaf.closed;
   });
 
-  it("looks at thousands without holding up the event loop, and misses none", async function () {
-    this.timeout(30_000);
+  it("looks at thousands without holding up the event loop, and misses none", async () => {
     const clients = await Promise.all(Array.from({ length: 1_100 }, () => rawClient(listener)));
     for (const client of clients) client.send(wire.subscribe("/t.T/Hold"));
-    await eventually(() => listener.sessions.size === 1_100, "all connections", 20_000);
+    await eventually(() => listener.sessions.size === 1_100, "all connections");
     for (let step = 0; step < 11; step++) {
       clock.advance(150);
       await new Promise((resolve) => setImmediate(resolve));

@@ -74,8 +74,8 @@ export class FlagStream {
   }
 
   /** The next message's version. */
-  async next(withinMs = 20_000): Promise<number | "empty"> {
-    const { text } = await this.subscription.messages.nextEvent(withinMs, "a version");
+  async next(withinMs = 60_000): Promise<number | "empty"> {
+    const { text } = await this.subscription.messages.nextEvent("a version", withinMs);
     const { flags } = JSON.parse(text) as {
       flags: { version?: { variants: { v: number; padding?: string } } };
     };

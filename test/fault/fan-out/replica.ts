@@ -46,7 +46,7 @@ class Life {
     const { server, counts } = this;
     const isDeserted = (): boolean =>
       server.listener.sessions.size === 0 && [...server.topics.topics()].every(({ size }) => size === 0);
-    await eventually(isDeserted, 10_000, "no session and no subscriber");
+    await eventually(isDeserted, "no session and no subscriber");
     expect(counts).to.deep.equal({
       streams: 0,
       subscriptions: 0,

@@ -67,7 +67,7 @@ export class ScriptedAgent implements Subscriber {
 
   async look(): Promise<void> {
     const messages = this.#open?.stream.messages;
-    while (messages !== undefined && messages.size > 0) this.#take(await messages.nextEvent(1_000));
+    while (messages !== undefined && messages.size > 0) this.#take(await messages.nextEvent());
     while (!this.#isHushed && this.#unanswered.length > 0) {
       const how = this.#refusesNext ? "refuse" : "ack";
       this.#refusesNext = false;

@@ -190,14 +190,14 @@ describe("Faults of FaultyApiServer", () => {
     const watch = client.request(`${flagsPath}?watch=1&resourceVersion=2`);
     await watch.status;
     api.goAway();
-    await eventually(() => client.goAways.length === 1, 2000, "GOAWAY");
+    await eventually(() => client.goAways.length === 1, "GOAWAY");
     api.put("a", "y", {});
     expect(await watch.nextInShort()).to.equal("ADDED y@3");
     api.cut();
     await watch.closed;
     // After a GOAWAY node's client shows a broken connection as a clean end (rstCode 0): only the session tells.
     await sessionClosed(client);
-    await eventually(() => api.watches().length === 0, 2000, "the server to know that the watch is gone");
+    await eventually(() => api.watches().length === 0, "the server to know that the watch is gone");
   });
 
   it("work over HTTP/1.1 too: an answer, a reset, an end in the middle of a line", async () => {

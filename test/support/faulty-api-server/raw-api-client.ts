@@ -101,7 +101,7 @@ export class RawAnswer {
   }
 
   async next(what?: string): Promise<RawEvent> {
-    return this.events.nextEvent(2000, what);
+    return this.events.nextEvent(what);
   }
 
   /** `TYPE name@resourceVersion` of the next event. */

@@ -37,7 +37,7 @@ export function releaseAfterEach(): void {
   });
   afterEach(async () => {
     while (releases.length > 0) await releases.pop()?.();
-    await eventually(() => sockets() <= before, 5_000, "all sockets are closed");
+    await eventually(() => sockets() <= before, "all sockets are closed");
   });
 }
 
@@ -232,7 +232,7 @@ export class StreamProbe<T> {
   }
 
   next(what?: string): Promise<T> {
-    return this.messages.nextEvent(5_000, what);
+    return this.messages.nextEvent(what);
   }
 }
 

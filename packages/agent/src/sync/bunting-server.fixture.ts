@@ -35,7 +35,7 @@ export class SyncStream {
 
   /** The next request, which is of the given kind. */
   async next<Kind extends keyof Request>(kind: Kind): Promise<NonNullable<Request[Kind]>> {
-    const request = await this.requests.nextEvent(5_000, kind);
+    const request = await this.requests.nextEvent(kind);
     const message = request[kind];
     if (message === undefined) throw new Error(`expected ${kind}, but there came ${JSON.stringify(request)}`);
     return message;
@@ -60,7 +60,7 @@ export class SyncStream {
         document: Buffer.from(encodeDocument(document)),
       },
     });
-    return this.requests.nextEvent(5_000, "an answer");
+    return this.requests.nextEvent("an answer");
   }
 
   end(code: RpcStatus["code"], message = "", trailers: Readonly<Record<string, string>> = {}): void {
@@ -108,11 +108,11 @@ export class BuntingServer {
   }
 
   nextStream(): Promise<SyncStream> {
-    return this.streams.nextEvent(5_000, "a stream of bunting.sync.v1");
+    return this.streams.nextEvent("a stream of bunting.sync.v1");
   }
 
   nextFlagdStream(): Promise<{ readonly selector: string; readonly out: ResponseStream }> {
-    return this.flagdStreams.nextEvent(5_000, "a stream of flagd.sync.v1");
+    return this.flagdStreams.nextEvent("a stream of flagd.sync.v1");
   }
 
   async stop(): Promise<void> {

@@ -37,7 +37,7 @@ describe("FileSource", () => {
   });
   afterEach(async () => {
     for (const stop of stops) await stop();
-    await eventually(() => watchCount() === watchesBefore, 2_000, "no fs.watch is left");
+    await eventually(() => watchCount() === watchesBefore, "no fs.watch is left");
     directory.remove();
   });
 
@@ -75,7 +75,7 @@ describe("FileSource", () => {
       const text = '{ "flags": { "é": {} } }\n';
       directory.replace("flags.json", text);
       const { probe, source } = run(directory.file("flags.json"));
-      const delivery = await probe.deliveries.nextEvent(5_000);
+      const delivery = await probe.deliveries.nextEvent();
       expect(delivery).to.deep.equal({ sourceIndex: 1, bytes: Buffer.from(text) });
       expect(source.status()).to.include({ state: "connected", error: undefined });
       await probe.deliveries.nothing(60);
@@ -129,7 +129,7 @@ describe("FileSource", () => {
       truncateSync(directory.file("flags.json"));
       await delay(5);
       writeFileSync(directory.file("flags.json"), document(2));
-      await probe.deliveries.nextMatching(({ bytes }) => bytes.toString() === document(2), 5_000);
+      await probe.deliveries.nextMatching(({ bytes }) => bytes.toString() === document(2));
       expect(source.status().error).to.equal(undefined);
     });
 
@@ -140,7 +140,7 @@ describe("FileSource", () => {
       await probe.nextDocument();
       writeFileSync(directory.file("flags.json"), document(2));
       utimesSync(directory.file("flags.json"), 1_000, 1_000);
-      await probe.deliveries.nextMatching(({ bytes }) => bytes.toString() === document(2), 5_000);
+      await probe.deliveries.nextMatching(({ bytes }) => bytes.toString() === document(2));
     });
 
     it("removed and written anew, as some editors do, is a change and no loss", async () => {
@@ -381,7 +381,7 @@ describe("FileSource", () => {
       }),
       { numRuns: 40, endOnFailure: true },
     );
-  }).timeout(60_000);
+  });
   let modelRuns = 0;
 
   /** Swaps the mount as the kubelet does: a new directory of the version, then `..data` renamed over. */
@@ -426,12 +426,12 @@ class WaitClock extends ManualClock {
 
 /** Resolves once the source rests. */
 async function resting(clock: WaitClock): Promise<void> {
-  await clock.waits.nextMatching((delayMs) => delayMs === restMs, 5_000, "a rest");
+  await clock.waits.nextMatching((delayMs) => delayMs === restMs, "a rest");
 }
 
 /** Resolves once the source waits for events or its next look. */
 async function watching(clock: WaitClock): Promise<void> {
-  await clock.waits.nextMatching((delayMs) => delayMs === lookEveryMs, 5_000, "a wait for events");
+  await clock.waits.nextMatching((delayMs) => delayMs === lookEveryMs, "a wait for events");
 }
 
 async function rest(clock: WaitClock): Promise<void> {
@@ -440,5 +440,5 @@ async function rest(clock: WaitClock): Promise<void> {
 }
 
 async function failures(probe: SourceProbe, count: number): Promise<void> {
-  await eventually(() => probe.failures.length === count, 5_000, `${count} failures`);
+  await eventually(() => probe.failures.length === count, `${count} failures`);
 }

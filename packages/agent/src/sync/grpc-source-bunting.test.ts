@@ -47,7 +47,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
     try {
       for (const each of running) await each.stop();
       for (const { relay } of servers)
-        await eventually(() => relay.open === 0, 2_000, "no connection of the source is left");
+        await eventually(() => relay.open === 0, "no connection of the source is left");
     } finally {
       for (const server of servers) await server.stop();
     }
@@ -282,11 +282,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       const stream = await server.nextStream();
       await stream.subscribed();
       stream.send({ missing: { topic } });
-      await eventually(
-        () => source.status().remark?.includes(`no FeatureFlag ${topic}`) === true,
-        5_000,
-        "told so",
-      );
+      await eventually(() => source.status().remark?.includes(`no FeatureFlag ${topic}`) === true, "told so");
       expect(source.status()).to.include({ state: "connected", error: undefined });
       expect(probe.text).to.equal(encodeDocument(one));
       expect(stream.requests.size).to.equal(0);
@@ -307,7 +303,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
         await stream.subscribed();
         await stream.snapshot(one);
         stream.send({ deleted: { topic, policy } });
-        await eventually(() => source.status().remark?.includes("was deleted") === true, 5_000, "told so");
+        await eventually(() => source.status().remark?.includes("was deleted") === true, "told so");
         expect(probe.text).to.equal(encodeDocument(one));
         expect(stream.requests.size).to.equal(0);
         stream.send(added);
@@ -324,7 +320,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await stream.snapshot(one);
       await probe.nextDocument();
       stream.send({ deleted: { topic, policy: DELETION_POLICY_EMPTY } });
-      expect(await probe.deliveries.nextEvent(5_000)).to.include({ isDeletion: true });
+      expect(await probe.deliveries.nextEvent()).to.include({ isDeletion: true });
       expect(probe.text).to.equal('{"flags":{}}');
       expect(source.status()).to.include({ state: "connected" });
       expect(source.status().remark).to.contain("no flags are served");
@@ -372,7 +368,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
         // Two of them are one reason to ask again.
         if (i === 2) stream.send(refusal);
         const failures = i < 2 ? i + 1 : i + 2;
-        await eventually(() => probe.failures.length === failures, 5_000, `refusal ${failures}`);
+        await eventually(() => probe.failures.length === failures, `refusal ${failures}`);
         if (i === 2) {
           clock.advance(10_000);
         } else {
@@ -398,7 +394,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
         await stream.snapshot(one);
         clock.advance(10_000);
         stream.send({ topicError: { topic, code: 14, message: "", retryAfterMs: 0 } });
-        await eventually(() => probe.failures.length === refusals, 5_000, "a refusal");
+        await eventually(() => probe.failures.length === refusals, "a refusal");
         clock.advance(300);
         await stream.next("subscribe");
       }
@@ -415,13 +411,13 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await stream.snapshot(one);
       clock.advance(40_000);
       stream.send({ heartbeat: {} });
-      await eventually(() => probe.messages.includes("heartbeat"), 5_000, "the heartbeat");
+      await eventually(() => probe.messages.includes("heartbeat"), "the heartbeat");
       clock.advance(59_999);
       expect(probe.failures).to.deep.equal([]);
       clock.advance(1);
       await probe.failure("silent");
       expect(source.status().error).to.equal("the proxy has sent nothing for 60 s");
-      await eventually(() => server.relay.open === 0, 5_000, "the connection is closed");
+      await eventually(() => server.relay.open === 0, "the connection is closed");
       clock.advance(10_000);
       expect(
         (await (await server.nextStream()).subscribed()).held?.digest.equals(versionOf(one).digest),
@@ -453,7 +449,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await stream.subscribed();
       stream.end("UNAVAILABLE", "later", { "grpc-retry-pushback-ms": "7000" });
       await probe.failure("unavailable");
-      await eventually(() => clock.pendingTimers === 1, 5_000, "it waits");
+      await eventually(() => clock.pendingTimers === 1, "it waits");
       clock.advance(6_999);
       expect(server.streams.size).to.equal(0);
       expect(clock.pendingTimers).to.equal(1);

@@ -28,7 +28,7 @@ describe("GrpcSource", () => {
   afterEach(async () => {
     try {
       for (const each of running) await each.stop();
-      await eventually(() => server.relay.open === 0, 2_000, "no connection of the source is left");
+      await eventually(() => server.relay.open === 0, "no connection of the source is left");
     } finally {
       await server.stop();
     }
@@ -86,10 +86,7 @@ describe("GrpcSource", () => {
       const stream = await server.nextStream();
       stream.send(document, { region: "eu" });
       stream.send('{"flags":{"é":{}}}');
-      const [first, second] = [
-        await probe.deliveries.nextEvent(5_000),
-        await probe.deliveries.nextEvent(5_000),
-      ];
+      const [first, second] = [await probe.deliveries.nextEvent(), await probe.deliveries.nextEvent()];
       expect(first).to.deep.equal({
         sourceIndex: 5,
         bytes: Buffer.from(document),
@@ -106,7 +103,7 @@ describe("GrpcSource", () => {
       const stream = await server.nextStream();
       expect(source.status().state).to.equal("connecting");
       stream.headers();
-      await eventually(() => source.status().state === "connected", 5_000, "connected");
+      await eventually(() => source.status().state === "connected", "connected");
       expect(source.status().lastUpdate).to.equal(undefined);
     });
 
@@ -343,12 +340,12 @@ describe("GrpcSource", () => {
       server.relay.silence();
       const { probe } = run({ target }, {}, new SourceProbe(clock));
       for (let i = 1; i <= 3; i++) {
-        await eventually(() => server.relay.accepted === i && server.relay.open === 1, 5_000, "a connection");
+        await eventually(() => server.relay.accepted === i && server.relay.open === 1, "a connection");
         clock.advance(9_999);
         expect(probe.failures.length).to.equal(i - 1);
         clock.advance(1);
         await waitsAfter(i, probe, clock);
-        await eventually(() => server.relay.open === 0, 5_000, "the connection is closed");
+        await eventually(() => server.relay.open === 0, "the connection is closed");
         if (i === 3) server.relay.speak();
         clock.advance(10_000);
       }
@@ -419,7 +416,7 @@ describe("GrpcSource", () => {
         stream.end("<html>hello, this is long enough to be taken for a message</html>");
       });
       const { source } = run({ target: await listenBehind(web) });
-      await eventually(() => source.status().error?.includes("no gRPC server") === true, 5_000, "told so");
+      await eventually(() => source.status().error?.includes("no gRPC server") === true, "told so");
     });
 
     it("because the port speaks HTTP/1.1 is a server that is away", async () => {
@@ -430,7 +427,7 @@ describe("GrpcSource", () => {
 
     it("as a target is told so, and tried on", async () => {
       const { probe, source } = run({ target: "host:port" });
-      await eventually(() => probe.failures.length === 2, 5_000, "two tries");
+      await eventually(() => probe.failures.length === 2, "two tries");
       expect(source.status().error).to.match(/Failed to parse DNS address/);
     });
 
@@ -469,7 +466,7 @@ describe("GrpcSource", () => {
       server.relay.target = (strict.address() as AddressInfo).port;
       await server.relay.listen();
       const { probe, source } = run({ target: server.target }, { keepaliveMs: 30 });
-      await eventually(() => probe.failures.length === 2, 5_000, "two steps");
+      await eventually(() => probe.failures.length === 2, "two steps");
       expect(probe.failures).to.deep.equal(["enhance_your_calm", "enhance_your_calm"]);
       expect(source.status().error).to.equal(
         "the server wants fewer pings: from now on there is one in 0.48 s",
@@ -494,16 +491,15 @@ describe("GrpcSource", () => {
         const clock = new ManualClock();
         const probe = new SourceProbe(clock);
         const { stop, source } = run({ target: await target() }, {}, probe);
-        await eventually(() => clock.pendingTimers === 1, 5_000, "it runs");
+        await eventually(() => clock.pendingTimers === 1, "it runs");
         await eventually(
           () => server.streams.size === 1 || server.relay.open === 1 || probe.failures.length === 1,
-          5_000,
           phase,
         );
         await stop();
         expect(clock.pendingTimers).to.equal(0);
         expect(source.status().state).to.equal("connecting");
-        await eventually(() => server.relay.open === 0, 5_000, "no connection is left");
+        await eventually(() => server.relay.open === 0, "no connection is left");
       });
     }
 
@@ -561,7 +557,6 @@ describe("GrpcSource", () => {
 async function waitsAfter(failures: number, probe: SourceProbe, clock: ManualClock): Promise<void> {
   await eventually(
     () => probe.failures.length === failures && clock.pendingTimers === 1,
-    5_000,
     `waiting after failure ${failures}`,
   );
 }

@@ -98,7 +98,7 @@ export class StockServer {
   }
 
   nextStream(): Promise<ServedStream> {
-    return this.streams.nextEvent(5_000, "a stream");
+    return this.streams.nextEvent("a stream");
   }
 
   async stop(): Promise<void> {
@@ -220,11 +220,11 @@ export class SourceProbe {
 
   /** The text of the next document. */
   async nextDocument(): Promise<string> {
-    return (await this.deliveries.nextEvent(5_000, "a document")).bytes.toString();
+    return (await this.deliveries.nextEvent("a document")).bytes.toString();
   }
 
   async failure(reason: string): Promise<void> {
-    await eventually(() => this.failures.includes(reason), 5_000, `the failure ${reason}`);
+    await eventually(() => this.failures.includes(reason), `the failure ${reason}`);
   }
 }
 

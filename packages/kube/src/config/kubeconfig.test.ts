@@ -41,8 +41,7 @@ describe("the configuration of a kubeconfig", () => {
   }
 
   // The first one pays for loading client-node.
-  it("names server, namespace, authority, and a token", async function () {
-    this.timeout(30_000);
+  it("names server, namespace, authority, and a token", async () => {
     const config = await load({ token: "secret" }, { "certificate-authority-data": base64("authority") });
     expect([config.server.href, config.namespace]).to.deep.equal(["https://example.org:6443/base", "demo"]);
     expect(await config.tls.read()).to.deep.equal({ ca: Buffer.from("authority") });

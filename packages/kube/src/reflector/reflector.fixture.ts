@@ -15,7 +15,6 @@ import type { ConsistentRead, ReflectorHandler, RelistReason } from "./reflector
 import type { ObjectEvent } from "./watch-event.js";
 import { WatchListSupport } from "./watch-list-support.js";
 
-export const withinMs = 8_000;
 export const flagType = { group: "core.openfeature.dev", version: "v1beta1", plural: "featureflags" };
 export const wide: ResourceScope = { type: flagType, namespace: "ns" };
 
@@ -79,7 +78,7 @@ export class RecordingHandler implements ReflectorHandler {
   }
 
   next(): Promise<string> {
-    return this.events.nextEvent(withinMs, "something to be told");
+    return this.events.nextEvent("something to be told");
   }
 
   async expectNext(...expected: readonly string[]): Promise<void> {
@@ -89,7 +88,7 @@ export class RecordingHandler implements ReflectorHandler {
   }
 
   until(what: string): Promise<string> {
-    return this.events.nextMatching((event) => event === what, withinMs, what);
+    return this.events.nextMatching((event) => event === what, what);
   }
 
   #tell(what: string): void {
@@ -184,7 +183,7 @@ export class ReflectorBench {
 
   /** The wait that comes n-th, once it is waited for. */
   async nextWait(index: number): Promise<number> {
-    await eventually(() => this.clock.waits.length > index, withinMs, `wait ${index + 1}`);
+    await eventually(() => this.clock.waits.length > index, `wait ${index + 1}`);
     return this.clock.waits[index] ?? NaN;
   }
 
@@ -196,7 +195,7 @@ export class ReflectorBench {
   }
 
   async requested(count: number): Promise<void> {
-    await eventually(() => this.api.requests.length >= count, withinMs, `${count} requests`);
+    await eventually(() => this.api.requests.length >= count, `${count} requests`);
   }
 
   /** Ends all; then nothing may be left: no timer, no place in the gate, no stream. */
@@ -208,7 +207,7 @@ export class ReflectorBench {
       expect(reflector.isSynced).to.equal(false);
       expect(reflector.watch).to.equal(undefined);
     }
-    await eventually(() => this.api.watches().length === 0, withinMs, "all watches closed");
+    await eventually(() => this.api.watches().length === 0, "all watches closed");
     // This way round: a connection that its client has closed just now is one the server may not notice for long.
     await this.api.close();
     await this.transport.close();

@@ -8,7 +8,7 @@ import {
 } from "@bunting/test/support/faulty-api-server/index.js";
 import type { KubeObject } from "../rest/resource.js";
 import type { ConsistentRead, ReflectorHandler } from "./reflector-handler.js";
-import { objectScope, ReflectorBench, wide, withinMs, type RunningReflector } from "./reflector.fixture.js";
+import { objectScope, ReflectorBench, wide, type RunningReflector } from "./reflector.fixture.js";
 
 describe("Reflector", () => {
   let bench: ReflectorBench;
@@ -58,7 +58,7 @@ describe("Reflector", () => {
       });
       const { reflector, handler } = bench.run();
       await handler.expectNext("read");
-      await eventually(() => bench.api.watches().length === 1, withinMs, "the watch");
+      await eventually(() => bench.api.watches().length === 1, "the watch");
       expect(reflector.isSynced).to.equal(false);
       hold();
       await handler.expectNext("add a@2", "add b@3", "complete 3");
@@ -112,11 +112,7 @@ describe("Reflector", () => {
           bench.clock.advance(59_999);
           const seen = first.reflector.watch?.silenceMs;
           bench.api.bookmark();
-          await eventually(
-            () => (first.reflector.watch?.silenceMs ?? 0) < (seen ?? 0),
-            withinMs,
-            "a bookmark",
-          );
+          await eventually(() => (first.reflector.watch?.silenceMs ?? 0) < (seen ?? 0), "a bookmark");
         }
         expect(bench.api.count("watchlist")).to.equal(1);
         bench.clock.advance(10);
@@ -130,8 +126,8 @@ describe("Reflector", () => {
     it("lists where a WatchList begins and then says nothing for 60 s, as servers do that do not know it", async () => {
       bench.api.onWatch({ kind: "watchlist" }, (watch) => watch.silence());
       const { handler, reflector } = bench.run();
-      await eventually(() => bench.api.watches().length === 1, withinMs, "the watch");
-      await eventually(() => reflector.watch !== undefined, withinMs, "the head");
+      await eventually(() => bench.api.watches().length === 1, "the watch");
+      await eventually(() => reflector.watch !== undefined, "the head");
       bench.clock.advance(59_999);
       expect(handler.told).to.deep.equal(["read"]);
       bench.clock.advance(1);
@@ -204,7 +200,7 @@ describe("Reflector", () => {
       bench.api.advance(5);
       bench.clock.advance(1_000);
       bench.api.bookmark();
-      await eventually(() => reflector.watch?.silenceMs === 0, withinMs, "the bookmark");
+      await eventually(() => reflector.watch?.silenceMs === 0, "the bookmark");
       bench.api.watches()[0]?.end();
       put("a", 3);
       await handler.expectNext("resumed", "MODIFIED a@14");
@@ -329,7 +325,7 @@ describe("Reflector", () => {
       for (let minute = 0; minute < 4; minute++) {
         bench.clock.advance(199_999);
         bench.api.bookmark();
-        await eventually(() => reflector.watch?.silenceMs === 0, withinMs, "the bookmark");
+        await eventually(() => reflector.watch?.silenceMs === 0, "the bookmark");
       }
       expect(handler.errors).to.deep.equal([]);
       bench.clock.advance(199_999);
@@ -444,7 +440,7 @@ describe("Reflector", () => {
         const { handler } = bench.run();
         await handler.expectNext("read", "failed THROTTLED");
         if (waited === 60_000) {
-          await eventually(() => bench.clock.pendingTimers === 1, withinMs, "the wait");
+          await eventually(() => bench.clock.pendingTimers === 1, "the wait");
           bench.clock.advance(59_999);
           await new Promise(setImmediate);
           expect(bench.api.requests).to.have.length(1);
@@ -507,7 +503,7 @@ describe("Reflector", () => {
       bench.api.put("ns", "a", { text });
       const recorder = new RecordingRead((object) => texts.push(object["spec"]));
       bench.run({ handler: recorder });
-      await eventually(() => recorder.isComplete, withinMs, "the read");
+      await eventually(() => recorder.isComplete, "the read");
       expect(texts).to.deep.equal([{ text }]);
     });
 
@@ -553,7 +549,7 @@ describe("Reflector", () => {
       bench.api.fault({}, faults.cutAfter(1_000_000, "end"));
       bench.api.onWatch({}, (watch) => watch.drip({ bytesPerWrite: 400, everyMs: 3_600_000 }));
       const started = run();
-      await eventually(() => started.reflector.watch !== undefined, withinMs, "the head");
+      await eventually(() => started.reflector.watch !== undefined, "the head");
       return started;
     },
     "in a list": async (run) => {
@@ -601,7 +597,7 @@ describe("Reflector", () => {
       bench.api.clearFaults();
       put("late");
       bench.clock.advance(100_000);
-      await eventually(() => bench.api.watches().length === 0, withinMs, "no watch");
+      await eventually(() => bench.api.watches().length === 0, "no watch");
       expect(handler.told.slice(told)).to.deep.equal([]);
     });
 
@@ -615,7 +611,6 @@ describe("Reflector", () => {
       reflector.relist();
       await eventually(
         () => handler.told.slice(before).some((what) => what.startsWith("complete")) && reflector.isSynced,
-        withinMs,
         "in sync",
       );
       const told = handler.told.slice(before);
@@ -675,12 +670,12 @@ describe("Reflector", () => {
         const areOpen = (): boolean =>
           bench.api.watches().length === 200 &&
           all.every(({ reflector }) => reflector.isSynced && reflector.watch !== undefined);
-        await eventually(areOpen, withinMs, "200 watches");
+        await eventually(areOpen, "200 watches");
         bench.clock.advance(1_000);
         for (const watch of bench.api.watches()) watch.end();
         const reads = mode === "served" ? "watchlist" : "list";
-        await eventually(() => bench.api.count(reads) >= 400, withinMs, "200 reads");
-        await eventually(areOpen, withinMs, "200 watches again");
+        await eventually(() => bench.api.count(reads) >= 400, "200 reads");
+        await eventually(areOpen, "200 watches again");
         expect(bench.api.maxConcurrentOpenings).to.be.within(2, 20);
         for (const { handler } of all) expect(handler.errors).to.deep.equal([]);
       });
@@ -730,7 +725,7 @@ describe("Reflector", () => {
         release = () => watch.release();
       });
       const slow = bench.run();
-      await eventually(() => slow.reflector.watch !== undefined, withinMs, "the head");
+      await eventually(() => slow.reflector.watch !== undefined, "the head");
       bench.shared.epochs.cut(1);
       release();
       await slow.handler.expectNext("read", "failed EXPIRED");

@@ -3,7 +3,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { KubeError } from "../kube-error.js";
 import { Http2Transport } from "../transport/http2-transport.js";
-import { clusterOf, ScriptedServer, withinMs, type SeenRequest } from "../transport/transport.fixture.js";
+import { clusterOf, ScriptedServer, type SeenRequest } from "../transport/transport.fixture.js";
 import { RestClient } from "./rest-client.js";
 
 const type = { group: "core.openfeature.dev", version: "v1beta1", plural: "featureflags" };
@@ -132,7 +132,7 @@ describe("RestClient", () => {
     seen.head(500);
     seen.write("x".repeat(200_000));
     expect(await failed).to.include({ code: "SERVER_ERROR" });
-    await server.resets.nextEvent(withinMs, "the stream is reset");
+    await server.resets.nextEvent("the stream is reset");
   });
 
   it("does not wait for ever for an error that does not end", async () => {
@@ -140,7 +140,7 @@ describe("RestClient", () => {
     const seen = await server.next();
     seen.head(403);
     seen.write("because");
-    await eventually(() => clock.pendingTimers === 1, withinMs, "the body is being read");
+    await eventually(() => clock.pendingTimers === 1, "the body is being read");
     clock.advance(5_000);
     expect(await failed).to.include({ code: "FORBIDDEN" });
   });
@@ -149,7 +149,7 @@ describe("RestClient", () => {
     const failed = client.get(scope, abort.signal).catch((error: unknown) => error);
     const seen = await server.next();
     seen.head(200);
-    await eventually(() => clock.pendingTimers === 1, withinMs, "the body is being read");
+    await eventually(() => clock.pendingTimers === 1, "the body is being read");
     clock.advance(59_999);
     seen.write('{"a":');
     // There is no other way to see that it has arrived than that the time has not run out.

@@ -7,7 +7,7 @@ import { TlsFiles } from "../config/tls-files.js";
 import { KubeError } from "../kube-error.js";
 import { Http2Transport } from "./http2-transport.js";
 import type { KubeRequest } from "./kube-transport.js";
-import { answerAll, clusterOf, ScriptedServer, tlsFixture, withinMs } from "./transport.fixture.js";
+import { answerAll, clusterOf, ScriptedServer, tlsFixture } from "./transport.fixture.js";
 
 const watch: KubeRequest = { method: "GET", path: "/x?watch=true", kind: "watch" };
 const call: KubeRequest = { method: "GET", path: "/x", kind: "call" };
@@ -28,7 +28,7 @@ for (const kind of ["https", "http"] as const) {
     afterEach(async () => {
       try {
         await transport.close();
-        await eventually(() => server.relay.open === 0, withinMs, "no connection is left");
+        await eventually(() => server.relay.open === 0, "no connection is left");
         expect(clock.pendingTimers, "timers left").to.equal(0);
       } finally {
         await server.stop();
@@ -70,12 +70,12 @@ for (const kind of ["https", "http"] as const) {
         if (index === 0) seen.end();
       }
       const [ended, ...open] = bodies.map(eventsOf);
-      expect(await ended?.nextEvent(withinMs)).to.equal("0\n");
-      expect(await ended?.nextEvent(withinMs)).to.equal("end");
+      expect(await ended?.nextEvent()).to.equal("0\n");
+      expect(await ended?.nextEvent()).to.equal("end");
       server.relay.cut();
       for (const [index, events] of open.entries()) {
-        expect(await events.nextEvent(withinMs)).to.equal(`${index + 1}\n`);
-        expect(await events.nextEvent(withinMs)).to.equal("CONNECTION_LOST");
+        expect(await events.nextEvent()).to.equal(`${index + 1}\n`);
+        expect(await events.nextEvent()).to.equal("CONNECTION_LOST");
       }
     });
 
@@ -94,7 +94,7 @@ for (const kind of ["https", "http"] as const) {
       const events = eventsOf((await asked).body);
       abort.abort();
       expect(await waiting).to.include({ code: "ABORTED" });
-      expect(await events.nextEvent(withinMs)).to.equal("ABORTED");
+      expect(await events.nextEvent()).to.equal("ABORTED");
       expect(await failure(transport.request(call, abort.signal))).to.include({ code: "ABORTED" });
     });
 
@@ -106,7 +106,7 @@ for (const kind of ["https", "http"] as const) {
       await server.next();
       await transport.close();
       expect(await waiting).to.include({ code: "ABORTED" });
-      expect(await events.nextEvent(withinMs)).to.equal("ABORTED");
+      expect(await events.nextEvent()).to.equal("ABORTED");
     });
   });
 }
@@ -130,7 +130,7 @@ describe("Http2Transport over https to HTTP/1.1", () => {
       expect(error).to.include({ code: "CONNECTION_LOST" });
       expect((error as KubeError).message).to.include("certificate authority");
       seen.write("still there\n");
-      expect(await events.nextEvent(withinMs)).to.equal("still there\n");
+      expect(await events.nextEvent()).to.equal("still there\n");
     } finally {
       await transport.close();
       await server.stop();

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { openSession } from "./open-session.js";
 import { SecureDial } from "./secure-dial.js";
-import { answerAll, clusterOf, ScriptedServer, withinMs } from "./transport.fixture.js";
+import { answerAll, clusterOf, ScriptedServer } from "./transport.fixture.js";
 import { transportContext } from "./transport-options.js";
 
 describe("PooledSession", () => {
@@ -27,7 +27,7 @@ describe("PooledSession", () => {
       let freed = 0;
       session.onRoom = () => freed++;
       [...server.sessions][0]?.goaway();
-      await eventually(() => !session.isUsable, withinMs, "the GOAWAY has come");
+      await eventually(() => !session.isUsable, "the GOAWAY has come");
       expect(session.open({ ":path": "/x" }, true)).to.equal(undefined);
       expect(freed).to.equal(1);
       expect(stream?.destroyed).to.equal(false);

@@ -26,8 +26,6 @@ import type { ClusterConfig, Credentials, TlsMaterial } from "../config/cluster-
 import { fixedCredentials } from "../config/credentials.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
-export const withinMs = 8_000;
-
 const fixtures = new URL("../../../../test/fixtures/tls/", import.meta.url);
 
 export function tlsFixture(name: string): string {
@@ -95,7 +93,7 @@ export class ScriptedServer {
   }
 
   next(what = "a request"): Promise<SeenRequest> {
-    return this.requests.nextEvent(withinMs, what);
+    return this.requests.nextEvent(what);
   }
 
   async stop(): Promise<void> {

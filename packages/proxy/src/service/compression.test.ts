@@ -50,7 +50,7 @@ describe("compression", () => {
 
   afterEach(async () => {
     session.destroy();
-    await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+    await eventually(() => server.listener.sessions.size === 0, "connections closed");
     await server.stop();
   });
 
@@ -109,16 +109,16 @@ describe("compression", () => {
       const decompressing = stock.subscribe({ selector: topic });
       const legacy = stock.subscribe({ selector: topic, legacy: true });
       const plain = raw.subscribe(topic);
-      await eventually(() => [...server.topics.topics()][0]?.size === 3, 5_000, "the subscriptions");
+      await eventually(() => [...server.topics.topics()][0]?.size === 3, "the subscriptions");
       // Small ones go uncompressed, the largest are compressed in the thread pool.
       for (const bytes of [10, 2_000, 100_000, 600_000, 10, 1_500_000, 150_000]) {
         const name = `v${bytes}`;
         server.source.publish(topic, version(name, bytes));
         for (const stream of [decompressing, legacy]) {
-          const { flags } = await stream.messages.nextEvent(5_000, name);
+          const { flags } = await stream.messages.nextEvent(name);
           expect(flags["f"]).to.deep.equal({ state: name });
         }
-        await eventually(() => plain.last === name, 5_000, `${name} at the client without gzip`);
+        await eventually(() => plain.last === name, `${name} at the client without gzip`);
       }
       for (const stream of [decompressing, legacy]) stream.cancel();
     } finally {
@@ -138,7 +138,7 @@ describe("compression", () => {
       server.source.publish(topic, version("v3", 600_000));
       const seen: unknown[] = [];
       while (seen.at(-1) !== "v3") {
-        const { flags } = await stream.messages.nextEvent(5_000, "v3");
+        const { flags } = await stream.messages.nextEvent("v3");
         seen.push((flags["f"] as { state: string }).state);
       }
       expect(seen).to.deep.equal(["v1", "v3"]);

@@ -50,7 +50,7 @@ describe("a subscriber", () => {
   afterEach(async () => {
     for (const release of releases.splice(0)) release();
     abort.abort();
-    await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+    await eventually(() => server.listener.sessions.size === 0, "connections closed");
     await server.stop();
   });
 
@@ -75,25 +75,21 @@ describe("a subscriber", () => {
     const reading = connection.subscribe(topic);
     const idle = (await connect()).subscribe("demo/quiet");
     server.source.publish("demo/quiet", version("quiet"));
-    await eventually(
-      () => [stalled, reading, idle].every(({ last }) => last !== undefined),
-      5_000,
-      "first flags",
-    );
+    await eventually(() => [stalled, reading, idle].every(({ last }) => last !== undefined), "first flags");
     clock.advance(10_000);
     stalled.pause();
     server.source.publish(topic, version("v1", 100_000));
-    await eventually(() => reading.last === "v1", 5_000, "v1 at the one that reads");
+    await eventually(() => reading.last === "v1", "v1 at the one that reads");
     clock.advance(799);
     expect(counts["stalled"]).to.be.undefined;
     clock.advance(101);
-    await eventually(() => counts["stalled"] === 1, 5_000, "the end of the stalled stream");
+    await eventually(() => counts["stalled"] === 1, "the end of the stalled stream");
     stalled.resume();
-    await eventually(() => stalled.resetCode === constants.NGHTTP2_REFUSED_STREAM, 5_000, "RST_STREAM");
+    await eventually(() => stalled.resetCode === constants.NGHTTP2_REFUSED_STREAM, "RST_STREAM");
     server.source.publish(topic, version("v2"));
-    await eventually(() => reading.last === "v2", 5_000, "v2 on the same connection");
+    await eventually(() => reading.last === "v2", "v2 on the same connection");
     const again = connection.subscribe(topic);
-    await eventually(() => again.last === "v2", 5_000, "v2 at the client that came again");
+    await eventually(() => again.last === "v2", "v2 at the client that came again");
     expect(idle.resetCode).to.be.undefined;
     expect(counts["stalled"]).to.equal(1);
     abort.abort();
@@ -106,7 +102,7 @@ describe("a subscriber", () => {
     server = await new SyncServer({ startQueue, metrics }).start();
     server.source.publish(topic, version("v0"));
     const first = (await connect()).subscribe(topic);
-    await eventually(() => first.last === "v0", 5_000, "the first stream's flags");
+    await eventually(() => first.last === "v0", "the first stream's flags");
     const client = new StockSyncClient(`127.0.0.1:${server.port}`);
     releases.push(() => client.close());
     const waiting = client.subscribe({ selector: topic });
@@ -114,13 +110,13 @@ describe("a subscriber", () => {
     await waiting.headers;
     server.source.publish(topic, version("v1"));
     server.source.publish(topic, version("v2"));
-    await eventually(() => first.last === "v2", 5_000, "edits at the stream that has started");
+    await eventually(() => first.last === "v2", "edits at the stream that has started");
     await waiting.messages.nothing(30);
     expect(counts["queued"]).to.equal(1);
     clock.advance(10);
-    expect((await waiting.messages.nextEvent(5_000, "flags")).text).to.include("v2");
+    expect((await waiting.messages.nextEvent("flags")).text).to.include("v2");
     server.source.publish(topic, version("v3"));
-    expect((await waiting.messages.nextEvent(5_000, "flags")).text).to.include("v3");
+    expect((await waiting.messages.nextEvent("flags")).text).to.include("v3");
     expect(counts["queued"]).to.equal(0);
   });
 
@@ -130,15 +126,11 @@ describe("a subscriber", () => {
     server.source.publish(topic, version("v0"));
     const connection = await connect();
     const streams = [connection.subscribe(topic), connection.subscribe(topic)];
-    await eventually(() => counts["queued"] === 1, 5_000, "the one that waits");
+    await eventually(() => counts["queued"] === 1, "the one that waits");
     for (const session of server.listener.sessions)
       for (const stream of session.streams)
         server.flagSync.drain(stream, { code: "UNAVAILABLE", message: "" });
-    await eventually(
-      () => streams.every(({ status }) => status === grpcStatus.UNAVAILABLE),
-      5_000,
-      "both ends",
-    );
+    await eventually(() => streams.every(({ status }) => status === grpcStatus.UNAVAILABLE), "both ends");
     for (const { versions } of streams) expect(versions).to.deep.equal(["v0"]);
   });
 
@@ -159,7 +151,7 @@ describe("a subscriber", () => {
     expect(fetching).to.have.property("code", grpcStatus.UNAVAILABLE);
     expect(counts["topics_per_connection"]).to.equal(2);
     one?.cancel();
-    await eventually(() => [...server.listener.sessions][0]?.streams.size === 1, 5_000, "the stream's end");
+    await eventually(() => [...server.listener.sessions][0]?.streams.size === 1, "the stream's end");
     const three = client.subscribe({ selector: "demo/c" });
     await three.headers;
     for (const stream of [two, three]) stream?.cancel();
@@ -180,16 +172,16 @@ describe("a subscriber", () => {
     const client = new StockSyncClient(`127.0.0.1:${server.port}`);
     releases.push(() => client.close());
     const stream = client.subscribe({ selector: topic });
-    await stream.messages.nextEvent(5_000, "flags");
+    await stream.messages.nextEvent("flags");
     clock.advance(53_000);
     const young = (await connect()).subscribe(topic);
-    await eventually(() => young.last === "v0", 5_000, "the younger connection's flags");
+    await eventually(() => young.last === "v0", "the younger connection's flags");
     clock.advance(1_000);
     expect(await stream.ended).to.include({ code: grpcStatus.UNAVAILABLE });
-    await eventually(() => server.listener.sessions.size === 1, 5_000, "the end of the old connection");
+    await eventually(() => server.listener.sessions.size === 1, "the end of the old connection");
     expect(counts["age"]).to.equal(1);
     const again = client.subscribe({ selector: topic });
-    expect((await again.messages.nextEvent(5_000, "flags")).text).to.include("v0");
+    expect((await again.messages.nextEvent("flags")).text).to.include("v0");
     expect(young.status).to.be.undefined;
     again.cancel();
     abort.abort();

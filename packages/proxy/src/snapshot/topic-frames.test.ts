@@ -64,9 +64,7 @@ const content: fc.Arbitrary<FlagDocument> = fc.record(
   { requiredKeys: ["flags"] },
 );
 
-describe("the messages of bunting.sync.v1 about a version", function () {
-  this.timeout(20_000);
-
+describe("the messages of bunting.sync.v1 about a version", () => {
   it("give a document the digest that both ends agreed on", () => {
     const url = new URL("../../../../test/fixtures/document-digests.json", import.meta.url);
     const vectors = JSON.parse(readFileSync(url, "utf8")) as { document: FlagDocument; digest: string }[];

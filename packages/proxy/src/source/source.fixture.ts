@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { encodeDocument, type FlagDocument, type TopicKey } from "@bunting/protocol";
+import { patienceMs } from "@bunting/test/support/event-queue.js";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { DirectorySource } from "./directory/directory-source.js";
@@ -45,28 +46,28 @@ export class RecordingSink implements SourceSink {
   }
 
   /** The next event that was not taken yet. */
-  async next(withinMs = 5_000): Promise<SinkEvent> {
+  async next(withinMs = patienceMs): Promise<SinkEvent> {
     const event = await this.#take(withinMs);
     if (event === undefined) throw new Error(`no event within ${withinMs} ms`);
     return event;
   }
 
   /** The next event, which must be a document; its flags as they were written by `flags`. */
-  async nextText(withinMs = 5_000): Promise<string> {
-    const event = await this.next(withinMs);
+  async nextText(): Promise<string> {
+    const event = await this.next();
     expect(event.kind).to.equal("document");
     return event.kind === "document" ? event.text : "";
   }
 
-  async nextStale(withinMs = 5_000): Promise<Error> {
-    const event = await this.next(withinMs);
+  async nextStale(): Promise<Error> {
+    const event = await this.next();
     expect(event.kind).to.equal("stale");
     return event.kind === "stale" ? event.reason : new Error();
   }
 
   /** Takes events until the document is this one. */
-  async until(text: string, withinMs = 5_000): Promise<void> {
-    const deadline = performance.now() + withinMs;
+  async until(text: string): Promise<void> {
+    const deadline = performance.now() + patienceMs;
     for (;;) {
       const event = await this.next(deadline - performance.now());
       if (event.kind === "document" && event.text === text) return;

@@ -71,7 +71,7 @@ describe("a subscriber stream", () => {
 
   afterEach(async () => {
     connection.close();
-    await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+    await eventually(() => server.listener.sessions.size === 0, "connections closed");
     await server.stop();
     expect(counts.active).to.equal(0);
   });
@@ -79,7 +79,7 @@ describe("a subscriber stream", () => {
   async function stalledAt(first: FlagDocument): Promise<RawSyncStream> {
     server.source.publish(topic, { flags: { f: { state: "v0" } } });
     const stream = connection.subscribe(topic);
-    await eventually(() => stream.last === "v0", 5_000, "the first snapshot");
+    await eventually(() => stream.last === "v0", "the first snapshot");
     stream.pause();
     server.source.publish(topic, first);
     return stream;
@@ -90,9 +90,9 @@ describe("a subscriber stream", () => {
     server.source.publish(topic, version(2, 200_000));
     expect(counts.written).to.equal(1);
     stream.resume();
-    await eventually(() => stream.last === "v2", 5_000, "the newest snapshot");
+    await eventually(() => stream.last === "v2", "the newest snapshot");
     expect(stream.versions).to.deep.equal(["v0", "v1", "v2"]);
-    await eventually(() => counts.written === 3, 5_000, "the last write");
+    await eventually(() => counts.written === 3, "the last write");
     expect(counts.conflated).to.equal(0);
   });
 
@@ -100,20 +100,20 @@ describe("a subscriber stream", () => {
     const stream = await stalledAt(version(1, 200_000));
     for (let number = 2; number <= 42; number++) server.source.publish(topic, version(number, 200_000));
     stream.resume();
-    await eventually(() => stream.last === "v42", 5_000, "the newest snapshot");
+    await eventually(() => stream.last === "v42", "the newest snapshot");
     expect(stream.versions).to.deep.equal(["v0", "v1", "v42"]);
-    await eventually(() => counts.written === 3, 5_000, "the last write");
+    await eventually(() => counts.written === 3, "the last write");
     expect(counts.conflated).to.equal(40);
     // Of v0, which the subscriber was there to wait for, and of the newest; nobody has caught up with those between.
     expect(counts.fannedOut).to.equal(3);
-    await eventually(() => counts.converged === 2, 5_000, "the convergence of the newest");
+    await eventually(() => counts.converged === 2, "the convergence of the newest");
   });
 
   it("ends at A if A, B, A are published while B is in flight", async () => {
     const stream = await stalledAt(version(1, 200_000));
     server.source.publish(topic, { flags: { f: { state: "v0" } } });
     stream.resume();
-    await eventually(() => stream.versions.length === 3, 5_000, "the newest snapshot");
+    await eventually(() => stream.versions.length === 3, "the newest snapshot");
     expect(stream.versions).to.deep.equal(["v0", "v1", "v0"]);
   });
 
@@ -122,9 +122,9 @@ describe("a subscriber stream", () => {
     server.source.publish(topic, version(2, 200_000));
     server.source.publish(topic, version(1, 200_000));
     stream.resume();
-    await eventually(() => counts.written === 2, 5_000, "the write of A");
+    await eventually(() => counts.written === 2, "the write of A");
     server.source.publish(topic, version(3, 10));
-    await eventually(() => stream.last === "v3", 5_000, "the next snapshot");
+    await eventually(() => stream.last === "v3", "the next snapshot");
     expect(stream.versions).to.deep.equal(["v0", "v1", "v3"]);
   });
 
@@ -137,7 +137,7 @@ describe("a subscriber stream", () => {
       expect(server.flagSync.drain(one, unavailable)).to.be.true;
     }
     stream.resume();
-    await eventually(() => stream.status !== undefined, 5_000, "the end of the stream");
+    await eventually(() => stream.status !== undefined, "the end of the stream");
     expect(stream.versions).to.deep.equal(["v0", "v1", "v2"]);
     expect(stream.status).to.equal(14);
   });
@@ -148,7 +148,7 @@ describe("a subscriber stream", () => {
     try {
       server.source.publish(topic, version(0, 10_000));
       const stream = behindRelay.subscribe(topic);
-      await eventually(() => stream.last === "v0", 5_000, "the first snapshot");
+      await eventually(() => stream.last === "v0", "the first snapshot");
       relay.stall();
       for (let number = 1; number <= 40; number++) {
         server.source.publish(topic, version(number, 10_000));
@@ -156,7 +156,7 @@ describe("a subscriber stream", () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
       relay.resume();
-      await eventually(() => stream.last === "v40", 5_000, "the newest snapshot");
+      await eventually(() => stream.last === "v40", "the newest snapshot");
       // One was under way when the peer stopped; which one depends on when its answer to the PING for v0 came through.
       expect(stream.versions).to.have.length(3);
       expect([stream.versions[0], stream.versions[2]]).to.deep.equal(["v0", "v40"]);

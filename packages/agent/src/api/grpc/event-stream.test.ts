@@ -154,7 +154,7 @@ describe("EventStream", () => {
     expect(events.size).to.equal(1);
     world.clock.advance(30_000);
     expect(await second.status).to.include({ code: statusCode.DEADLINE_EXCEEDED });
-    await eventually(() => world.clock.pendingTimers === 0, 5_000, "no timer is left");
+    await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
   });
 
   it("says provider_shutdown and ends with UNAVAILABLE, never OK, when the agent stops; so do streams that still come", async () => {
@@ -169,7 +169,7 @@ describe("EventStream", () => {
     });
     expect(await open().status).to.include({ code: statusCode.UNAVAILABLE });
     world.put({ flags: {} });
-    await eventually(() => world.clock.pendingTimers === 0, 5_000, "no timer is left");
+    await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
   });
 
   it("forgets a client that went away", async () => {
@@ -178,7 +178,7 @@ describe("EventStream", () => {
     await stream.next();
     expect(events.size).to.equal(1);
     stream.call.cancel();
-    await eventually(() => events.size === 0, 5_000, "the stream is forgotten");
+    await eventually(() => events.size === 0, "the stream is forgotten");
     expect(world.clock.pendingTimers).to.equal(0);
   });
 
@@ -186,26 +186,26 @@ describe("EventStream", () => {
     const { world, port } = await serve();
     const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
     stream.read();
-    await stream.messages.nextEvent(5_000, "provider_ready");
+    await stream.messages.nextEvent("provider_ready");
     stream.pause();
     const many = Array.from({ length: 200 }, (_, i) => `flag-${i}`);
     world.put({ flags: flags(...many) }); // more than the window: in flight
     for (let i = 0; i < 1_000; i++) world.put({ flags: flags(...many, `brief-${i}`) });
     world.put({ flags: flags(...many, "late") });
     stream.read();
-    const inFlight = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent(5_000));
+    const inFlight = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent());
     expect((inFlight.data?.["flags"] as JsonObject)["a"]).to.deep.equal({ type: "delete" });
-    const missed = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent(5_000));
+    const missed = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent());
     expect(missed).to.deep.equal(change({ late: "write" }));
     world.put({ flags: flags(...many) });
-    const next = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent(5_000));
+    const next = evaluationV2.EventStreamResponse.decode(await stream.messages.nextEvent());
     expect(next).to.deep.equal(change({ late: "delete" }));
   });
 
   it("still tells a later stream of changes when one with the same selector, that left at its deadline, closes", async () => {
     const { world, events, port, open } = await serve(60_000);
     const early = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
-    await eventually(() => events.size === 1, 5_000, "the stream is open");
+    await eventually(() => events.size === 1, "the stream is open");
     world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
     world.clock.advance(60_000);
     expect(events.size, "left, and not closed as its client does not read").to.equal(0);
@@ -220,7 +220,7 @@ describe("EventStream", () => {
   it("resets a stream whose client never reads its end, in a way that clients take as UNAVAILABLE", async () => {
     const { world, events, port } = await serve();
     const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
-    await eventually(() => events.size === 1, 5_000, "the stream is open");
+    await eventually(() => events.size === 1, "the stream is open");
     world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
     events.shutdown();
     expect(events.size).to.equal(0);

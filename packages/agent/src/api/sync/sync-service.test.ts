@@ -236,7 +236,7 @@ describe("the agent's flagd.sync.v1", () => {
       await refused;
       expect(await stream.status).to.include({ code: statusCode.UNAVAILABLE });
       expect(stream.messages.size).to.equal(0);
-      await eventually(() => world.clock.pendingTimers === 0, 5_000, "no timer is left");
+      await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
     });
   });
 
@@ -254,7 +254,7 @@ describe("the agent's flagd.sync.v1", () => {
     );
     stream.read();
     const read = async (): Promise<number> => {
-      const { flagConfiguration } = syncV1.SyncFlagsResponse.decode(await stream.messages.nextEvent(5_000));
+      const { flagConfiguration } = syncV1.SyncFlagsResponse.decode(await stream.messages.nextEvent());
       return (JSON.parse(flagConfiguration) as { flags: { flag: { metadata: { n: number } } } }).flags.flag
         .metadata.n;
     };
@@ -275,12 +275,12 @@ describe("the agent's flagd.sync.v1", () => {
       `${path}SyncFlags`,
       syncV1.SyncFlagsRequest.encode({ selector: "", providerId: "" }).finish(),
     );
-    await eventually(() => service.size === 1, 5_000, "the stream is open");
+    await eventually(() => service.size === 1, "the stream is open");
     world.put({ flags: { newest: simple() } });
     service.shutdown();
     stream.read();
-    await stream.messages.nextEvent(5_000, "the version under way");
-    expect(keysOf(syncV1.SyncFlagsResponse.decode(await stream.messages.nextEvent(5_000)))).to.deep.equal([
+    await stream.messages.nextEvent("the version under way");
+    expect(keysOf(syncV1.SyncFlagsResponse.decode(await stream.messages.nextEvent()))).to.deep.equal([
       "newest",
     ]);
     expect((await stream.trailers)["grpc-status"]).to.equal(String(statusCode.UNAVAILABLE));
@@ -296,7 +296,7 @@ describe("the agent's flagd.sync.v1", () => {
       `${path}SyncFlags`,
       syncV1.SyncFlagsRequest.encode({ selector: "", providerId: "" }).finish(),
     );
-    await eventually(() => service.size === 1, 5_000, "the stream is open");
+    await eventually(() => service.size === 1, "the stream is open");
     world.clock.advance(60_000);
     expect(service.size, "left, and not closed as its client does not read").to.equal(0);
     const late = open();
@@ -316,7 +316,7 @@ describe("the agent's flagd.sync.v1", () => {
       code: statusCode.DEADLINE_EXCEEDED,
       details: "stream closed due to server-side timeout",
     });
-    await eventually(() => world.clock.pendingTimers === 0, 5_000, "no timer is left");
+    await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
   });
 
   it("counts streams, how long they lived and why they ended", async () => {
@@ -325,7 +325,7 @@ describe("the agent's flagd.sync.v1", () => {
     await gone.next();
     world.clock.advance(1_000);
     gone.call.cancel();
-    await eventually(() => service.size === 0, 5_000, "the stream is forgotten");
+    await eventually(() => service.size === 0, "the stream is forgotten");
     const expired = open();
     await expired.next();
     world.clock.advance(60_000);

@@ -43,7 +43,7 @@ describe("limits on streams of bunting.sync.v1", () => {
 
   afterEach(async () => {
     connection.close();
-    await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+    await eventually(() => server.listener.sessions.size === 0, "connections closed");
     for (const { size } of server.topics.topics()) expect(size).to.equal(0);
     await server.stop();
   });
@@ -62,16 +62,12 @@ describe("limits on streams of bunting.sync.v1", () => {
     expect(error).to.include({ topic: "demo/c", code: grpcStatus.UNAVAILABLE });
     expect(error.retryAfterMs).to.be.within(5_000, 15_000);
     two.unsubscribe("demo/b");
-    await eventually(() => [...server.topics.topics()].some(({ size }) => size === 0), 5_000, "the leave");
+    await eventually(() => [...server.topics.topics()].some(({ size }) => size === 0), "the leave");
     one.subscribe("demo/c");
     await one.next("missing");
     one.cancel();
     two.cancel();
-    await eventually(
-      () => [...server.topics.topics()].every(({ size }) => size === 0),
-      5_000,
-      "the end of both",
-    );
+    await eventually(() => [...server.topics.topics()].every(({ size }) => size === 0), "the end of both");
     const three = connection.stream();
     for (const each of ["demo/d", "demo/e"]) {
       three.subscribe(each);
@@ -102,9 +98,9 @@ describe("limits on streams of bunting.sync.v1", () => {
     const agents = Array.from({ length: 3 }, () => connection.stream());
     for (const agent of agents) agent.subscribe(topic);
     await agents[0]?.next("snapshot");
-    await eventually(() => [...server.topics.topics()][0]?.size === 3, 5_000, "three");
+    await eventually(() => [...server.topics.topics()][0]?.size === 3, "three");
     agents[1]?.cancel();
-    await eventually(() => [...server.topics.topics()][0]?.size === 2, 5_000, "the leave");
+    await eventually(() => [...server.topics.topics()][0]?.size === 2, "the leave");
     clock.advance(10);
     await agents[2]?.next("snapshot");
   });
@@ -119,7 +115,7 @@ describe("limits on streams of bunting.sync.v1", () => {
     await agent.headers;
     agent.pause();
     agent.subscribe(topic);
-    await eventually(() => [...server.topics.topics()][0]?.size === 1, 5_000, "the subscription");
+    await eventually(() => [...server.topics.topics()][0]?.size === 1, "the subscription");
     clock.advance(45_000);
     expect(agent.hasEnded).to.be.false;
     clock.advance(45_000);

@@ -62,7 +62,7 @@ describe("bunting.sync.v1", () => {
 
   async function stop(): Promise<void> {
     connection.close();
-    await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+    await eventually(() => server.listener.sessions.size === 0, "connections closed");
     for (const { size, acks } of server.topics.topics()) {
       expect(size).to.equal(0);
       expect(acks.held.size).to.equal(0);
@@ -97,7 +97,7 @@ describe("bunting.sync.v1", () => {
   /** Waits until the proxy knows that so many agents hold a version. */
   async function holds(document: FlagDocument, agents = 1): Promise<void> {
     const digest = digestOf(document).toString("hex");
-    await eventually(() => theTopic().acks.held.get(digest) === agents, 5_000, "the ack");
+    await eventually(() => theTopic().acks.held.get(digest) === agents, "the ack");
   }
 
   beforeEach(() => start());
@@ -184,7 +184,7 @@ describe("bunting.sync.v1", () => {
         agent.subscribe(`demo/f${i}`);
       }
       const seen = [];
-      for (let i = 0; i < 33; i++) seen.push(await agent.messages.nextEvent(5_000));
+      for (let i = 0; i < 33; i++) seen.push(await agent.messages.nextEvent());
       const errors = seen.filter((message) => message.$case === "topicError").map(({ value }) => value);
       expect(errors).to.have.length(1);
       expect(errors[0]).to.include({ topic: "demo/f32", code: grpcStatus.UNAVAILABLE });
@@ -253,7 +253,7 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(2));
       await agent.next("delta");
       agent.nack(topic, "no room", { held: digestOf(version(1)) });
-      await eventually(() => counts.nacks.length === 1, 5_000, "the nack");
+      await eventually(() => counts.nacks.length === 1, "the nack");
       server.source.repeat(topic);
       await agent.messages.nothing(30);
       server.source.publish(topic, version(1));
@@ -383,11 +383,11 @@ describe("bunting.sync.v1", () => {
       await agent.next("delta");
       expect(theTopic().convergence).to.include({ arrived: 0, behind: 1 });
       agent.ack(topic, digestOf(version(2)));
-      await eventually(() => theTopic().convergence.arrived === 1, 5_000, "the arrival");
+      await eventually(() => theTopic().convergence.arrived === 1, "the arrival");
       server.source.publish(topic, version(3));
       await agent.next("delta");
       agent.nack(topic, "no room", { held: digestOf(version(2)) });
-      await eventually(() => counts.nacks.length === 1, 5_000, "the nack");
+      await eventually(() => counts.nacks.length === 1, "the nack");
       expect(theTopic().convergence).to.include({ arrived: 0, behind: 1 });
     });
   });
@@ -455,7 +455,7 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
       const agent = connection.stream();
       agent.subscribe(topic, { ...newer, resourceVersion: "10" });
-      await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+      await eventually(() => server.source.refreshes.length === 1, "the refresh");
       expect(server.source.refreshes[0]?.topic).to.equal(topic);
       server.source.repeat(topic);
       await agent.messages.nothing(30);
@@ -471,7 +471,7 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
       const agent = connection.stream();
       agent.subscribe(topic, { ...newer, resourceVersion: "10" });
-      await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+      await eventually(() => server.source.refreshes.length === 1, "the refresh");
       server.source.publish(topic, version(9), { uid: "u", resourceVersion: "10" });
       await agent.next("unchanged");
       agent.ack(topic, digestOf(version(9)));
@@ -483,7 +483,7 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
       const agent = connection.stream();
       agent.subscribe(topic, { ...newer, resourceVersion: "10" });
-      await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+      await eventually(() => server.source.refreshes.length === 1, "the refresh");
       server.source.delete(topic);
       server.source.refreshes[0]?.done();
       await agent.messages.nothing(30);
@@ -518,7 +518,7 @@ describe("bunting.sync.v1", () => {
         const agent = connection.stream();
         agent.subscribe(topic, { digest: digestOf(version(9)), ...held });
         if (isHeld) {
-          await eventually(() => server.source.refreshes.length === 1, 5_000, "the refresh");
+          await eventually(() => server.source.refreshes.length === 1, "the refresh");
           server.source.refreshes[0]?.done();
         }
         await agent.next("snapshot");
@@ -566,7 +566,7 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(2));
       await agent.next("delta");
       agent.nack(topic, "too large", { held: digestOf(version(1)) });
-      await eventually(() => counts.nacks.length === 1, 5_000, "the nack");
+      await eventually(() => counts.nacks.length === 1, "the nack");
       const digest = digestOf(version(2)).toString("hex");
       expect([...theTopic().acks.rejections]).to.deep.equal([
         { digest, flag: undefined, reason: "too large", subscribers: 1 },
@@ -613,9 +613,9 @@ describe("bunting.sync.v1", () => {
       clock.advance(19_999);
       await agent.heartbeats.nothing(30);
       clock.advance(1);
-      await agent.heartbeats.nextEvent(5_000);
+      await agent.heartbeats.nextEvent();
       clock.advance(20_000);
-      await agent.heartbeats.nextEvent(5_000);
+      await agent.heartbeats.nextEvent();
     });
 
     it("draining: with the newest version, then UNAVAILABLE, when what was sent is answered", async () => {
@@ -641,7 +641,7 @@ describe("bunting.sync.v1", () => {
       const agent = await holdingOne();
       agent.unsubscribe(topic);
       agent.unsubscribe(topic);
-      await eventually(() => theTopic().size === 0, 5_000, "the leave");
+      await eventually(() => theTopic().size === 0, "the leave");
       server.source.publish(topic, version(2));
       await agent.messages.nothing(30);
       agent.subscribe(topic, { digest: digestOf(version(1)) });
@@ -757,7 +757,7 @@ describe("bunting.sync.v1", () => {
       await agent.headers;
       agent.pause();
       for (let i = 0; i < 5_000; i++) agent.subscribe(`-/${"x".repeat(900)}`);
-      await eventually(() => counts.refused.includes("unread_errors"), 5_000, "the end");
+      await eventually(() => counts.refused.includes("unread_errors"), "the end");
       agent.resume();
       expect((await agent.ended).status).to.equal(grpcStatus.UNAVAILABLE);
     });

@@ -19,7 +19,7 @@ function version(number: number): FlagDocument {
 }
 
 function nextMessage(stream: SyncSubscription): Promise<SyncMessage> {
-  return stream.messages.nextEvent(5_000, "a document");
+  return stream.messages.nextEvent("a document");
 }
 
 async function nextText(stream: SyncSubscription): Promise<string> {
@@ -54,7 +54,7 @@ describe("the sync services", () => {
     for (const stream of streams.splice(0)) stream.cancel();
     client.close();
     try {
-      await eventually(() => server.listener.sessions.size === 0, 5_000, "connections closed");
+      await eventually(() => server.listener.sessions.size === 0, "connections closed");
       for (const topic of server.topics.topics()) expect(topic.size).to.equal(0);
     } finally {
       await server.stop();
@@ -88,7 +88,7 @@ describe("the sync services", () => {
       it("sends headers at once to a stream it holds, and the document when it comes", async () => {
         const stream = subscribe({ selector, legacy });
         expect(await stream.headers).to.exist;
-        await eventually(() => server.logs.length === 1, 5_000, "the warning");
+        await eventually(() => server.logs.length === 1, "the warning");
         expect(server.logs[0]).to.include("does not exist").and.include("demo/flags");
         await stream.messages.nothing(30);
         server.source.publish("demo/flags", version(1));
@@ -97,7 +97,7 @@ describe("the sync services", () => {
 
       it("serves FetchAllFlags, waiting for what is not there yet", async () => {
         const waiting = client.fetchAll(selector, legacy);
-        await eventually(() => server.source.watchCount === 1, 5_000, "the watch");
+        await eventually(() => server.source.watchCount === 1, "the watch");
         server.source.publish("demo/flags", version(1));
         expect(await waiting).to.equal('{"flags":{"f":{"state":"v1"}}}');
         expect(await client.fetchAll("demo/flags", legacy)).to.include("v1");
@@ -131,7 +131,7 @@ describe("the sync services", () => {
     const clock = new ManualClock();
     await restart({ clock });
     const failing = client.fetchAll(selector).catch((reason: unknown) => reason as ServiceError);
-    await eventually(() => server.source.watchCount === 1, 5_000, "the watch");
+    await eventually(() => server.source.watchCount === 1, "the watch");
     clock.advance(4_999);
     expect(clock.pendingTimers).to.equal(1);
     clock.advance(1);
@@ -179,7 +179,6 @@ describe("the sync services", () => {
       left.cancel();
       await eventually(
         () => [...server.topics.topics()].find(({ key }) => key === topic)?.size === 0,
-        5_000,
         "the client's leave",
       );
       clock.advance(awayMs);
@@ -207,7 +206,7 @@ describe("the sync services", () => {
     expect(await held.ended).to.include({ code: grpcStatus.UNAVAILABLE });
     const [gone] = open;
     if (gone !== undefined) {
-      await eventually(() => !gone.isOpen, 5_000, "the stream's close");
+      await eventually(() => !gone.isOpen, "the stream's close");
       expect(server.flagSync.drain(gone, { code: "UNAVAILABLE", message: "" })).to.be.false;
     }
   });

@@ -53,9 +53,7 @@ interface Subscriber {
   isCancelled: boolean;
 }
 
-describe("the proxy from source to socket", function () {
-  this.timeout(60_000);
-
+describe("the proxy from source to socket", () => {
   it("brings every connected subscriber to the last version, whatever happened, and leaves nothing behind", async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -116,7 +114,6 @@ describe("the proxy from source to socket", function () {
             run({ kind: "publish", version: 9, bytes: 10 });
             await eventually(
               () => subscribers.filter(isConnected).every(({ stream }) => stream.last === "v9"),
-              10_000,
               "everyone at the last version",
             );
             for (const { stream, since } of subscribers)
@@ -125,7 +122,6 @@ describe("the proxy from source to socket", function () {
             for (const one of subscribers) disturb("cancel", one);
             await eventually(
               () => [...server.topics.topics()].every(({ size }) => size === 0),
-              10_000,
               "everyone gone",
             );
             clock.advance(lingerMs + graceMs);

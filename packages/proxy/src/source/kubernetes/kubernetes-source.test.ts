@@ -8,7 +8,6 @@ const outage = "FeatureFlags can't be watched; what was told last is served on";
 const over = "all FeatureFlags are watched again";
 
 describe("KubernetesSource", function () {
-  this.timeout(30_000);
   let bench: SourceBench;
   afterEach(() => bench.stop());
 

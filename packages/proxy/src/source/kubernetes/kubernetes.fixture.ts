@@ -9,8 +9,6 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../source.fixture.js";
 import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.js";
 
-export const withinMs = 8_000;
-
 /** Time that passes faster than it does: waits of seconds take milliseconds. */
 export class FastClock implements Clock {
   readonly #factor: number;
@@ -152,20 +150,16 @@ export class SourceBench<C extends Clock = ManualClock> {
 
   /** Waits for something while time passes, a little at a time. */
   async until(condition: () => boolean, what: string): Promise<void> {
-    await eventually(
-      () => {
-        if (condition()) return true;
-        if (this.clock instanceof ManualClock) this.clock.advance(25);
-        return false;
-      },
-      withinMs,
-      what,
-    );
+    await eventually(() => {
+      if (condition()) return true;
+      if (this.clock instanceof ManualClock) this.clock.advance(25);
+      return false;
+    }, what);
   }
 
   /** Waits for something while time stands still. */
   async soon(condition: () => boolean, what: string): Promise<void> {
-    await eventually(condition, withinMs, what);
+    await eventually(condition, what);
   }
 
   async watches(...scopes: readonly string[]): Promise<void> {
@@ -190,7 +184,7 @@ export class SourceBench<C extends Clock = ManualClock> {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
-    await eventually(() => this.api.watches().length === 0, withinMs, "all watches closed");
+    await eventually(() => this.api.watches().length === 0, "all watches closed");
     await this.api.close();
     if (this.clock instanceof ManualClock) expect(this.clock.pendingTimers, "timers left").to.equal(0);
   }
