@@ -2,7 +2,7 @@
  * The one file that sees the whole agent. Read it from top to bottom to follow a flag change: sources → store → evaluator → the services
  * that applications call. Nothing is started here; `components` is the order in which things start.
  */
-import { Evaluator, parseFlagSelector } from "@bunting/evaluation";
+import { Evaluator } from "@bunting/evaluation";
 import { GrpcServer, healthService, PortListener, ReadinessHealth, type Method } from "@bunting/rpc";
 import {
   createRegistry,
@@ -88,7 +88,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
   });
 
-  const selections = createSelections(parseFlagSelector);
+  const selections = createSelections();
   const context = createContextEnrichment({
     contextValues: options.contextValue,
     contextFromHeader: options.contextFromHeader,

@@ -6,7 +6,7 @@ import { expect } from "chai";
 import type { RequestListener } from "node:http";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import { Evaluator, parseFlagSelector } from "@bunting/evaluation";
+import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.js";
@@ -122,7 +122,7 @@ export function createWorld(options: WorldOptions = {}): World {
   const evaluator = new Evaluator({ clock });
   store.onChange((change) => evaluator.apply(change));
   documents.forEach((document, index) => put(document, index));
-  const selections = createSelections(parseFlagSelector);
+  const selections = createSelections();
   const context = createContextEnrichment({ contextValues, contextFromHeader });
   const dependencies = { evaluator, selections, context, metrics, logger };
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>

@@ -1,16 +1,6 @@
-import type {
-  EvaluationContext,
-  Flag,
-  FlagFilter,
-  FlagSelector,
-  ResolvedFlag,
-  Resolution,
-} from "@bunting/evaluation";
+import type { EvaluationContext, Flag, FlagFilter, ResolvedFlag, Resolution } from "@bunting/evaluation";
 
-export type { FlagFilter, FlagSelector, ResolvedFlag } from "@bunting/evaluation";
-export type { ChangeType, FlagChange } from "../store/flag-change.js";
-
-/** What the API needs of the stages before it, in the words of the API; the wiring hands the real ones in. */
+// What the API needs of the stages before it; the wiring hands them in.
 
 /** Answers evaluations from the flags that are served now. */
 export interface FlagEvaluator {
@@ -22,12 +12,4 @@ export interface FlagEvaluator {
 /** The flags that are served now. */
 export interface FlagReader {
   flags(): Iterable<Flag>;
-}
-
-/** Throws a FlagError SELECTOR_INVALID with a message for the client. */
-export type ParseFlagSelector = (text: string) => FlagSelector;
-
-/** Request headers, by lower-case name; the first value where there are several. */
-export interface RequestHeaders {
-  header(name: string): string | undefined;
 }

@@ -1,5 +1,5 @@
 import type { EvaluationContext } from "@bunting/evaluation";
-import type { RequestHeaders } from "./backend.js";
+import type { RequestHeaders } from "./request-headers.js";
 
 export interface ContextOptions {
   /** `--context-value`: what every evaluation's context gets. Values are strings, as flagd has them. */

@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { RpcError } from "@bunting/rpc";
 import type { Logger } from "@bunting/runtime";
-import type { EvaluationContext, Resolution } from "@bunting/evaluation";
+import type { EvaluationContext, ResolvedFlag, Resolution } from "@bunting/evaluation";
 import type { AllAnswer, Answer, AnyFlagAnswer } from "./answer.js";
 import type { ApiMetrics } from "./api-metrics.js";
-import type { FlagEvaluator, RequestHeaders, ResolvedFlag } from "./backend.js";
+import type { FlagEvaluator } from "./backend.js";
 import type { ResolveRequest } from "./codec/resolve-request.js";
 import type { ContextEnrichment } from "./context.js";
 import type { Dialect } from "./dialect.js";
 import { evaluationError, type ApiErrorCode } from "./evaluation-error.js";
+import type { RequestHeaders } from "./request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "./selection.js";
 import { accessorOf, typedValue, zeroValue, type Accessor } from "./typed-value.js";
 

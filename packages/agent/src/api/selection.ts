@@ -1,40 +1,49 @@
 import { RpcError } from "@bunting/rpc";
-import { FlagError, type Metadata } from "@bunting/evaluation";
-import type { FlagFilter, FlagSelector, ParseFlagSelector } from "./backend.js";
+import {
+  FlagError,
+  parseFlagSelector,
+  type FlagFilter,
+  type FlagSelector,
+  type Metadata,
+} from "@bunting/evaluation";
 import { EncodedObject } from "./encoded-object.js";
 
 /** The header that names a set of flags, in gRPC metadata as in HTTP. */
 export const selectorHeader = "flagd-selector";
 
-/** The flags that a request is about. */
+/** The flags that a request selects. */
 export interface Selection {
-  /** The text of the selector; "" where all flags are meant. */
+  /** The text of the selector; "" selects all flags. */
   readonly text: string;
-  /** Undefined where all flags are meant. */
+  /** Undefined selects all flags. */
   readonly select: FlagFilter | undefined;
-  /** What the selector says of itself: the metadata of answers that are about no single flag. */
+  /** The selector's own metadata, for answers that are not about a single flag. */
   readonly metadata: EncodedObject;
   /** The selector's metadata overlaid by a flag's. */
   metadataOf(flagMetadata: Metadata): EncodedObject;
 }
 
 export interface Selections {
-  /** Throws RpcError INVALID_ARGUMENT for a selector that cannot be read. Undefined and "" mean all flags. */
+  /**
+   * Undefined and "" select all flags.
+   *
+   * @throws RpcError INVALID_ARGUMENT for a selector that can't be parsed.
+   */
   of(text: string | undefined): Selection;
 }
 
-/** Selectors come from clients, so that only so many are kept; the one kept longest goes first. */
+/** How many selections are kept: clients choose the selectors. The oldest is dropped first. */
 const maxKept = 128;
 
-export function createSelections(parse: ParseFlagSelector): Selections {
-  const all = createSelection("", { matches: () => true, metadata: {} }, undefined);
+export function createSelections(): Selections {
+  const all = createSelection("", parseFlagSelector(""), undefined);
   const kept = new Map<string, Selection>();
   return {
     of: (text) => {
       if (text === undefined || text === "") return all;
       let selection = kept.get(text);
       if (selection === undefined) {
-        const selector = parseOrRefuse(parse, text);
+        const selector = parseOrRefuse(text);
         selection = createSelection(text, selector, (flag) => selector.matches(flag));
         if (kept.size >= maxKept) kept.delete(kept.keys().next().value ?? "");
         kept.set(text, selection);
@@ -61,9 +70,9 @@ function createSelection(text: string, selector: FlagSelector, select: FlagFilte
   };
 }
 
-function parseOrRefuse(parse: ParseFlagSelector, text: string): FlagSelector {
+function parseOrRefuse(text: string): FlagSelector {
   try {
-    return parse(text);
+    return parseFlagSelector(text);
   } catch (error) {
     if (error instanceof FlagError && error.code === "SELECTOR_INVALID") {
       throw new RpcError("INVALID_ARGUMENT", error.message, { cause: error });

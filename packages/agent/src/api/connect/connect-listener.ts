@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener } from "node:http";
 import { RpcError, type StatusName } from "@bunting/rpc";
 import { quoted, type Clock, type Logger } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
-import type { RequestHeaders } from "../backend.js";
+import type { RequestHeaders } from "../request-headers.js";
 import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { EvaluationService } from "../evaluation-service.js";

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import type { Flag } from "@bunting/evaluation";
-import type { ChangeType, FlagChange } from "../backend.js";
+import type { ChangeType, FlagChange } from "../../store/flag-change.js";
 import { ChangeSet } from "./change-set.js";
 
 function flag(key: string, flagSetId = ""): Flag {

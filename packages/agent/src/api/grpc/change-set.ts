@@ -1,4 +1,5 @@
-import type { ChangeType, FlagChange, FlagFilter } from "../backend.js";
+import type { FlagFilter } from "@bunting/evaluation";
+import type { ChangeType, FlagChange } from "../../store/flag-change.js";
 
 interface Change {
   readonly key: string;

@@ -3,7 +3,7 @@ import { framePrefixBytes } from "@bunting/rpc";
 import { expect } from "chai";
 import fc from "fast-check";
 import type { Flag } from "@bunting/evaluation";
-import type { FlagChange } from "../backend.js";
+import type { FlagChange } from "../../store/flag-change.js";
 import { createSelections } from "../selection.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";
 import type { PendingChanges } from "./pending-changes.js";
@@ -76,7 +76,7 @@ class Client implements EventSubscriber {
   }
 }
 
-const selection = createSelections(() => ({ matches: () => true, metadata: {} })).of(undefined);
+const selection = createSelections().of(undefined);
 
 /** The flags of a store that changes one at a time, and the groups that are told. */
 class World {

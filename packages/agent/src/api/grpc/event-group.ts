@@ -1,4 +1,4 @@
-import type { FlagChange } from "../backend.js";
+import type { FlagChange } from "../../store/flag-change.js";
 import { StreamGroup } from "../stream-group.js";
 import { ChangeSet } from "./change-set.js";
 import { configurationChangeFrame } from "./event-frames.js";

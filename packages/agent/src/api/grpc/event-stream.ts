@@ -1,6 +1,6 @@
 import { serverStreaming, type Method, type ResponseStream, type TransportStream } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
-import type { FlagChange } from "../backend.js";
+import type { FlagChange } from "../../store/flag-change.js";
 import { PacedStream } from "../paced-stream.js";
 import { selectorHeader, type Selections } from "../selection.js";
 import { StreamRegistry, type GroupedStream } from "../stream-registry.js";

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
-import type { RequestHeaders } from "../backend.js";
+import type { RequestHeaders } from "../request-headers.js";
 
 export interface HttpExchangeOptions {
   readonly service: HttpServiceName;

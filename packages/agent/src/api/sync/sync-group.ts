@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { frameMessage } from "@bunting/rpc";
 import { WireWriter } from "../codec/wire-writer.js";
-import type { FlagChange, FlagReader } from "../backend.js";
+import type { FlagChange } from "../../store/flag-change.js";
+import type { FlagReader } from "../backend.js";
 import type { Selection } from "../selection.js";
 import { StreamGroup } from "../stream-group.js";
 import { flagConfiguration } from "./flag-configuration.js";

@@ -12,7 +12,8 @@ import {
 } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
-import type { FlagChange, FlagReader } from "../backend.js";
+import type { FlagChange } from "../../store/flag-change.js";
+import type { FlagReader } from "../backend.js";
 import { boundedLabels } from "../bounded-labels.js";
 import { encodeStruct } from "../codec/struct-writer.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
