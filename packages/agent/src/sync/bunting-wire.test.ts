@@ -15,7 +15,7 @@ import {
   writeResponse as encode,
   writeVersion as encodeVersion,
 } from "./bunting-messages.fixture.js";
-import { MalformedMessageError } from "./protobuf.js";
+import { MalformedMessageError } from "./message-fields.js";
 
 const digest = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes));
 const text = fc.string({ unit: "binary", maxLength: 300 });

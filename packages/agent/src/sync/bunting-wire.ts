@@ -1,32 +1,26 @@
+import type { RejectedFlag } from "@bunting/evaluation";
 import { digestBytes } from "@bunting/protocol";
-import {
-  booleanField,
-  bytesField,
-  MalformedMessageError,
-  numberField,
-  readFields,
-  textField,
-} from "./protobuf.js";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { asBuffer, MalformedMessageError, readFields } from "./message-fields.js";
 
 export const syncPath = "/bunting.sync.v1.SyncService/Sync";
 
-/** By which version of a topic the agent and its proxy know that they mean the same document. */
+/** The wire type of text, bytes and messages. */
+const len = WireType.LengthDelimited;
+
+/** The version of a topic, by which the agent and its proxy know that they mean the same document. */
 export interface DocumentVersion {
   /** SHA-256 of the document; see docs/bunting-sync-v1.md. */
   readonly digest: Buffer;
-  /** The whole Version message, to be told again as it came: what else is in it is the proxy's business. */
+  /** The whole Version message as it came, to be sent back: its other fields concern the proxy only. */
   readonly encoded: Buffer;
 }
 
-export interface FlagChange {
+/** One flag of a delta. */
+export interface DeltaFlag {
   readonly key: string;
   /** Canonical JSON; empty if the flag is gone. */
   readonly flag: Buffer;
-}
-
-export interface RejectedFlag {
-  readonly key: string;
-  readonly reason: string;
 }
 
 export interface Unchanged {
@@ -48,8 +42,8 @@ export interface Delta {
   readonly fromDigest: Buffer;
   readonly version: DocumentVersion;
   /** In the order of their keys, as UTF-8. */
-  readonly flags: readonly FlagChange[];
-  /** undefined: as before; empty: there is none any more. */
+  readonly flags: readonly DeltaFlag[];
+  /** undefined: as before; empty: removed. */
   readonly metadata: Buffer | undefined;
   readonly evaluators: Buffer | undefined;
 }
@@ -62,7 +56,7 @@ export interface Missing {
 export interface Deleted {
   readonly kind: "deleted";
   readonly topic: string;
-  /** What this agent does not know it takes for `keep`. */
+  /** A policy that this agent does not know counts as `keep`. */
   readonly policy: "keep" | "empty" | "close";
 }
 
@@ -76,7 +70,7 @@ export interface TopicError {
   readonly retryAfterMs: number;
 }
 
-/** `unknown` is what a later proxy may send. Documents share memory with the message. */
+/** `unknown` is a message that a later proxy may send. Documents share memory with the message. */
 export type SyncResponse =
   | Unchanged
   | Snapshot
@@ -87,9 +81,9 @@ export type SyncResponse =
   | { readonly kind: "heartbeat" }
   | { readonly kind: "unknown" };
 
-/** A Version that tells of nothing but the digest. */
+/** A Version with nothing but the digest. */
 export function versionOfDigest(digest: Buffer): DocumentVersion {
-  return { digest, encoded: bytesField(4, digest) };
+  return { digest, encoded: finish(new BinaryWriter().tag(4, len).bytes(digest)) };
 }
 
 /** @throws MalformedMessageError */
@@ -105,15 +99,20 @@ export function decodeVersion(message: Buffer): DocumentVersion {
 }
 
 export function encodeHello(hello: { readonly agent: string; readonly providerId: string }): Buffer {
-  return bytesField(1, Buffer.concat([textField(1, hello.agent), textField(2, hello.providerId)]));
+  const writer = new BinaryWriter().tag(1, len).fork();
+  writer.tag(1, len).string(hello.agent);
+  writer.tag(2, len).string(hello.providerId);
+  return finish(writer.join());
 }
 
 export function encodeSubscribe(topic: string, held: DocumentVersion | undefined): Buffer {
-  const version = held === undefined ? Buffer.alloc(0) : bytesField(2, held.encoded);
-  return bytesField(2, Buffer.concat([textField(1, topic), version]));
+  const writer = new BinaryWriter().tag(2, len).fork();
+  writer.tag(1, len).string(topic);
+  if (held !== undefined) writer.tag(2, len).bytes(held.encoded);
+  return finish(writer.join());
 }
 
-/** Which message of the proxy an answer is for. */
+/** The message of the proxy that an answer is for. */
 export interface AnsweredMessage {
   readonly topic: string;
   /** Its place among all messages of the stream; the first is 1. */
@@ -125,11 +124,13 @@ export function encodeAck(
   digest: Buffer,
   rejectedFlags: readonly RejectedFlag[],
 ): Buffer {
-  const rejected = rejectedFlags.map(({ key, reason }) =>
-    bytesField(4, Buffer.concat([textField(1, key), textField(2, reason)])),
-  );
-  const fields = [textField(1, topic), numberField(2, number), bytesField(3, digest), ...rejected];
-  return bytesField(4, Buffer.concat(fields));
+  const writer = new BinaryWriter().tag(4, len).fork();
+  writer.tag(1, len).string(topic);
+  writer.tag(2, WireType.Varint).uint64(number);
+  writer.tag(3, len).bytes(digest);
+  for (const { key, reason } of rejectedFlags)
+    writer.tag(4, len).fork().tag(1, len).string(key).tag(2, len).string(reason).join();
+  return finish(writer.join());
 }
 
 export function encodeNack(
@@ -142,20 +143,21 @@ export function encodeNack(
   },
 ): Buffer {
   const { heldDigest, reason, isDeltaMismatch } = nack;
-  return bytesField(
-    5,
-    Buffer.concat([
-      textField(1, topic),
-      numberField(2, number),
-      heldDigest === undefined ? Buffer.alloc(0) : bytesField(3, heldDigest),
-      textField(4, reason),
-      booleanField(5, isDeltaMismatch),
-    ]),
-  );
+  const writer = new BinaryWriter().tag(5, len).fork();
+  writer.tag(1, len).string(topic);
+  writer.tag(2, WireType.Varint).uint64(number);
+  if (heldDigest !== undefined) writer.tag(3, len).bytes(heldDigest);
+  writer.tag(4, len).string(reason);
+  writer.tag(5, WireType.Varint).bool(isDeltaMismatch);
+  return finish(writer.join());
+}
+
+function finish(writer: BinaryWriter): Buffer {
+  return asBuffer(writer.finish());
 }
 
 /**
- * Takes a SyncResponse apart. The fields of all messages in it are numbered so that one look at each serves them all.
+ * Decodes a SyncResponse.
  *
  * @throws MalformedMessageError
  */
@@ -184,7 +186,7 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
       topic: fields.text(1),
       fromDigest: fields.bytes(2),
       version: decodeVersion(fields.bytes(3)),
-      flags: fields.all(4).map(decodeFlagChange),
+      flags: fields.all(4).map(decodeDeltaFlag),
       metadata: fields.optionalBytes(5),
       evaluators: fields.optionalBytes(6),
     };
@@ -209,12 +211,12 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
 
 const policies: Readonly<Record<number, Deleted["policy"]>> = { 1: "keep", 2: "empty", 3: "close" };
 
-function decodeFlagChange(message: Buffer): FlagChange {
+function decodeDeltaFlag(message: Buffer): DeltaFlag {
   const fields = new Fields(message);
   return { key: fields.text(1), flag: fields.bytes(2) };
 }
 
-/** The fields of one message. Of a field that is there several times the last one counts, except for `all`. */
+/** The fields of one message. If a field comes several times the last one counts, except for `all`. */
 class Fields {
   readonly #values: (readonly [field: number, value: Buffer | number])[] = [];
 
@@ -238,9 +240,9 @@ class Fields {
     return this.bytes(field).toString();
   }
 
-  /** An int32: what is negative, or more than one, is 0. */
+  /** An int32; 0 if it is absent or negative. */
   number(field: number): number {
     const value = this.#values.findLast(([at, content]) => at === field && typeof content === "number")?.[1];
-    return typeof value === "number" && value <= 0x7fff_ffff ? value : 0;
+    return typeof value === "number" ? Math.max(0, value) : 0;
   }
 }

@@ -1,12 +1,12 @@
 import { hash } from "node:crypto";
 import { compareUtf8, digestBytes, DocumentDigest } from "@bunting/protocol";
-import type { DocumentLayout } from "./held-document.js";
+import type { DocumentIndex } from "../document/document-index.js";
 
 /**
  * The SHA-256 of each flag of a document, row by row, in one buffer: 32 bytes a flag, so that an edit hashes one flag and not the document.
  * Undefined for a document that can't be the one that any digest stands for: flags in a list, twice, or out of order.
  */
-export function hashFlags({ bytes, entries, isList, hasDuplicates }: DocumentLayout): Buffer | undefined {
+export function hashFlags({ bytes, entries, isList, hasDuplicates }: DocumentIndex): Buffer | undefined {
   const { ids } = entries;
   if (isList || hasDuplicates) return undefined;
   const hashes = Buffer.allocUnsafeSlow(ids.length * digestBytes);

@@ -1,4 +1,5 @@
-import { readFields, textField } from "./protobuf.js";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { asBuffer, readFields } from "./message-fields.js";
 
 export const syncFlagsPath = "/flagd.sync.v1.FlagSyncService/SyncFlags";
 
@@ -8,7 +9,8 @@ export interface SyncFlagsRequest {
 }
 
 export function encodeSyncFlagsRequest({ providerId, selector }: SyncFlagsRequest): Buffer {
-  return Buffer.concat([textField(1, providerId), textField(2, selector)]);
+  const len = WireType.LengthDelimited;
+  return asBuffer(new BinaryWriter().tag(1, len).string(providerId).tag(2, len).string(selector).finish());
 }
 
 /**

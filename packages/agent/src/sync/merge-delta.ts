@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { compareUtf8, digestBytes } from "@bunting/protocol";
-import type { Delta, FlagChange } from "./bunting-wire.js";
+import type { DocumentIndex } from "../document/document-index.js";
+import type { Delta, DeltaFlag } from "./bunting-wire.js";
 import { digestDocument } from "./flag-hashes.js";
-import type { DocumentLayout } from "./held-document.js";
 
 /** A document that a delta led to. */
 export interface MergedDocument {
@@ -23,7 +23,7 @@ type Piece =
  *
  * @param hashes of the flags of the document before, by hashFlags
  */
-export function mergeDelta(before: DocumentLayout, hashes: Buffer, delta: Delta): MergedDocument {
+export function mergeDelta(before: DocumentIndex, hashes: Buffer, delta: Delta): MergedDocument {
   const pieces = planMerge(before.entries.ids, delta.flags);
   const metadata = partAfter(before, before.metadata, delta.metadata);
   const evaluators = partAfter(before, before.evaluators, delta.evaluators);
@@ -37,7 +37,7 @@ export function mergeDelta(before: DocumentLayout, hashes: Buffer, delta: Delta)
 }
 
 /** Both lists are in the order of their keys; if the delta's is not, the digest will be wrong. */
-function planMerge(ids: readonly string[], changes: readonly FlagChange[]): Piece[] {
+function planMerge(ids: readonly string[], changes: readonly DeltaFlag[]): Piece[] {
   const pieces: Piece[] = [];
   let firstRow = 0;
   for (const { key, flag } of changes) {
@@ -64,8 +64,8 @@ function rowOf(ids: readonly string[], key: string, from: number): number {
 
 /** A part of the document besides its flags, after a delta that does not speak of it (undefined) or says that it is gone (empty). */
 function partAfter(
-  { bytes }: DocumentLayout,
-  before: DocumentLayout["metadata"],
+  { bytes }: DocumentIndex,
+  before: DocumentIndex["metadata"],
   changed: Buffer | undefined,
 ): Buffer | undefined {
   if (changed !== undefined) return changed.length > 0 ? changed : undefined;
@@ -95,7 +95,7 @@ function hashesOf(pieces: readonly Piece[], before: Buffer, count: number): Buff
 
 function bytesOf(
   pieces: readonly Piece[],
-  { bytes, entries }: DocumentLayout,
+  { bytes, entries }: DocumentIndex,
   metadata: Buffer | undefined,
   evaluators: Buffer | undefined,
 ): Buffer {

@@ -6,7 +6,7 @@ import {
   type StatusObject,
 } from "@grpc/grpc-js";
 import type { Clock } from "@bunting/runtime";
-import { MalformedMessageError } from "./protobuf.js";
+import { MalformedMessageError } from "./message-fields.js";
 import type { SyncChannel } from "./sync-channel.js";
 
 /** A stream from a server, whatever it carries. */

@@ -1,17 +1,18 @@
+import type { RejectedFlag } from "@bunting/evaluation";
+import type { DocumentIndex } from "../document/document-index.js";
+import type { Slice } from "../document/slice.js";
 import {
   encodeAck,
   encodeNack,
   versionOfDigest,
   type Delta,
   type DocumentVersion,
-  type RejectedFlag,
   type Snapshot,
   type Unchanged,
 } from "./bunting-wire.js";
 import { cutToBytes } from "./cut-to-bytes.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { SourceOptions } from "./flag-source.js";
-import type { DocumentLayout, HeldDocument } from "./held-document.js";
 import { mergeDelta } from "./merge-delta.js";
 
 const maxReasonBytes = 1024;
@@ -138,18 +139,18 @@ export class TopicDocument {
     );
   }
 
-  #hashesOf(layout: HeldDocument["layout"]): Buffer | undefined {
+  #hashesOf(layout: DocumentIndex): Buffer | undefined {
     if (this.#hashed?.bytes !== layout.bytes)
       this.#hashed = { bytes: layout.bytes, hashes: hashFlags(layout) };
     return this.#hashed.hashes;
   }
 
   /** For a document that came by flagd.sync.v1, or from the disk of an older agent: equal ones have an equal digest all the same. */
-  #computeVersion(layout: DocumentLayout): DocumentVersion | undefined {
+  #computeVersion(layout: DocumentIndex): DocumentVersion | undefined {
     const hashes = this.#hashesOf(layout);
     if (hashes === undefined) return undefined;
     const { bytes, entries, metadata, evaluators } = layout;
-    const part = (slice: DocumentLayout["metadata"]): Buffer | undefined =>
+    const part = (slice: Slice | undefined): Buffer | undefined =>
       slice && bytes.subarray(slice.start, slice.end);
     return versionOfDigest(
       digestDocument({
