@@ -184,6 +184,7 @@ describe("KubernetesSource", function () {
     it("together with the whole type says nothing until the type is back", async () => {
       const flags = await putAndSubscribe(names(20));
       await bench.api.deleteCrd();
+      await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
       await bench.pass(40_000, 500);
       for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
       expect(bench.logged(outage)).to.have.length(1);
@@ -233,6 +234,7 @@ describe("KubernetesSource", function () {
     it("with the whole type, asks for the namespace and not for each of them while the type is away", async () => {
       const requests = bench.api.requests.length;
       await bench.api.deleteCrd();
+      await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
       await bench.pass(90_000, 500);
       expect(bench.api.requests.slice(requests).filter(({ name }) => name !== undefined)).to.have.length(0);
       for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
@@ -553,6 +555,7 @@ describe("KubernetesSource", function () {
       bench = await SourceBench.start();
       bench.api.fault({ name: null, kind: "watch" }, faults.answer(503, "not ready\n"), Infinity);
       const flags = await putAndSubscribe(names(32));
+      await bench.until(() => bench.logged(outage).length > 0, "the outage");
       await bench.pass(20_000, 500);
       expect(bench.logged(outage)).to.have.length(1);
       for (const flag of flags) expect(flag.told).to.have.length(1);
