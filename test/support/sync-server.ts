@@ -9,7 +9,8 @@ import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/
 import { RateLimitedLog } from "@bunting/proxy/internal/rate-limited-log.js";
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
-import { GrpcServer, PortListener, type GrpcServerOptions } from "@bunting/rpc";
+import { GrpcServer, PortListener } from "@bunting/rpc";
+import type { GrpcServerOptions } from "@bunting/rpc/internal/grpc-server.js";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 

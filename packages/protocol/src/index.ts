@@ -9,7 +9,7 @@ export {
   type NormalisedDocument,
 } from "./flag-document.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
-export { ProtocolError, type ProtocolErrorCode } from "./protocol-error.js";
+export { ProtocolError } from "./protocol-error.js";
 export {
   isNamespaceName,
   isObjectName,
@@ -26,5 +26,3 @@ export * as evaluationV2 from "./gen/flagd/evaluation/v2/evaluation.js";
 export * as schemaV1 from "./gen/schema/v1/schema.js";
 export * as healthV1 from "./gen/grpc/health/v1/health.js";
 export * as reflectionV1 from "./gen/grpc/reflection/v1/reflection.js";
-export * as reflectionV1Alpha from "./gen/grpc/reflection/v1alpha/reflection.js";
-export { Struct } from "./gen/google/protobuf/struct.js";

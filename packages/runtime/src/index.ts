@@ -1,15 +1,15 @@
 export { aborted } from "./aborted.js";
-export { Backoff, type BackoffOptions } from "./backoff.js";
-export { runProgram, type Program } from "./cli.js";
+export { Backoff } from "./backoff.js";
+export { runProgram } from "./cli.js";
 export { sleep, systemClock, type Clock } from "./clock.js";
-export { runComponents, runnableComponent, type Component, type RunComponentsOptions } from "./component.js";
+export { runComponents, runnableComponent, type Component } from "./component.js";
 export { Deadlines } from "./deadlines.js";
 export { HotHistogram } from "./hot-histogram.js";
-export { createLogger, type Logger, type LoggerOptions } from "./logger.js";
+export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";
-export { flagName, option, type OptionSpec, type OptionsOf, type OptionTable } from "./options/option.js";
-export { readOptions, type OptionsInput, type OptionsReading } from "./options/read-options.js";
+export { flagName, option, type OptionSpec, type OptionsOf } from "./options/option.js";
+export { readOptions } from "./options/read-options.js";
 export { renderOptionsReference } from "./options/render-reference.js";
 export {
   choice,
@@ -26,5 +26,4 @@ export {
 export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
 export type { Runnable } from "./runnable.js";
-export { RuntimeError, type RuntimeErrorCode } from "./runtime-error.js";
 export { Semaphore } from "./semaphore.js";

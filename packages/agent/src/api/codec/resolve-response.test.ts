@@ -2,10 +2,10 @@ import {
   evaluationV1 as v1,
   evaluationV2 as v2,
   schemaV1 as schema,
-  Struct,
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
+import { Struct } from "@bunting/protocol/internal/gen/google/protobuf/struct.js";
 import { expect } from "chai";
 import fc from "fast-check";
 import type { AnyFlagAnswer, AnswerReason } from "../answer.js";

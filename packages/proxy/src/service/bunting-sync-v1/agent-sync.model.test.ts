@@ -7,7 +7,8 @@ import {
   type JsonObject,
   type TopicKey,
 } from "@bunting/protocol";
-import type { Method, RequestListener, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
+import type { Method, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
+import type { RequestListener } from "@bunting/rpc/internal/method.js";
 import { createLogger } from "@bunting/runtime";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";

@@ -29,53 +29,6 @@ export namespace SyncState {
   export type UNRECOGNIZED = typeof SyncState.UNRECOGNIZED;
 }
 
-export function syncStateFromJSON(object: any): SyncState {
-  switch (object) {
-    case 0:
-    case "SYNC_STATE_UNSPECIFIED":
-      return SyncState.SYNC_STATE_UNSPECIFIED;
-    case 1:
-    case "SYNC_STATE_ALL":
-      return SyncState.SYNC_STATE_ALL;
-    case 2:
-    case "SYNC_STATE_ADD":
-      return SyncState.SYNC_STATE_ADD;
-    case 3:
-    case "SYNC_STATE_UPDATE":
-      return SyncState.SYNC_STATE_UPDATE;
-    case 4:
-    case "SYNC_STATE_DELETE":
-      return SyncState.SYNC_STATE_DELETE;
-    case 5:
-    case "SYNC_STATE_PING":
-      return SyncState.SYNC_STATE_PING;
-    case -1:
-    case "UNRECOGNIZED":
-    default:
-      return SyncState.UNRECOGNIZED;
-  }
-}
-
-export function syncStateToJSON(object: SyncState): string {
-  switch (object) {
-    case SyncState.SYNC_STATE_UNSPECIFIED:
-      return "SYNC_STATE_UNSPECIFIED";
-    case SyncState.SYNC_STATE_ALL:
-      return "SYNC_STATE_ALL";
-    case SyncState.SYNC_STATE_ADD:
-      return "SYNC_STATE_ADD";
-    case SyncState.SYNC_STATE_UPDATE:
-      return "SYNC_STATE_UPDATE";
-    case SyncState.SYNC_STATE_DELETE:
-      return "SYNC_STATE_DELETE";
-    case SyncState.SYNC_STATE_PING:
-      return "SYNC_STATE_PING";
-    case SyncState.UNRECOGNIZED:
-    default:
-      return "UNRECOGNIZED";
-  }
-}
-
 export interface SyncFlagsRequest {
   providerId: string;
   selector: string;
@@ -150,38 +103,6 @@ export const SyncFlagsRequest: MessageFns<SyncFlagsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): SyncFlagsRequest {
-    return {
-      providerId: isSet(object.providerId)
-        ? globalThis.String(object.providerId)
-        : isSet(object.provider_id)
-        ? globalThis.String(object.provider_id)
-        : "",
-      selector: isSet(object.selector) ? globalThis.String(object.selector) : "",
-    };
-  },
-
-  toJSON(message: SyncFlagsRequest): unknown {
-    const obj: any = {};
-    if (message.providerId !== "") {
-      obj.providerId = message.providerId;
-    }
-    if (message.selector !== "") {
-      obj.selector = message.selector;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<SyncFlagsRequest>): SyncFlagsRequest {
-    return SyncFlagsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<SyncFlagsRequest>): SyncFlagsRequest {
-    const message = createBaseSyncFlagsRequest();
-    message.providerId = object.providerId ?? "";
-    message.selector = object.selector ?? "";
-    return message;
-  },
 };
 
 function createBaseSyncFlagsResponse(): SyncFlagsResponse {
@@ -238,38 +159,6 @@ export const SyncFlagsResponse: MessageFns<SyncFlagsResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): SyncFlagsResponse {
-    return {
-      flagConfiguration: isSet(object.flagConfiguration)
-        ? globalThis.String(object.flagConfiguration)
-        : isSet(object.flag_configuration)
-        ? globalThis.String(object.flag_configuration)
-        : "",
-      state: isSet(object.state) ? syncStateFromJSON(object.state) : 0,
-    };
-  },
-
-  toJSON(message: SyncFlagsResponse): unknown {
-    const obj: any = {};
-    if (message.flagConfiguration !== "") {
-      obj.flagConfiguration = message.flagConfiguration;
-    }
-    if (message.state !== 0) {
-      obj.state = syncStateToJSON(message.state);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<SyncFlagsResponse>): SyncFlagsResponse {
-    return SyncFlagsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<SyncFlagsResponse>): SyncFlagsResponse {
-    const message = createBaseSyncFlagsResponse();
-    message.flagConfiguration = object.flagConfiguration ?? "";
-    message.state = object.state ?? 0;
-    return message;
   },
 };
 
@@ -328,38 +217,6 @@ export const FetchAllFlagsRequest: MessageFns<FetchAllFlagsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): FetchAllFlagsRequest {
-    return {
-      providerId: isSet(object.providerId)
-        ? globalThis.String(object.providerId)
-        : isSet(object.provider_id)
-        ? globalThis.String(object.provider_id)
-        : "",
-      selector: isSet(object.selector) ? globalThis.String(object.selector) : "",
-    };
-  },
-
-  toJSON(message: FetchAllFlagsRequest): unknown {
-    const obj: any = {};
-    if (message.providerId !== "") {
-      obj.providerId = message.providerId;
-    }
-    if (message.selector !== "") {
-      obj.selector = message.selector;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<FetchAllFlagsRequest>): FetchAllFlagsRequest {
-    return FetchAllFlagsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<FetchAllFlagsRequest>): FetchAllFlagsRequest {
-    const message = createBaseFetchAllFlagsRequest();
-    message.providerId = object.providerId ?? "";
-    message.selector = object.selector ?? "";
-    return message;
-  },
 };
 
 function createBaseFetchAllFlagsResponse(): FetchAllFlagsResponse {
@@ -406,77 +263,9 @@ export const FetchAllFlagsResponse: MessageFns<FetchAllFlagsResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): FetchAllFlagsResponse {
-    return {
-      flagConfiguration: isSet(object.flagConfiguration)
-        ? globalThis.String(object.flagConfiguration)
-        : isSet(object.flag_configuration)
-        ? globalThis.String(object.flag_configuration)
-        : "",
-    };
-  },
-
-  toJSON(message: FetchAllFlagsResponse): unknown {
-    const obj: any = {};
-    if (message.flagConfiguration !== "") {
-      obj.flagConfiguration = message.flagConfiguration;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<FetchAllFlagsResponse>): FetchAllFlagsResponse {
-    return FetchAllFlagsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<FetchAllFlagsResponse>): FetchAllFlagsResponse {
-    const message = createBaseFetchAllFlagsResponse();
-    message.flagConfiguration = object.flagConfiguration ?? "";
-    return message;
-  },
 };
-
-export type FlagSyncServiceDefinition = typeof FlagSyncServiceDefinition;
-export const FlagSyncServiceDefinition = {
-  name: "FlagSyncService",
-  fullName: "sync.v1.FlagSyncService",
-  methods: {
-    syncFlags: {
-      name: "SyncFlags",
-      requestType: SyncFlagsRequest as typeof SyncFlagsRequest,
-      requestStream: false,
-      responseType: SyncFlagsResponse as typeof SyncFlagsResponse,
-      responseStream: true,
-      options: {},
-    },
-    fetchAllFlags: {
-      name: "FetchAllFlags",
-      requestType: FetchAllFlagsRequest as typeof FetchAllFlagsRequest,
-      requestStream: false,
-      responseType: FetchAllFlagsResponse as typeof FetchAllFlagsResponse,
-      responseStream: false,
-      options: {},
-    },
-  },
-} as const;
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

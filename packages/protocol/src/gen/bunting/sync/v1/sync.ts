@@ -28,43 +28,6 @@ export namespace DeletionPolicy {
   export type UNRECOGNIZED = typeof DeletionPolicy.UNRECOGNIZED;
 }
 
-export function deletionPolicyFromJSON(object: any): DeletionPolicy {
-  switch (object) {
-    case 0:
-    case "DELETION_POLICY_UNSPECIFIED":
-      return DeletionPolicy.DELETION_POLICY_UNSPECIFIED;
-    case 1:
-    case "DELETION_POLICY_KEEP":
-      return DeletionPolicy.DELETION_POLICY_KEEP;
-    case 2:
-    case "DELETION_POLICY_EMPTY":
-      return DeletionPolicy.DELETION_POLICY_EMPTY;
-    case 3:
-    case "DELETION_POLICY_CLOSE":
-      return DeletionPolicy.DELETION_POLICY_CLOSE;
-    case -1:
-    case "UNRECOGNIZED":
-    default:
-      return DeletionPolicy.UNRECOGNIZED;
-  }
-}
-
-export function deletionPolicyToJSON(object: DeletionPolicy): string {
-  switch (object) {
-    case DeletionPolicy.DELETION_POLICY_UNSPECIFIED:
-      return "DELETION_POLICY_UNSPECIFIED";
-    case DeletionPolicy.DELETION_POLICY_KEEP:
-      return "DELETION_POLICY_KEEP";
-    case DeletionPolicy.DELETION_POLICY_EMPTY:
-      return "DELETION_POLICY_EMPTY";
-    case DeletionPolicy.DELETION_POLICY_CLOSE:
-      return "DELETION_POLICY_CLOSE";
-    case DeletionPolicy.UNRECOGNIZED:
-    default:
-      return "UNRECOGNIZED";
-  }
-}
-
 export interface SyncRequest {
   message:
     | { $case: "hello"; value: Hello }
@@ -303,78 +266,6 @@ export const SyncRequest: MessageFns<SyncRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): SyncRequest {
-    return {
-      message: isSet(object.hello)
-        ? { $case: "hello", value: Hello.fromJSON(object.hello) }
-        : isSet(object.subscribe)
-        ? { $case: "subscribe", value: Subscribe.fromJSON(object.subscribe) }
-        : isSet(object.unsubscribe)
-        ? { $case: "unsubscribe", value: Unsubscribe.fromJSON(object.unsubscribe) }
-        : isSet(object.ack)
-        ? { $case: "ack", value: Ack.fromJSON(object.ack) }
-        : isSet(object.nack)
-        ? { $case: "nack", value: Nack.fromJSON(object.nack) }
-        : undefined,
-    };
-  },
-
-  toJSON(message: SyncRequest): unknown {
-    const obj: any = {};
-    if (message.message?.$case === "hello") {
-      obj.hello = Hello.toJSON(message.message.value);
-    } else if (message.message?.$case === "subscribe") {
-      obj.subscribe = Subscribe.toJSON(message.message.value);
-    } else if (message.message?.$case === "unsubscribe") {
-      obj.unsubscribe = Unsubscribe.toJSON(message.message.value);
-    } else if (message.message?.$case === "ack") {
-      obj.ack = Ack.toJSON(message.message.value);
-    } else if (message.message?.$case === "nack") {
-      obj.nack = Nack.toJSON(message.message.value);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<SyncRequest>): SyncRequest {
-    return SyncRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<SyncRequest>): SyncRequest {
-    const message = createBaseSyncRequest();
-    switch (object.message?.$case) {
-      case "hello": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "hello", value: Hello.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "subscribe": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "subscribe", value: Subscribe.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "unsubscribe": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "unsubscribe", value: Unsubscribe.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "ack": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "ack", value: Ack.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "nack": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "nack", value: Nack.fromPartial(object.message.value) };
-        }
-        break;
-      }
-    }
-    return message;
-  },
 };
 
 function createBaseHello(): Hello {
@@ -431,38 +322,6 @@ export const Hello: MessageFns<Hello> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Hello {
-    return {
-      agent: isSet(object.agent) ? globalThis.String(object.agent) : "",
-      providerId: isSet(object.providerId)
-        ? globalThis.String(object.providerId)
-        : isSet(object.provider_id)
-        ? globalThis.String(object.provider_id)
-        : "",
-    };
-  },
-
-  toJSON(message: Hello): unknown {
-    const obj: any = {};
-    if (message.agent !== "") {
-      obj.agent = message.agent;
-    }
-    if (message.providerId !== "") {
-      obj.providerId = message.providerId;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Hello>): Hello {
-    return Hello.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Hello>): Hello {
-    const message = createBaseHello();
-    message.agent = object.agent ?? "";
-    message.providerId = object.providerId ?? "";
-    return message;
   },
 };
 
@@ -521,34 +380,6 @@ export const Subscribe: MessageFns<Subscribe> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Subscribe {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      held: isSet(object.held) ? Version.fromJSON(object.held) : undefined,
-    };
-  },
-
-  toJSON(message: Subscribe): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.held !== undefined) {
-      obj.held = Version.toJSON(message.held);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Subscribe>): Subscribe {
-    return Subscribe.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Subscribe>): Subscribe {
-    const message = createBaseSubscribe();
-    message.topic = object.topic ?? "";
-    message.held = (object.held !== undefined && object.held !== null) ? Version.fromPartial(object.held) : undefined;
-    return message;
-  },
 };
 
 function createBaseUnsubscribe(): Unsubscribe {
@@ -594,27 +425,6 @@ export const Unsubscribe: MessageFns<Unsubscribe> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Unsubscribe {
-    return { topic: isSet(object.topic) ? globalThis.String(object.topic) : "" };
-  },
-
-  toJSON(message: Unsubscribe): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Unsubscribe>): Unsubscribe {
-    return Unsubscribe.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Unsubscribe>): Unsubscribe {
-    const message = createBaseUnsubscribe();
-    message.topic = object.topic ?? "";
-    return message;
   },
 };
 
@@ -695,48 +505,6 @@ export const Ack: MessageFns<Ack> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Ack {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      number: isSet(object.number) ? globalThis.String(object.number) : "0",
-      digest: isSet(object.digest) ? Buffer.from(bytesFromBase64(object.digest)) : Buffer.alloc(0),
-      rejectedFlags: globalThis.Array.isArray(object?.rejectedFlags)
-        ? object.rejectedFlags.map((e: any) => RejectedFlag.fromJSON(e))
-        : globalThis.Array.isArray(object?.rejected_flags)
-        ? object.rejected_flags.map((e: any) => RejectedFlag.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: Ack): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.number !== "0") {
-      obj.number = message.number;
-    }
-    if (message.digest.length !== 0) {
-      obj.digest = base64FromBytes(message.digest);
-    }
-    if (message.rejectedFlags?.length) {
-      obj.rejectedFlags = message.rejectedFlags.map((e) => RejectedFlag.toJSON(e));
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Ack>): Ack {
-    return Ack.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Ack>): Ack {
-    const message = createBaseAck();
-    message.topic = object.topic ?? "";
-    message.number = object.number ?? "0";
-    message.digest = object.digest ?? Buffer.alloc(0);
-    message.rejectedFlags = object.rejectedFlags?.map((e) => RejectedFlag.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseRejectedFlag(): RejectedFlag {
@@ -793,34 +561,6 @@ export const RejectedFlag: MessageFns<RejectedFlag> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): RejectedFlag {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-    };
-  },
-
-  toJSON(message: RejectedFlag): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<RejectedFlag>): RejectedFlag {
-    return RejectedFlag.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<RejectedFlag>): RejectedFlag {
-    const message = createBaseRejectedFlag();
-    message.key = object.key ?? "";
-    message.reason = object.reason ?? "";
-    return message;
   },
 };
 
@@ -912,57 +652,6 @@ export const Nack: MessageFns<Nack> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Nack {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      number: isSet(object.number) ? globalThis.String(object.number) : "0",
-      heldDigest: isSet(object.heldDigest)
-        ? Buffer.from(bytesFromBase64(object.heldDigest))
-        : isSet(object.held_digest)
-        ? Buffer.from(bytesFromBase64(object.held_digest))
-        : Buffer.alloc(0),
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      isDeltaMismatch: isSet(object.isDeltaMismatch)
-        ? globalThis.Boolean(object.isDeltaMismatch)
-        : isSet(object.is_delta_mismatch)
-        ? globalThis.Boolean(object.is_delta_mismatch)
-        : false,
-    };
-  },
-
-  toJSON(message: Nack): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.number !== "0") {
-      obj.number = message.number;
-    }
-    if (message.heldDigest.length !== 0) {
-      obj.heldDigest = base64FromBytes(message.heldDigest);
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.isDeltaMismatch !== false) {
-      obj.isDeltaMismatch = message.isDeltaMismatch;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Nack>): Nack {
-    return Nack.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Nack>): Nack {
-    const message = createBaseNack();
-    message.topic = object.topic ?? "";
-    message.number = object.number ?? "0";
-    message.heldDigest = object.heldDigest ?? Buffer.alloc(0);
-    message.reason = object.reason ?? "";
-    message.isDeltaMismatch = object.isDeltaMismatch ?? false;
-    return message;
-  },
 };
 
 function createBaseVersion(): Version {
@@ -1041,48 +730,6 @@ export const Version: MessageFns<Version> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Version {
-    return {
-      uid: isSet(object.uid) ? globalThis.String(object.uid) : "",
-      generation: isSet(object.generation) ? globalThis.String(object.generation) : "0",
-      resourceVersion: isSet(object.resourceVersion)
-        ? globalThis.String(object.resourceVersion)
-        : isSet(object.resource_version)
-        ? globalThis.String(object.resource_version)
-        : "",
-      digest: isSet(object.digest) ? Buffer.from(bytesFromBase64(object.digest)) : Buffer.alloc(0),
-    };
-  },
-
-  toJSON(message: Version): unknown {
-    const obj: any = {};
-    if (message.uid !== "") {
-      obj.uid = message.uid;
-    }
-    if (message.generation !== "0") {
-      obj.generation = message.generation;
-    }
-    if (message.resourceVersion !== "") {
-      obj.resourceVersion = message.resourceVersion;
-    }
-    if (message.digest.length !== 0) {
-      obj.digest = base64FromBytes(message.digest);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Version>): Version {
-    return Version.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Version>): Version {
-    const message = createBaseVersion();
-    message.uid = object.uid ?? "";
-    message.generation = object.generation ?? "0";
-    message.resourceVersion = object.resourceVersion ?? "";
-    message.digest = object.digest ?? Buffer.alloc(0);
-    return message;
   },
 };
 
@@ -1198,100 +845,6 @@ export const SyncResponse: MessageFns<SyncResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): SyncResponse {
-    return {
-      message: isSet(object.unchanged)
-        ? { $case: "unchanged", value: Unchanged.fromJSON(object.unchanged) }
-        : isSet(object.snapshot)
-        ? { $case: "snapshot", value: Snapshot.fromJSON(object.snapshot) }
-        : isSet(object.delta)
-        ? { $case: "delta", value: Delta.fromJSON(object.delta) }
-        : isSet(object.missing)
-        ? { $case: "missing", value: Missing.fromJSON(object.missing) }
-        : isSet(object.deleted)
-        ? { $case: "deleted", value: Deleted.fromJSON(object.deleted) }
-        : isSet(object.topicError)
-        ? { $case: "topicError", value: TopicError.fromJSON(object.topicError) }
-        : isSet(object.topic_error)
-        ? { $case: "topicError", value: TopicError.fromJSON(object.topic_error) }
-        : isSet(object.heartbeat)
-        ? { $case: "heartbeat", value: Heartbeat.fromJSON(object.heartbeat) }
-        : undefined,
-    };
-  },
-
-  toJSON(message: SyncResponse): unknown {
-    const obj: any = {};
-    if (message.message?.$case === "unchanged") {
-      obj.unchanged = Unchanged.toJSON(message.message.value);
-    } else if (message.message?.$case === "snapshot") {
-      obj.snapshot = Snapshot.toJSON(message.message.value);
-    } else if (message.message?.$case === "delta") {
-      obj.delta = Delta.toJSON(message.message.value);
-    } else if (message.message?.$case === "missing") {
-      obj.missing = Missing.toJSON(message.message.value);
-    } else if (message.message?.$case === "deleted") {
-      obj.deleted = Deleted.toJSON(message.message.value);
-    } else if (message.message?.$case === "topicError") {
-      obj.topicError = TopicError.toJSON(message.message.value);
-    } else if (message.message?.$case === "heartbeat") {
-      obj.heartbeat = Heartbeat.toJSON(message.message.value);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<SyncResponse>): SyncResponse {
-    return SyncResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<SyncResponse>): SyncResponse {
-    const message = createBaseSyncResponse();
-    switch (object.message?.$case) {
-      case "unchanged": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "unchanged", value: Unchanged.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "snapshot": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "snapshot", value: Snapshot.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "delta": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "delta", value: Delta.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "missing": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "missing", value: Missing.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "deleted": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "deleted", value: Deleted.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "topicError": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "topicError", value: TopicError.fromPartial(object.message.value) };
-        }
-        break;
-      }
-      case "heartbeat": {
-        if (object.message?.value !== undefined && object.message?.value !== null) {
-          message.message = { $case: "heartbeat", value: Heartbeat.fromPartial(object.message.value) };
-        }
-        break;
-      }
-    }
-    return message;
-  },
 };
 
 function createBaseUnchanged(): Unchanged {
@@ -1348,36 +901,6 @@ export const Unchanged: MessageFns<Unchanged> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Unchanged {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      version: isSet(object.version) ? Version.fromJSON(object.version) : undefined,
-    };
-  },
-
-  toJSON(message: Unchanged): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.version !== undefined) {
-      obj.version = Version.toJSON(message.version);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Unchanged>): Unchanged {
-    return Unchanged.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Unchanged>): Unchanged {
-    const message = createBaseUnchanged();
-    message.topic = object.topic ?? "";
-    message.version = (object.version !== undefined && object.version !== null)
-      ? Version.fromPartial(object.version)
-      : undefined;
-    return message;
   },
 };
 
@@ -1446,41 +969,6 @@ export const Snapshot: MessageFns<Snapshot> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Snapshot {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      version: isSet(object.version) ? Version.fromJSON(object.version) : undefined,
-      document: isSet(object.document) ? Buffer.from(bytesFromBase64(object.document)) : Buffer.alloc(0),
-    };
-  },
-
-  toJSON(message: Snapshot): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.version !== undefined) {
-      obj.version = Version.toJSON(message.version);
-    }
-    if (message.document.length !== 0) {
-      obj.document = base64FromBytes(message.document);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Snapshot>): Snapshot {
-    return Snapshot.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Snapshot>): Snapshot {
-    const message = createBaseSnapshot();
-    message.topic = object.topic ?? "";
-    message.version = (object.version !== undefined && object.version !== null)
-      ? Version.fromPartial(object.version)
-      : undefined;
-    message.document = object.document ?? Buffer.alloc(0);
-    return message;
   },
 };
 
@@ -1590,60 +1078,6 @@ export const Delta: MessageFns<Delta> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): Delta {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      fromDigest: isSet(object.fromDigest)
-        ? Buffer.from(bytesFromBase64(object.fromDigest))
-        : isSet(object.from_digest)
-        ? Buffer.from(bytesFromBase64(object.from_digest))
-        : Buffer.alloc(0),
-      version: isSet(object.version) ? Version.fromJSON(object.version) : undefined,
-      flags: globalThis.Array.isArray(object?.flags) ? object.flags.map((e: any) => FlagChange.fromJSON(e)) : [],
-      metadata: isSet(object.metadata) ? Buffer.from(bytesFromBase64(object.metadata)) : undefined,
-      evaluators: isSet(object.evaluators) ? Buffer.from(bytesFromBase64(object.evaluators)) : undefined,
-    };
-  },
-
-  toJSON(message: Delta): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.fromDigest.length !== 0) {
-      obj.fromDigest = base64FromBytes(message.fromDigest);
-    }
-    if (message.version !== undefined) {
-      obj.version = Version.toJSON(message.version);
-    }
-    if (message.flags?.length) {
-      obj.flags = message.flags.map((e) => FlagChange.toJSON(e));
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = base64FromBytes(message.metadata);
-    }
-    if (message.evaluators !== undefined) {
-      obj.evaluators = base64FromBytes(message.evaluators);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Delta>): Delta {
-    return Delta.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Delta>): Delta {
-    const message = createBaseDelta();
-    message.topic = object.topic ?? "";
-    message.fromDigest = object.fromDigest ?? Buffer.alloc(0);
-    message.version = (object.version !== undefined && object.version !== null)
-      ? Version.fromPartial(object.version)
-      : undefined;
-    message.flags = object.flags?.map((e) => FlagChange.fromPartial(e)) || [];
-    message.metadata = object.metadata ?? undefined;
-    message.evaluators = object.evaluators ?? undefined;
-    return message;
-  },
 };
 
 function createBaseFlagChange(): FlagChange {
@@ -1701,34 +1135,6 @@ export const FlagChange: MessageFns<FlagChange> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): FlagChange {
-    return {
-      key: isSet(object.key) ? globalThis.String(object.key) : "",
-      flag: isSet(object.flag) ? Buffer.from(bytesFromBase64(object.flag)) : Buffer.alloc(0),
-    };
-  },
-
-  toJSON(message: FlagChange): unknown {
-    const obj: any = {};
-    if (message.key !== "") {
-      obj.key = message.key;
-    }
-    if (message.flag.length !== 0) {
-      obj.flag = base64FromBytes(message.flag);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<FlagChange>): FlagChange {
-    return FlagChange.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<FlagChange>): FlagChange {
-    const message = createBaseFlagChange();
-    message.key = object.key ?? "";
-    message.flag = object.flag ?? Buffer.alloc(0);
-    return message;
-  },
 };
 
 function createBaseMissing(): Missing {
@@ -1774,27 +1180,6 @@ export const Missing: MessageFns<Missing> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Missing {
-    return { topic: isSet(object.topic) ? globalThis.String(object.topic) : "" };
-  },
-
-  toJSON(message: Missing): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Missing>): Missing {
-    return Missing.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Missing>): Missing {
-    const message = createBaseMissing();
-    message.topic = object.topic ?? "";
-    return message;
   },
 };
 
@@ -1852,34 +1237,6 @@ export const Deleted: MessageFns<Deleted> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): Deleted {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      policy: isSet(object.policy) ? deletionPolicyFromJSON(object.policy) : 0,
-    };
-  },
-
-  toJSON(message: Deleted): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.policy !== 0) {
-      obj.policy = deletionPolicyToJSON(message.policy);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<Deleted>): Deleted {
-    return Deleted.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<Deleted>): Deleted {
-    const message = createBaseDeleted();
-    message.topic = object.topic ?? "";
-    message.policy = object.policy ?? 0;
-    return message;
   },
 };
 
@@ -1960,48 +1317,6 @@ export const TopicError: MessageFns<TopicError> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): TopicError {
-    return {
-      topic: isSet(object.topic) ? globalThis.String(object.topic) : "",
-      code: isSet(object.code) ? globalThis.Number(object.code) : 0,
-      message: isSet(object.message) ? globalThis.String(object.message) : "",
-      retryAfterMs: isSet(object.retryAfterMs)
-        ? globalThis.Number(object.retryAfterMs)
-        : isSet(object.retry_after_ms)
-        ? globalThis.Number(object.retry_after_ms)
-        : 0,
-    };
-  },
-
-  toJSON(message: TopicError): unknown {
-    const obj: any = {};
-    if (message.topic !== "") {
-      obj.topic = message.topic;
-    }
-    if (message.code !== 0) {
-      obj.code = Math.round(message.code);
-    }
-    if (message.message !== "") {
-      obj.message = message.message;
-    }
-    if (message.retryAfterMs !== 0) {
-      obj.retryAfterMs = Math.round(message.retryAfterMs);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<TopicError>): TopicError {
-    return TopicError.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<TopicError>): TopicError {
-    const message = createBaseTopicError();
-    message.topic = object.topic ?? "";
-    message.code = object.code ?? 0;
-    message.message = object.message ?? "";
-    message.retryAfterMs = object.retryAfterMs ?? 0;
-    return message;
-  },
 };
 
 function createBaseHeartbeat(): Heartbeat {
@@ -2037,69 +1352,9 @@ export const Heartbeat: MessageFns<Heartbeat> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(_: any): Heartbeat {
-    return {};
-  },
-
-  toJSON(_: Heartbeat): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create(base?: DeepPartial<Heartbeat>): Heartbeat {
-    return Heartbeat.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<Heartbeat>): Heartbeat {
-    const message = createBaseHeartbeat();
-    return message;
-  },
 };
-
-/** How our proxies send flags to our agents; docs/bunting-sync-v1.md describes a conversation. */
-export type SyncServiceDefinition = typeof SyncServiceDefinition;
-export const SyncServiceDefinition = {
-  name: "SyncService",
-  fullName: "bunting.sync.v1.SyncService",
-  methods: {
-    /** One stream carries several topics. The agent speaks first; the proxy answers each subscription, and then sends every change. */
-    sync: {
-      name: "Sync",
-      requestType: SyncRequest as typeof SyncRequest,
-      requestStream: true,
-      responseType: SyncResponse as typeof SyncResponse,
-      responseStream: true,
-      options: {},
-    },
-  },
-} as const;
-
-function bytesFromBase64(b64: string): Uint8Array {
-  return Uint8Array.from(globalThis.Buffer.from(b64, "base64"));
-}
-
-function base64FromBytes(arr: Uint8Array): string {
-  return globalThis.Buffer.from(arr).toString("base64");
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

@@ -201,91 +201,6 @@ export const AnyFlag: MessageFns<AnyFlag> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): AnyFlag {
-    return {
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      variant: isSet(object.variant) ? globalThis.String(object.variant) : "",
-      value: isSet(object.boolValue)
-        ? { $case: "boolValue", value: globalThis.Boolean(object.boolValue) }
-        : isSet(object.bool_value)
-        ? { $case: "boolValue", value: globalThis.Boolean(object.bool_value) }
-        : isSet(object.stringValue)
-        ? { $case: "stringValue", value: globalThis.String(object.stringValue) }
-        : isSet(object.string_value)
-        ? { $case: "stringValue", value: globalThis.String(object.string_value) }
-        : isSet(object.doubleValue)
-        ? { $case: "doubleValue", value: globalThis.Number(object.doubleValue) }
-        : isSet(object.double_value)
-        ? { $case: "doubleValue", value: globalThis.Number(object.double_value) }
-        : isSet(object.objectValue)
-        ? { $case: "objectValue", value: object.objectValue }
-        : isSet(object.object_value)
-        ? { $case: "objectValue", value: object.object_value }
-        : undefined,
-      metadata: isObject(object.metadata) ? object.metadata : undefined,
-    };
-  },
-
-  toJSON(message: AnyFlag): unknown {
-    const obj: any = {};
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.variant !== "") {
-      obj.variant = message.variant;
-    }
-    if (message.value?.$case === "boolValue") {
-      obj.boolValue = message.value.value;
-    } else if (message.value?.$case === "stringValue") {
-      obj.stringValue = message.value.value;
-    } else if (message.value?.$case === "doubleValue") {
-      obj.doubleValue = floatToJson(message.value.value);
-    } else if (message.value?.$case === "objectValue") {
-      obj.objectValue = message.value.value;
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = message.metadata;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<AnyFlag>): AnyFlag {
-    return AnyFlag.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<AnyFlag>): AnyFlag {
-    const message = createBaseAnyFlag();
-    message.reason = object.reason ?? "";
-    message.variant = object.variant ?? "";
-    switch (object.value?.$case) {
-      case "boolValue": {
-        if (object.value?.value !== undefined && object.value?.value !== null) {
-          message.value = { $case: "boolValue", value: object.value.value };
-        }
-        break;
-      }
-      case "stringValue": {
-        if (object.value?.value !== undefined && object.value?.value !== null) {
-          message.value = { $case: "stringValue", value: object.value.value };
-        }
-        break;
-      }
-      case "doubleValue": {
-        if (object.value?.value !== undefined && object.value?.value !== null) {
-          message.value = { $case: "doubleValue", value: object.value.value };
-        }
-        break;
-      }
-      case "objectValue": {
-        if (object.value?.value !== undefined && object.value?.value !== null) {
-          message.value = { $case: "objectValue", value: object.value.value };
-        }
-        break;
-      }
-    }
-    message.metadata = object.metadata ?? undefined;
-    return message;
-  },
 };
 
 function createBaseResolveBooleanRequest(): ResolveBooleanRequest {
@@ -342,38 +257,6 @@ export const ResolveBooleanRequest: MessageFns<ResolveBooleanRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ResolveBooleanRequest {
-    return {
-      flagKey: isSet(object.flagKey)
-        ? globalThis.String(object.flagKey)
-        : isSet(object.flag_key)
-        ? globalThis.String(object.flag_key)
-        : "",
-      context: isObject(object.context) ? object.context : undefined,
-    };
-  },
-
-  toJSON(message: ResolveBooleanRequest): unknown {
-    const obj: any = {};
-    if (message.flagKey !== "") {
-      obj.flagKey = message.flagKey;
-    }
-    if (message.context !== undefined) {
-      obj.context = message.context;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveBooleanRequest>): ResolveBooleanRequest {
-    return ResolveBooleanRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveBooleanRequest>): ResolveBooleanRequest {
-    const message = createBaseResolveBooleanRequest();
-    message.flagKey = object.flagKey ?? "";
-    message.context = object.context ?? undefined;
-    return message;
   },
 };
 
@@ -454,44 +337,6 @@ export const ResolveBooleanResponse: MessageFns<ResolveBooleanResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResolveBooleanResponse {
-    return {
-      value: isSet(object.value) ? globalThis.Boolean(object.value) : undefined,
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      variant: isSet(object.variant) ? globalThis.String(object.variant) : undefined,
-      metadata: isObject(object.metadata) ? object.metadata : undefined,
-    };
-  },
-
-  toJSON(message: ResolveBooleanResponse): unknown {
-    const obj: any = {};
-    if (message.value !== undefined) {
-      obj.value = message.value;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.variant !== undefined) {
-      obj.variant = message.variant;
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = message.metadata;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveBooleanResponse>): ResolveBooleanResponse {
-    return ResolveBooleanResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveBooleanResponse>): ResolveBooleanResponse {
-    const message = createBaseResolveBooleanResponse();
-    message.value = object.value ?? undefined;
-    message.reason = object.reason ?? "";
-    message.variant = object.variant ?? undefined;
-    message.metadata = object.metadata ?? undefined;
-    return message;
-  },
 };
 
 function createBaseResolveStringRequest(): ResolveStringRequest {
@@ -548,38 +393,6 @@ export const ResolveStringRequest: MessageFns<ResolveStringRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ResolveStringRequest {
-    return {
-      flagKey: isSet(object.flagKey)
-        ? globalThis.String(object.flagKey)
-        : isSet(object.flag_key)
-        ? globalThis.String(object.flag_key)
-        : "",
-      context: isObject(object.context) ? object.context : undefined,
-    };
-  },
-
-  toJSON(message: ResolveStringRequest): unknown {
-    const obj: any = {};
-    if (message.flagKey !== "") {
-      obj.flagKey = message.flagKey;
-    }
-    if (message.context !== undefined) {
-      obj.context = message.context;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveStringRequest>): ResolveStringRequest {
-    return ResolveStringRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveStringRequest>): ResolveStringRequest {
-    const message = createBaseResolveStringRequest();
-    message.flagKey = object.flagKey ?? "";
-    message.context = object.context ?? undefined;
-    return message;
   },
 };
 
@@ -660,44 +473,6 @@ export const ResolveStringResponse: MessageFns<ResolveStringResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResolveStringResponse {
-    return {
-      value: isSet(object.value) ? globalThis.String(object.value) : undefined,
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      variant: isSet(object.variant) ? globalThis.String(object.variant) : undefined,
-      metadata: isObject(object.metadata) ? object.metadata : undefined,
-    };
-  },
-
-  toJSON(message: ResolveStringResponse): unknown {
-    const obj: any = {};
-    if (message.value !== undefined) {
-      obj.value = message.value;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.variant !== undefined) {
-      obj.variant = message.variant;
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = message.metadata;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveStringResponse>): ResolveStringResponse {
-    return ResolveStringResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveStringResponse>): ResolveStringResponse {
-    const message = createBaseResolveStringResponse();
-    message.value = object.value ?? undefined;
-    message.reason = object.reason ?? "";
-    message.variant = object.variant ?? undefined;
-    message.metadata = object.metadata ?? undefined;
-    return message;
-  },
 };
 
 function createBaseResolveFloatRequest(): ResolveFloatRequest {
@@ -754,38 +529,6 @@ export const ResolveFloatRequest: MessageFns<ResolveFloatRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ResolveFloatRequest {
-    return {
-      flagKey: isSet(object.flagKey)
-        ? globalThis.String(object.flagKey)
-        : isSet(object.flag_key)
-        ? globalThis.String(object.flag_key)
-        : "",
-      context: isObject(object.context) ? object.context : undefined,
-    };
-  },
-
-  toJSON(message: ResolveFloatRequest): unknown {
-    const obj: any = {};
-    if (message.flagKey !== "") {
-      obj.flagKey = message.flagKey;
-    }
-    if (message.context !== undefined) {
-      obj.context = message.context;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveFloatRequest>): ResolveFloatRequest {
-    return ResolveFloatRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveFloatRequest>): ResolveFloatRequest {
-    const message = createBaseResolveFloatRequest();
-    message.flagKey = object.flagKey ?? "";
-    message.context = object.context ?? undefined;
-    return message;
   },
 };
 
@@ -866,44 +609,6 @@ export const ResolveFloatResponse: MessageFns<ResolveFloatResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResolveFloatResponse {
-    return {
-      value: isSet(object.value) ? globalThis.Number(object.value) : undefined,
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      variant: isSet(object.variant) ? globalThis.String(object.variant) : undefined,
-      metadata: isObject(object.metadata) ? object.metadata : undefined,
-    };
-  },
-
-  toJSON(message: ResolveFloatResponse): unknown {
-    const obj: any = {};
-    if (message.value !== undefined) {
-      obj.value = floatToJson(message.value);
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.variant !== undefined) {
-      obj.variant = message.variant;
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = message.metadata;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveFloatResponse>): ResolveFloatResponse {
-    return ResolveFloatResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveFloatResponse>): ResolveFloatResponse {
-    const message = createBaseResolveFloatResponse();
-    message.value = object.value ?? undefined;
-    message.reason = object.reason ?? "";
-    message.variant = object.variant ?? undefined;
-    message.metadata = object.metadata ?? undefined;
-    return message;
-  },
 };
 
 function createBaseResolveIntRequest(): ResolveIntRequest {
@@ -960,38 +665,6 @@ export const ResolveIntRequest: MessageFns<ResolveIntRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ResolveIntRequest {
-    return {
-      flagKey: isSet(object.flagKey)
-        ? globalThis.String(object.flagKey)
-        : isSet(object.flag_key)
-        ? globalThis.String(object.flag_key)
-        : "",
-      context: isObject(object.context) ? object.context : undefined,
-    };
-  },
-
-  toJSON(message: ResolveIntRequest): unknown {
-    const obj: any = {};
-    if (message.flagKey !== "") {
-      obj.flagKey = message.flagKey;
-    }
-    if (message.context !== undefined) {
-      obj.context = message.context;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveIntRequest>): ResolveIntRequest {
-    return ResolveIntRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveIntRequest>): ResolveIntRequest {
-    const message = createBaseResolveIntRequest();
-    message.flagKey = object.flagKey ?? "";
-    message.context = object.context ?? undefined;
-    return message;
   },
 };
 
@@ -1072,44 +745,6 @@ export const ResolveIntResponse: MessageFns<ResolveIntResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResolveIntResponse {
-    return {
-      value: isSet(object.value) ? globalThis.String(object.value) : undefined,
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      variant: isSet(object.variant) ? globalThis.String(object.variant) : undefined,
-      metadata: isObject(object.metadata) ? object.metadata : undefined,
-    };
-  },
-
-  toJSON(message: ResolveIntResponse): unknown {
-    const obj: any = {};
-    if (message.value !== undefined) {
-      obj.value = message.value;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.variant !== undefined) {
-      obj.variant = message.variant;
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = message.metadata;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveIntResponse>): ResolveIntResponse {
-    return ResolveIntResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveIntResponse>): ResolveIntResponse {
-    const message = createBaseResolveIntResponse();
-    message.value = object.value ?? undefined;
-    message.reason = object.reason ?? "";
-    message.variant = object.variant ?? undefined;
-    message.metadata = object.metadata ?? undefined;
-    return message;
-  },
 };
 
 function createBaseResolveObjectRequest(): ResolveObjectRequest {
@@ -1166,38 +801,6 @@ export const ResolveObjectRequest: MessageFns<ResolveObjectRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ResolveObjectRequest {
-    return {
-      flagKey: isSet(object.flagKey)
-        ? globalThis.String(object.flagKey)
-        : isSet(object.flag_key)
-        ? globalThis.String(object.flag_key)
-        : "",
-      context: isObject(object.context) ? object.context : undefined,
-    };
-  },
-
-  toJSON(message: ResolveObjectRequest): unknown {
-    const obj: any = {};
-    if (message.flagKey !== "") {
-      obj.flagKey = message.flagKey;
-    }
-    if (message.context !== undefined) {
-      obj.context = message.context;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveObjectRequest>): ResolveObjectRequest {
-    return ResolveObjectRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveObjectRequest>): ResolveObjectRequest {
-    const message = createBaseResolveObjectRequest();
-    message.flagKey = object.flagKey ?? "";
-    message.context = object.context ?? undefined;
-    return message;
   },
 };
 
@@ -1278,44 +881,6 @@ export const ResolveObjectResponse: MessageFns<ResolveObjectResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ResolveObjectResponse {
-    return {
-      value: isObject(object.value) ? object.value : undefined,
-      reason: isSet(object.reason) ? globalThis.String(object.reason) : "",
-      variant: isSet(object.variant) ? globalThis.String(object.variant) : undefined,
-      metadata: isObject(object.metadata) ? object.metadata : undefined,
-    };
-  },
-
-  toJSON(message: ResolveObjectResponse): unknown {
-    const obj: any = {};
-    if (message.value !== undefined) {
-      obj.value = message.value;
-    }
-    if (message.reason !== "") {
-      obj.reason = message.reason;
-    }
-    if (message.variant !== undefined) {
-      obj.variant = message.variant;
-    }
-    if (message.metadata !== undefined) {
-      obj.metadata = message.metadata;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ResolveObjectResponse>): ResolveObjectResponse {
-    return ResolveObjectResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ResolveObjectResponse>): ResolveObjectResponse {
-    const message = createBaseResolveObjectResponse();
-    message.value = object.value ?? undefined;
-    message.reason = object.reason ?? "";
-    message.variant = object.variant ?? undefined;
-    message.metadata = object.metadata ?? undefined;
-    return message;
-  },
 };
 
 function createBaseEventStreamRequest(): EventStreamRequest {
@@ -1350,23 +915,6 @@ export const EventStreamRequest: MessageFns<EventStreamRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(_: any): EventStreamRequest {
-    return {};
-  },
-
-  toJSON(_: EventStreamRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create(base?: DeepPartial<EventStreamRequest>): EventStreamRequest {
-    return EventStreamRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<EventStreamRequest>): EventStreamRequest {
-    const message = createBaseEventStreamRequest();
-    return message;
   },
 };
 
@@ -1425,118 +973,9 @@ export const EventStreamResponse: MessageFns<EventStreamResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): EventStreamResponse {
-    return {
-      type: isSet(object.type) ? globalThis.String(object.type) : "",
-      data: isObject(object.data) ? object.data : undefined,
-    };
-  },
-
-  toJSON(message: EventStreamResponse): unknown {
-    const obj: any = {};
-    if (message.type !== "") {
-      obj.type = message.type;
-    }
-    if (message.data !== undefined) {
-      obj.data = message.data;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<EventStreamResponse>): EventStreamResponse {
-    return EventStreamResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<EventStreamResponse>): EventStreamResponse {
-    const message = createBaseEventStreamResponse();
-    message.type = object.type ?? "";
-    message.data = object.data ?? undefined;
-    return message;
-  },
 };
-
-export type ServiceDefinition = typeof ServiceDefinition;
-export const ServiceDefinition = {
-  name: "Service",
-  fullName: "flagd.evaluation.v2.Service",
-  methods: {
-    resolveBoolean: {
-      name: "ResolveBoolean",
-      requestType: ResolveBooleanRequest as typeof ResolveBooleanRequest,
-      requestStream: false,
-      responseType: ResolveBooleanResponse as typeof ResolveBooleanResponse,
-      responseStream: false,
-      options: {},
-    },
-    resolveString: {
-      name: "ResolveString",
-      requestType: ResolveStringRequest as typeof ResolveStringRequest,
-      requestStream: false,
-      responseType: ResolveStringResponse as typeof ResolveStringResponse,
-      responseStream: false,
-      options: {},
-    },
-    resolveFloat: {
-      name: "ResolveFloat",
-      requestType: ResolveFloatRequest as typeof ResolveFloatRequest,
-      requestStream: false,
-      responseType: ResolveFloatResponse as typeof ResolveFloatResponse,
-      responseStream: false,
-      options: {},
-    },
-    resolveInt: {
-      name: "ResolveInt",
-      requestType: ResolveIntRequest as typeof ResolveIntRequest,
-      requestStream: false,
-      responseType: ResolveIntResponse as typeof ResolveIntResponse,
-      responseStream: false,
-      options: {},
-    },
-    resolveObject: {
-      name: "ResolveObject",
-      requestType: ResolveObjectRequest as typeof ResolveObjectRequest,
-      requestStream: false,
-      responseType: ResolveObjectResponse as typeof ResolveObjectResponse,
-      responseStream: false,
-      options: {},
-    },
-    eventStream: {
-      name: "EventStream",
-      requestType: EventStreamRequest as typeof EventStreamRequest,
-      requestStream: false,
-      responseType: EventStreamResponse as typeof EventStreamResponse,
-      responseStream: true,
-      options: {},
-    },
-  },
-} as const;
-
-function floatToJson(value: number | null | undefined): number | string | null | undefined {
-  return typeof value === "number" && !globalThis.Number.isFinite(value) ? globalThis.String(value) : value;
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

@@ -92,38 +92,6 @@ export const SyncFlagsRequest: MessageFns<SyncFlagsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): SyncFlagsRequest {
-    return {
-      providerId: isSet(object.providerId)
-        ? globalThis.String(object.providerId)
-        : isSet(object.provider_id)
-        ? globalThis.String(object.provider_id)
-        : "",
-      selector: isSet(object.selector) ? globalThis.String(object.selector) : "",
-    };
-  },
-
-  toJSON(message: SyncFlagsRequest): unknown {
-    const obj: any = {};
-    if (message.providerId !== "") {
-      obj.providerId = message.providerId;
-    }
-    if (message.selector !== "") {
-      obj.selector = message.selector;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<SyncFlagsRequest>): SyncFlagsRequest {
-    return SyncFlagsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<SyncFlagsRequest>): SyncFlagsRequest {
-    const message = createBaseSyncFlagsRequest();
-    message.providerId = object.providerId ?? "";
-    message.selector = object.selector ?? "";
-    return message;
-  },
 };
 
 function createBaseSyncFlagsResponse(): SyncFlagsResponse {
@@ -180,42 +148,6 @@ export const SyncFlagsResponse: MessageFns<SyncFlagsResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): SyncFlagsResponse {
-    return {
-      flagConfiguration: isSet(object.flagConfiguration)
-        ? globalThis.String(object.flagConfiguration)
-        : isSet(object.flag_configuration)
-        ? globalThis.String(object.flag_configuration)
-        : "",
-      syncContext: isObject(object.syncContext)
-        ? object.syncContext
-        : isObject(object.sync_context)
-        ? object.sync_context
-        : undefined,
-    };
-  },
-
-  toJSON(message: SyncFlagsResponse): unknown {
-    const obj: any = {};
-    if (message.flagConfiguration !== "") {
-      obj.flagConfiguration = message.flagConfiguration;
-    }
-    if (message.syncContext !== undefined) {
-      obj.syncContext = message.syncContext;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<SyncFlagsResponse>): SyncFlagsResponse {
-    return SyncFlagsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<SyncFlagsResponse>): SyncFlagsResponse {
-    const message = createBaseSyncFlagsResponse();
-    message.flagConfiguration = object.flagConfiguration ?? "";
-    message.syncContext = object.syncContext ?? undefined;
-    return message;
   },
 };
 
@@ -274,38 +206,6 @@ export const FetchAllFlagsRequest: MessageFns<FetchAllFlagsRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): FetchAllFlagsRequest {
-    return {
-      providerId: isSet(object.providerId)
-        ? globalThis.String(object.providerId)
-        : isSet(object.provider_id)
-        ? globalThis.String(object.provider_id)
-        : "",
-      selector: isSet(object.selector) ? globalThis.String(object.selector) : "",
-    };
-  },
-
-  toJSON(message: FetchAllFlagsRequest): unknown {
-    const obj: any = {};
-    if (message.providerId !== "") {
-      obj.providerId = message.providerId;
-    }
-    if (message.selector !== "") {
-      obj.selector = message.selector;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<FetchAllFlagsRequest>): FetchAllFlagsRequest {
-    return FetchAllFlagsRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<FetchAllFlagsRequest>): FetchAllFlagsRequest {
-    const message = createBaseFetchAllFlagsRequest();
-    message.providerId = object.providerId ?? "";
-    message.selector = object.selector ?? "";
-    return message;
-  },
 };
 
 function createBaseFetchAllFlagsResponse(): FetchAllFlagsResponse {
@@ -352,33 +252,6 @@ export const FetchAllFlagsResponse: MessageFns<FetchAllFlagsResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): FetchAllFlagsResponse {
-    return {
-      flagConfiguration: isSet(object.flagConfiguration)
-        ? globalThis.String(object.flagConfiguration)
-        : isSet(object.flag_configuration)
-        ? globalThis.String(object.flag_configuration)
-        : "",
-    };
-  },
-
-  toJSON(message: FetchAllFlagsResponse): unknown {
-    const obj: any = {};
-    if (message.flagConfiguration !== "") {
-      obj.flagConfiguration = message.flagConfiguration;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<FetchAllFlagsResponse>): FetchAllFlagsResponse {
-    return FetchAllFlagsResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<FetchAllFlagsResponse>): FetchAllFlagsResponse {
-    const message = createBaseFetchAllFlagsResponse();
-    message.flagConfiguration = object.flagConfiguration ?? "";
-    return message;
-  },
 };
 
 function createBaseGetMetadataRequest(): GetMetadataRequest {
@@ -413,23 +286,6 @@ export const GetMetadataRequest: MessageFns<GetMetadataRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(_: any): GetMetadataRequest {
-    return {};
-  },
-
-  toJSON(_: GetMetadataRequest): unknown {
-    const obj: any = {};
-    return obj;
-  },
-
-  create(base?: DeepPartial<GetMetadataRequest>): GetMetadataRequest {
-    return GetMetadataRequest.fromPartial(base ?? {});
-  },
-  fromPartial(_: DeepPartial<GetMetadataRequest>): GetMetadataRequest {
-    const message = createBaseGetMetadataRequest();
-    return message;
   },
 };
 
@@ -477,83 +333,9 @@ export const GetMetadataResponse: MessageFns<GetMetadataResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): GetMetadataResponse {
-    return { metadata: isObject(object.metadata) ? object.metadata : undefined };
-  },
-
-  toJSON(message: GetMetadataResponse): unknown {
-    const obj: any = {};
-    if (message.metadata !== undefined) {
-      obj.metadata = message.metadata;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<GetMetadataResponse>): GetMetadataResponse {
-    return GetMetadataResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<GetMetadataResponse>): GetMetadataResponse {
-    const message = createBaseGetMetadataResponse();
-    message.metadata = object.metadata ?? undefined;
-    return message;
-  },
 };
-
-export type FlagSyncServiceDefinition = typeof FlagSyncServiceDefinition;
-export const FlagSyncServiceDefinition = {
-  name: "FlagSyncService",
-  fullName: "flagd.sync.v1.FlagSyncService",
-  methods: {
-    syncFlags: {
-      name: "SyncFlags",
-      requestType: SyncFlagsRequest as typeof SyncFlagsRequest,
-      requestStream: false,
-      responseType: SyncFlagsResponse as typeof SyncFlagsResponse,
-      responseStream: true,
-      options: {},
-    },
-    fetchAllFlags: {
-      name: "FetchAllFlags",
-      requestType: FetchAllFlagsRequest as typeof FetchAllFlagsRequest,
-      requestStream: false,
-      responseType: FetchAllFlagsResponse as typeof FetchAllFlagsResponse,
-      responseStream: false,
-      options: {},
-    },
-    getMetadata: {
-      name: "GetMetadata",
-      requestType: GetMetadataRequest as typeof GetMetadataRequest,
-      requestStream: false,
-      responseType: GetMetadataResponse as typeof GetMetadataResponse,
-      responseStream: false,
-      options: {},
-    },
-  },
-} as const;
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-function isObject(value: any): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }

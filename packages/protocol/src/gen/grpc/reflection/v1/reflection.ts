@@ -160,96 +160,6 @@ export const ServerReflectionRequest: MessageFns<ServerReflectionRequest> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ServerReflectionRequest {
-    return {
-      host: isSet(object.host) ? globalThis.String(object.host) : "",
-      messageRequest: isSet(object.fileByFilename)
-        ? { $case: "fileByFilename", value: globalThis.String(object.fileByFilename) }
-        : isSet(object.file_by_filename)
-        ? { $case: "fileByFilename", value: globalThis.String(object.file_by_filename) }
-        : isSet(object.fileContainingSymbol)
-        ? { $case: "fileContainingSymbol", value: globalThis.String(object.fileContainingSymbol) }
-        : isSet(object.file_containing_symbol)
-        ? { $case: "fileContainingSymbol", value: globalThis.String(object.file_containing_symbol) }
-        : isSet(object.fileContainingExtension)
-        ? { $case: "fileContainingExtension", value: ExtensionRequest.fromJSON(object.fileContainingExtension) }
-        : isSet(object.file_containing_extension)
-        ? { $case: "fileContainingExtension", value: ExtensionRequest.fromJSON(object.file_containing_extension) }
-        : isSet(object.allExtensionNumbersOfType)
-        ? { $case: "allExtensionNumbersOfType", value: globalThis.String(object.allExtensionNumbersOfType) }
-        : isSet(object.all_extension_numbers_of_type)
-        ? { $case: "allExtensionNumbersOfType", value: globalThis.String(object.all_extension_numbers_of_type) }
-        : isSet(object.listServices)
-        ? { $case: "listServices", value: globalThis.String(object.listServices) }
-        : isSet(object.list_services)
-        ? { $case: "listServices", value: globalThis.String(object.list_services) }
-        : undefined,
-    };
-  },
-
-  toJSON(message: ServerReflectionRequest): unknown {
-    const obj: any = {};
-    if (message.host !== "") {
-      obj.host = message.host;
-    }
-    if (message.messageRequest?.$case === "fileByFilename") {
-      obj.fileByFilename = message.messageRequest.value;
-    } else if (message.messageRequest?.$case === "fileContainingSymbol") {
-      obj.fileContainingSymbol = message.messageRequest.value;
-    } else if (message.messageRequest?.$case === "fileContainingExtension") {
-      obj.fileContainingExtension = ExtensionRequest.toJSON(message.messageRequest.value);
-    } else if (message.messageRequest?.$case === "allExtensionNumbersOfType") {
-      obj.allExtensionNumbersOfType = message.messageRequest.value;
-    } else if (message.messageRequest?.$case === "listServices") {
-      obj.listServices = message.messageRequest.value;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ServerReflectionRequest>): ServerReflectionRequest {
-    return ServerReflectionRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ServerReflectionRequest>): ServerReflectionRequest {
-    const message = createBaseServerReflectionRequest();
-    message.host = object.host ?? "";
-    switch (object.messageRequest?.$case) {
-      case "fileByFilename": {
-        if (object.messageRequest?.value !== undefined && object.messageRequest?.value !== null) {
-          message.messageRequest = { $case: "fileByFilename", value: object.messageRequest.value };
-        }
-        break;
-      }
-      case "fileContainingSymbol": {
-        if (object.messageRequest?.value !== undefined && object.messageRequest?.value !== null) {
-          message.messageRequest = { $case: "fileContainingSymbol", value: object.messageRequest.value };
-        }
-        break;
-      }
-      case "fileContainingExtension": {
-        if (object.messageRequest?.value !== undefined && object.messageRequest?.value !== null) {
-          message.messageRequest = {
-            $case: "fileContainingExtension",
-            value: ExtensionRequest.fromPartial(object.messageRequest.value),
-          };
-        }
-        break;
-      }
-      case "allExtensionNumbersOfType": {
-        if (object.messageRequest?.value !== undefined && object.messageRequest?.value !== null) {
-          message.messageRequest = { $case: "allExtensionNumbersOfType", value: object.messageRequest.value };
-        }
-        break;
-      }
-      case "listServices": {
-        if (object.messageRequest?.value !== undefined && object.messageRequest?.value !== null) {
-          message.messageRequest = { $case: "listServices", value: object.messageRequest.value };
-        }
-        break;
-      }
-    }
-    return message;
-  },
 };
 
 function createBaseExtensionRequest(): ExtensionRequest {
@@ -306,42 +216,6 @@ export const ExtensionRequest: MessageFns<ExtensionRequest> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ExtensionRequest {
-    return {
-      containingType: isSet(object.containingType)
-        ? globalThis.String(object.containingType)
-        : isSet(object.containing_type)
-        ? globalThis.String(object.containing_type)
-        : "",
-      extensionNumber: isSet(object.extensionNumber)
-        ? globalThis.Number(object.extensionNumber)
-        : isSet(object.extension_number)
-        ? globalThis.Number(object.extension_number)
-        : 0,
-    };
-  },
-
-  toJSON(message: ExtensionRequest): unknown {
-    const obj: any = {};
-    if (message.containingType !== "") {
-      obj.containingType = message.containingType;
-    }
-    if (message.extensionNumber !== 0) {
-      obj.extensionNumber = Math.round(message.extensionNumber);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ExtensionRequest>): ExtensionRequest {
-    return ExtensionRequest.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ExtensionRequest>): ExtensionRequest {
-    const message = createBaseExtensionRequest();
-    message.containingType = object.containingType ?? "";
-    message.extensionNumber = object.extensionNumber ?? 0;
-    return message;
   },
 };
 
@@ -455,114 +329,6 @@ export const ServerReflectionResponse: MessageFns<ServerReflectionResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ServerReflectionResponse {
-    return {
-      validHost: isSet(object.validHost)
-        ? globalThis.String(object.validHost)
-        : isSet(object.valid_host)
-        ? globalThis.String(object.valid_host)
-        : "",
-      originalRequest: isSet(object.originalRequest)
-        ? ServerReflectionRequest.fromJSON(object.originalRequest)
-        : isSet(object.original_request)
-        ? ServerReflectionRequest.fromJSON(object.original_request)
-        : undefined,
-      messageResponse: isSet(object.fileDescriptorResponse)
-        ? { $case: "fileDescriptorResponse", value: FileDescriptorResponse.fromJSON(object.fileDescriptorResponse) }
-        : isSet(object.file_descriptor_response)
-        ? { $case: "fileDescriptorResponse", value: FileDescriptorResponse.fromJSON(object.file_descriptor_response) }
-        : isSet(object.allExtensionNumbersResponse)
-        ? {
-          $case: "allExtensionNumbersResponse",
-          value: ExtensionNumberResponse.fromJSON(object.allExtensionNumbersResponse),
-        }
-        : isSet(object.all_extension_numbers_response)
-        ? {
-          $case: "allExtensionNumbersResponse",
-          value: ExtensionNumberResponse.fromJSON(object.all_extension_numbers_response),
-        }
-        : isSet(object.listServicesResponse)
-        ? { $case: "listServicesResponse", value: ListServiceResponse.fromJSON(object.listServicesResponse) }
-        : isSet(object.list_services_response)
-        ? { $case: "listServicesResponse", value: ListServiceResponse.fromJSON(object.list_services_response) }
-        : isSet(object.errorResponse)
-        ? { $case: "errorResponse", value: ErrorResponse.fromJSON(object.errorResponse) }
-        : isSet(object.error_response)
-        ? { $case: "errorResponse", value: ErrorResponse.fromJSON(object.error_response) }
-        : undefined,
-    };
-  },
-
-  toJSON(message: ServerReflectionResponse): unknown {
-    const obj: any = {};
-    if (message.validHost !== "") {
-      obj.validHost = message.validHost;
-    }
-    if (message.originalRequest !== undefined) {
-      obj.originalRequest = ServerReflectionRequest.toJSON(message.originalRequest);
-    }
-    if (message.messageResponse?.$case === "fileDescriptorResponse") {
-      obj.fileDescriptorResponse = FileDescriptorResponse.toJSON(message.messageResponse.value);
-    } else if (message.messageResponse?.$case === "allExtensionNumbersResponse") {
-      obj.allExtensionNumbersResponse = ExtensionNumberResponse.toJSON(message.messageResponse.value);
-    } else if (message.messageResponse?.$case === "listServicesResponse") {
-      obj.listServicesResponse = ListServiceResponse.toJSON(message.messageResponse.value);
-    } else if (message.messageResponse?.$case === "errorResponse") {
-      obj.errorResponse = ErrorResponse.toJSON(message.messageResponse.value);
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ServerReflectionResponse>): ServerReflectionResponse {
-    return ServerReflectionResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ServerReflectionResponse>): ServerReflectionResponse {
-    const message = createBaseServerReflectionResponse();
-    message.validHost = object.validHost ?? "";
-    message.originalRequest = (object.originalRequest !== undefined && object.originalRequest !== null)
-      ? ServerReflectionRequest.fromPartial(object.originalRequest)
-      : undefined;
-    switch (object.messageResponse?.$case) {
-      case "fileDescriptorResponse": {
-        if (object.messageResponse?.value !== undefined && object.messageResponse?.value !== null) {
-          message.messageResponse = {
-            $case: "fileDescriptorResponse",
-            value: FileDescriptorResponse.fromPartial(object.messageResponse.value),
-          };
-        }
-        break;
-      }
-      case "allExtensionNumbersResponse": {
-        if (object.messageResponse?.value !== undefined && object.messageResponse?.value !== null) {
-          message.messageResponse = {
-            $case: "allExtensionNumbersResponse",
-            value: ExtensionNumberResponse.fromPartial(object.messageResponse.value),
-          };
-        }
-        break;
-      }
-      case "listServicesResponse": {
-        if (object.messageResponse?.value !== undefined && object.messageResponse?.value !== null) {
-          message.messageResponse = {
-            $case: "listServicesResponse",
-            value: ListServiceResponse.fromPartial(object.messageResponse.value),
-          };
-        }
-        break;
-      }
-      case "errorResponse": {
-        if (object.messageResponse?.value !== undefined && object.messageResponse?.value !== null) {
-          message.messageResponse = {
-            $case: "errorResponse",
-            value: ErrorResponse.fromPartial(object.messageResponse.value),
-          };
-        }
-        break;
-      }
-    }
-    return message;
-  },
 };
 
 function createBaseFileDescriptorResponse(): FileDescriptorResponse {
@@ -608,33 +374,6 @@ export const FileDescriptorResponse: MessageFns<FileDescriptorResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): FileDescriptorResponse {
-    return {
-      fileDescriptorProto: globalThis.Array.isArray(object?.fileDescriptorProto)
-        ? object.fileDescriptorProto.map((e: any) => Buffer.from(bytesFromBase64(e)))
-        : globalThis.Array.isArray(object?.file_descriptor_proto)
-        ? object.file_descriptor_proto.map((e: any) => Buffer.from(bytesFromBase64(e)))
-        : [],
-    };
-  },
-
-  toJSON(message: FileDescriptorResponse): unknown {
-    const obj: any = {};
-    if (message.fileDescriptorProto?.length) {
-      obj.fileDescriptorProto = message.fileDescriptorProto.map((e) => base64FromBytes(e));
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<FileDescriptorResponse>): FileDescriptorResponse {
-    return FileDescriptorResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<FileDescriptorResponse>): FileDescriptorResponse {
-    const message = createBaseFileDescriptorResponse();
-    message.fileDescriptorProto = object.fileDescriptorProto?.map((e) => e) || [];
-    return message;
   },
 };
 
@@ -707,42 +446,6 @@ export const ExtensionNumberResponse: MessageFns<ExtensionNumberResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ExtensionNumberResponse {
-    return {
-      baseTypeName: isSet(object.baseTypeName)
-        ? globalThis.String(object.baseTypeName)
-        : isSet(object.base_type_name)
-        ? globalThis.String(object.base_type_name)
-        : "",
-      extensionNumber: globalThis.Array.isArray(object?.extensionNumber)
-        ? object.extensionNumber.map((e: any) => globalThis.Number(e))
-        : globalThis.Array.isArray(object?.extension_number)
-        ? object.extension_number.map((e: any) => globalThis.Number(e))
-        : [],
-    };
-  },
-
-  toJSON(message: ExtensionNumberResponse): unknown {
-    const obj: any = {};
-    if (message.baseTypeName !== "") {
-      obj.baseTypeName = message.baseTypeName;
-    }
-    if (message.extensionNumber?.length) {
-      obj.extensionNumber = message.extensionNumber.map((e) => Math.round(e));
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ExtensionNumberResponse>): ExtensionNumberResponse {
-    return ExtensionNumberResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ExtensionNumberResponse>): ExtensionNumberResponse {
-    const message = createBaseExtensionNumberResponse();
-    message.baseTypeName = object.baseTypeName ?? "";
-    message.extensionNumber = object.extensionNumber?.map((e) => e) || [];
-    return message;
-  },
 };
 
 function createBaseListServiceResponse(): ListServiceResponse {
@@ -789,31 +492,6 @@ export const ListServiceResponse: MessageFns<ListServiceResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ListServiceResponse {
-    return {
-      service: globalThis.Array.isArray(object?.service)
-        ? object.service.map((e: any) => ServiceResponse.fromJSON(e))
-        : [],
-    };
-  },
-
-  toJSON(message: ListServiceResponse): unknown {
-    const obj: any = {};
-    if (message.service?.length) {
-      obj.service = message.service.map((e) => ServiceResponse.toJSON(e));
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ListServiceResponse>): ListServiceResponse {
-    return ListServiceResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ListServiceResponse>): ListServiceResponse {
-    const message = createBaseListServiceResponse();
-    message.service = object.service?.map((e) => ServiceResponse.fromPartial(e)) || [];
-    return message;
-  },
 };
 
 function createBaseServiceResponse(): ServiceResponse {
@@ -859,27 +537,6 @@ export const ServiceResponse: MessageFns<ServiceResponse> = {
     } finally {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
-  },
-
-  fromJSON(object: any): ServiceResponse {
-    return { name: isSet(object.name) ? globalThis.String(object.name) : "" };
-  },
-
-  toJSON(message: ServiceResponse): unknown {
-    const obj: any = {};
-    if (message.name !== "") {
-      obj.name = message.name;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ServiceResponse>): ServiceResponse {
-    return ServiceResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ServiceResponse>): ServiceResponse {
-    const message = createBaseServiceResponse();
-    message.name = object.name ?? "";
-    return message;
   },
 };
 
@@ -938,86 +595,9 @@ export const ErrorResponse: MessageFns<ErrorResponse> = {
       (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
     }
   },
-
-  fromJSON(object: any): ErrorResponse {
-    return {
-      errorCode: isSet(object.errorCode)
-        ? globalThis.Number(object.errorCode)
-        : isSet(object.error_code)
-        ? globalThis.Number(object.error_code)
-        : 0,
-      errorMessage: isSet(object.errorMessage)
-        ? globalThis.String(object.errorMessage)
-        : isSet(object.error_message)
-        ? globalThis.String(object.error_message)
-        : "",
-    };
-  },
-
-  toJSON(message: ErrorResponse): unknown {
-    const obj: any = {};
-    if (message.errorCode !== 0) {
-      obj.errorCode = Math.round(message.errorCode);
-    }
-    if (message.errorMessage !== "") {
-      obj.errorMessage = message.errorMessage;
-    }
-    return obj;
-  },
-
-  create(base?: DeepPartial<ErrorResponse>): ErrorResponse {
-    return ErrorResponse.fromPartial(base ?? {});
-  },
-  fromPartial(object: DeepPartial<ErrorResponse>): ErrorResponse {
-    const message = createBaseErrorResponse();
-    message.errorCode = object.errorCode ?? 0;
-    message.errorMessage = object.errorMessage ?? "";
-    return message;
-  },
 };
-
-export type ServerReflectionDefinition = typeof ServerReflectionDefinition;
-export const ServerReflectionDefinition = {
-  name: "ServerReflection",
-  fullName: "grpc.reflection.v1.ServerReflection",
-  methods: {
-    serverReflectionInfo: {
-      name: "ServerReflectionInfo",
-      requestType: ServerReflectionRequest as typeof ServerReflectionRequest,
-      requestStream: true,
-      responseType: ServerReflectionResponse as typeof ServerReflectionResponse,
-      responseStream: true,
-      options: {},
-    },
-  },
-} as const;
-
-function bytesFromBase64(b64: string): Uint8Array {
-  return Uint8Array.from(globalThis.Buffer.from(b64, "base64"));
-}
-
-function base64FromBytes(arr: Uint8Array): string {
-  return globalThis.Buffer.from(arr).toString("base64");
-}
-
-type Builtin = Date | Function | Uint8Array | string | number | boolean | undefined;
-
-type DeepPartial<T> = T extends Builtin ? T
-  : T extends globalThis.Array<infer U> ? globalThis.Array<DeepPartial<U>>
-  : T extends ReadonlyArray<infer U> ? ReadonlyArray<DeepPartial<U>>
-  : T extends { $case: string; value: unknown } ? { $case: T["$case"]; value?: DeepPartial<T["value"]> }
-  : T extends {} ? { [K in keyof T]?: DeepPartial<T[K]> }
-  : Partial<T>;
-
-function isSet(value: any): boolean {
-  return value !== null && value !== undefined;
-}
 
 interface MessageFns<T> {
   encode(message: T, writer?: BinaryWriter): BinaryWriter;
   decode(input: BinaryReader | Uint8Array, length?: number): T;
-  fromJSON(object: any): T;
-  toJSON(message: T): unknown;
-  create(base?: DeepPartial<T>): T;
-  fromPartial(object: DeepPartial<T>): T;
 }
