@@ -46,7 +46,7 @@ async function run<const Table extends OptionTable>(
     const usage = `${name} start [options]   |   ${name} version`;
     const epilogue =
       "A flag wins over its environment variable, that over the config file, that over the default.";
-    process.stdout.write(`${await renderHelp({ usage, describe, table, epilogue })}\n`);
+    process.stdout.write(`${renderHelp({ usage, describe, table, epilogue })}\n`);
     return 0;
   }
   if (command !== "start") {

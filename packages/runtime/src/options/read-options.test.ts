@@ -190,8 +190,8 @@ describe("readOptions", () => {
 });
 
 describe("what users read of the options", () => {
-  it("has every flag, group, default and variable in --help", async () => {
-    const help = await renderHelp({ usage: "x start", describe: "An x.", table, epilogue: "End." });
+  it("has every flag, group, default and variable in --help", () => {
+    const help = renderHelp({ usage: "x start", describe: "An x.", table, epilogue: "End." });
     for (const part of [
       "Ports:",
       "Logs:",
@@ -203,6 +203,25 @@ describe("what users read of the options", () => {
     ]) {
       expect(help.replaceAll(/\s+/g, " ")).to.contain(part);
     }
+  });
+
+  it("aligns descriptions in --help, and breaks them between words", () => {
+    const describe = `${"word ".repeat(20)}end.`;
+    const long = { port: { ...table.port, describe }, debug: { ...table.debug, group } };
+    expect(renderHelp({ usage: "x start", describe: "An x.", table: long, epilogue: "End." })).to.equal(
+      [
+        "Usage: x start",
+        "",
+        "An x.",
+        "",
+        "Ports:",
+        `  -p, --port   <port> ${"word ".repeat(17).trimEnd()}`,
+        "               word word word end. [default 8015; env X_PORT, Y_PORT]",
+        "  -x, --debug  D. [default false; env X_DEBUG]",
+        "",
+        "End.",
+      ].join("\n"),
+    );
   });
 
   it("has them in the reference too", () => {

@@ -8,35 +8,54 @@ export interface CommandHelp {
   readonly epilogue: string;
 }
 
-/** The text of `--help`: every option, grouped, with its default and environment variables. yargs is loaded for this alone. */
-export async function renderHelp(help: CommandHelp): Promise<string> {
-  const { default: yargs } = await import("yargs");
-  const parser = yargs([])
-    .scriptName("")
-    .usage(`Usage: ${help.usage}\n\n${help.describe}`)
-    .help(false)
-    .version(false)
-    .wrap(110)
-    .epilogue(help.epilogue);
-  for (const [key, spec] of Object.entries(help.table) as [string, OptionSpec<unknown>][]) {
-    const name = flagName(key, spec);
-    parser.option(name, {
-      alias: [...(spec.short === undefined ? [] : [spec.short]), ...(spec.aliases ?? [])],
-      describe: describe(spec),
-      group: `${spec.group}:`,
-      // yargs would write its own words for these; ours are in the description.
-      ...(spec.type.isSwitch ? { type: "boolean" as const } : { requiresArg: false }),
-    });
+const lineWidth = 110;
+
+/** The text of `--help`: every option, by group, with its default and environment variables. */
+export function renderHelp({ usage, describe, table, epilogue }: CommandHelp): string {
+  const groups = new Map<string, [flags: string, text: string][]>();
+  for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
+    const rows = groups.get(spec.group) ?? [];
+    rows.push([flagsOf(key, spec), textOf(spec)]);
+    groups.set(spec.group, rows);
   }
-  return parser.getHelp();
+  const sections = [...groups].map(([group, rows]) => `${group}:\n${twoColumns(rows)}`);
+  return [`Usage: ${usage}`, describe, ...sections, epilogue].join("\n\n");
 }
 
-function describe(spec: OptionSpec<unknown>): string {
-  const placeholder = spec.type.placeholder === "" ? "" : ` <${spec.type.placeholder}>`;
-  const facts = [
-    `default ${spec.type.show(spec.default)}`,
-    ...(spec.env.length === 0 ? [] : [`env ${spec.env.join(", ")}`]),
-  ];
-  const notYet = spec.notYetInEffect === true ? " Accepted, not yet in effect." : "";
-  return `${placeholder === "" ? "" : `${placeholder.trim()} `}${spec.describe}${notYet} [${facts.join("; ")}]`;
+/** `-p, --port`; a flag without a short form is indented as far. */
+function flagsOf(key: string, spec: OptionSpec<unknown>): string {
+  const names = [flagName(key, spec), ...(spec.aliases ?? [])].map((name) => `--${name}`);
+  return `${spec.short === undefined ? "    " : `-${spec.short}, `}${names.join(", ")}`;
+}
+
+function textOf({ type, describe, notYetInEffect, default: value, env }: OptionSpec<unknown>): string {
+  return [
+    ...(type.placeholder === "" ? [] : [`<${type.placeholder}>`]),
+    describe,
+    ...(notYetInEffect === true ? ["Accepted, not yet in effect."] : []),
+    `[default ${type.show(value)}${env.length === 0 ? "" : `; env ${env.join(", ")}`}]`,
+  ].join(" ");
+}
+
+function twoColumns(rows: readonly (readonly [flags: string, text: string])[]): string {
+  const flagsWidth = Math.max(...rows.map(([flags]) => flags.length));
+  const indent = " ".repeat(flagsWidth + 4);
+  return rows
+    .map(([flags, text]) => {
+      const lines = wrap(text, lineWidth - indent.length);
+      return `  ${flags.padEnd(flagsWidth)}  ${lines.join(`\n${indent}`)}`;
+    })
+    .join("\n");
+}
+
+/** Breaks text between words; a word that is longer than a line stays whole. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
