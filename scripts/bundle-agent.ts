@@ -32,7 +32,7 @@ const common = {
 rmSync(path.join(agent, "dist/chunks"), { recursive: true, force: true });
 
 // CommonJS, because node needs 0.4 MB more to start with an ES module (and 2 MB more if it does nothing else). What only some command lines
-// need (--help, YAML, TOML) goes into chunks, ES modules that are loaded on first use.
+// need (YAML, TOML) goes into chunks, ES modules that are loaded on first use.
 const onDemand = new Map<string, string>();
 await build({
   ...common,
