@@ -11,6 +11,7 @@ import { connectErrorJson, connectHttpStatus } from "./connect-error.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
 import { parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
 import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js";
+import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
 
 export interface ConnectListenerOptions {
@@ -19,7 +20,7 @@ export interface ConnectListenerOptions {
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "error">;
-  /** `--max-request-body`, in bytes; 0 is no bound. */
+  /** `--max-request-body`, in bytes; 0 means no limit. */
   readonly maxRequestBodyBytes: number;
 }
 
@@ -29,8 +30,7 @@ interface Route {
   readonly proto: (body: Buffer, headers: RequestHeaders) => Buffer;
 }
 
-const json = { "content-type": "application/json" };
-const proto = { "content-type": "application/proto" };
+const protoHeaders = { "content-type": "application/proto" };
 const contentTypes = "application/json, application/proto";
 
 /**
@@ -56,12 +56,11 @@ export function createConnectListener(options: ConnectListenerOptions): RequestL
       return;
     }
     readBody(
-      request,
+      exchange,
       options.maxRequestBodyBytes,
       (body) => answer(exchange, route, body, logger),
-      (isWholeRead) => {
+      (headers) => {
         const message = `The request body is larger than ${options.maxRequestBodyBytes} bytes (--max-request-body).`;
-        const headers = isWholeRead ? {} : exchange.closing();
         replyError(exchange, { code: "RESOURCE_EXHAUSTED", message, headers });
       },
     );
@@ -71,9 +70,9 @@ export function createConnectListener(options: ConnectListenerOptions): RequestL
 function answer(exchange: HttpExchange, route: Route, body: Buffer, logger: Pick<Logger, "error">): void {
   try {
     if (mediaType(exchange.request) === "application/json") {
-      exchange.reply(200, json, route.json(body, exchange));
+      exchange.reply(200, jsonHeaders, route.json(body, exchange));
     } else {
-      exchange.reply(200, proto, route.proto(body, exchange));
+      exchange.reply(200, protoHeaders, route.proto(body, exchange));
     }
   } catch (error) {
     replyError(exchange, asRefusal(error, logger));
@@ -158,7 +157,11 @@ function asRefusal(error: unknown, logger: Pick<Logger, "error">): Refusal {
 
 function replyError(exchange: HttpExchange, refusal: Refusal): void {
   const status = refusal.status ?? connectHttpStatus[refusal.code];
-  exchange.reply(status, { ...json, ...refusal.headers }, connectErrorJson(refusal.code, refusal.message));
+  exchange.reply(
+    status,
+    { ...jsonHeaders, ...refusal.headers },
+    connectErrorJson(refusal.code, refusal.message),
+  );
 }
 
 function mediaType(request: IncomingMessage): string {

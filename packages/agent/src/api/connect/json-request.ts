@@ -1,12 +1,12 @@
-import { isUtf8 } from "node:buffer";
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject, type JsonObject } from "@bunting/protocol";
 import { RpcError } from "@bunting/rpc";
 import type { EvaluationContext } from "@bunting/evaluation";
 import type { ResolveRequest } from "../codec/resolve-request.js";
 import { emptyContext } from "../context.js";
+import { parseJsonBody } from "../http/json-body.js";
 import { isNestedDeeper, maxNesting } from "../nesting.js";
 
-/** Reads a Resolve request in protobuf's JSON form: both spellings of a field's name, unknown fields passed over. */
+/** Reads a Resolve request in protobuf's JSON form: both spellings of a field's name, unknown fields ignored. */
 export function parseResolveRequest(body: Buffer): ResolveRequest {
   const message = parseMessage(body);
   const flagKey = message["flagKey"] ?? message["flag_key"] ?? "";
@@ -23,24 +23,19 @@ function contextOf(message: JsonObject): EvaluationContext {
   const context = message["context"] ?? emptyContext;
   if (!isJsonObject(context)) throw invalid(`"context" must be an object`);
   if (isNestedDeeper(context, maxNesting)) {
-    throw invalid(`the values of "context" are nested more than ${maxNesting} deep`);
+    throw invalid(`the values of "context" are nested more than ${maxNesting} levels deep`);
   }
   return context;
 }
 
 function parseMessage(body: Buffer): JsonObject {
-  if (body.length === 0) throw invalid("the body is empty; the least is {}");
-  if (!isUtf8(body)) throw invalid("the body is not UTF-8");
-  let message: JsonValue;
-  try {
-    message = JSON.parse(body.toString()) as JsonValue;
-  } catch (error) {
-    throw invalid("the body is not JSON", error);
-  }
+  if (body.length === 0) throw invalid("the body is empty; send {} for a request without fields");
+  const message = parseJsonBody(body);
+  if (message === undefined) throw invalid("the body is not JSON in UTF-8");
   if (!isJsonObject(message)) throw invalid("the body must be a JSON object");
   return message;
 }
 
-function invalid(what: string, cause?: unknown): RpcError {
-  return new RpcError("INVALID_ARGUMENT", `The request can't be read: ${what}.`, { cause });
+function invalid(what: string): RpcError {
+  return new RpcError("INVALID_ARGUMENT", `The request can't be read: ${what}.`);
 }

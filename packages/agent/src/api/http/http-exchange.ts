@@ -9,15 +9,15 @@ export interface HttpExchangeOptions {
   readonly clock: Clock;
 }
 
-/** Over HTTP/2 a client may call its method what it likes; OpenTelemetry counts others as one. */
+/** Over HTTP/2 a method may be any text; as in OpenTelemetry, unknown ones are counted as one. */
 const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
 
-/** One HTTP request and its one answer, measured. */
+/** One HTTP request and its answer, measured. */
 export class HttpExchange implements RequestHeaders {
   readonly request: IncomingMessage;
   /** The request's path without its query. */
   readonly path: string;
-  /** What the request is counted under: a name out of few, never a path that a client made up. */
+  /** What the request is counted under: one of few names, never a path that a client made up. */
   route = "";
   readonly #response: ServerResponse;
   readonly #options: HttpExchangeOptions;
@@ -37,22 +37,28 @@ export class HttpExchange implements RequestHeaders {
   header(name: string): string | undefined {
     const value = this.request.headers[name];
     if (value === undefined) return undefined;
-    // Node joins repeated headers with a comma; only where there is one need we look for the first.
+    // Node joins repeated headers with a comma: only a value with one can have several.
     if (typeof value === "string" && !value.includes(",")) return value;
     return this.request.headersDistinct[name]?.[0] ?? (typeof value === "string" ? value : value[0]);
   }
 
-  /** Answers; does nothing if the client has gone. `headers` is not changed and may be shared. */
+  /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */
   reply(status: number, headers: Readonly<Record<string, string>>, body: string | Buffer): void {
     const response = this.#response;
     if (response.destroyed || response.headersSent) return;
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    // RFC 9110: no length with 304, as it would be that of the 200.
+    // No content-length with 304: by RFC 9110 it would be the length of the 200.
     response.writeHead(status, status === 304 ? { ...headers } : { ...headers, "content-length": bytes });
     response.end(body);
     const { service, metrics, clock } = this.#options;
     const method = knownMethods.has(this.request.method ?? "") ? (this.request.method ?? "") : "_OTHER";
     metrics.httpRequest(service, this.route, method, status, clock.monotonicMs() - this.#startedMs, bytes);
+  }
+
+  /** Answers without reading the request's body. */
+  refuse(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+    this.request.resume();
+    this.reply(status, headers, body);
   }
 
   /** The headers that end the connection after the answer. HTTP/2 has none. */

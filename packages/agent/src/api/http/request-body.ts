@@ -1,20 +1,23 @@
-import type { IncomingMessage } from "node:http";
+import type { HttpExchange } from "./http-exchange.js";
 
-/** How much of a body that is too large is read on and thrown away, so that its client gets to read the answer, not a reset. */
+/** How much of a body that is too large is read and discarded, so that its client gets to read the answer instead of a reset. */
 const maxDiscardedBytes = 16 * 1024 * 1024;
 
 /**
- * Collects a request's body. Exactly one of the callbacks is called, once; neither if the client goes away before its end.
+ * Collects a request's body. Exactly one of the callbacks is called, once; neither if the client goes away before the body's end.
  *
- * A body beyond `maxBytes` (0: no bound) is not kept. Its refusal comes when it has ended, as a client that is still sending often
- * does not read; or once `maxDiscardedBytes` of it came, and then the connection must be closed: `isWholeRead` says which.
+ * A body of more than `maxBytes` (0: no limit) is not kept. It is refused at its end, because many clients do not read while they send;
+ * or once `maxDiscardedBytes` of it have come, and then the connection must be closed.
+ *
+ * @param onTooLarge gets the headers to refuse it with: those that close the connection, if it must be.
  */
 export function readBody(
-  request: IncomingMessage,
+  exchange: HttpExchange,
   maxBytes: number,
   onBody: (body: Buffer) => void,
-  onTooLarge: (isWholeRead: boolean) => void,
+  onTooLarge: (headers: Readonly<Record<string, string>>) => void,
 ): void {
+  const { request } = exchange;
   const limit = maxBytes === 0 ? Infinity : maxBytes;
   let chunks: Buffer[] = [];
   let bytes = 0;
@@ -26,14 +29,14 @@ export function readBody(
       chunks = [];
       if (isRefused || bytes <= limit + maxDiscardedBytes) return;
       isRefused = true;
-      onTooLarge(false);
+      onTooLarge(exchange.closing());
     }
   });
   request.on("end", () => {
     if (isRefused) return;
-    if (bytes > limit) onTooLarge(true);
+    if (bytes > limit) onTooLarge({});
     else onBody(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
   });
-  // What else there is to say of a broken connection, its close says.
+  // The close of a broken connection says enough.
   request.on("error", () => undefined);
 }

@@ -2,14 +2,15 @@ import { randomUUID } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
-import type { EvaluationContext } from "@bunting/evaluation";
+import type { EvaluationContext, Resolution } from "@bunting/evaluation";
 import type { ApiMetrics } from "../api-metrics.js";
 import type { FlagEvaluator } from "../backend.js";
 import { emptyContext, type ContextEnrichment } from "../context.js";
 import { etagOf, isNoneMatchFor } from "./etag.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
 import { parseOfrepContext, parseOfrepPath, type OfrepTarget } from "./ofrep-request.js";
-import { errorJson, errorStatus, failureJson, successJson } from "./ofrep-response.js";
+import { errorJson, errorStatus, failureJson, reasonOf, successJson } from "./ofrep-response.js";
+import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 
@@ -20,44 +21,37 @@ export interface OfrepListenerOptions {
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "warn" | "error">;
-  /** `--max-request-body`, in bytes; 0 is no bound. */
+  /** `--max-request-body`, in bytes; 0 means no limit. */
   readonly maxRequestBodyBytes: number;
 }
 
-const json = { "content-type": "application/json" };
-const jsonOnlyPost = { ...json, allow: "POST" };
+const onlyPostHeaders = { ...jsonHeaders, allow: "POST" };
 const notFound = `{"errorDetails":"there is nothing here: POST /ofrep/v1/evaluate/flags or /ofrep/v1/evaluate/flags/<key>"}`;
 const onlyPost = `{"errorDetails":"only POST is answered here"}`;
 const bodyTooLarge = `{"errorDetails":"request body too large"}`;
 
 /** The OpenFeature Remote Evaluation Protocol: one flag, or all of a set with an ETag. */
 export function createOfrepListener(options: OfrepListenerOptions): RequestListener {
-  const exchangeOptions: HttpExchangeOptions = {
-    service: "ofrep",
-    metrics: options.metrics,
-    clock: options.clock,
-  };
+  const { metrics, clock } = options;
+  const exchangeOptions: HttpExchangeOptions = { service: "ofrep", metrics, clock };
   const contextOf = createContextReader(options);
   return (request, response) => {
     const exchange = new HttpExchange(request, response, exchangeOptions);
     const target = parseOfrepPath(exchange.path);
     if (target === undefined) {
-      request.resume();
-      exchange.reply(404, json, notFound);
+      exchange.refuse(404, jsonHeaders, notFound);
       return;
     }
     exchange.route = target.kind === "bulk" ? "/ofrep/v1/evaluate/flags" : "/ofrep/v1/evaluate/flags/{key}";
     if (request.method !== "POST") {
-      request.resume();
-      exchange.reply(405, jsonOnlyPost, onlyPost);
+      exchange.refuse(405, onlyPostHeaders, onlyPost);
       return;
     }
     readBody(
-      request,
+      exchange,
       options.maxRequestBodyBytes,
       (body) => answer(exchange, target, body, contextOf, options),
-      (isWholeRead) =>
-        exchange.reply(413, isWholeRead ? json : { ...json, ...exchange.closing() }, bodyTooLarge),
+      (headers) => exchange.reply(413, { ...jsonHeaders, ...headers }, bodyTooLarge),
     );
   };
 }
@@ -74,7 +68,7 @@ function answer(
     const selection = options.selections.of(exchange.header(selectorHeader));
     const requested = contextOf(body);
     if (requested === undefined) {
-      exchange.reply(400, json, failureJson(key, "INVALID_CONTEXT", "Provider context is not valid"));
+      exchange.reply(400, jsonHeaders, failureJson(key, "INVALID_CONTEXT", "Provider context is not valid"));
       return;
     }
     const context = options.context.enrich(requested, exchange);
@@ -82,13 +76,13 @@ function answer(
     else answerFlag(exchange, key, selection, context, options);
   } catch (error) {
     if (error instanceof RpcError) {
-      exchange.reply(400, json, failureJson(key, "GENERAL", error.message));
+      exchange.reply(400, jsonHeaders, failureJson(key, "GENERAL", error.message));
       return;
     }
     const trackingId = randomUUID();
     options.logger.error({ error, trackingId }, "an evaluation over OFREP failed");
     const details = `error processing the evaluation. Tracking ID: ${trackingId}`;
-    exchange.reply(500, json, failureJson(key, "GENERAL", details));
+    exchange.reply(500, jsonHeaders, failureJson(key, "GENERAL", details));
   }
 }
 
@@ -100,16 +94,8 @@ function answerFlag(
   { evaluator, metrics }: OfrepListenerOptions,
 ): void {
   const resolution = evaluator.resolve(key, context, selection.select);
-  const metadata = selection.metadataOf(resolution.metadata);
-  if (resolution.reason === "ERROR") {
-    const code = resolution.errorCode ?? "GENERAL";
-    metrics.evaluationFailed(key, code);
-    exchange.reply(errorStatus[code], json, errorJson(key, code, metadata));
-    return;
-  }
-  const reason = resolution.reason === "FALLBACK" ? "DEFAULT" : resolution.reason;
-  metrics.evaluated(key, reason, resolution.variant ?? "");
-  exchange.reply(200, json, successJson(key, resolution, metadata));
+  const status = resolution.reason === "ERROR" ? errorStatus[resolution.errorCode ?? "GENERAL"] : 200;
+  exchange.reply(status, jsonHeaders, countedJson(key, resolution, selection, metrics));
 }
 
 function answerBulk(
@@ -120,25 +106,27 @@ function answerBulk(
 ): void {
   const items: string[] = [];
   for (const { flag, resolution } of evaluator.resolveAll(context, selection.select)) {
-    const { key } = flag;
-    const metadata = selection.metadataOf(resolution.metadata);
-    if (resolution.reason === "ERROR") {
-      const code = resolution.errorCode ?? "GENERAL";
-      metrics.evaluationFailed(key, code);
-      items.push(errorJson(key, code, metadata));
-    } else {
-      const reason = resolution.reason === "FALLBACK" ? "DEFAULT" : resolution.reason;
-      metrics.evaluated(key, reason, resolution.variant ?? "");
-      items.push(successJson(key, resolution, metadata));
-    }
+    items.push(countedJson(flag.key, resolution, selection, metrics));
   }
   const body = `{"flags":[${items.join(",")}],"metadata":${selection.metadata.json}}`;
   const etag = etagOf(body);
   if (isNoneMatchFor(exchange.request.headers["if-none-match"], etag)) exchange.reply(304, { etag }, "");
-  else exchange.reply(200, { ...json, etag }, body);
+  else exchange.reply(200, { ...jsonHeaders, etag }, body);
 }
 
-/** Undefined: the request's context can't be read. */
+/** The answer to an evaluation, which is counted. */
+function countedJson(key: string, resolution: Resolution, selection: Selection, metrics: ApiMetrics): string {
+  const metadata = selection.metadataOf(resolution.metadata);
+  if (resolution.reason === "ERROR") {
+    const code = resolution.errorCode ?? "GENERAL";
+    metrics.evaluationFailed(key, code);
+    return errorJson(key, code, metadata);
+  }
+  metrics.evaluated(key, reasonOf(resolution), resolution.variant ?? "");
+  return successJson(key, resolution, metadata);
+}
+
+/** Undefined if the request's context is invalid. */
 type ContextReader = (body: Buffer) => EvaluationContext | undefined;
 
 function createContextReader({ logger }: OfrepListenerOptions): ContextReader {
@@ -147,8 +135,8 @@ function createContextReader({ logger }: OfrepListenerOptions): ContextReader {
     const context = parseOfrepContext(body);
     if (context === "invalid") return undefined;
     if (context !== "not-an-object") return context;
-    // Once: a client that does so does it with every request.
-    if (!hasWarned) logger.warn("an OFREP request has a context that is no object: evaluated without it");
+    // Once: a client that sends one does so with every request.
+    if (!hasWarned) logger.warn("an OFREP request has a context that is not an object: evaluated without it");
     hasWarned = true;
     return emptyContext;
   };

@@ -1,16 +1,16 @@
-import { isUtf8 } from "node:buffer";
-import { isJsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject } from "@bunting/protocol";
 import type { EvaluationContext } from "@bunting/evaluation";
 import { emptyContext } from "../context.js";
+import { parseJsonBody } from "../http/json-body.js";
 import { isNestedDeeper, maxNesting } from "../nesting.js";
 
-/** What an OFREP path asks for; undefined if it is no path of OFREP. */
+/** What an OFREP path names: all flags, or one. */
 export type OfrepTarget = { readonly kind: "bulk" } | { readonly kind: "flag"; readonly key: string };
 
 const bulkPath = "/ofrep/v1/evaluate/flags";
 const bulk: OfrepTarget = { kind: "bulk" };
 
-/** A slash at the end is passed over. */
+/** Undefined if it is not a path of OFREP. A slash at the end is ignored. */
 export function parseOfrepPath(path: string): OfrepTarget | undefined {
   if (path === bulkPath || path === `${bulkPath}/`) return bulk;
   if (!path.startsWith(`${bulkPath}/`)) return undefined;
@@ -23,19 +23,13 @@ export function parseOfrepPath(path: string): OfrepTarget | undefined {
   }
 }
 
-/** "not-an-object": flagd evaluates without it. */
+/** The context to evaluate against; "not-an-object" means to evaluate without it, as flagd does. */
 export type OfrepContext = EvaluationContext | "invalid" | "not-an-object";
 
-/** Reads the context of an OFREP request; there need be neither a body nor a context in it. */
+/** Reads the context of an OFREP request; both the body and the context in it are optional. */
 export function parseOfrepContext(body: Buffer): OfrepContext {
   if (body.length === 0) return emptyContext;
-  if (!isUtf8(body)) return "invalid";
-  let message: JsonValue;
-  try {
-    message = JSON.parse(body.toString()) as JsonValue;
-  } catch {
-    return "invalid";
-  }
+  const message = parseJsonBody(body);
   if (message === null) return emptyContext;
   if (!isJsonObject(message)) return "invalid";
   const context = message["context"] ?? emptyContext;

@@ -1,18 +1,22 @@
 import { canonicalJson, isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { EvaluationErrorCode, Resolution } from "@bunting/evaluation";
-import type { EncodedObject } from "../encoded-object.js";
-import { encodedOnce } from "../encoded-object.js";
+import type { AnswerReason } from "../answer.js";
+import { encodedOnce, type EncodedObject } from "../encoded-object.js";
 
-/** How OFREP answers an evaluation: a success or an error, each with the same body alone and in a list. */
+// How OFREP answers an evaluation: a success or an error, each with the same body alone and in a list.
 
-/** Value and variant are left out where the default in the code is meant, and of a disabled flag. */
+/** The reason that a client sees; FALLBACK is internal. */
+export function reasonOf({ reason }: Resolution): AnswerReason {
+  return reason === "FALLBACK" ? "DEFAULT" : reason;
+}
+
+/** A flag that is disabled, or leaves its value to the default in the code, has neither value nor variant. */
 export function successJson(key: string, resolution: Resolution, metadata: EncodedObject): string {
   const { value, variant } = resolution;
-  const reason = resolution.reason === "FALLBACK" ? "DEFAULT" : resolution.reason;
   const valueMember = value === undefined || value === null ? "" : `"value":${valueJson(value)},`;
   const variantMember =
     variant === undefined || variant === "" ? "" : `"variant":${JSON.stringify(variant)},`;
-  return `{${valueMember}"key":${JSON.stringify(key)},"reason":"${reason}",${variantMember}"metadata":${metadata.json}}`;
+  return `{${valueMember}"key":${JSON.stringify(key)},"reason":"${reasonOf(resolution)}",${variantMember}"metadata":${metadata.json}}`;
 }
 
 export function errorJson(key: string, code: EvaluationErrorCode, metadata: EncodedObject): string {
@@ -27,7 +31,7 @@ export const errorStatus: Readonly<Record<EvaluationErrorCode, number>> = {
 
 export type OfrepErrorCode = EvaluationErrorCode | "INVALID_CONTEXT";
 
-/** The error of a request about one flag, or with key undefined about all. */
+/** The error of a request for one flag, or for all flags if `key` is undefined. */
 export function failureJson(
   key: string | undefined,
   code: OfrepErrorCode,
