@@ -4,19 +4,20 @@ import type { ProxyError } from "../proxy-error.js";
 import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { VersionFrame } from "../snapshot/topic-frames.js";
-import type { Absence } from "../topic/tombstone.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
+import type { Tombstone } from "../topic/tombstone.js";
 import type { Rejection, TopicAcks } from "../topic/topic-acks.js";
+import type { DeletedView, LiveView } from "../topic/topic-view.js";
 import { maxKeyCharacters } from "./agent-request.js";
+import { ResumeGuard } from "./resume-guard.js";
 import type { StartQueue, Starter } from "./start-queue.js";
-import { isNewer, type ComparedVersion } from "./is-newer.js";
 
-/** The stream a subscriber of one topic is part of. */
+/** The stream that a subscriber is part of. */
 export interface SubscriberOwner {
   readonly connection: object;
-  /** The subscriber may have something to say: it is asked for it when its turn comes. */
+  /** The subscriber may have something to send: `next` is called when its turn comes. */
   due(subscriber: TopicSubscriber): void;
-  /** The subscription has ended; there is nothing to say any more. */
+  /** The topic has ended the subscription. */
   ended(subscriber: TopicSubscriber, error: ProxyError): void;
 }
 
@@ -24,9 +25,9 @@ export interface SubscriberOwner {
 export interface TopicSubscriberContext {
   readonly metrics: ProxyMetrics;
   readonly clock: Clock;
-  /** Those whose agent has not answered yet. */
+  /** Subscribers that wait for an answer of their agent. */
   readonly unanswered: Deadlines<TopicSubscriber>;
-  /** Says when a subscriber may have its first snapshot; what is smaller waits for nobody. */
+  /** Decides when a subscriber gets its first snapshot; smaller messages do not wait. */
   readonly startQueue?: StartQueue | undefined;
   /** Has the source read a topic once more. */
   readonly refresh: (topic: TopicKey, done: () => void) => void;
@@ -41,34 +42,33 @@ export interface AgentMessage {
 const none: readonly Rejection[] = [];
 
 /**
- * One topic of an agent's stream: what the agent holds of it, by its own word, and what it was sent and has not answered. At most one
- * message that asks for an answer is without one; the next is made when it may be sent, from the newest version there is then. Nothing is
- * concluded from what was sent, only from what was answered.
+ * One topic of an agent's stream: what the agent says it holds, and the message that it has not answered yet. There is at most one such
+ * message; the next one is made when it may be sent, from the newest version at that time. What the agent holds is concluded from its
+ * answers only, never from what was sent.
  */
 export class TopicSubscriber implements Subscriber, Starter {
-  readonly isToldOfAbsence = true;
+  readonly readsTombstones = true;
   readonly topic: TopicKey;
   readonly #context: TopicSubscriberContext;
   readonly #owner: SubscriberOwner;
   #subscription: Subscription | undefined;
   #acks: TopicAcks | undefined;
-  /** Digest of what the agent holds; empty if nothing, or nobody knows. */
+  /** Digest of what the agent holds; empty if it holds nothing, or nothing known. */
   #held = "";
-  /** Number of the message it was sent and has not answered; 0 if there is none. */
+  /** Number of the message that the agent has not answered; 0 if there is none. */
   #sentNumber = 0;
-  /** What that message was, and the digest it leads to. */
+  /** Kind of that message, and the digest it leads to. */
   #sentKind: VersionFrame["kind"] = "snapshot";
   #sent = "";
-  /** When what was sent had been published, if this subscriber was there; to be observed when it is written. */
+  /** When the snapshot being written was published, if this was subscribed by then; undefined once that was observed. */
   #publishedMs: number | undefined;
-  /** Digest of the version it refused, which is not sent again. */
+  /** Digest of the version that the agent refused, which is not sent again. */
   #refused = "";
-  #announced: Absence | undefined;
+  /** The last tombstone sent, until there is a document again. */
+  #announced: Tombstone | undefined;
   #rejections = none;
-  /** What the agent came with, until it is known not to be newer than what there is here. */
-  #resumed: ComparedVersion | undefined;
-  /** Whether the source was asked to read the topic once more, and has not yet, or has. */
-  #rereading: "no" | "under way" | "done" = "no";
+  /** Undefined once the agent is known to hold nothing newer than this proxy. */
+  #resumeGuard: ResumeGuard | undefined;
   #hasStarted = false;
   #isQueued = false;
 
@@ -78,14 +78,20 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.topic = topic;
   }
 
-  /** Begins to serve a subscription made for this subscriber, to an agent that holds this version. */
+  /** Starts to serve a subscription made for this subscriber to an agent that holds this version. */
   open(subscription: Subscription, held: buntingSyncV1.Version | undefined): void {
     this.#subscription = subscription;
     this.#acks = subscription.acks;
     this.#context.metrics.agentSubscriptions(1);
     if (held !== undefined) {
       const { uid, generation, resourceVersion } = held;
-      this.#resumed = { uid, generation: Number(generation), resourceVersion };
+      const { metrics, refresh } = this.#context;
+      this.#resumeGuard = new ResumeGuard({
+        held: { uid, generation: Number(generation), resourceVersion },
+        metrics,
+        refresh: (done) => refresh(this.topic, done),
+        onRead: () => this.wake(),
+      });
       this.#hold(held.digest.toString("hex"));
     }
     this.wake();
@@ -111,30 +117,35 @@ export class TopicSubscriber implements Subscriber, Starter {
     return true;
   }
 
-  /** True if something newer waits for an answer to what was sent. */
+  /** True if there is a newer version than the one that was sent and is not answered. */
   get isBehind(): boolean {
-    const newest = this.#subscription?.newest;
+    const newest = this.#subscription?.view.snapshot;
     return this.#sentNumber > 0 && newest !== undefined && newest.digest !== this.#sent;
   }
 
-  /** What to send next, as the stream's message of this number; it then counts as sent. Undefined if there is nothing to send now. */
+  /** The next message, which becomes the stream's message of this number; it then counts as sent. Undefined if there is nothing to send. */
   next(number: number): AgentMessage | undefined {
     const subscription = this.#subscription;
-    // Also absence waits for the answer: an agent that empties itself and then acks what it was sent before would be thought to hold that.
+    // Tombstones wait for the answer too: the ack of an agent that has emptied itself since would say that it holds what it was sent.
     if (subscription === undefined || this.#sentNumber > 0) return undefined;
-    const { absence, newest } = subscription;
-    if (absence === undefined) this.#returnFromAbsence();
-    if (absence !== undefined && (newest === undefined || absence.policy === "empty"))
-      return this.#announce(absence);
-    if (newest === undefined) return undefined;
-    // Of a deletion it is told all the same: it keeps what it has.
-    if (this.#holdBack(subscription, newest)) return this.#announce(absence);
-    if (!this.#mayStart(newest)) return undefined;
-    const message = newest.digest === this.#refused ? undefined : this.#send(subscription.take(), number);
-    return message ?? this.#announce(absence);
+    const { view } = subscription;
+    switch (view.kind) {
+      case "starting":
+        return undefined;
+      case "live":
+        return this.#serve(view, view.snapshot, number);
+      case "missing":
+        return this.#announce(view.tombstone);
+      case "deleted": {
+        const { snapshot, tombstone } = view;
+        // An agent told to serve no flags needs no document for that.
+        const needsNone = snapshot === undefined || tombstone?.policy === "empty";
+        return needsNone ? this.#announce(tombstone) : this.#serve(view, snapshot, number);
+      }
+    }
   }
 
-  /** What `next` gave has been written. */
+  /** The message from `next` has been written. */
   written(): void {
     if (this.#publishedMs === undefined) return;
     this.#context.metrics.fannedOut(this.#context.clock.monotonicMs() - this.#publishedMs);
@@ -157,16 +168,16 @@ export class TopicSubscriber implements Subscriber, Starter {
     return true;
   }
 
-  /** Nothing of what the agent was sent with this number was applied. */
+  /** The agent has applied nothing of what it was sent with this number. */
   nack(number: number, heldDigest: string, reason: string, isDeltaMismatch: boolean): void {
     if (number !== this.#sentNumber) return;
     const digest = this.#sent;
-    // A snapshot can't mismatch: it would be sent again for ever.
+    // A snapshot can't mismatch; to send it again would never end.
     const isMismatch = isDeltaMismatch && this.#sentKind !== "snapshot";
     this.#context.metrics.nacked(isMismatch ? "mismatch" : "refused");
     this.#answered(isMismatch ? "" : heldDigest);
     if (isMismatch) {
-      this.#subscription?.forget();
+      this.#subscription?.retake();
     } else {
       this.#refused = digest;
       this.#uphold([this.#acks?.reject(digest, undefined, reason)]);
@@ -179,7 +190,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#context.metrics.ackTimedOut();
     this.#answered("");
     this.#refused = "";
-    this.#subscription?.forget();
+    this.#subscription?.retake();
     this.wake();
   }
 
@@ -189,11 +200,24 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#isQueued = false;
     this.#context.unanswered.cancel(this);
     this.#context.metrics.agentSubscriptions(-1);
-    this.#compared();
+    this.#passResumeGuard();
     this.#hold("");
     this.#uphold([]);
     this.#subscription.close();
     this.#subscription = undefined;
+  }
+
+  /** The message that leads to this snapshot, if it is not sent yet; then the tombstone. */
+  #serve(view: LiveView | DeletedView, snapshot: Snapshot, number: number): AgentMessage | undefined {
+    const { kind, tombstone } = view;
+    if (tombstone === undefined) this.#returnFromTombstone();
+    // An agent that holds something newer keeps it, but learns of the deletion.
+    if (this.#resumeGuard?.mustWait(snapshot.version, kind === "deleted") === true)
+      return this.#announce(tombstone);
+    this.#passResumeGuard();
+    if (!this.#mayStart(snapshot)) return undefined;
+    const message = snapshot.digest === this.#refused ? undefined : this.#send(number);
+    return message ?? this.#announce(tombstone);
   }
 
   #mayStart(newest: Snapshot): boolean {
@@ -205,10 +229,11 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#hasStarted;
   }
 
-  #send(snapshot: Snapshot | undefined, number: number): AgentMessage | undefined {
+  #send(number: number): AgentMessage | undefined {
+    const snapshot = this.#subscription?.take();
     if (snapshot === undefined) return undefined;
     const message = snapshot.topicFrames.from(this.#held);
-    // How long it had been published before the subscriber came says nothing of our speed.
+    // For a snapshot published before the subscription, the time since then says nothing about our speed.
     const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;
     this.#publishedMs = wasThere ? snapshot.publishedMs : undefined;
     this.#sentNumber = number;
@@ -224,55 +249,28 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#hold(held);
   }
 
-  #announce(absence: Absence | undefined): AgentMessage | undefined {
-    if (absence === undefined || absence === this.#announced) return undefined;
-    this.#announced = absence;
-    if (absence.policy === "empty") {
+  #announce(tombstone: Tombstone | undefined): AgentMessage | undefined {
+    if (tombstone === undefined || tombstone === this.#announced) return undefined;
+    this.#announced = tombstone;
+    if (tombstone.policy === "empty") {
       this.#hold("");
       this.#uphold([]);
       this.#refused = "";
-      this.#subscription?.pass();
+      this.#subscription?.skip();
     }
-    return absence;
+    return tombstone;
   }
 
-  /** An agent that was told that there is nothing has to be told that there is, also if it is the same as before. */
-  #returnFromAbsence(): void {
+  /** After a tombstone the agent has to be told that there is a document again, even if it is the same as before. */
+  #returnFromTombstone(): void {
     if (this.#announced === undefined) return;
     this.#announced = undefined;
-    this.#subscription?.forget();
+    this.#subscription?.retake();
   }
 
-  /**
-   * True while the agent knows of a newer version than there is here: no agent goes backwards because its proxy is behind. What a read says
-   * is served whatever the agent knows; but if it says that the FeatureFlag was deleted, what is served on here is not what it says.
-   */
-  #holdBack({ isOfDeleted }: Subscription, newest: Snapshot): boolean {
-    if (this.#resumed === undefined) return false;
-    const isRead = this.#rereading === "done" && !isOfDeleted;
-    if (isRead || !isNewer(this.#resumed, newest.version)) {
-      this.#compared();
-      return false;
-    }
-    if (this.#rereading === "no") {
-      this.#rereading = "under way";
-      this.#context.metrics.heldBack(1);
-      this.#context.refresh(this.topic, () => {
-        this.#reread();
-        this.wake();
-      });
-    }
-    return true;
-  }
-
-  #compared(): void {
-    this.#resumed = undefined;
-    this.#reread();
-  }
-
-  #reread(): void {
-    if (this.#rereading === "under way") this.#context.metrics.heldBack(-1);
-    this.#rereading = "done";
+  #passResumeGuard(): void {
+    this.#resumeGuard?.close();
+    this.#resumeGuard = undefined;
   }
 
   #hold(digest: string): void {
@@ -280,7 +278,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#held = digest;
   }
 
-  /** Takes the new ones before it lets the old ones go, so that one which stays is not forgotten in between. */
+  /** Adds the new ones before it releases the old ones, so that a rejection in both is not dropped in between. */
   #uphold(rejections: readonly (Rejection | undefined)[]): void {
     const before = this.#rejections;
     if (before.length === 0 && rejections.length === 0) return;

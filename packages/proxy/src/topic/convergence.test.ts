@@ -58,6 +58,8 @@ describe("Convergence", () => {
     convergence.leave();
     convergence.begin(0, 5);
     convergence.abandon();
+    convergence.leave();
+    expect(convergence.behind).to.equal(0);
     expect(reached).to.deep.equal([]);
     expect(ends).to.deep.equal([]);
   });

@@ -1,23 +1,23 @@
 import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
-/** The parts of the subscribers whose arrival at a version is timed. */
+/** Shares of the subscribers; for each, the time is measured until so many have a version. */
 export const convergenceShares = [0.5, 0.99, 1] as const;
 export type ConvergenceShare = (typeof convergenceShares)[number];
 
-/** How far a topic's newest version has got. */
+/** How many subscribers a topic's newest version has reached. */
 export interface ConvergenceState {
-  /** Subscribers that were there when it was published and have it: acknowledged where the protocol can, else written. */
+  /** Of the subscribers at its publication, those that have it: acknowledged if the protocol has acks, else written. */
   readonly arrived: number;
-  /** Those that were there and do not have it yet. */
+  /** Those that do not have it yet. */
   readonly behind: number;
   /** ms from the source's notice of the change until so many of them had it, as far as they do. */
   readonly afterMs: ReadonlyMap<ConvergenceShare, number>;
 }
 
 /**
- * Measures, once a version, how long it took from the source's notice of a change until half, 99 % and all of the subscribers there were
- * had it. Who leaves does not count; nor does a version, from there on, that a newer one overtakes.
+ * Measures for each version how long it took from when the source noticed the change until half, 99 % and all of the subscribers at its
+ * publication had it. Subscribers that leave do not count. The measurement of a version stops when a newer one is published.
  */
 export class Convergence implements ConvergenceState {
   readonly #clock: Clock;
@@ -29,7 +29,7 @@ export class Convergence implements ConvergenceState {
   #behind = 0;
   #lastArrivalMs = 0;
 
-  /** @param onConverged called once a version, when all who are left have it. */
+  /** @param onConverged called once for each version that reaches all remaining subscribers */
   constructor(
     clock: Clock,
     metrics: ProxyMetrics,
@@ -52,7 +52,7 @@ export class Convergence implements ConvergenceState {
     return this.#afterMs;
   }
 
-  /** A version was published to so many subscribers. */
+  /** A version was published to this number of subscribers. */
   begin(noticedMs: number, subscribers: number): void {
     this.#noticedMs = noticedMs;
     this.#arrived = 0;
@@ -68,18 +68,20 @@ export class Convergence implements ConvergenceState {
     this.#reach();
   }
 
-  /** One of them is gone and will not have it. */
+  /** One of them left without it. */
   leave(): void {
+    // The version was abandoned.
+    if (this.#behind === 0) return;
     this.#behind--;
     this.#reach();
   }
 
-  /** All of them are gone. */
+  /** It will not reach those that do not have it yet. */
   abandon(): void {
     this.#behind = 0;
   }
 
-  /** Called for each of 10,000 subscribers of a version: nothing is done unless a share is reached. */
+  /** Called for each of 10,000 subscribers of a version: does nothing unless a share is reached. */
   #reach(): void {
     if (this.#arrived === 0) return;
     for (let next = this.#afterMs.size; next < convergenceShares.length; next++) {

@@ -4,12 +4,11 @@ import { createLogger, systemClock } from "@bunting/runtime";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic } from "./subscription.js";
 import { TopicAcks } from "./topic-acks.js";
+import { startingView } from "./topic-view.js";
 
 const nowhere: SubscribedTopic = {
-  newest: undefined,
+  view: startingView,
   sequence: 0,
-  absence: undefined,
-  isOfDeleted: false,
   acks: new TopicAcks(
     "demo/flags",
     systemClock,

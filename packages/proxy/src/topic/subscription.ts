@@ -1,16 +1,16 @@
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import type { Absence } from "./tombstone.js";
 import type { TopicAcks } from "./topic-acks.js";
+import { startingView, type TopicView } from "./topic-view.js";
 
-/** Who is served by a subscription. Its methods return at once and do not throw. */
+/** The receiver of a subscription. Its methods return at once and do not throw. */
 export interface Subscriber {
   /**
-   * True if its protocol has words for a document that is not there: it is then woken, and reads them from its subscription, where others
-   * are ended by the deletion policy `close`, or are served a document without flags.
+   * True if its protocol can say that a document does not exist: it is then woken for tombstones as for snapshots. The deletion policy
+   * `close` ends other subscribers.
    */
-  readonly isToldOfAbsence?: boolean;
-  /** There may be something newer: take it now, or when the write under way is done. */
+  readonly readsTombstones?: boolean;
+  /** The view may have changed: look at it now, or when the write under way is done. */
   wake(): void;
   /** The topic ends this subscription; there is nothing to take any more. */
   refuse(error: ProxyError): void;
@@ -18,10 +18,9 @@ export interface Subscriber {
 
 /** What a subscription needs of its topic. */
 export interface SubscribedTopic {
-  readonly newest: Snapshot | undefined;
+  readonly view: TopicView;
+  /** The sequence of the newest snapshot. */
   readonly sequence: number;
-  readonly absence: Absence | undefined;
-  readonly isOfDeleted: boolean;
   readonly acks: TopicAcks;
   leave(subscription: Subscription): void;
   caughtUp(): void;
@@ -29,19 +28,19 @@ export interface SubscribedTopic {
 }
 
 /**
- * One subscriber's place at a topic: a single slot. It holds no queue and not even a snapshot, only what the subscriber was given last;
- * what it gives next is always the topic's newest at that moment. So a subscriber, however slow, ends at the newest, and costs the
- * same. Given is given: what is still being written counts, or an edit taken back meanwhile would be lost.
+ * One subscriber's place at a topic: a single slot. It has no queue and does not even hold a snapshot, only which one the subscriber took
+ * last; the next one is always the topic's newest at that moment. So a subscriber, however slow, ends at the newest, and costs the same. A
+ * snapshot counts as taken as soon as it is handed out: an edit that is reverted while it is being written has to be sent again.
  */
 export class Subscription {
   readonly subscriber: Subscriber;
-  /** Links of the SubscriptionList it is in; nobody else's business. */
+  /** Links of the SubscriptionList it is in, for that list only. */
   next: Subscription | undefined;
   previous: Subscription | undefined;
   #topic: SubscribedTopic | undefined;
-  #givenDigest = "";
-  #givenSequence = 0;
-  /** The version up to which this subscriber has all it is owed; the one it came at, to begin with. */
+  #takenDigest = "";
+  #takenSequence = 0;
+  /** The version up to which this subscriber has received all it should; to begin with, the one at which it subscribed. */
   #settledSequence: number;
 
   constructor(topic: SubscribedTopic, subscriber: Subscriber) {
@@ -50,65 +49,48 @@ export class Subscription {
     this.#settledSequence = topic.sequence;
   }
 
-  /** True if the subscriber has written all it was owed of this version, or came later. */
-  hasSettled(sequence: number): boolean {
-    return this.#settledSequence >= sequence;
+  /** What the topic has at the moment, taken or not. After the end there is nothing. */
+  get view(): TopicView {
+    return this.#topic?.view ?? startingView;
   }
 
-  /** What there is to serve, taken or not; undefined also after the end. */
-  get newest(): Snapshot | undefined {
-    return this.#topic?.newest;
-  }
-
-  /** That there is no document, for those who are told so. */
-  get absence(): Absence | undefined {
-    return this.#topic?.absence;
-  }
-
-  /** True if what there is to serve is what there was before the document was deleted. */
-  get isOfDeleted(): boolean {
-    return this.#topic?.isOfDeleted ?? false;
-  }
-
-  /** Where subscribers whose protocol has answers leave them. */
+  /** Where subscribers whose protocol has acks report them. */
   get acks(): TopicAcks | undefined {
     return this.#topic?.acks;
   }
 
+  /** True if the subscriber has written this version, or one in its place, or subscribed later. */
+  hasSettled(sequence: number): boolean {
+    return this.#settledSequence >= sequence;
+  }
+
   /**
-   * The newest snapshot if it differs from the one given last; it then counts as given. To be called only when the one given
-   * last has been written, or there was none.
+   * The newest snapshot if it differs from the one taken last; it then counts as taken. To be called only when the one taken last has been
+   * written, or there was none.
    */
   take(): Snapshot | undefined {
     const topic = this.#topic;
-    const newest = topic?.newest;
+    const newest = topic?.view.snapshot;
     if (topic === undefined || newest === undefined) return undefined;
-    const isSame = newest.digest === this.#givenDigest;
-    const passedOver = newest.sequence - this.#givenSequence - 1;
-    if (this.#givenSequence > 0 && passedOver > 0) topic.conflated(passedOver);
-    this.#givenDigest = newest.digest;
-    this.#givenSequence = newest.sequence;
+    const isSame = newest.digest === this.#takenDigest;
+    this.#advance(topic, newest);
     if (!isSame) return newest;
-    if (this.#settledSequence < newest.sequence) {
-      this.#settledSequence = newest.sequence;
-      topic.caughtUp();
-    }
+    this.#settle(topic, newest.sequence);
     return undefined;
   }
 
-  /** What was given last did not arrive: `take` gives the newest again, also if it is the same. */
-  forget(): void {
-    this.#givenDigest = "";
+  /** The subscriber needs the newest snapshot again, also if it is the one it took last: that did not arrive, or no longer counts. */
+  retake(): void {
+    this.#takenDigest = "";
   }
 
-  /** The subscriber needs no snapshot to have what the newest says: it was told in other words. */
-  pass(): void {
-    if (this.take() !== undefined) this.take();
-  }
-
-  /** Called by the topic when what it published so far counts for nothing. */
-  excuse(): void {
-    this.#settledSequence = this.#topic?.sequence ?? this.#settledSequence;
+  /** The subscriber does not need the newest snapshot: a tombstone said the same. */
+  skip(): void {
+    const topic = this.#topic;
+    const newest = topic?.view.snapshot;
+    if (topic === undefined || newest === undefined) return;
+    this.#advance(topic, newest);
+    this.#settle(topic, newest.sequence);
   }
 
   /** Leaves the topic. May be called at any time, and again. */
@@ -118,8 +100,21 @@ export class Subscription {
     topic?.leave(this);
   }
 
-  /** Called by the topic when it ends the subscription: there is nobody left to leave. */
+  /** Called by the topic when it ends the subscription, which is then not in its list any more. */
   detach(): void {
     this.#topic = undefined;
+  }
+
+  #advance(topic: SubscribedTopic, { digest, sequence }: Snapshot): void {
+    const conflated = sequence - this.#takenSequence - 1;
+    if (this.#takenSequence > 0 && conflated > 0) topic.conflated(conflated);
+    this.#takenDigest = digest;
+    this.#takenSequence = sequence;
+  }
+
+  #settle(topic: SubscribedTopic, sequence: number): void {
+    if (this.#settledSequence >= sequence) return;
+    this.#settledSequence = sequence;
+    topic.caughtUp();
   }
 }

@@ -1,11 +1,10 @@
 import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { frameResponse } from "../snapshot/topic-frames.js";
-import { standing, type TopicState } from "./topic-state.js";
 
 export type DeletionPolicy = "keep" | "empty" | "close";
 
-/** That a topic has no document (any more), and what its agents are to make of it. One object each time that begins. */
-export class Absence {
+/** Says that a topic has no document (any more), and what agents do about it. One object for each time that becomes true. */
+export class Tombstone {
   readonly topic: TopicKey;
   /** The deletion policy, once the grace of a deletion is over; undefined if the document was never seen. */
   readonly policy: DeletionPolicy | undefined;
@@ -20,7 +19,7 @@ export class Absence {
     return this.policy === undefined ? "missing" : "deleted";
   }
 
-  /** The message of bunting.sync.v1 that tells it, shared by all streams. */
+  /** Its message of bunting.sync.v1, shared by all streams. */
   get frame(): Buffer {
     this.#frame ??= this.#makeFrame();
     return this.#frame;
@@ -38,18 +37,3 @@ const policies: Readonly<Record<DeletionPolicy, buntingSyncV1.DeletionPolicy>> =
   empty: buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY,
   close: buntingSyncV1.DeletionPolicy.DELETION_POLICY_CLOSE,
 };
-
-/** The absence in a state of a topic: the one before if it goes on. During the grace of a deletion there is none: the last snapshot counts. */
-export function absenceIn(
-  state: TopicState,
-  topic: TopicKey,
-  deletionPolicy: DeletionPolicy,
-  before: Absence | undefined,
-): Absence | undefined {
-  const told = standing(state);
-  const isSettled = told.kind === "deleted" && told.phase === "settled";
-  const isMissing = told.kind === "missing" || (told.kind === "deleted" && told.snapshot === undefined);
-  if (!isSettled && !isMissing) return undefined;
-  const policy = isSettled ? deletionPolicy : undefined;
-  return before !== undefined && before.policy === policy ? before : new Absence(topic, policy);
-}

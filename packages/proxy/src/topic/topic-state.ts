@@ -10,20 +10,20 @@ export interface StartingState {
   readonly kind: "starting";
 }
 
-/** The document exists; everyone is served this snapshot. */
+/** The document exists, and this snapshot of it is served. */
 export interface LiveState {
   readonly kind: "live";
   readonly snapshot: Snapshot;
 }
 
-/** The document does not exist and, as far as this topic knows, never did. The missing policy says what subscribers get. */
+/** The document does not exist and, as far as this topic knows, never did. The missing policy decides what subscribers get. */
 export interface MissingState {
   readonly kind: "missing";
 }
 
 /**
- * The document is gone. During the grace everyone is served the last snapshot; then the deletion policy counts, once: `snapshot`
- * is what is served from there on. Without one (closed, or gone before this topic began) the missing policy says what subscribers get.
+ * The document is gone. During the grace the last snapshot is served; then the deletion policy is applied, once: `snapshot`
+ * is what is served from then on. Without one (closed, or deleted before this topic began) the missing policy decides.
  */
 export interface DeletedState {
   readonly kind: "deleted";
@@ -31,7 +31,7 @@ export interface DeletedState {
   readonly snapshot: Snapshot | undefined;
 }
 
-/** The source can't keep up with the truth for now: what stood before stands on, and deletion grace runs on. Its next word ends this. */
+/** The source is out of date for now: the state before stays, and a deletion grace runs on. The next call of the source ends this. */
 export interface StaleState {
   readonly kind: "stale";
   readonly standing: StandingState;
@@ -67,14 +67,8 @@ export function standing(state: TopicState): StandingState {
   return state.kind === "stale" ? state.standing : state;
 }
 
-/** What subscribers of a topic in this state are served; undefined if there is nothing to serve. */
-export function served(state: TopicState): Snapshot | undefined {
-  const told = standing(state);
-  return told.kind === "live" || told.kind === "deleted" ? told.snapshot : undefined;
-}
-
 /** True if the source says that there is no document, and nothing is served in its place. */
 export function isAbsent(state: TopicState): boolean {
-  const told = standing(state);
-  return told.kind === "missing" || (told.kind === "deleted" && told.snapshot === undefined);
+  const said = standing(state);
+  return said.kind === "missing" || (said.kind === "deleted" && said.snapshot === undefined);
 }

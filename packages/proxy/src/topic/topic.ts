@@ -5,12 +5,10 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
-import { absenceIn, type Absence, type DeletionPolicy } from "./tombstone.js";
-import { Broadcast } from "./broadcast.js";
+import type { ConvergenceState } from "./convergence.js";
 import type { FanOut } from "./fan-out.js";
-import { Convergence, type ConvergenceState } from "./convergence.js";
-import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
+import type { DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
 import {
   deletedInGrace,
@@ -18,12 +16,13 @@ import {
   isAbsent,
   live,
   missing,
-  served,
   stale,
   standing,
   starting,
   type TopicState,
 } from "./topic-state.js";
+import { TopicSubscribers } from "./topic-subscribers.js";
+import { startingView, viewOf, type TopicView } from "./topic-view.js";
 
 export interface TopicPolicies {
   /** What subscribers of a document that does not exist get: `hold` keeps them waiting, `fail` ends them with TOPIC_MISSING. */
@@ -44,35 +43,34 @@ export interface TopicOptions extends TopicPolicies {
   readonly onIdle: () => void;
 }
 
-/** What most gRPC clients accept at most unless they are told otherwise. */
+/** What most gRPC clients accept at most unless they are configured otherwise. */
 const clientReceiveLimitBytes = 4 * 1024 * 1024;
 
 /**
- * What subscribers of one document share: its state, its newest snapshot, and they themselves. The source drives it through the
- * SourceSink methods. Only the newest counts: an older snapshot is dropped the moment there is a newer one, whoever was not given
- * it yet, so that memory is bounded by the documents, not by the subscribers.
+ * What the subscribers of one document share: its state, its newest snapshot, and their list. The source drives it through the SourceSink
+ * methods. Only the newest snapshot counts: an older one is dropped as soon as there is a newer one, even if some subscribers have not
+ * taken it yet, so that memory is bounded by the documents, not by the subscribers.
  */
 export class Topic implements SourceSink, SubscribedTopic {
   readonly key: TopicKey;
-  /** What agents that can say so hold and refuse. */
+  /** What agents that speak bunting.sync.v1 hold and refuse. */
   readonly acks: TopicAcks;
   readonly #options: TopicOptions;
-  readonly #subscriptions = new SubscriptionList();
-  readonly #broadcast: Broadcast;
-  readonly #convergence: Convergence;
+  readonly #subscribers: TopicSubscribers;
   #state: TopicState = starting();
-  #absence: Absence | undefined;
+  #view: TopicView = startingView;
   #isClosed = false;
   #sequence = 0;
   #cancelGrace: (() => void) | undefined;
-  #held = 0;
 
   constructor(options: TopicOptions) {
     this.key = options.key;
     this.#options = options;
     this.acks = new TopicAcks(options.key, options.clock, options.logger);
-    this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
-    this.#convergence = new Convergence(options.clock, options.metrics, (state) => this.#logConverged(state));
+    this.#subscribers = new TopicSubscribers({
+      ...options,
+      onConverged: (state) => this.#logConverged(state),
+    });
     options.metrics.topics(this.#state.kind, 1);
   }
 
@@ -80,24 +78,19 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.#state;
   }
 
+  /** What subscribers see of the state. */
+  get view(): TopicView {
+    return this.#view;
+  }
+
+  /** The snapshot that is served; undefined while there is nothing to serve. */
+  get newest(): Snapshot | undefined {
+    return this.#view.snapshot;
+  }
+
   /** Subscriptions at the moment. */
   get size(): number {
-    return this.#subscriptions.size;
-  }
-
-  /** What everyone is served; undefined while there is nothing to serve. */
-  get newest(): Snapshot | undefined {
-    return served(this.#state);
-  }
-
-  /** That there is no document, once that is settled; for subscribers that are told so. */
-  get absence(): Absence | undefined {
-    return this.#absence;
-  }
-
-  /** True if the document was deleted, whatever is served in its place. */
-  get isOfDeleted(): boolean {
-    return standing(this.#state).kind === "deleted";
+    return this.#subscribers.size;
   }
 
   /** The number of snapshots published so far: the sequence of the last one. */
@@ -107,7 +100,7 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   /** How far the newest snapshot has got. */
   get convergence(): ConvergenceState {
-    return this.#convergence;
+    return this.#subscribers.convergence;
   }
 
   /** True while a deleted document is still served as it was: a topic in grace is not to be dropped. */
@@ -116,125 +109,124 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   /**
-   * Joins a subscriber. What it gets first, and that nothing is lost or comes twice, rests on these steps being one turn of the event loop:
+   * Adds a subscriber. These steps happen in one turn of the event loop, so that no snapshot is lost and none comes twice:
    *
-   * 1. Where the document is absent and the policy is `fail`, it does not get in.
+   * 1. If there is no document and the policy is `fail`, the subscriber is refused.
    * 2. It is in the list: from here on every publish wakes it, also one whose pass is under way.
-   * 3. The caller takes from the subscription it gets: the newest snapshot if there is one. It then counts as given, so that a pass
-   *    that comes by later finds nothing to do.
-   * 4. If there was none, it is held: the first publish wakes it.
+   * 3. The caller takes the newest snapshot from the subscription, if there is one. It then counts as taken, so that a pass that reaches
+   *    the subscriber later finds nothing to do.
+   * 4. If there was none, the subscriber is held: the first publish wakes it.
    *
    * @throws ProxyError TOPIC_MISSING by step 1.
    */
   subscribe(subscriber: Subscriber): Subscription {
     if (isAbsent(this.#state) && this.#options.missingPolicy === "fail") throw this.#missingError();
     const subscription = new Subscription(this, subscriber);
-    this.#subscriptions.add(subscription);
-    this.#countHeld();
+    this.#subscribers.add(subscription);
     return subscription;
   }
 
-  // What the source tells.
+  // Called by the source.
 
   document(document: FlagDocument, version: SourceVersion): void {
     if (this.#isClosed) return;
     this.#endGrace();
     const { newest } = this;
     const bytes = encodeSnapshot(document, newest?.bytes);
-    // An equal document is not news, but the object it is of may be: a metadata edit, or a re-created FeatureFlag.
-    const isNews = newest?.digest !== bytes.digest;
-    this.#setState(live(isNews ? this.#nextSnapshot(bytes, version) : newest.at(version)));
+    // An equal document is not published again, but its object may have changed: a metadata edit, or a re-created FeatureFlag.
+    const isNew = newest?.digest !== bytes.digest;
+    this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version)));
   }
 
   missing(): void {
     if (this.#isClosed) return;
-    const told = standing(this.#state);
-    if (told.kind === "starting") this.#setState(missing());
-    // Else the source forgot that it had it. This topic did not.
+    if (standing(this.#state).kind === "starting") this.#setState(missing());
+    // The source has forgotten that the document existed; this topic has not.
     else this.deleted();
   }
 
   deleted(): void {
     if (this.#isClosed) return;
-    const told = standing(this.#state);
-    if (told.kind === "missing" || told.kind === "deleted") {
-      this.#setState(told);
+    const before = standing(this.#state);
+    if (before.kind === "missing" || before.kind === "deleted") {
+      this.#setState(before);
       return;
     }
     const { clock, logger, deletionGraceMs, deletionPolicy } = this.#options;
     logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
     this.#cancelGrace = clock.after(deletionGraceMs, () => this.#settleDeletion());
-    this.#setState(deletedInGrace(served(told)));
+    this.#setState(deletedInGrace(this.newest));
   }
 
   stale(reason: Error): void {
     if (this.#isClosed) return;
-    // The source has told the log; this is said for each of its topics.
-    this.#options.logger.debug({ topic: this.key, error: reason }, "What the source told last is served on");
+    // Debug only: the source has logged the error once for all of its topics.
+    this.#options.logger.debug(
+      { topic: this.key, error: reason },
+      "the source is stale; the last state stays",
+    );
     this.#setState(stale(this.#state, reason));
   }
 
-  // What the registry tells.
+  // Called by the registry.
 
-  /** Ends the topic: the source is not heard any more, and whoever is still subscribed is refused. */
+  /** Ends the topic: it ignores the source from here on, and refuses its remaining subscribers. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#endGrace();
-    this.#refuseAll(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
+    this.#refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
     this.acks.close();
     this.#options.metrics.topics(this.#state.kind, -1);
   }
 
-  // What subscriptions tell.
+  // Called by subscriptions.
 
   leave(subscription: Subscription): void {
-    this.#subscriptions.delete(subscription);
-    this.#countHeld();
-    if (!subscription.hasSettled(this.#sequence)) this.#convergence.leave();
+    this.#subscribers.delete(subscription, !subscription.hasSettled(this.#sequence));
     if (this.size === 0) this.#options.onIdle();
   }
 
   caughtUp(): void {
-    this.#convergence.caughtUp();
+    this.#subscribers.caughtUp();
   }
 
   conflated(snapshots: number): void {
     this.#options.metrics.conflated(snapshots);
   }
 
-  /** The only place where the state changes, and with it what subscribers are served. */
+  /** The only place where the state changes, and with it what subscribers see. */
   #setState(next: TopicState): void {
     const { metrics, missingPolicy, deletionPolicy } = this.#options;
     const before = this.#state;
-    const absenceBefore = this.#absence;
+    const viewBefore = this.#view;
     this.#state = next;
-    this.#absence = absenceIn(next, this.key, deletionPolicy, absenceBefore);
+    this.#view = viewOf(next, this.key, deletionPolicy, viewBefore);
     if (next.kind !== before.kind) {
       metrics.topics(before.kind, -1);
       metrics.topics(next.kind, 1);
     }
-    const newest = served(next);
-    if (newest !== undefined && newest.sequence !== served(before)?.sequence) this.#publish(newest);
+    const { snapshot, tombstone } = this.#view;
+    if (snapshot !== undefined && snapshot.sequence !== viewBefore.snapshot?.sequence)
+      this.#publish(snapshot);
     if (isAbsent(next)) {
       if (!isAbsent(before)) this.#logMissing();
-      if (missingPolicy === "fail") this.#refuseAll(this.#missingError());
+      if (missingPolicy === "fail") this.#refuse(this.#missingError());
     }
-    if (this.#absence !== absenceBefore) this.#broadcast.publish();
-    this.#countHeld();
+    if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
+    this.#subscribers.hold(snapshot === undefined);
   }
 
   #publish(snapshot: Snapshot): void {
     const { metrics, logger } = this.#options;
     const bytes = snapshot.syncFrame.length;
     metrics.snapshotPublished(bytes);
-    logger.debug({ topic: this.key, digest: snapshot.digest, bytes, subscribers: this.size }, "Published");
+    logger.debug({ topic: this.key, digest: snapshot.digest, bytes, subscribers: this.size }, "published");
     if (bytes > clientReceiveLimitBytes) {
-      const message = "The document is larger than most gRPC clients accept (4 MiB) unless they are told to";
+      const message = "the document is larger than most gRPC clients accept by default (4 MiB)";
       logger.warn({ topic: this.key, bytes }, message);
     }
-    this.#convergence.begin(snapshot.version.noticedMs, this.size);
-    this.#broadcast.publish();
+    this.#subscribers.publish(snapshot.version.noticedMs);
   }
 
   #settleDeletion(): void {
@@ -244,7 +236,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     let after = newest;
     if (deletionPolicy === "close") {
       const error = new ProxyError("TOPIC_DELETED", `the FeatureFlag ${this.key} was deleted`);
-      this.#refuseAll(error, ({ isToldOfAbsence }) => isToldOfAbsence === true);
+      this.#refuse(error, ({ readsTombstones }) => readsTombstones === true);
       after = undefined;
     } else if (deletionPolicy === "empty") {
       const bytes = encodeSnapshot(emptyFlagDocument, newest?.bytes);
@@ -266,40 +258,10 @@ export class Topic implements SourceSink, SubscribedTopic {
     return new Snapshot({ topic: this.key, sequence: this.#sequence, version, publishedMs, bytes });
   }
 
-  /** Ends all subscriptions there are but the spared ones; those that come later are none of its business. */
-  #refuseAll(error: ProxyError, isSpared: (subscriber: Subscriber) => boolean = () => false): void {
-    const refused: Subscriber[] = [];
-    const spared: Subscription[] = [];
-    for (let one = this.#subscriptions.shift(); one !== undefined; one = this.#subscriptions.shift()) {
-      if (isSpared(one.subscriber)) {
-        spared.push(one);
-        continue;
-      }
-      one.detach();
-      refused.push(one.subscriber);
-    }
-    for (const one of spared) {
-      one.excuse();
-      this.#subscriptions.add(one);
-    }
-    this.#convergence.abandon();
-    this.#countHeld();
-    if (refused.length === 0) return;
-    let index = 0;
-    this.#options.fanOut.begin({
-      step: () => {
-        const subscriber = refused[index++];
-        subscriber?.refuse(error);
-        return subscriber !== undefined;
-      },
-    });
-    if (this.size === 0) this.#options.onIdle();
-  }
-
-  #countHeld(): void {
-    const held = this.newest === undefined ? this.size : 0;
-    if (held !== this.#held) this.#options.metrics.heldSubscribers(held - this.#held);
-    this.#held = held;
+  #refuse(error: ProxyError, isSpared?: (subscriber: Subscriber) => boolean): void {
+    const sizeBefore = this.size;
+    this.#subscribers.refuse(error, isSpared);
+    if (sizeBefore > 0 && this.size === 0) this.#options.onIdle();
   }
 
   #logConverged({ arrived, afterMs }: ConvergenceState): void {

@@ -1,0 +1,63 @@
+import { expect } from "chai";
+import { ResumeGuard } from "./resume-guard.js";
+
+describe("ResumeGuard", () => {
+  const version = (resourceVersion: string) => ({ noticedMs: 0, uid: "u", resourceVersion });
+
+  function useGuard(readsAtOnce = false): {
+    guard: ResumeGuard;
+    reads: (() => void)[];
+    counts: { heldBack: number; wakes: number };
+  } {
+    const reads: (() => void)[] = [];
+    const counts = { heldBack: 0, wakes: 0 };
+    const guard = new ResumeGuard({
+      held: { uid: "u", resourceVersion: "5" },
+      metrics: { heldBack: (delta) => (counts.heldBack += delta) },
+      refresh: (done) => (readsAtOnce ? done() : void reads.push(done)),
+      onRead: () => counts.wakes++,
+    });
+    return { guard, reads, counts };
+  }
+
+  it("lets pass what is as new as what the agent holds, without a read", () => {
+    const { guard, reads } = useGuard();
+    expect(guard.mustWait(version("5"), false)).to.be.false;
+    expect(guard.mustWait(version("6"), true)).to.be.false;
+    expect(reads).to.be.empty;
+  });
+
+  it("waits for one read, and lets pass what that found, even if it is older", () => {
+    const { guard, reads, counts } = useGuard();
+    expect(guard.mustWait(version("4"), false)).to.be.true;
+    expect(guard.mustWait(version("4"), false)).to.be.true;
+    expect(reads).to.have.length(1);
+    expect(counts).to.deep.equal({ heldBack: 1, wakes: 0 });
+    reads[0]?.();
+    expect(counts).to.deep.equal({ heldBack: 0, wakes: 1 });
+    expect(guard.mustWait(version("4"), false)).to.be.false;
+  });
+
+  it("does not let pass what is served in the place of a deleted FeatureFlag", () => {
+    const { guard, reads } = useGuard();
+    expect(guard.mustWait(version("4"), true)).to.be.true;
+    reads[0]?.();
+    expect(guard.mustWait(version("4"), true)).to.be.true;
+  });
+
+  it("answers at once, and wakes nobody, where the read is done at once", () => {
+    const { guard, counts } = useGuard(true);
+    expect(guard.mustWait(version("4"), false)).to.be.false;
+    expect(counts).to.deep.equal({ heldBack: 0, wakes: 0 });
+  });
+
+  it("counts as held back no longer than until it is closed", () => {
+    const { guard, reads, counts } = useGuard();
+    guard.mustWait(version("4"), false);
+    guard.close();
+    guard.close();
+    expect(counts.heldBack).to.equal(0);
+    reads[0]?.();
+    expect(counts.heldBack).to.equal(0);
+  });
+});

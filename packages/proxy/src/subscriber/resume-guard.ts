@@ -1,0 +1,53 @@
+import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { SourceVersion } from "../source/flag-source.js";
+import { isNewer, type ComparedVersion } from "./is-newer.js";
+
+export interface ResumeGuardOptions {
+  /** What the agent says it holds. */
+  readonly held: ComparedVersion;
+  readonly metrics: Pick<ProxyMetrics, "heldBack">;
+  /** Has the source read the topic once more. `done` may be called at once. */
+  readonly refresh: (done: () => void) => void;
+  /** Called when the read is done. */
+  readonly onRead: () => void;
+}
+
+/**
+ * Keeps an agent from going backwards because its proxy is behind: while the agent holds a newer version than the proxy serves, its
+ * subscription waits until the source has read the topic again. The result of that read is served even if it is older, unless it is that
+ * the FeatureFlag was deleted: what is served then is not what the read found.
+ */
+export class ResumeGuard {
+  readonly #options: ResumeGuardOptions;
+  #read: "not asked" | "under way" | "done" = "not asked";
+
+  constructor(options: ResumeGuardOptions) {
+    this.#options = options;
+  }
+
+  /** @param isDeleted the FeatureFlag was deleted, and the version is what is served in its place */
+  mustWait(served: SourceVersion, isDeleted: boolean): boolean {
+    if (!isNewer(this.#options.held, served)) return false;
+    if (this.#read === "not asked") this.#ask();
+    return this.#read === "under way" || isDeleted;
+  }
+
+  /** May be called again. */
+  close(): void {
+    if (this.#read === "under way") this.#options.metrics.heldBack(-1);
+    this.#read = "done";
+  }
+
+  #ask(): void {
+    const { metrics, refresh, onRead } = this.#options;
+    this.#read = "under way";
+    metrics.heldBack(1);
+    let isAsking = true;
+    refresh(() => {
+      this.close();
+      // Within `refresh` the caller of `mustWait` sees the result itself.
+      if (!isAsking) onRead();
+    });
+    isAsking = false;
+  }
+}

@@ -1,0 +1,106 @@
+import type { Clock } from "@bunting/runtime";
+import type { ProxyError } from "../proxy-error.js";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+import { Broadcast } from "./broadcast.js";
+import { Convergence, type ConvergenceState } from "./convergence.js";
+import type { FanOut } from "./fan-out.js";
+import { SubscriptionList } from "./subscription-list.js";
+import type { Subscriber, Subscription } from "./subscription.js";
+
+export interface TopicSubscribersOptions {
+  readonly fanOut: FanOut;
+  readonly clock: Clock;
+  readonly metrics: ProxyMetrics;
+  readonly onConverged: (state: ConvergenceState) => void;
+}
+
+/** All subscriptions of a topic: they are woken and refused through the fan-out, and counted as long as there is nothing to serve them. */
+export class TopicSubscribers {
+  readonly #options: TopicSubscribersOptions;
+  readonly #subscriptions = new SubscriptionList();
+  readonly #broadcast: Broadcast;
+  readonly #convergence: Convergence;
+  #isHeld = true;
+  #held = 0;
+
+  constructor(options: TopicSubscribersOptions) {
+    this.#options = options;
+    this.#broadcast = new Broadcast(this.#subscriptions, options.fanOut);
+    this.#convergence = new Convergence(options.clock, options.metrics, options.onConverged);
+  }
+
+  get size(): number {
+    return this.#subscriptions.size;
+  }
+
+  /** How far the newest snapshot has got. */
+  get convergence(): ConvergenceState {
+    return this.#convergence;
+  }
+
+  add(subscription: Subscription): void {
+    this.#subscriptions.add(subscription);
+    this.#countHeld();
+  }
+
+  /** @param isBehind it leaves without the newest snapshot */
+  delete(subscription: Subscription, isBehind: boolean): void {
+    this.#subscriptions.delete(subscription);
+    this.#countHeld();
+    if (isBehind) this.#convergence.leave();
+  }
+
+  /** Wakes all, also those added while it is under way. */
+  wake(): void {
+    this.#broadcast.publish();
+  }
+
+  /** Wakes all for a new snapshot, and measures how long it takes to reach them. */
+  publish(noticedMs: number): void {
+    this.#convergence.begin(noticedMs, this.size);
+    this.wake();
+  }
+
+  /** One of them has the newest snapshot. */
+  caughtUp(): void {
+    this.#convergence.caughtUp();
+  }
+
+  /** Says whether they are held, because there is no snapshot for them. */
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+    this.#countHeld();
+  }
+
+  /** Ends all subscriptions there are, except those of spared subscribers. The newest snapshot counts for none of them any more. */
+  refuse(error: ProxyError, isSpared: (subscriber: Subscriber) => boolean = () => false): void {
+    const refused: Subscriber[] = [];
+    const spared: Subscription[] = [];
+    for (let one = this.#subscriptions.shift(); one !== undefined; one = this.#subscriptions.shift()) {
+      if (isSpared(one.subscriber)) {
+        spared.push(one);
+      } else {
+        one.detach();
+        refused.push(one.subscriber);
+      }
+    }
+    for (const one of spared) this.#subscriptions.add(one);
+    this.#convergence.abandon();
+    this.#countHeld();
+    if (refused.length === 0) return;
+    let index = 0;
+    this.#options.fanOut.begin({
+      step: () => {
+        const subscriber = refused[index++];
+        subscriber?.refuse(error);
+        return subscriber !== undefined;
+      },
+    });
+  }
+
+  #countHeld(): void {
+    const held = this.#isHeld ? this.size : 0;
+    if (held !== this.#held) this.#options.metrics.heldSubscribers(held - this.#held);
+    this.#held = held;
+  }
+}

@@ -1,0 +1,68 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Snapshot } from "../snapshot/snapshot.js";
+import { Tombstone, type DeletionPolicy } from "./tombstone.js";
+import { standing, type TopicState } from "./topic-state.js";
+
+/** What a topic has for its subscribers. It is made once for each state of the topic, and shared by all of them. */
+export type TopicView = StartingView | LiveView | MissingView | DeletedView;
+
+/** The source has not said yet whether the document exists. */
+export interface StartingView {
+  readonly kind: "starting";
+  readonly snapshot: undefined;
+  readonly tombstone: undefined;
+}
+
+/** The document exists. */
+export interface LiveView {
+  readonly kind: "live";
+  readonly snapshot: Snapshot;
+  readonly tombstone: undefined;
+}
+
+/** There is no document to serve, and no deletion policy to follow. */
+export interface MissingView {
+  readonly kind: "missing";
+  readonly snapshot: undefined;
+  readonly tombstone: Tombstone;
+}
+
+/** The document was deleted. */
+export interface DeletedView {
+  readonly kind: "deleted";
+  /** What is served in its place: the last snapshot, or an empty one by the policy `empty`. */
+  readonly snapshot: Snapshot | undefined;
+  /** Undefined during the grace, in which the deletion is not announced. */
+  readonly tombstone: Tombstone | undefined;
+}
+
+export const startingView: StartingView = { kind: "starting", snapshot: undefined, tombstone: undefined };
+
+/** The view of a topic in this state. A tombstone that still holds stays the same object as in the view before. */
+export function viewOf(
+  state: TopicState,
+  topic: TopicKey,
+  deletionPolicy: DeletionPolicy,
+  before: TopicView,
+): TopicView {
+  const tombstone = (policy: DeletionPolicy | undefined): Tombstone => {
+    const last = before.tombstone;
+    return last !== undefined && last.policy === policy ? last : new Tombstone(topic, policy);
+  };
+  const said = standing(state);
+  switch (said.kind) {
+    case "starting":
+      return startingView;
+    case "live":
+      return { kind: "live", snapshot: said.snapshot, tombstone: undefined };
+    case "missing":
+      return { kind: "missing", snapshot: undefined, tombstone: tombstone(undefined) };
+    case "deleted": {
+      const { phase, snapshot } = said;
+      if (phase === "settled") return { kind: "deleted", snapshot, tombstone: tombstone(deletionPolicy) };
+      // Deleted before this topic had seen it: there is nothing to serve during the grace.
+      if (snapshot === undefined) return { kind: "missing", snapshot, tombstone: tombstone(undefined) };
+      return { kind: "deleted", snapshot, tombstone: undefined };
+    }
+  }
+}
