@@ -326,7 +326,11 @@ describe("Http2Transport", () => {
       client.send(wire.settingsAck());
       for (let id = 1; id <= 9; id += 2)
         client.send(Buffer.concat([wire.headers(id, path), wire.data(id, Buffer.alloc(5))]));
-      await eventually(() => client.hasFrame(wire.type.rstStream), "a RST_STREAM");
+      // nghttp2 refuses the stream in Node 20, and in Node 24 ends the connection of a peer that has acknowledged the limit.
+      await eventually(
+        () => client.hasFrame(wire.type.rstStream) || client.hasFrame(wire.type.goaway),
+        "a RST_STREAM or a GOAWAY",
+      );
       expect(held).to.have.length(3);
       await expectServing(listener);
     });

@@ -242,7 +242,8 @@ export class RawClient {
     this.socket = socket;
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => (this.received += chunk.toString("latin1")));
-    this.closed = once(socket, "close").then(() => undefined);
+    // Not events.once, which would reject on an error of the socket (EPIPE on Node 24): what matters is that it is closed.
+    this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
   }
 
   send(bytes: string | Uint8Array): void {

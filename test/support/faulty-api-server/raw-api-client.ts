@@ -47,6 +47,8 @@ export class RawApiClient {
 
   /** Sends a request; what comes can be looked at while it comes. */
   request(path: string, options: { readonly method?: string; readonly body?: string } = {}): RawAnswer {
+    // Node 20 throws by itself; Node 24 returns a stream that fails.
+    if (this.session.closed) throw new Error("this session has received a GOAWAY");
     const stream = this.session.request({
       ":path": path,
       ":method": options.method ?? "GET",

@@ -203,6 +203,7 @@ describe("FlagStore", () => {
           const document = "flags" in edit ? edit : applyEdit(current[source] ?? emptyDocument, edit);
           current[source] = document;
           const bytes = damageBytes(writeDocument(document, style), damage);
+          if (!readsEscapedKeys && bytes.includes("\\")) continue;
           const before = new Map(store.flags().map((flag) => [idOf(flag), flag]));
           changes.length = 0;
           const expected = model.replace(source, bytes.toString());
@@ -251,25 +252,36 @@ function idOf(flag: Flag): string {
   return `${flag.flagSetId}/${flag.key}`;
 }
 
-const key = fc.oneof(
-  { weight: 6, arbitrary: fc.constantFrom("a", "b", "c", "d", "e", "f", "10", "9", "aa") },
-  {
-    weight: 2,
-    arbitrary: fc.constantFrom(
-      "__proto__",
-      "constructor",
-      "ä",
-      "\u{1f600}",
-      '"',
-      "\\",
-      "{",
-      "}}",
-      "a,b",
-      "$ref",
-    ),
-  },
-  { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 4 }) },
-);
+/**
+ * False with the V8 of Node 24: where an object has gone on with the key "\\", JSON.parse takes any escaped key of one character for that
+ * key. The model reads documents with JSON.parse, so it can't judge escapes on such a V8.
+ */
+const readsEscapedKeys = ((): boolean => {
+  JSON.parse('{"readsEscapedKeys":1,"\\\\":1}');
+  return Object.keys(JSON.parse('{"readsEscapedKeys":1,"\\u0061":1}') as object)[1] === "a";
+})();
+
+const key = fc
+  .oneof(
+    { weight: 6, arbitrary: fc.constantFrom("a", "b", "c", "d", "e", "f", "10", "9", "aa") },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom(
+        "__proto__",
+        "constructor",
+        "ä",
+        "\u{1f600}",
+        '"',
+        "\\",
+        "{",
+        "}}",
+        "a,b",
+        "$ref",
+      ),
+    },
+    { weight: 1, arbitrary: fc.string({ unit: "binary", maxLength: 4 }) },
+  )
+  .filter((text) => readsEscapedKeys || !text.startsWith("\\"));
 const nastyText = fc.oneof(
   fc.constantFrom("{", "}", '"', "\\", '\\"', "[,]", "\u2028", "é", "x"),
   fc.string({ maxLength: 6 }),

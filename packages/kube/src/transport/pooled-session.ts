@@ -79,16 +79,25 @@ export class PooledSession {
 
   /** Opens a stream on a reserved place; undefined if the session turned out to be closing. */
   open(headers: OutgoingHttpHeaders, isBodyless: boolean): ClientHttp2Stream | undefined {
+    // After a GOAWAY, Node 24 returns a stream that fails; Node 20 throws.
+    if (!this.isUsable) {
+      this.#giveBack();
+      return undefined;
+    }
     try {
       const stream = this.#session.request(headers, { endStream: isBodyless });
       stream.once("close", () => this.release());
       return stream;
     } catch {
       // It throws at once when a GOAWAY has come or the socket is gone.
-      this.#end ??= "goaway";
-      this.release();
+      this.#giveBack();
       return undefined;
     }
+  }
+
+  #giveBack(): void {
+    this.#end ??= "goaway";
+    this.release();
   }
 
   /** An answer is overdue: checks by PING whether the server is still there. */

@@ -1,3 +1,4 @@
+import { getDefaultHighWaterMark, setDefaultHighWaterMark } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
@@ -15,6 +16,11 @@ function version(name: string, bytes = 0): FlagDocument {
 describe("many subscribers", () => {
   let server: SyncServer;
   const connections: RawSyncConnection[] = [];
+
+  // What a paused stream of a client reads ahead: 16 KB in Node 20, 64 KB in Node 24.
+  const readAheadBytes = getDefaultHighWaterMark(false);
+  before(() => setDefaultHighWaterMark(false, 16_384));
+  after(() => setDefaultHighWaterMark(false, readAheadBytes));
 
   beforeEach(async () => {
     server = await new SyncServer().start();
