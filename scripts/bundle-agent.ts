@@ -9,7 +9,8 @@ import { leaveOut } from "./leave-out.js";
 import { leftOutOfAgent } from "./left-out-of-agent.js";
 import { loadOnDemand } from "./load-on-demand.js";
 
-const agent = path.join(path.dirname(import.meta.dirname), "packages/agent");
+const packages = path.join(path.dirname(import.meta.dirname), "packages");
+const agent = path.join(packages, "agent");
 const bundle = path.join(agent, "dist/bunting-agent.cjs");
 const { version } = JSON.parse(readFileSync(path.join(agent, "package.json"), "utf8")) as {
   version: string;
@@ -17,7 +18,7 @@ const { version } = JSON.parse(readFileSync(path.join(agent, "package.json"), "u
 
 // yaml's CommonJS build has only a default export when it is imported as a chunk; its browser build is made of ES modules.
 const yaml = path.join(
-  path.dirname(createRequire(path.join(agent, "package.json")).resolve("yaml/package.json")),
+  path.dirname(createRequire(path.join(packages, "files/package.json")).resolve("yaml/package.json")),
   "browser/index.js",
 );
 const common = {
@@ -25,6 +26,8 @@ const common = {
   minify: true,
   platform: "node",
   target: "node20",
+  conditions: ["@bunting/source"],
+  alias: { yaml },
   legalComments: "linked",
   logLevel: "warning",
 } satisfies BuildOptions;
@@ -39,8 +42,6 @@ await build({
   entryPoints: [path.join(agent, "src/main.ts")],
   outfile: bundle,
   format: "cjs",
-  conditions: ["@bunting/source"],
-  alias: { yaml },
   plugins: [leaveOut(leftOutOfAgent), loadOnDemand(onDemand)],
   define: { "process.env.BUNTING_BUILD": JSON.stringify(version) },
 });

@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Alias, type Document, type YAMLMap } from "yaml";
 import type { TextLimits } from "./text-limits.js";
-import { TextRefusal, tooDeep, tooLarge } from "./text-refusal.js";
+import { TextRefusal, tooDeep, tooManyRepeated } from "./text-refusal.js";
 import { startOf } from "./yaml-tree.js";
 
 /** What a value takes on the heap that an alias or merge repeats, until later stages have written it out. */
@@ -66,7 +66,7 @@ class TreeCheck {
     if (depth + size.height > maxDepth) throw tooDeep(startOf(alias), maxDepth);
     this.#count(size.values, alias);
     this.#repeated += size.values;
-    if (this.#repeated > this.#maxRepeated) throw tooLarge(startOf(alias));
+    if (this.#repeated > this.#maxRepeated) throw tooManyRepeated(startOf(alias));
     return size;
   }
 

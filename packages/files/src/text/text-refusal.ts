@@ -21,3 +21,9 @@ export function tooLarge(offset: number): TextRefusal {
     "there is not enough memory to read it as YAML: write it as JSON, which needs a fraction, or give the process more memory";
   return new TextRefusal("too_large", offset, sentence);
 }
+
+export function tooManyRepeated(offset: number): TextRefusal {
+  const sentence =
+    "there is not enough memory for its values with all aliases written out: use fewer aliases, or give the process more memory";
+  return new TextRefusal("too_large", offset, sentence);
+}

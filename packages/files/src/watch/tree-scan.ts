@@ -10,7 +10,7 @@ export interface TreeScanOptions {
   readonly path: string;
   /** The files of interest: those with an accepted name in the whole tree, or one file of the root directory. */
   readonly files: { readonly accepts: (name: string) => boolean } | { readonly only: string };
-  /** More directories are not entered. */
+  /** More directories below the root are not entered. */
   readonly maxDirectories: number;
   /** The listings of the scan before, by path. */
   readonly known: ReadonlyMap<string, Listing>;
@@ -73,7 +73,7 @@ export class TreeScan {
     const identity = await directoryIdentity(path);
     if (this.#entered.has(identity)) return undefined;
     const before = known.get(path);
-    if (before === undefined && known.size + this.#newListings >= maxDirectories) {
+    if (before === undefined && known.size + this.#newListings > maxDirectories) {
       this.unwatched.set(path, new Error(`${path} is not read: there are too many directories`));
       return undefined;
     }

@@ -16,7 +16,7 @@ export interface WatchedDirectoryOptions {
   readonly listener: FileListener;
   /** A larger file is not read. */
   readonly maxBytes: number;
-  /** More directories are not entered. Default: 1,024. */
+  /** More directories below are not entered. Default: 1,024. */
   readonly maxDirectories?: number;
   /** How often everything is looked at although no event came. Default: 30,000. */
   readonly rescanEveryMs?: number;
