@@ -1,0 +1,162 @@
+import { appendFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+import { systemClock } from "@bunting/runtime";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { expect } from "chai";
+import type { FileEvent } from "./file-event.js";
+import { watchedFile, WatchedDirectory, type WatchedDirectoryOptions } from "./watched-directory.js";
+
+interface Told {
+  readonly events: FileEvent[];
+  readonly errors: string[];
+}
+
+describe("WatchedDirectory", () => {
+  let directory: TempDirectory;
+  let stops: (() => Promise<void>)[];
+  beforeEach(() => {
+    directory = new TempDirectory();
+    stops = [];
+  });
+  afterEach(async () => {
+    for (const stop of stops) await stop();
+    directory.remove();
+  });
+
+  /** Runs it until it synced; returns what it told so far, and goes on adding to it. */
+  async function start(
+    options: Partial<WatchedDirectoryOptions> = {},
+    file?: string,
+    answer: "done" | "retry" = "done",
+  ): Promise<Told> {
+    const told: Told = { events: [], errors: [] };
+    const stop = new AbortController();
+    await new Promise<void>((resolve) => {
+      const complete: WatchedDirectoryOptions = {
+        path: directory.path,
+        files: { accepts: (name) => name.endsWith(".json") },
+        clock: systemClock,
+        maxBytes: 1_000,
+        listener: {
+          event: (event) => {
+            told.events.push(event);
+            return answer;
+          },
+          synced: resolve,
+          lost: () => undefined,
+          found: () => undefined,
+          directoryError: (_path, error) => told.errors.push(error.message),
+        },
+        ...options,
+      };
+      const watched = file === undefined ? new WatchedDirectory(complete) : watchedFile(file, complete);
+      const running = watched.run(stop.signal);
+      stops.push(() => {
+        stop.abort();
+        return running;
+      });
+    });
+    return told;
+  }
+
+  const textsOf = ({ events }: Told): string[] =>
+    events.map((event) => (event.kind === "content" ? String(event.bytes) : event.kind));
+
+  it("has told every file when it says that it synced, those just written too, in the order of their paths", async () => {
+    for (const name of ["c", "a", "b"]) {
+      mkdirSync(directory.file(name));
+      writeFileSync(directory.file(`${name}/x.json`), name);
+    }
+    writeFileSync(directory.file("bb.json"), "bb");
+    expect(textsOf(await start())).to.deep.equal(["a", "b", "bb", "c"]);
+  });
+
+  it("does not wait for ever for a file that never rests", async () => {
+    const path = directory.file("log.json");
+    writeFileSync(path, "");
+    const writing = setInterval(() => appendFileSync(path, "x"), 3);
+    try {
+      expect((await start()).events).to.deep.equal([]);
+    } finally {
+      clearInterval(writing);
+    }
+  });
+
+  it("leaves out folders beyond its limit, never one that it has, and says so once", async () => {
+    for (const name of ["m", "n", "o"]) {
+      mkdirSync(directory.file(name));
+      writeFileSync(directory.file(`${name}/x.json`), name);
+    }
+    const told = await start({ maxDirectories: 2 });
+    expect(told.events).to.have.length(2);
+    mkdirSync(directory.file("a"));
+    writeFileSync(directory.file("y.json"), "y");
+    await eventually(() => told.events.length === 3, "the third file");
+    expect(textsOf(told).at(-1)).to.equal("y");
+    const aboutFirst = told.errors.filter((message) => !message.includes(directory.file("a")));
+    expect(aboutFirst).to.have.length(1);
+    expect(aboutFirst[0]).to.contain("too many directories");
+  });
+
+  it("enters each directory once, by its own path, however many links lead to it", async () => {
+    for (const name of ["one", "two", "three"]) {
+      mkdirSync(directory.file(name));
+      writeFileSync(directory.file(`${name}/${name}.json`), name);
+    }
+    for (const name of ["one", "two", "three"]) {
+      for (const other of ["one", "two", "three"])
+        symlinkSync(`../${other}`, directory.file(`${name}/to-${other}`));
+    }
+    symlinkSync("three", directory.file("a-link"));
+    const told = await start();
+    expect(told.events.map(({ path }) => path)).to.deep.equal(
+      ["one/one.json", "three/three.json", "two/two.json"].map((name) => directory.file(name)),
+    );
+  });
+
+  it("tells equal bytes once, whatever else happens to the file", async () => {
+    writeFileSync(directory.file("a.json"), "1");
+    const told = await start();
+    directory.replace("a.json", "1");
+    writeFileSync(directory.file("b.json"), "2");
+    await eventually(() => told.events.length > 1, "the other file");
+    await wait(60);
+    expect(textsOf(told)).to.deep.equal(["1", "2"]);
+  });
+
+  it("tells nothing between what a link led to and what it leads to, and not twice", async () => {
+    mkdirSync(directory.file("..v1"));
+    mkdirSync(directory.file("..v2"));
+    writeFileSync(directory.file("..v1/a.json"), "1");
+    writeFileSync(directory.file("..v2/a.json"), "2");
+    symlinkSync("..v1", directory.file("..data"));
+    symlinkSync("..data/a.json", directory.file("a.json"));
+    const told = await start();
+    symlinkSync("..v2", directory.file("..next"));
+    renameSync(directory.file("..next"), directory.file("..data"));
+    await eventually(() => told.events.length > 1, "what the link leads to");
+    await wait(60);
+    expect(textsOf(told)).to.deep.equal(["1", "2"]);
+  });
+
+  it("asks the listener again for what it could not take, twice at the most", async () => {
+    writeFileSync(directory.file("a.json"), "1");
+    const told = await start({ rescanEveryMs: 20 }, undefined, "retry");
+    await eventually(() => told.events.length === 3, "the third try");
+    await wait(80);
+    expect(told.events.map((event) => event.kind === "content" && event.isRetry)).to.deep.equal([
+      false,
+      true,
+      true,
+    ]);
+    writeFileSync(directory.file("a.json"), "2");
+    await eventually(() => told.events.length === 6, "three tries of the next content");
+  });
+
+  it("watches one file of a directory, also one whose name starts with a dot", async () => {
+    writeFileSync(directory.file(".a.json"), "1");
+    writeFileSync(directory.file("b.json"), "2");
+    expect(textsOf(await start({}, directory.file(".a.json")))).to.deep.equal(["1"]);
+  });
+});
