@@ -1,28 +1,22 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject, type JsonValue } from "@bunting/protocol";
 import { AgentError } from "../agent-error.js";
 
-/** One item of `--sources` as it was written, types checked, defaults filled in. What depends on the provider is not checked yet. */
+/**
+ * One item of `--sources` as it was written, with types checked and defaults filled in. Checks that depend on the provider come later.
+ * Fields that flagd has for other providers, such as `interval` and `oauth`, are ignored.
+ */
 export interface SourceFields {
   readonly uri: string;
   readonly provider: string;
   readonly selector: string;
   readonly providerId: string;
   readonly tls: boolean;
-  readonly certPath: string;
-  /** The `Authorization` header: flagd's `authHeader`, or the operator's `bearerToken`, which flagd itself drops. */
-  readonly authorization: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** In bytes; 0 if not given. */
+  /** In bytes; 0 if absent. */
   readonly maxMsgSize: number;
-  /** How often to ask, in seconds, for providers that are asked. */
-  readonly intervalS: number;
-  /** How long one answer may take, in seconds; 0 if not given. */
-  readonly timeoutS: number;
-  readonly oauth: JsonObject | undefined;
 }
 
-const defaultIntervalS = 5;
-const maxIntervalS = 86_400;
+const maxMsgSizeLimit = 2 ** 31 - 1;
 
 /** @throws AgentError OPTION_INVALID that names the field and what is expected of it. */
 export function readSourceFields(value: JsonValue, where: string): SourceFields {
@@ -38,33 +32,24 @@ export function readSourceFields(value: JsonValue, where: string): SourceFields 
     if (found === "") throw invalid(`${where}: "${key}" is missing`);
     return found;
   };
-  const whole = (key: string, max: number, otherwise: number): number => {
-    const found = source[key] ?? otherwise;
-    if (typeof found !== "number" || !Number.isInteger(found) || found < 0 || found > max) {
-      throw invalid(`${where}: "${key}" must be a whole number from 0 to ${max}`);
-    }
-    return found;
-  };
+  const maxMsgSize = source["maxMsgSize"] ?? 0;
+  if (typeof maxMsgSize !== "number" || !isWholeUpTo(maxMsgSizeLimit, maxMsgSize))
+    throw invalid(`${where}: "maxMsgSize" must be a whole number from 0 to ${maxMsgSizeLimit}`);
   const tls = source["tls"] ?? false;
   if (typeof tls !== "boolean") throw invalid(`${where}: "tls" must be true or false`);
-  const bearerToken = text("bearerToken");
-  const authHeader = text("authHeader") || (bearerToken === "" ? "" : `Bearer ${bearerToken}`);
-  const oauth = source["oauth"] ?? undefined;
-  if (oauth !== undefined && !isJsonObject(oauth)) throw invalid(`${where}: "oauth" must be an object`);
   return {
     uri: needed("uri"),
     provider: needed("provider"),
     selector: text("selector"),
     providerId: text("providerID"),
     tls,
-    certPath: text("certPath"),
-    authorization: authHeader === "" ? undefined : authHeader,
     headers: readHeaders(source["headers"], where),
-    maxMsgSize: whole("maxMsgSize", 2 ** 31 - 1, 0),
-    intervalS: whole("interval", maxIntervalS, 0) || defaultIntervalS,
-    timeoutS: whole("timeoutS", maxIntervalS, 0),
-    oauth,
+    maxMsgSize,
   };
+}
+
+function isWholeUpTo(max: number, number: number): boolean {
+  return Number.isInteger(number) && number >= 0 && number <= max;
 }
 
 function readHeaders(value: JsonValue | undefined, where: string): Readonly<Record<string, string>> {
@@ -72,7 +57,7 @@ function readHeaders(value: JsonValue | undefined, where: string): Readonly<Reco
   if (!isJsonObject(value)) throw invalid(`${where}: "headers" must be an object of strings`);
   const entries = Object.entries(value).map(([name, content]): [string, string] => {
     const lower = name.toLowerCase();
-    // Headers that end in -bin carry bytes, which JSON has no way to write.
+    // Headers that end in -bin carry bytes, which JSON can't express.
     if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-") || lower.endsWith("-bin")) {
       throw invalid(`${where}: ${JSON.stringify(name)} can't be the name of a header`);
     }
