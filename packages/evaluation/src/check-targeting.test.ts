@@ -9,7 +9,7 @@ function problemsOf(targeting: JsonValue): readonly string[] {
 }
 
 describe("checkTargeting", () => {
-  it("has nothing against a rule of operators that exist, nor against no rule", () => {
+  it("finds no problem in rules of known operators, nor without a rule", () => {
     for (const targeting of [
       {},
       null,
@@ -22,7 +22,7 @@ describe("checkTargeting", () => {
     }
   });
 
-  it("names each operator that does not exist once, wherever it stands", () => {
+  it("names each unknown operator once, wherever it stands", () => {
     const targeting = { if: [{ "=<": [1, 2] }, { none: [[1], { "==": [{ lower: "X" }, { "=<": [] }] }] }] };
     expect(problemsOf(targeting)).to.deep.equal([
       'there is no operator "=<"',

@@ -8,7 +8,7 @@ describe("isEqual", () => {
     for (const value of [0, false, "", []]) expect(isEqual(null, value)).to.equal(false);
   });
 
-  it("compares texts as they are, and all else as numbers", () => {
+  it("compares texts as texts, and everything else as numbers", () => {
     expect(isEqual("1", "1.0")).to.equal(false);
     expect(isEqual("1.0", 1)).to.equal(true);
     expect(isEqual(true, 1)).to.equal(true);
@@ -23,7 +23,7 @@ describe("isEqual", () => {
 });
 
 describe("isStrictlyEqual", () => {
-  it("needs both to be of one kind", () => {
+  it("needs both to have the same type", () => {
     expect(isStrictlyEqual(1, 1)).to.equal(true);
     expect(isStrictlyEqual("1", 1)).to.equal(false);
     expect(isStrictlyEqual(true, 1)).to.equal(false);
@@ -40,7 +40,7 @@ describe("isLess", () => {
     expect(isLess("\uffee", "😀")).to.equal(true);
   });
 
-  it("compares all else as numbers, of which NaN is less than none", () => {
+  it("compares everything else as numbers; NaN is less than none", () => {
     expect(isLess("9", 10)).to.equal(true);
     expect(isLess(null, 1)).to.equal(true);
     expect(isLess("x", 1) || isLess(1, "x")).to.equal(false);

@@ -6,12 +6,12 @@ import { Scope } from "./scope.js";
 import type { Value } from "./value.js";
 
 describe("compile", () => {
-  it("takes what is no object for data, and the items of a list for rules", () => {
+  it("takes values other than objects as data, and the items of a list as rules", () => {
     for (const value of [null, true, 5, "x", [], {}]) expect(run(value)).to.deep.equal(value);
     expect(run([1, [{ "+": [1, 1] }]])).to.deep.equal([1, [2]]);
   });
 
-  it("takes an object of several keys for data, and evaluates nothing in it", () => {
+  it("takes an object with several keys as data, and evaluates nothing in it", () => {
     const data = { a: { "+": [1, 1] }, b: { nope: 1 } };
     expect(run(data)).to.equal(data);
   });
@@ -33,7 +33,7 @@ describe("compile", () => {
     expect(run(nested(499))).to.equal(false);
   });
 
-  it("takes time that grows with the rule, not with what is in what", () => {
+  it("takes time that grows with the size of the rule, not with its nesting", () => {
     const wraps: ((rule: Value) => Value)[] = [
       (rule) => ({ fractional: [{ cat: [rule, "x"] }, ["a", { "+": [1] }]] }),
       (rule) => ({ fractional: ["x", [rule, 1], ["b", 1]] }),
@@ -58,11 +58,11 @@ describe("Scope", () => {
     expect(() => run(rule, context)).to.throw(RuleFailure, "takes too long");
   };
 
-  it("lets an evaluation do a great deal", () => {
+  it("lets an evaluation do a lot of work", () => {
     expect(run({ some: [{ var: "list" }, { in: [{ var: "" }, [1e9]] }] }, { list })).to.equal(false);
   });
 
-  it("ends one that goes through lists in lists in lists", () => {
+  it("ends an evaluation that goes through lists in lists in lists", () => {
     failsFor(
       { filter: [{ var: "list" }, { in: [{ var: "" }, { var: "other" }] }] },
       { list, other: list.map((i) => -1 - i) },
@@ -72,12 +72,12 @@ describe("Scope", () => {
     failsFor(times(times(times(1))), {});
   });
 
-  it("ends one that makes text grow and grow", () => {
+  it("ends an evaluation that makes text grow and grow", () => {
     const twice = { cat: [{ var: "accumulator" }, { var: "accumulator" }] };
     failsFor({ reduce: [{ var: "list" }, twice, "x"] }, { list });
   });
 
-  it("begins anew with each evaluation", () => {
+  it("starts again with each evaluation", () => {
     const evaluate = compile({ some: [{ var: "list" }, { in: [{ var: "" }, { var: "few" }] }] });
     const shared = scope();
     const context = { list, few: Array.from({ length: 300 }, () => -1) };

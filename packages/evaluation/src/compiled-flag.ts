@@ -7,24 +7,24 @@ import type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from 
 import type { Scope } from "./scope.js";
 import type { Value } from "./value.js";
 
-/** A name that reads the same in JSON as it is: nearly every name. */
+/** A name that JSON writes without escapes: nearly every name. */
 const plainName = /^[^"\\<>&\u0000-\u001f\u2028\u2029\ud800-\udfff]*$/;
 
-/** Told why a rule could not be carried through. */
+/** Called with the reason why a rule could not be evaluated. */
 export type OnFailure = (flag: Flag, error: unknown) => void;
 
 /**
- * A flag made ready to be evaluated often. Its answers are made once and shared: an evaluation finds the right one and makes nothing. Its
- * rule is compiled when it is first needed, for of many flags few may ever be asked for.
+ * A flag made ready to be evaluated often. Its answers are made once and shared: an evaluation picks one and allocates nothing. Its rule
+ * is compiled when it is first needed, because of many flags only a few may ever be evaluated.
  */
 export class CompiledFlag {
   readonly flag: Flag;
-  /** The answer, where it is the same for every context. */
+  /** The answer, if it is the same for every context. */
   readonly fixed: Resolution | undefined;
-  /** What a rule that gives null answers. */
+  /** The answer if the rule gives null. */
   readonly #fallback: Resolution;
   #rule: Evaluate | undefined;
-  /** Answers for the variants a rule may name, where a string can name them as they are. */
+  /** Answers by the result of the rule, for the variants whose names JSON writes without escapes. */
   #matches: ReadonlyMap<Value, Resolution> | undefined;
   #parseError: Resolution | undefined;
 
@@ -40,14 +40,14 @@ export class CompiledFlag {
     else if (!hasRule) this.fixed = this.#fallback;
   }
 
-  /** Never throws: a rule that can't be carried through is an answer too. */
+  /** Never throws: a rule that fails is an answer too. */
   resolve(context: EvaluationContext, scope: Scope, onFailure: OnFailure | undefined): Resolution {
     if (this.fixed !== undefined) return this.fixed;
     try {
       this.#rule ??= compile(this.flag.targeting ?? null);
       return this.#outcome(this.#rule(context, scope.begin(context, this.flag.key)));
     } catch (error) {
-      // Not only what our operators throw: a stack or string grown beyond its bounds is the rule's doing as well.
+      // Not only what our operators throw: a rule can also exhaust the stack or the length of a string.
       onFailure?.(this.flag, error);
       return (this.#parseError ??= failed(this.flag, "PARSE_ERROR"));
     } finally {
@@ -55,7 +55,7 @@ export class CompiledFlag {
     }
   }
 
-  /** A result names a variant by its JSON text without the quotes: true by "true", 1 by "1". */
+  /** A result names a variant by its JSON text without quotes: true names "true", 1 names "1". */
   #outcome(result: Value): Resolution {
     if (result === null) return this.#fallback;
     this.#matches ??= this.#plainMatches();
@@ -71,7 +71,7 @@ export class CompiledFlag {
       : failed(this.flag, "GENERAL");
   }
 
-  /** Whether a list or object could name a variant; to write one down takes long if it came from a large context. */
+  /** Whether a list or object could name a variant. Writing one as text takes long if it came from a large context. */
   #namesStructures(): boolean {
     return [...this.flag.variants.keys()].some((name) => name.startsWith("[") || name.startsWith("{"));
   }

@@ -9,11 +9,11 @@ describe("parseDistribution", () => {
     return ends?.map((end, i) => end - (ends[i - 1] ?? 0));
   };
 
-  it("takes a missing weight, and one that is null, for one", () => {
+  it("takes an absent weight, and null, as 1", () => {
     expect(weights(["a"], ["b", null], ["c", 3])).to.deep.equal([1, 1, 3]);
   });
 
-  it("takes a negative weight for none, and ignores what follows the weight", () => {
+  it("takes a negative weight as 0, and ignores what follows the weight", () => {
     expect(weights(["a", -5], ["b", 2, "x"])).to.deep.equal([0, 2]);
   });
 

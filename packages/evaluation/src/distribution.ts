@@ -4,17 +4,17 @@ const maxTotalWeight = 2 ** 31 - 1;
 
 interface Bucket {
   readonly variant: Value;
-  /** The sum of the weights up to and with this one. */
+  /** The sum of the weights up to and including this one. */
   readonly end: number;
 }
 
-/** Variants and the shares of all hashes they get. */
+/** Variants, and the share of all hashes that each gets. */
 export interface Distribution {
   readonly buckets: readonly Bucket[];
   readonly totalWeight: number;
 }
 
-/** Reads `["variant", weight]` lists; undefined if one of them is not of that form, or the weights are too much. */
+/** Parses `["variant", weight]` lists; undefined if one has another form, or the sum of the weights is too large. */
 export function parseDistribution(shares: readonly Value[]): Distribution | undefined {
   const buckets: Bucket[] = [];
   let end = 0;
@@ -29,14 +29,14 @@ export function parseDistribution(shares: readonly Value[]): Distribution | unde
   return end > maxTotalWeight ? undefined : { buckets, totalWeight: end };
 }
 
-/** The variant that a 32-bit hash falls to; null if all weights are zero. */
+/** The variant that a 32-bit hash falls into; null if all weights are zero. */
 export function pickVariant({ buckets, totalWeight }: Distribution, hash: number): Value {
   const place = scaled(hash, totalWeight);
   for (const { variant, end } of buckets) if (place < end) return variant;
   return null;
 }
 
-/** hash * weight / 2^32, rounded down. The product may need 63 bits, which a number has not: hence in two halves. */
+/** hash * weight / 2^32, rounded down, in two halves because the product may need 63 bits, more than a number has. */
 function scaled(hash: number, weight: number): number {
   const low = Math.floor(((hash & 0xffff) * weight) / 0x10000);
   return Math.floor(((hash >>> 16) * weight + low) / 0x10000);
@@ -48,7 +48,7 @@ function isVariant(value: Value | undefined): value is string | boolean | number
   );
 }
 
-/** One if none is given, none if negative; undefined if it is not a whole number or too large. */
+/** 1 if absent, 0 if negative; undefined if it is not an integer or is too large. */
 function weightOf(weight: Value): number | undefined {
   if (weight === null) return 1;
   if (typeof weight !== "number" || !Number.isInteger(weight)) return undefined;

@@ -70,7 +70,7 @@ describe("Evaluator", () => {
       }
     });
 
-    it("finds no variant whose name Go writes with an escape", () => {
+    it("finds no variant whose name Go escapes in JSON", () => {
       expect(resolve({ variants, targeting: "a&b" })).to.deep.include({
         reason: "ERROR",
         errorCode: "GENERAL",
@@ -92,7 +92,7 @@ describe("Evaluator", () => {
       }
     });
 
-    it("fails with PARSE_ERROR where targeting can't be carried through, and says why to whoever asked", () => {
+    it("fails with PARSE_ERROR if targeting can't be evaluated, and passes the reason to onFailure", () => {
       const failures: string[] = [];
       const onFailure = (flag: Flag, error: unknown): void => {
         failures.push(`${flag.key}: ${(error as Error).message}`);
@@ -108,7 +108,7 @@ describe("Evaluator", () => {
       }
     });
 
-    it("survives rules and contexts that are nested without end", () => {
+    it("survives rules and contexts that are nested very deep", () => {
       const deep = JSON.parse(`${'{"!":['.repeat(50_000)}1${"]}".repeat(50_000)}`) as JsonValue;
       expect(resolve({ variants, targeting: deep })).to.deep.include({ errorCode: "PARSE_ERROR" });
       const list = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as JsonValue;
@@ -117,7 +117,7 @@ describe("Evaluator", () => {
       });
     });
 
-    it("says DISABLED only where the state is exactly that", () => {
+    it("says DISABLED only if the state is exactly that", () => {
       expect(resolve({ state: "DISABLED", variants, defaultVariant: "on" })).to.deep.include({
         reason: "DISABLED",
         value: undefined,
@@ -140,7 +140,7 @@ describe("Evaluator", () => {
         expect(resolve({ variants, metadata, ...part }).metadata).to.deep.equal(metadata);
     });
 
-    it("knows no flag that is not there", () => {
+    it("answers FLAG_NOT_FOUND for a flag that does not exist", () => {
       const evaluator = evaluatorOf();
       for (const key of ["f", "constructor", "__proto__"]) {
         expect(evaluator.resolve(key, {})).to.deep.equal({
@@ -153,7 +153,7 @@ describe("Evaluator", () => {
       }
     });
 
-    it("tells the time by its clock", () => {
+    it("takes the time from its clock", () => {
       const clock = { now: () => 1_700_000_000_999 };
       const evaluator = new Evaluator({ clock });
       const targeting = { if: [{ "==": [{ var: "$flagd.timestamp" }, 1_700_000_000] }, "on", "off"] };
@@ -161,7 +161,7 @@ describe("Evaluator", () => {
       expect(evaluator.resolve("f", {}).variant).to.equal("on");
     });
 
-    it("makes nothing for an answer: the same one is given each time", () => {
+    it("allocates no answers: it gives the same one each time", () => {
       const evaluator = evaluatorOf(
         flag("a", { variants, defaultVariant: "on" }),
         flag("b", { variants, targeting: { var: "v" } }),
@@ -179,7 +179,7 @@ describe("Evaluator", () => {
         sourceIndex,
       );
 
-    it("prefers that of the latest source", () => {
+    it("prefers the flag of the latest source", () => {
       const flags = [inSet("a", 1, "a1"), inSet("z", 0, "z0"), inSet("", 2, "none2"), inSet("m", 1, "m1")];
       fc.assert(
         fc.property(fc.shuffledSubarray(flags, { minLength: 1 }), (given) => {
@@ -193,7 +193,7 @@ describe("Evaluator", () => {
       );
     });
 
-    it("takes the one that is selected, whatever is preferred otherwise", () => {
+    it("takes the flag that is selected, whichever is preferred otherwise", () => {
       const evaluator = evaluatorOf(inSet("a", 0, "a0"), inSet("b", 1, "b1"));
       expect(evaluator.resolve("f", {}, ({ flagSetId }) => flagSetId === "a").variant).to.equal("a0");
       expect(evaluator.resolve("f", {}, () => false).errorCode).to.equal("FLAG_NOT_FOUND");
@@ -205,14 +205,14 @@ describe("Evaluator", () => {
       expect(evaluator.resolve("f", {}).variant).to.equal("c0");
     });
 
-    it("falls back to another one when the preferred one goes", () => {
+    it("falls back to another flag when the preferred one is removed", () => {
       const preferred = inSet("b", 1, "b1");
       const evaluator = evaluatorOf(inSet("a", 0, "a0"), preferred);
       evaluator.apply({ upserted: [], removed: [preferred] });
       expect(evaluator.resolve("f", {}).variant).to.equal("a0");
     });
 
-    it("replaces that of the same set, also by one of an earlier source", () => {
+    it("replaces the flag of the same set, even by one of an earlier source", () => {
       const evaluator = evaluatorOf(inSet("a", 1, "a1"), inSet("b", 0, "b0"));
       evaluator.apply({ upserted: [inSet("a", 0, "a0")], removed: [] });
       expect(evaluator.resolve("f", {}).variant).to.equal("b0");
@@ -323,7 +323,7 @@ describe("Evaluator", () => {
   });
 
   describe("apply", () => {
-    it("keeps what was compiled of flags that did not change", () => {
+    it("keeps the compiled rules of flags that did not change", () => {
       const kept = flag("kept", { variants, targeting: { var: "v" } });
       const evaluator = evaluatorOf(kept, flag("changed", { variants, targeting: { var: "v" } }));
       const before = [evaluator.resolve("kept", { v: "on" }), evaluator.resolve("changed", { v: "on" })];
@@ -338,7 +338,7 @@ describe("Evaluator", () => {
       expect(changed).to.not.equal(before[1]);
     });
 
-    it("forgets what is removed, and does not mind what was never there", () => {
+    it("removes flags, and ignores the removal of a flag that it does not have", () => {
       const gone = flag("gone", { variants, defaultVariant: "on" });
       const evaluator = evaluatorOf(gone);
       evaluator.apply({ upserted: [], removed: [gone, flag("never", {})] });

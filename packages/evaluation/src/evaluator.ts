@@ -4,9 +4,9 @@ import { FlagIndex, type FlagFilter } from "./flag-index.js";
 import type { EvaluationContext, Resolution } from "./resolution.js";
 import { Scope, type EvaluationClock } from "./scope.js";
 
-/** What an update did to the flags that are served: of each flagSetId and key, one flag or none. */
+/** What an update did to the flags that are served. Each flagSetId and key appears at most once. */
 export interface FlagChanges {
-  /** Flags that are new, or take the place of the one with the same flagSetId and key. */
+  /** Flags that are new, or replace the one with the same flagSetId and key. */
   readonly upserted: readonly Flag[];
   readonly removed: readonly Flag[];
 }
@@ -31,7 +31,7 @@ const notFound: Resolution = Object.freeze({
   errorCode: "FLAG_NOT_FOUND",
 });
 
-/** Answers evaluations from the flags that are served now. It never throws, and an answer is never changed after it was given. */
+/** Answers evaluations from the flags that are served now. It never throws, and never changes an answer it has given. */
 export class Evaluator {
   readonly #index = new FlagIndex();
   readonly #scope: Scope;
@@ -42,7 +42,7 @@ export class Evaluator {
     this.#onFailure = onFailure;
   }
 
-  /** Follows an update of the store. It costs what changed: all other flags keep what was compiled of them. */
+  /** Applies an update. The cost is that of the flags that changed: all others keep their compiled rules. */
   apply({ upserted, removed }: FlagChanges): void {
     this.#index.remove(removed);
     this.#index.put(upserted);

@@ -26,19 +26,19 @@ describe("parseFlagSelector", () => {
     expect(selector.metadata).to.deep.equal({ flagSetId: "" });
   });
 
-  it("takes a text without = for a source, and splits at the first = only", () => {
+  it("takes a text without = as a source, and splits at the first = only", () => {
     expect(parseFlagSelector("flags/all.json").matches(flagOf("", "flags/all.json"))).to.equal(true);
     expect(parseFlagSelector("source=http://a/?x=1").matches(flagOf("", "http://a/?x=1"))).to.equal(true);
     expect(parseFlagSelector("flags/all.json").metadata).to.deep.equal({ source: "flags/all.json" });
   });
 
-  it("selects all by nothing", () => {
+  it("selects all flags with an empty text", () => {
     const selector = parseFlagSelector("");
     expect(selector.matches(flagOf("shop", "x"))).to.equal(true);
     expect(selector.metadata).to.deep.equal({});
   });
 
-  it("refuses a key it does not know, and echoes it bounded and printable", () => {
+  it("refuses an unknown key, and quotes it shortened and printable", () => {
     for (const text of ["flagsetid=x", "=x", "key=a", `\u0000${"é".repeat(1_000)}=x`]) {
       expect(() => parseFlagSelector(text))
         .to.throw(FlagError, /^[\x20-\x7e]{1,400}$/)

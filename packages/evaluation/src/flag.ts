@@ -1,29 +1,29 @@
 import type { JsonValue } from "@bunting/protocol";
 
-/** What metadata may hold, for every provider to read it. */
+/** What metadata may hold so that every provider can read it. */
 export type MetadataValue = string | number | boolean;
 
 export type Metadata = Readonly<Record<string, MetadataValue>>;
 
 /**
- * One flag as it stands in the store. Immutable, and its identity is its version: a flag that an update did not change keeps its
- * object, so that what was compiled from it keeps too.
+ * One parsed flag. Immutable, and its identity is its version: a flag that an update did not change keeps its object, and so its compiled
+ * rule.
  */
 export interface Flag {
   readonly key: string;
   /** "DISABLED" (exactly) disables; anything else counts as enabled, as in flagd. */
   readonly state: string;
   readonly variants: ReadonlyMap<string, JsonValue>;
-  /** Undefined where the document has null, "" or nothing: the default in the code is meant. */
+  /** Undefined if the document has null, "" or nothing, which means the default in the application's code. */
   readonly defaultVariant: string | undefined;
   /**
-   * With every `$ref` that has an evaluator replaced; undefined where absent or {}. Any JSON value is a rule for flagd: null is the
-   * one that always means the default variant (with reason DEFAULT, not STATIC), and "on" the one that always means "on".
+   * With every `$ref` that has an evaluator replaced; undefined if absent or {}. flagd takes any JSON value as a rule: null always means
+   * the default variant (with reason DEFAULT, not STATIC), and "on" always means "on".
    */
   readonly targeting: JsonValue | undefined;
   /** The set's metadata under the flag's own. */
   readonly metadata: Metadata;
-  /** From the flag's metadata, else the set's; "" where neither has one. */
+  /** From the flag's metadata, else from the set's; "" if neither has one. */
   readonly flagSetId: string;
   /** The URI of the source, as flagd names it; several sources may share one. */
   readonly source: string;

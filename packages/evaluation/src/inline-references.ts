@@ -1,19 +1,19 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 
 /**
- * flagd replaces references in the text of the document as JSON writes it. There, a name with one of these characters is written
- * differently than it reads, so that no reference to it is ever found.
+ * flagd replaces references in the JSON text of the document. A name with one of these characters is escaped there, so that flagd never
+ * finds a reference to it.
  */
 const unfindableName = /["\\<>&\u0000-\u001f\u2028\u2029]/;
 
-/** Deeper than this nothing is replaced: whoever evaluates such a rule refuses it, and a walk must not exhaust the stack first. */
+/** Below this depth nothing is replaced: the evaluation refuses such a rule, and this walk must not exhaust the stack before. */
 const maxDepth = 1000;
 
 /**
- * Puts the shared evaluators in the place of the references to them: `{"$ref": "name"}`, wherever it stands. What has no reference
- * keeps its object. A reference without an evaluator stays, as an operator nobody knows; so do references inside of evaluators.
+ * Replaces references, `{"$ref": "name"}`, by the shared evaluators they name. Values without references keep their object. A reference
+ * without an evaluator stays, and so becomes an unknown operator; so do references inside of evaluators.
  *
- * @param onEmpty told of a reference to an evaluator with nothing in it, which flagd refuses
+ * @param onEmpty called for a reference to an empty evaluator, which flagd refuses
  */
 export function inlineReferences(
   value: JsonValue,

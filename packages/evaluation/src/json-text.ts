@@ -8,8 +8,8 @@ const escapedByGo = /[<>&\u2028\u2029]/g;
 const loneSurrogate = /\\ud[89a-f][\da-f]{2}/g;
 
 /**
- * A value as Go's encoder writes it: keys in order, `<`, `>` and `&` escaped, minus zero kept. It is how flagd finds the variant that a
- * rule's result names.
+ * A value as Go's encoder writes it: keys sorted, `<`, `>` and `&` escaped, the sign of zero kept. flagd compares this text with the names
+ * of variants.
  *
  * @throws RuleFailure for a number that JSON can't write
  */
@@ -31,7 +31,7 @@ export function jsonText(value: Value): string {
   return `{${members.map(([key, member]) => `${jsonString(key)}:${jsonText(member)}`).join(",")}}`;
 }
 
-/** @throws RuleFailure if the value has a number in it that JSON can't write */
+/** @throws RuleFailure if the value contains a number that JSON can't write */
 export function requireWritable(value: Value): void {
   if (typeof value === "number") requireFinite(value);
   else if (typeof value === "object" && value !== null) {

@@ -18,7 +18,7 @@ describe("murmur3", () => {
     );
   });
 
-  it("hashes two pieces as their whole", () => {
+  it("hashes two pieces like the joined text", () => {
     const text = fc.string({ unit: "binary", maxLength: 20 });
     fc.assert(fc.property(text, text, (a, b) => murmur3(a, b) === murmur3(a + b)));
   });

@@ -1,9 +1,9 @@
 /**
- * MurmurHash3, the x86 variant of 32 bits with seed 0, over the UTF-8 bytes of a text. It decides who gets which variant, so that all
- * flagd implementations must agree on it.
+ * MurmurHash3, the 32-bit x86 variant with seed 0, over the UTF-8 bytes of a text. It decides which subject gets which variant, so all
+ * implementations of flagd must agree on it.
  *
- * The bytes are never put anywhere: each is mixed in as it is worked out of the text. The text may come in two pieces, for joining them
- * would take longer than the hash.
+ * The bytes are mixed in as they are computed, without a buffer. The text may come in two pieces, because joining them would take longer
+ * than the hash.
  */
 export function murmur3(text: string, continuation = ""): number {
   let hash = 0;
@@ -41,13 +41,13 @@ export function murmur3(text: string, continuation = ""): number {
   return avalanche(hash ^ scramble(block) ^ count);
 }
 
-/** Half a surrogate pair is no character, and reads as the replacement character. */
+/** Half a surrogate pair is no character and counts as the replacement character. */
 function codePointAt(text: string, index: number): number {
   const point = text.codePointAt(index) ?? 0;
   return point >= 0xd800 && point <= 0xdfff ? 0xfffd : point;
 }
 
-/** The bytes of a code point above ASCII, the first one lowest. */
+/** The UTF-8 bytes of a code point above ASCII, the first one in the lowest bits. */
 function utf8(point: number, size: number): number {
   const last = 0x80 | (point & 0x3f);
   if (size === 2) return 0xc0 | (point >> 6) | (last << 8);

@@ -35,7 +35,7 @@ describe("parseFlag", () => {
     }
   });
 
-  it("takes {} for no targeting, but null and a plain value for rules", () => {
+  it("takes {} as no targeting, but null and plain values as rules", () => {
     const targetingOf = (targeting: JsonValue): JsonValue | undefined =>
       parseFlag("f", { variants: onOff, targeting }, set).targeting;
     expect(parseFlag("f", { variants: onOff }, set).targeting).to.equal(undefined);
@@ -45,7 +45,7 @@ describe("parseFlag", () => {
     expect(targetingOf([])).to.deep.equal([]);
   });
 
-  it("reads null, and parts that are null, as nothing", () => {
+  it("takes null, and parts that are null, as absent", () => {
     for (const definition of [null, { state: null, variants: null, defaultVariant: null, metadata: null }]) {
       const flag = parseFlag("f", definition, set);
       expect([flag.state, flag.variants.size, flag.defaultVariant]).to.deep.equal(["", 0, undefined]);
@@ -53,13 +53,13 @@ describe("parseFlag", () => {
     }
   });
 
-  it("ignores parts it does not know", () => {
+  it("ignores unknown parts", () => {
     expect(parseFlag("f", { variants: onOff, comment: 5, key: "other" }, set))
       .to.include({ key: "f" })
       .and.not.have.property("comment");
   });
 
-  it("keeps variants with names that objects have of themselves", () => {
+  it("keeps variants whose names every object inherits", () => {
     const variants = JSON.parse('{"__proto__":1,"constructor":2}') as JsonObject;
     const flag = parseFlag("f", { variants, defaultVariant: "__proto__" }, set);
     expect([...flag.variants]).to.deep.equal([
@@ -70,7 +70,7 @@ describe("parseFlag", () => {
   });
 
   describe("metadata", () => {
-    it("lays the flag's over the set's", () => {
+    it("merges the flag's over the set's", () => {
       const flag = parseFlag("f", { metadata: { n: 2, x: true } }, { ...set, metadata: { n: 1, team: "t" } });
       expect(flag.metadata).to.deep.equal({ n: 2, team: "t", x: true });
     });
@@ -80,7 +80,7 @@ describe("parseFlag", () => {
       expect(parseFlag("f", {}, { ...set, metadata }).metadata).to.equal(metadata);
     });
 
-    it("drops what is null, and with it what the set says", () => {
+    it("drops null, and with it the set's value", () => {
       const flag = parseFlag(
         "f",
         { metadata: { n: null, flagSetId: null } },
@@ -90,13 +90,13 @@ describe("parseFlag", () => {
       expect(flag.flagSetId).to.equal("");
     });
 
-    it("drops lists and objects, which providers stop at", () => {
+    it("drops lists and objects, which some providers stop at", () => {
       expect(parseFlag("f", { metadata: { a: [1], b: { c: 1 }, d: "e" } }, set).metadata).to.deep.equal({
         d: "e",
       });
     });
 
-    it("names the flag set, the flag's own word before the set's", () => {
+    it("names the flag set, preferring the flag's own value to the set's", () => {
       const metadata = { flagSetId: "set" };
       expect(parseFlag("f", {}, { ...set, metadata }).flagSetId).to.equal("set");
       expect(parseFlag("f", { metadata: { flagSetId: "own" } }, { ...set, metadata }).flagSetId).to.equal(
@@ -127,7 +127,7 @@ describe("parseFlag", () => {
       expect(targetingOf({ $ref: "isPro" })).to.equal(evaluators["isPro"]);
     });
 
-    it("to nowhere stay", () => {
+    it("without an evaluator stay", () => {
       const rules = [
         { $ref: "absent" },
         { $ref: "constructor" },
@@ -142,7 +142,7 @@ describe("parseFlag", () => {
       expect(targetingOf({ $ref: "a&b" })).to.deep.equal({ $ref: "a&b" });
     });
 
-    it("leave a rule without them as it is", () => {
+    it("leave a rule without them unchanged", () => {
       const rule = { if: [{ var: "x" }, "on", "off"] };
       expect(targetingOf(rule)).to.equal(rule);
     });
@@ -160,7 +160,7 @@ describe("parseFlag", () => {
     });
   });
 
-  it("refuses a flag whose parts are of another type than they must be, saying which", () => {
+  it("refuses a flag with a part of the wrong type, and names it", () => {
     expect(refusalOf("on")).to.equal('flag "f": it must be an object, and is the string "on"');
     expect(refusalOf([])).to.contain("it must be an object, and is a list");
     expect(refusalOf({ variants: ["on"] })).to.equal('flag "f": "variants" must be an object, and is a list');
@@ -171,7 +171,7 @@ describe("parseFlag", () => {
     expect(refusalOf({ metadata: 5 })).to.contain('"metadata" must be an object, and is the number 5');
   });
 
-  it("refuses a default variant that is no variant, naming those there are", () => {
+  it("refuses a default variant that is none of the variants, and names these", () => {
     expect(refusalOf({ variants: onOff, defaultVariant: "blue" })).to.equal(
       'flag "f": its default variant "blue" is none of its variants ("on", "off")',
     );

@@ -46,7 +46,7 @@ describe("parseFloatText", () => {
     }
   });
 
-  it("gives infinity for what is too large, and zero for what is too small", () => {
+  it("gives infinity for a number that is too large, and zero for one that is too small", () => {
     expect(parseFloatText("1e999")).to.equal(Infinity);
     expect(parseFloatText("-1e999")).to.equal(-Infinity);
     expect(parseFloatText("1e-999")).to.equal(0);
@@ -63,7 +63,7 @@ describe("parseFloatText", () => {
     fc.assert(fc.property(finite, (number) => Object.is(parseFloatText(String(number)), number + 0)));
   });
 
-  it("refuses long texts that are nearly numbers without trying them over and over", () => {
+  it("refuses long texts that are nearly numbers without backtracking", () => {
     const digits = "1".repeat(200_000);
     for (const text of [`${digits}!`, `0x${digits}!`, `${"1_".repeat(100_000)}!`, `${digits}.${digits}e`]) {
       expect(parseFloatText(text)).to.equal(undefined);

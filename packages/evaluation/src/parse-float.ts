@@ -1,14 +1,14 @@
-// Texts come from contexts and may be long: none of these patterns tries the same place twice.
+// Texts come from contexts and may be long: none of these patterns backtracks.
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 const hexadecimal = /^([+-]?)0x(?=\.?[\da-f])([\da-f]*)(?:\.([\da-f]*))?p([+-]?\d+)$/i;
 const infinity = /^([+-]?)inf(?:inity)?$/i;
 const notANumber = /^nan$/i;
-/** Beyond this the number is zero or infinite whatever its digits are. */
+/** Beyond this exponent the number is zero or infinite, whatever its digits are. */
 const maxBinaryExponent = 100_000;
 
 /**
- * Reads a number the way Go writes them; undefined if the text is no number. Too large a number is infinite. No white space is
- * allowed, underscores between digits are.
+ * Parses a number as Go does; undefined if the text is no number. A number that is too large is infinite. White space is not allowed,
+ * underscores between digits are.
  */
 export function parseFloatText(text: string): number | undefined {
   if (decimal.test(text)) return Number(text);
@@ -35,7 +35,7 @@ function parseHexadecimal(text: string): number | undefined {
   return scale(sign === "-" ? -mantissa : mantissa, bounded);
 }
 
-/** value * 2^exponent, in steps that neither overflow nor vanish before the result does. */
+/** value * 2^exponent, in steps that overflow or underflow only if the result does. */
 function scale(value: number, exponent: number): number {
   let result = value;
   for (let left = exponent; left !== 0 && result !== 0 && Number.isFinite(result);) {

@@ -6,17 +6,17 @@ import { isList, type Value } from "./value.js";
 interface Step {
   readonly name: string;
   readonly index: number;
-  /** Objects have something of this name without anyone having put it there. */
+  /** Every object has a property of this name from its prototype. */
   readonly isInherited: boolean;
 }
 
-/** Gives the part of the data that a path leads to; null if there is none. */
+/** Returns the part of the data that a path leads to; null if there is none. */
 export type Read = (data: Value, scope: Scope) => Value;
 
-/** The usual beginning of a bucketing key: read without looking at the clock for the other property. */
+/** The usual beginning of a bucketing key: read without looking at the clock, which the other property needs. */
 const flagKeyPath = `${flagdProperty}.flagKey`;
 
-/** Reads a path such as `user.tags.0`. Steps without a name are none. */
+/** Parses a path such as `user.tags.0`. Empty steps are ignored. */
 export function parsePath(path: string): Read {
   const [first, ...others] = path
     .split(".")
@@ -60,7 +60,7 @@ function stepOf(name: string): Step {
   return { name: interned(name), index: toInteger(toNumber(name)), isInherited: name in Object.prototype };
 }
 
-/** The same name as the engine keeps names of members: reading one is quicker then. */
+/** The name as V8 interns property names: reading a property by it is faster. */
 function interned(name: string): string {
   return Object.keys({ [name]: true })[0] ?? name;
 }

@@ -6,10 +6,10 @@ export type Reason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "DISABLED" | "FA
 
 export type EvaluationErrorCode = "FLAG_NOT_FOUND" | "PARSE_ERROR" | "GENERAL";
 
-/** What one evaluates a flag against; plain JSON. */
+/** What a flag is evaluated against; plain JSON. */
 export type EvaluationContext = JsonObject;
 
-/** The outcome of one evaluation, before any typing by the accessor that asked (Boolean, String …). */
+/** The result of one evaluation, before the API checks its type (Boolean, String …). */
 export interface Resolution {
   readonly reason: Reason;
   /** Undefined for DISABLED, FALLBACK and ERROR. */
@@ -17,6 +17,6 @@ export interface Resolution {
   readonly value: JsonValue | undefined;
   /** The flag's metadata (set under flag); empty if there is no such flag. */
   readonly metadata: Metadata;
-  /** Set with reason ERROR only. */
+  /** Set only with reason ERROR. */
   readonly errorCode: EvaluationErrorCode | undefined;
 }

@@ -1,8 +1,8 @@
 /**
- * A rule that can't be carried through with the values it met. The evaluation answers PARSE_ERROR, as flagd does where its engine
- * panics; whoever debugs a flag reads the message.
+ * A rule that can't be evaluated with the values it met. The evaluation answers PARSE_ERROR, as flagd does where its engine panics; the
+ * message is for the person who debugs the flag.
  *
- * Without a stack trace: that would cost more than the evaluation, and the rule, not our code, is at fault.
+ * It has no stack trace: taking one would cost more than the evaluation, and the error is in the rule, not in our code.
  */
 export class RuleFailure extends Error {
   override readonly name = "RuleFailure";

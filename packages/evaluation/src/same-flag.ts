@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from "@bunting/protocol";
 import type { Flag } from "./flag.js";
 
-/** True if two flags mean the same, however their texts were written. */
+/** True if two flags mean the same, however their definitions were written. */
 export function isSameFlag(a: Flag, b: Flag): boolean {
   return (
     a.key === b.key &&

@@ -8,26 +8,26 @@ export interface EvaluationClock {
   now(): number;
 }
 
-/** Where the flag's own facts lie in the context. */
+/** The property of the context that holds the flag's key and the time. */
 export const flagdProperty = "$flagd";
 
 /**
- * How much one evaluation may do: about a step for each item a list operator visits and for each eight characters of text it makes. Far
- * above what a rule needs, and well below what would keep the event loop from its other work: lists within lists over a large context
- * otherwise run for minutes, or until memory ends.
+ * How much work one evaluation may do: about one step for each item that a list operator visits and for each eight characters of text it
+ * builds. Far above what a rule needs, and well below what would block the event loop: nested lists over a large context would otherwise
+ * run for minutes, or until memory is exhausted.
  */
 const maxWork = 1 << 21;
 
-/** How often data may be run as a rule within data run as a rule. The engine of flagd has no bound there, and dies of it. */
+/** How deep data that is run as a rule may be nested. The engine of flagd has no such limit, and crashes. */
 const maxDataRules = 32;
 
 const noContext: EvaluationContext = {};
 
 /**
- * What one evaluation carries along: the context, the flag's own facts, and how much was done. One scope serves all evaluations of an
+ * The state of one evaluation: the context, the flag's `$flagd` properties, and the work done. One scope serves all evaluations of an
  * evaluator, one after the other; nothing may keep it.
  *
- * The flag's facts (`$flagd`) are laid over the context only where a rule asks for the whole of it; reading one of them needs no copy.
+ * `$flagd` is merged into the context only where a rule reads the whole context; reading one of its properties needs no copy.
  */
 export class Scope {
   readonly #clock: EvaluationClock;
@@ -36,7 +36,7 @@ export class Scope {
   #flagd: ValueMap | undefined;
   #work = 0;
   #dataRules = 0;
-  /** What lies around the list whose items are being visited; see operators/shadowed-variable.ts. */
+  /** The data around the list whose items are being visited; see operators/shadowed-variable.ts. */
   outer: Value = null;
 
   constructor(clock: EvaluationClock) {
@@ -52,18 +52,18 @@ export class Scope {
     return this;
   }
 
-  /** Lets go of the context, which may be large, until the next evaluation. */
+  /** Releases the context, which may be large, until the next evaluation. */
   end(): void {
     this.#context = noContext;
     this.outer = null;
   }
 
-  /** True for the context itself, over which `$flagd` lies unseen. */
+  /** True for the context itself, into which `$flagd` is not merged. */
   isContext(data: Value): boolean {
     return data === this.#context;
   }
 
-  /** The data as a rule sees it when it asks for all of it. */
+  /** The data as a rule sees it that reads all of it. */
   whole(data: Value): Value {
     return this.isContext(data) ? { ...this.#context, [flagdProperty]: this.flagd() } : data;
   }
@@ -77,7 +77,7 @@ export class Scope {
     return this.#flagd;
   }
 
-  /** The key of the flag, where the data says it: an item of a list has none, unless it brings its own `$flagd`. */
+  /** The key of the flag as the data has it: an item of a list has none, unless it has its own `$flagd`. */
   flagKey(data: ValueMap): string {
     if (this.isContext(data)) return this.#flagKey;
     const properties = Object.hasOwn(data, flagdProperty) ? (data[flagdProperty] ?? null) : null;
@@ -85,7 +85,7 @@ export class Scope {
     return typeof key === "string" ? key : "";
   }
 
-  /** @throws RuleFailure if the evaluation has done more than it may */
+  /** @throws RuleFailure if the evaluation exceeds its limit */
   charge(steps: number): void {
     this.#work += steps;
     if (this.#work > maxWork)

@@ -2,14 +2,14 @@ import { expect } from "chai";
 import { compareVersions, parseVersion } from "./semver.js";
 
 describe("parseVersion", () => {
-  it("reads versions with or without a v, and the beginnings of one", () => {
+  it("parses versions with or without a v, and beginnings of versions", () => {
     expect(parseVersion("v1.2.3")).to.deep.equal({ major: "1", minor: "2", patch: "3", prerelease: [] });
     expect(parseVersion("V1")).to.deep.equal(parseVersion("1.0.0"));
     expect(parseVersion("1.2")).to.deep.equal(parseVersion("1.2.0"));
     expect(parseVersion("1.2.3-rc.1+build.5")?.prerelease).to.deep.equal(["rc", "1"]);
   });
 
-  it("reads nothing else", () => {
+  it("parses nothing else", () => {
     const none = [
       "",
       "v",
@@ -72,7 +72,7 @@ describe("compareVersions", () => {
     );
   });
 
-  it("does not look at the build", () => {
+  it("ignores build metadata", () => {
     const [a, b] = [parseVersion("1.0.0+a"), parseVersion("1.0.0+b")];
     expect(a && b && compareVersions(a, b)).to.equal(0);
   });

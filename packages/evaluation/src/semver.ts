@@ -1,4 +1,4 @@
-/** A semantic version, or the beginning of one: `1` and `1.2` stand for `1.0.0` and `1.2.0`. What is built of it does not count. */
+/** A semantic version, or the beginning of one: `1` and `1.2` mean `1.0.0` and `1.2.0`. Build metadata is ignored. */
 export interface Version {
   readonly major: string;
   readonly minor: string;
@@ -15,7 +15,7 @@ const pattern = new RegExp(
   "i",
 );
 
-/** Reads a version, with or without a `v` before it. */
+/** Parses a version, with or without a leading `v`. */
 export function parseVersion(text: string): Version | undefined {
   const match = pattern.exec(text);
   if (match === null) return undefined;
@@ -23,7 +23,7 @@ export function parseVersion(text: string): Version | undefined {
   return { major, minor, patch, prerelease: identifiers?.split(".") ?? [] };
 }
 
-/** Negative if `a` is the older one, positive if it is the newer one. */
+/** Negative if `a` is older, positive if it is newer. */
 export function compareVersions(a: Version, b: Version): number {
   return (
     compareDigits(a.major, b.major) ||
@@ -38,7 +38,7 @@ function compareDigits(a: string, b: string): number {
   return a.length - b.length || compareText(a, b);
 }
 
-/** A version is newer than its prereleases, and a longer list of identifiers than what it begins with. */
+/** A version is newer than its prereleases, and a longer list of identifiers is newer than its own beginning. */
 function comparePrereleases(a: readonly string[], b: readonly string[]): number {
   if (a.length === 0 || b.length === 0) return b.length - a.length;
   const shared = Math.min(a.length, b.length);

@@ -4,15 +4,15 @@ import { coerceToNumber, toInteger, toNumber } from "./to-number.js";
 import { integerZero } from "./value.js";
 
 describe("toNumber", () => {
-  it("takes text that is no number for zero", () => {
+  it("takes text that is no number as zero", () => {
     expect(["5", "x", "", " 5 ", "1e999"].map(toNumber)).to.deep.equal([5, 0, 0, 0, Infinity]);
   });
 
-  it("fails for what is neither a number nor a text", () => {
+  it("fails for a value that is neither number nor text", () => {
     for (const value of [null, true, [1], { a: 1 }]) expect(() => toNumber(value)).to.throw(RuleFailure);
   });
 
-  it("knows Go's integer", () => expect(toNumber(integerZero)).to.equal(0));
+  it("converts Go's integer", () => expect(toNumber(integerZero)).to.equal(0));
 });
 
 describe("coerceToNumber", () => {
@@ -24,16 +24,16 @@ describe("coerceToNumber", () => {
     for (const value of [[], [1], {}, "x", " 5 "]) expect(coerceToNumber(value)).to.be.NaN;
   });
 
-  it("takes the word infinity for a number, but no digits too large for one", () => {
+  it("takes the word infinity as a number, but not digits that are too large for one", () => {
     expect(coerceToNumber("-inf")).to.equal(-Infinity);
     expect(coerceToNumber("1e999")).to.be.NaN;
   });
 });
 
 describe("toInteger", () => {
-  it("cuts the fraction off", () => expect([2.9, -2.9, -0.5].map(toInteger)).to.deep.equal([2, -2, 0]));
+  it("removes the fraction", () => expect([2.9, -2.9, -0.5].map(toInteger)).to.deep.equal([2, -2, 0]));
 
-  it("gives the smallest integer for what no integer of 64 bits can be", () => {
+  it("gives the smallest integer for a number that does not fit into 64 bits", () => {
     for (const number of [NaN, Infinity, -Infinity, 1e19, 2 ** 63])
       expect(toInteger(number)).to.equal(-(2 ** 63));
   });

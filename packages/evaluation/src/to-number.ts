@@ -3,7 +3,7 @@ import { fail } from "./rule-failure.js";
 import { trimSpace } from "./trim-space.js";
 import { integerZero, type Value } from "./value.js";
 
-/** The number that arithmetic makes of a value. A string that is no number is 0; what is neither number nor string fails. */
+/** Converts a value for arithmetic. A string that is no number is 0; other types fail. */
 export function toNumber(value: Value): number {
   if (typeof value === "number") return value;
   if (typeof value === "string") return parseFloatText(value) ?? 0;
@@ -11,7 +11,7 @@ export function toNumber(value: Value): number {
   return fail("a number or string is needed");
 }
 
-/** The number that a comparison makes of a value: as JavaScript would, but NaN for lists, objects and text around a number. */
+/** Converts a value for comparison: as JavaScript does, but lists, objects and text around a number give NaN. */
 export function coerceToNumber(value: Value): number {
   switch (typeof value) {
     case "number":
@@ -30,11 +30,11 @@ export function coerceToNumber(value: Value): number {
 function coerceText(text: string): number {
   if (trimSpace(text) === "") return 0;
   const number = parseFloatText(text) ?? NaN;
-  // A number too large to hold is none here; the word for infinity is one.
+  // A number that is too large does not count as one; the word for infinity does.
   return Number.isFinite(number) || !/\d/.test(text) ? number : NaN;
 }
 
-/** The whole part as a Go int of 64 bits: what does not fit is the smallest one there is. */
+/** The integer part as a 64-bit Go int; a number that does not fit gives the smallest int. */
 export function toInteger(number: number): number {
   const whole = Math.trunc(number) + 0;
   return whole >= -(2 ** 63) && whole < 2 ** 63 ? whole : -(2 ** 63);

@@ -18,11 +18,11 @@ describe("numberText", () => {
 
   it("keeps the sign of zero", () => expect([0, -0].map(numberText)).to.deep.equal(["0", "-0"]));
 
-  it("has words for what is no finite number", () => {
+  it("has words for numbers that are not finite", () => {
     expect([Infinity, -Infinity, NaN].map(numberText)).to.deep.equal(["+Inf", "-Inf", "NaN"]);
   });
 
-  it("writes what reads back as the same number", () => {
+  it("writes digits that parse to the same number", () => {
     const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
     fc.assert(
       fc.property(
@@ -34,7 +34,7 @@ describe("numberText", () => {
 });
 
 describe("toText", () => {
-  it("makes nothing of null and digits of numbers", () => {
+  it("gives the empty text for null and digits for numbers", () => {
     expect([null, "x", 1.5, integerZero].map(toText)).to.deep.equal(["", "x", "1.5", "0"]);
   });
 

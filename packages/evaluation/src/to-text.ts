@@ -1,7 +1,7 @@
 import { fail } from "./rule-failure.js";
 import { type Value } from "./value.js";
 
-/** The text that `cat` and `substr` make of a value: null is "", and lists, objects and booleans fail. */
+/** Converts a value for `cat` and `substr`: null is "", and lists, objects and booleans fail. */
 export function toText(value: Value): string {
   if (typeof value === "string") return value;
   if (typeof value === "number") return numberText(value);
@@ -9,7 +9,7 @@ export function toText(value: Value): string {
   return typeof value === "bigint" ? "0" : fail("text can't be made of a list, an object or a boolean");
 }
 
-/** The shortest digits that mean the number, never with an exponent. */
+/** The shortest digits that denote the number, never with an exponent. */
 export function numberText(number: number): string {
   if (!Number.isFinite(number)) return Number.isNaN(number) ? "NaN" : number > 0 ? "+Inf" : "-Inf";
   if (number === 0) return Object.is(number, -0) ? "-0" : "0";
@@ -23,7 +23,7 @@ export function numberText(number: number): string {
 function withoutExponent(mantissa: string, exponent: number): string {
   const sign = mantissa.startsWith("-") ? "-" : "";
   const digits = mantissa.replace("-", "").replace(".", "");
-  // JavaScript writes an exponent only with one digit before the point, and only where the point moves past the digits.
+  // JavaScript writes exponents with one digit before the point, and only if the point moves beyond the digits.
   if (exponent > 0) return sign + digits.padEnd(exponent + 1, "0");
   return `${sign}0.${"0".repeat(-exponent - 1)}${digits}`;
 }

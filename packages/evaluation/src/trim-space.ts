@@ -1,4 +1,4 @@
-/** Takes white space off both ends: what Unicode calls so, which is not quite what `trim` takes off. */
+/** Removes Unicode white space at both ends, which is not quite what `trim` removes. */
 export function trimSpace(text: string): string {
   let start = 0;
   let end = text.length;

@@ -1,6 +1,6 @@
 /**
- * What rules calculate with: JSON, and one thing more. The engine of flagd answers `{"-": []}` and `{"/": []}` with a Go integer, which
- * its other operators tell from the numbers of JSON. That integer is a bigint here; nothing else ever is.
+ * The values of rules: JSON, and one more. The engine of flagd answers `{"-": []}` and `{"/": []}` with a Go integer, which its other
+ * operators distinguish from JSON numbers. That integer is a bigint here; nothing else is.
  */
 export type Value = null | boolean | number | string | bigint | readonly Value[] | ValueMap;
 

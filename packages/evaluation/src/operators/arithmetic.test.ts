@@ -14,7 +14,7 @@ describe("+, -, *, /, %", () => {
     expect(run({ "%": [-7, 3] })).to.equal(-1);
   });
 
-  it("do what they can with one value, or none", () => {
+  it("accept one value, or none", () => {
     expect(run({ "+": "5" })).to.equal(5);
     expect(run({ "+": [] })).to.equal(0);
     expect(run({ "-": ["5"] })).to.equal(-5);
@@ -29,7 +29,7 @@ describe("+, -, *, /, %", () => {
     expect(run({ in: [{ "-": [] }, [0]] })).to.equal(false);
   });
 
-  it("take text that is no number for zero, and fail for null, booleans and lists", () => {
+  it("take text that is no number as zero, and fail for null, booleans and lists", () => {
     expect(run({ "+": ["x", 1] })).to.equal(1);
     for (const value of [null, true, [1]]) expect(() => run({ "+": [value, 1] })).to.throw(RuleFailure);
     expect(() => run({ "-": 5 })).to.throw(RuleFailure);
@@ -54,12 +54,12 @@ describe("min, max, abs", () => {
     expect(run({ max: [] })).to.equal(null);
   });
 
-  it("let not-a-number stand, where it comes first", () => {
+  it("keep NaN if it comes first", () => {
     expect(run({ max: ["nan", 3] })).to.be.NaN;
     expect(run({ max: [3, "nan"] })).to.equal(3);
   });
 
-  it("take the sign off the first value", () => {
+  it("remove the sign of the first value", () => {
     expect(run({ abs: [-5, 3] })).to.equal(5);
     expect(run({ abs: "-2.5" })).to.equal(2.5);
     expect(() => run({ abs: [] })).to.throw(RuleFailure);

@@ -3,7 +3,7 @@ import { integerZero, isList, type Value } from "../value.js";
 import { argument, binary, eager, listOf, type Apply, type Operator } from "./operator.js";
 
 export const sum: Operator = binary(
-  // Not from the first on: two minus zeros make a zero.
+  // Beginning with 0, as Go does: two negative zeros add up to zero.
   (a, b) => 0 + toNumber(a) + toNumber(b),
   (args, scope) => {
     if (!isList(args)) return toNumber(args);
@@ -54,7 +54,7 @@ export const absolute: Operator = eager((args) =>
 export const maximum: Operator = eager(extreme((a, b) => a > b));
 export const minimum: Operator = eager(extreme((a, b) => a < b));
 
-/** The first value that none of the later ones beats; one that is not a number beats none and is beaten by none. */
+/** The first value that no later one beats. NaN beats nothing and is beaten by nothing. */
 function extreme(beats: (a: number, b: number) => boolean): Apply {
   return (args, scope) => {
     const values = listOf(args, scope);

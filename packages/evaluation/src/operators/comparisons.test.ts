@@ -12,7 +12,7 @@ describe("<, <=, >, >=", () => {
     expect(run({ ">": ["b", "a"] })).to.equal(true);
   });
 
-  it("take a third for the other end of a range, and no account of a fourth", () => {
+  it("take a third value as the other end of a range, and ignore it if there is a fourth", () => {
     expect(run({ "<": [1, 2, 3] })).to.equal(true);
     expect(run({ "<": [1, 2, 2] })).to.equal(false);
     expect(run({ "<=": [1, 2, 2] })).to.equal(true);
@@ -21,7 +21,7 @@ describe("<, <=, >, >=", () => {
     expect(run({ "<": [1, 2, 0, 0] })).to.equal(true);
   });
 
-  it("are false with fewer than two values, and fail with what is no list", () => {
+  it("are false with fewer than two values, and fail without a list", () => {
     expect(run({ "<": [1] })).to.equal(false);
     expect(() => run({ "<": 1 })).to.throw(RuleFailure);
   });
@@ -37,12 +37,12 @@ describe("==, !=, ===, !==", () => {
     expect([run({ "===": [1, "1"] }), run({ "!==": [1, "1"] })]).to.deep.equal([false, true]);
   });
 
-  it("find fewer than two values unequal", () => {
+  it("call fewer than two values unequal", () => {
     expect(run({ "==": [1] })).to.equal(false);
     expect(run({ "!==": [] })).to.equal(true);
   });
 
-  it("fail with what is no list, except for the strict ones", () => {
+  it("fail without a list, except for the strict ones", () => {
     expect(() => run({ "==": 1 })).to.throw(RuleFailure);
     expect(run({ "===": 1 })).to.equal(false);
     expect(run({ "!==": null })).to.equal(true);

@@ -6,10 +6,10 @@ import { chargeText } from "./text.js";
 
 type Relation = (a: Value, b: Value) => boolean;
 
-/** Whether two values are related; a third must be related to the second in the same way. More do not count. */
+/** Whether two values are related. A third must be related to the second in the same way; with more than three only the first two count. */
 function ordering(isRelated: Relation): Operator {
   const applyTwo = (a: Value, b: Value, scope: Scope): boolean => {
-    // Texts are compared in our own code, by UTF-8 order.
+    // Texts are compared by our own code, in UTF-8 order.
     if (typeof a === "string") chargeText(a, scope);
     return isRelated(a, b);
   };
@@ -41,7 +41,7 @@ function equality(wanted: boolean): Operator {
 export const strictlyEqual = strictEquality(true);
 export const strictlyUnequal = strictEquality(false);
 
-/** Unlike equality it takes anything for its arguments; what is no list of two is unequal. */
+/** Unlike equality it accepts any arguments; anything but a list of two or more is unequal. */
 function strictEquality(wanted: boolean): Operator {
   return binary(
     (a, b) => isStrictlyEqual(a, b) === wanted,

@@ -2,12 +2,12 @@ import type { Scope } from "../scope.js";
 import { isList, type Value } from "../value.js";
 import type { Compile } from "./operator.js";
 
-/** To compile something costs several times what it costs to visit it. */
+/** Compiling a value costs several times as much as visiting it. */
 const workPerNode = 8;
 
 /**
- * Runs data as a rule. A few operators evaluate what their arguments gave once more; then an object in the context that has one key is a
- * rule like any other. It may lead to itself, which the scope bounds, and it is compiled each time.
+ * Runs data as a rule. A few operators evaluate the results of their arguments once more, so that an object with one key in the context
+ * becomes a rule. It is compiled each time. It may lead to itself, which the scope limits.
  */
 export function runAsRule(rule: Value, data: Value, scope: Scope, compile: Compile): Value {
   if (isInert(rule, scope)) return rule;
@@ -18,7 +18,7 @@ export function runAsRule(rule: Value, data: Value, scope: Scope, compile: Compi
   return result;
 }
 
-/** True for a value that gives itself when it is run as a rule: one without objects in it. */
+/** True for a value that is its own result when it is run as a rule: one without objects. */
 export function isInert(value: Value, scope: Scope): boolean {
   if (typeof value !== "object" || value === null) return true;
   if (!isList(value)) return false;
@@ -26,7 +26,7 @@ export function isInert(value: Value, scope: Scope): boolean {
   return value.every((item) => isInert(item, scope));
 }
 
-/** Counts as work that a value is compiled. */
+/** Charges the work of compiling a value. */
 export function chargeAsRule(value: Value, scope: Scope): void {
   scope.charge(workPerNode);
   if (typeof value !== "object" || value === null) return;

@@ -11,7 +11,7 @@ const halves: [string, number][] = [
 ];
 
 describe("fractional", () => {
-  it("goes by the hash of the first argument, if that is a text", () => {
+  it("splits by the hash of the first argument, if that is a text", () => {
     expect(run({ fractional: ["bob", ...halves] })).to.equal(
       run({ fractional: [{ var: "name" }, ...halves] }, { name: "bob" }),
     );
@@ -19,7 +19,7 @@ describe("fractional", () => {
     expect(new Set(given)).to.deep.equal(new Set(["on", "off"]));
   });
 
-  it("goes by the flag's key and the targeting key else", () => {
+  it("splits by the flag's key and the targeting key otherwise", () => {
     const bob = { targetingKey: "bob" };
     const byHand = run({ fractional: ["the-flagbob", ...halves] });
     expect(run({ fractional: halves }, bob)).to.equal(byHand);
@@ -47,7 +47,7 @@ describe("fractional", () => {
     expect(run({ map: [["text"], { fractional: ["bob", ...halves] }] })).to.deep.equal([null]);
   });
 
-  it("gives null for shares that can't be read", () => {
+  it("gives null for shares that can't be parsed", () => {
     for (const share of ["on", ["on", 1.5], ["on", "5"], [["on"], 5]]) {
       expect(run({ fractional: ["bob", share, ["off", 50]] })).to.equal(null);
     }

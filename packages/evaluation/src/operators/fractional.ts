@@ -7,9 +7,9 @@ import type { Compile, Evaluate, Operator } from "./operator.js";
 
 /**
  * Splits subjects among variants by the hash of a text: of the first argument if that is a string, else of the flag's key and the
- * targeting key. Whatever is not as it should be gives null.
+ * targeting key. Invalid arguments give null.
  *
- * Shares are mostly written out in the rule; then they are read once.
+ * Shares are usually constants in the rule; then they are parsed once.
  */
 export const fractional: Operator = (args, compile) => {
   if (!isList(args)) {
@@ -55,7 +55,7 @@ function splitBy(args: Value, data: Value, scope: Scope): Value {
     : split(key, parseDistribution(shares), shares, data, scope);
 }
 
-/** What is no key, and not null where a key should be, counts as the first share. */
+/** A first argument that is neither a string nor null counts as the first share. */
 function split(
   key: Value,
   distribution: Distribution | undefined,
@@ -69,7 +69,7 @@ function split(
   return distribution === undefined ? null : pickVariant(distribution, murmur3(key));
 }
 
-/** By the flag's key and the targeting key, so that each flag splits the same subjects in its own way. */
+/** Splits by the flag's key and the targeting key, so that each flag splits the same subjects differently. */
 function splitImplicitly(distribution: Distribution | undefined, data: ValueMap, scope: Scope): Value {
   const key = data["targetingKey"];
   if (distribution === undefined || typeof key !== "string" || key === "") return null;

@@ -7,19 +7,20 @@ import { mustReplace } from "./shadowed-variable.js";
 import { isOfItem, substituteVariables } from "./substitution.js";
 
 /**
- * How the variables of a rule for items come to their values.
+ * How the variables of a rule for items get their values.
  *
- * - plain: none of them would be replaced; it is an ordinary rule on the item.
- * - shadowed: looking around the list first, and at the item second, gives the same as replacing, unless a variable holds an object.
- * - replaced: only replacing them gives what it must.
+ * - plain: no variable would be replaced; it is an ordinary rule on the item.
+ * - shadowed: reading the data around the list first, and the item second, gives the same result as replacing variables, unless one holds
+ *   an object.
+ * - replaced: only replacing the variables gives the right result.
  */
 type Handling = "plain" | "shadowed" | "replaced";
 
-/** They look at what stands in the rule before evaluating it, so that a value there is not the same as a rule that gives it. */
+/** These look at their arguments as written in the rule, so that a value there differs from a rule that gives that value. */
 const listOperators = new Set(["filter", "map", "reduce", "all", "none", "some"]);
 const branchOperators = new Set(["and", "or", "if", "?:"]);
 
-/** A rule that list operators run on each item, after its variables got the values they have in its surroundings. */
+/** A rule that list operators run on each item, after its variables were given the values they have around the list. */
 export class ItemRule {
   readonly #rule: Value;
   readonly #surroundings: Surroundings;
@@ -27,10 +28,10 @@ export class ItemRule {
   readonly #compile: Compile;
   readonly #evaluate: Evaluate | undefined;
   readonly #isShadowed: boolean;
-  /** Variables whose values, where one holds an object, are replaced even in what is never evaluated; see `isReplacedTwice`. */
+  /** Reads variables that would be replaced even in parts that are never evaluated, if they hold an object; see `#isReplacedTwice`. */
   readonly #outerReads: readonly Evaluate[];
 
-  /** @param mustBeObject whether it fails on every item if it is no object, or has become none by replacing */
+  /** @param mustBeObject whether the rule fails on every item unless it is an object, also after its variables were replaced */
   constructor(rule: Value, surroundings: Surroundings, mustBeObject: boolean, compile: Compile) {
     this.#rule = rule;
     this.#surroundings = surroundings;
@@ -43,7 +44,7 @@ export class ItemRule {
     else if (handling === "shadowed") this.#evaluate = compile(rule, surroundings).evaluate;
   }
 
-  /** Hands what evaluates an item to `visit`. It may be called twice: what it does until it returns must not show. */
+  /** Calls `visit` with the function that evaluates an item; possibly twice, so `visit` must have no effects besides its result. */
   run<T>(outer: Value, scope: Scope, visit: (evaluate: Evaluate) => T): T {
     if (this.#evaluate === undefined || this.#isReplacedTwice(outer, scope))
       return visit(this.#replace(outer, scope));
@@ -61,8 +62,8 @@ export class ItemRule {
   }
 
   /**
-   * True if an object from around the list becomes part of the rule, and then has its own variables replaced by what the item has for
-   * them: that can fail, though nobody evaluates the object.
+   * True if an object from around the list becomes part of the rule, whose own variables are then replaced by those of the item: that can
+   * fail, though the object is never evaluated.
    */
   #isReplacedTwice(outer: Value, scope: Scope): boolean {
     return this.#outerReads.some((read) => !isInert(read(outer, scope), scope));
@@ -101,7 +102,7 @@ function isVariable(rule: Value): boolean {
   return isMap(rule) && Object.hasOwn(rule, "var");
 }
 
-/** True if any variable in it may be replaced. */
+/** True if the rule has a variable that may be replaced. */
 function hasReplaceable(rule: Value): boolean {
   if (isList(rule)) return rule.some(hasReplaceable);
   if (!isMap(rule)) return false;
@@ -110,7 +111,7 @@ function hasReplaceable(rule: Value): boolean {
   );
 }
 
-/** True if looking its variables up is as good as replacing them, as far as the rule alone tells. */
+/** True if, as far as the rule alone shows, reading its variables is the same as replacing them. */
 function isShadowable(rule: Value): boolean {
   if (!hasReplaceable(rule)) return true;
   if (isList(rule)) return rule.every(isShadowable);
@@ -121,7 +122,7 @@ function isShadowable(rule: Value): boolean {
   return (isList(args) || !branchOperators.has(operator)) && isShadowable(args);
 }
 
-/** A name, and perhaps a plain value to take if there is nothing of that name. */
+/** A name, and optionally a default that is no list or object. */
 function isPlainPath(args: Value): boolean {
   if (isList(args))
     return typeof args[0] === "string" && args.every((arg) => typeof arg !== "object" || arg === null);

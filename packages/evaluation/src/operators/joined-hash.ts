@@ -7,7 +7,7 @@ import { chargeText } from "./text.js";
 import type { Compile } from "./operator.js";
 
 /**
- * The hash of `{"cat": [a, b]}`, the usual bucketing key, without joining the texts: to join them takes longer than to hash them.
+ * The hash of `{"cat": [a, b]}`, the usual bucketing key, without joining the texts, which would take longer than hashing them.
  * Undefined if the rule is anything else.
  */
 export function compileJoinedHash(

@@ -23,7 +23,7 @@ describe("filter", () => {
     ).to.deep.equal([{ n: 2, m: 1 }]);
   });
 
-  it("lets what lies around the list win over the item", () => {
+  it("lets the data around the list win over the item", () => {
     const items = [{ n: 1 }, { n: 2 }];
     expect(run({ filter: [{ var: "items" }, { "==": [{ var: "n" }, 1] }] }, { items, n: 1 })).to.deep.equal(
       items,
@@ -47,7 +47,7 @@ describe("filter", () => {
     expect(run({ filter: [[1], { and: { var: "list" } }] }, { list: [1, 0] })).to.deep.equal([]);
   });
 
-  it("finds nothing in nothing, and fails for what is no list", () => {
+  it("gives an empty list for null, and fails for anything that is no list", () => {
     expect(run({ filter: [{ var: "missing" }, true] })).to.deep.equal([]);
     expect(run({ filter: ["abc", true] })).to.deep.equal([]);
     expect(run({ filter: [[1]] })).to.deep.equal([]);
@@ -57,7 +57,7 @@ describe("filter", () => {
 });
 
 describe("map", () => {
-  it("gives what the rule gives for each item, which sees nothing else", () => {
+  it("gives the result of the rule for each item, and shows the rule nothing else", () => {
     expect(run({ map: [[1, 2], { "+": [{ var: "" }, 1] }] })).to.deep.equal([2, 3]);
     expect(run({ map: [[{ a: 1, b: 1 }, 5, null], { var: "a" }] }, { a: 9 })).to.deep.equal([1, null, null]);
     expect(run({ map: [[1, 2], "x"] })).to.deep.equal(["x", "x"]);
@@ -69,7 +69,7 @@ describe("map", () => {
 });
 
 describe("reduce", () => {
-  it("works one value out of all items, passing null over", () => {
+  it("reduces all items to one value, skipping null", () => {
     const sum = { "+": [{ var: "current" }, { var: "accumulator" }] };
     expect(run({ reduce: [[1, null, 2, 3], sum, 10] })).to.equal(16);
     expect(
@@ -89,7 +89,7 @@ describe("reduce", () => {
       expect(() => run({ reduce: [[], {}, initial] })).to.throw(RuleFailure);
   });
 
-  it("gives zero for nothing", () => {
+  it("gives zero for null", () => {
     expect(run({ reduce: [{ var: "missing" }, { var: "current" }, "x"] })).to.equal(0);
     expect(run({ reduce: [[], { var: "current" }] })).to.equal(0);
   });
@@ -98,13 +98,13 @@ describe("reduce", () => {
 describe("all, none, some", () => {
   const even = { "==": [{ "%": [{ var: "" }, 2] }, 0] };
 
-  it("tell for how many items the rule is true", () => {
+  it("say for how many items the rule is true", () => {
     expect([run({ all: [[2, 4], even] }), run({ all: [[2, 3], even] })]).to.deep.equal([true, false]);
     expect([run({ none: [[1, 3], even] }), run({ none: [[1, 2], even] })]).to.deep.equal([true, false]);
     expect([run({ some: [[1, 2], even] }), run({ some: [[1, 3], even] })]).to.deep.equal([true, false]);
   });
 
-  it("are false, true and false for nothing, or an empty list", () => {
+  it("are false, true and false for null and for an empty list", () => {
     for (const subject of [[], { var: "missing" }, "abc", null]) {
       expect([
         run({ all: [subject, even] }),
@@ -114,7 +114,7 @@ describe("all, none, some", () => {
     }
   });
 
-  it("fail for what is true but no list, and for a rule that is no object", () => {
+  it("fail for a true value that is no list, and for a rule that is no object", () => {
     for (const operator of ["all", "none", "some"]) {
       expect(() => run({ [operator]: [{ var: "text" }, even] }, { text: "abc" })).to.throw(RuleFailure);
       expect(() => run({ [operator]: [[1], true] })).to.throw(RuleFailure);
@@ -124,7 +124,7 @@ describe("all, none, some", () => {
     }
   });
 
-  it("see what lies around the list: some first, none instead, all not", () => {
+  it("see the data around the list: some looks there first, none only there, all never", () => {
     const context = { list: [{ a: 2 }], a: 1 };
     const isTwo = { "==": [{ var: "a" }, 2] };
     expect(run({ some: [{ var: "list" }, isTwo] }, context)).to.equal(false);

@@ -23,7 +23,7 @@ export const filter: Operator = (args, compile) => {
   };
 };
 
-/** What a rule gives for each item. It sees the item and nothing around the list. */
+/** The result of a rule for each item. The rule sees only the item, nothing around the list. */
 export const map: Operator = (args, compile) => {
   if (!isList(args)) return needsList;
   if (args.length < 2) return () => [];
@@ -35,7 +35,7 @@ export const map: Operator = (args, compile) => {
   };
 };
 
-/** Whether a rule is true for all items, of which there must be one. */
+/** Whether a rule is true for all items; false for an empty list. */
 export const all: Operator = quantifier("item", false, (items, isTrue) => items.every(isTrue));
 
 /** Whether a rule is true for no item. */
@@ -67,8 +67,8 @@ function quantifier(
 }
 
 /**
- * One value out of a list, worked out item by item. The rule sees the item as `current` and what came of those before as `accumulator`,
- * which stays a boolean, number or string as it began. Items that are null are passed over.
+ * Reduces a list to one value, item by item. The rule sees the item as `current` and the result so far as `accumulator`, which keeps the
+ * type it began with: boolean, number or string. Items that are null are skipped.
  */
 export const reduce: Operator = (args, compile) => {
   if (!isList(args)) return needsList;
@@ -119,7 +119,7 @@ function accumulation(initial: Value): Accumulation {
   return isNumber(initial) ? numbers : fail("reduce must begin with a boolean, a number or a string");
 }
 
-/** The list to work on: one in the rule as it stands there, or what an operator gives. Anything else counts as nothing. */
+/** The list to work on: a list written in the rule, or the result of an operator. Anything else counts as null. */
 function compileSubject(subject: Value, compile: Compile): Evaluate {
   if (isMap(subject)) return compile(subject).evaluate;
   return isList(subject) ? () => subject : () => null;

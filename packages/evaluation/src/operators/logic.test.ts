@@ -14,7 +14,7 @@ describe("if", () => {
     expect(run({ if: [] })).to.equal(null);
   });
 
-  it("does not evaluate what is not reached", () => {
+  it("does not evaluate arguments that are not reached", () => {
     expect(run({ if: [true, 1, { nope: [] }] })).to.equal(1);
     expect(run({ if: [true, 1, { nope: [] }, 2, { nope: [] }] })).to.equal(1);
     expect(() => run({ if: [false, 1, { nope: [] }] })).to.throw(RuleFailure, 'no operator "nope"');
@@ -25,13 +25,13 @@ describe("if", () => {
     expect(() => run({ if: "x" })).to.throw(RuleFailure);
   });
 
-  it("runs an object that a result gives as a rule once more, and keeps one of several keys", () => {
+  it("runs a result that is an object as a rule again, and keeps one with several keys", () => {
     expect(run({ if: [true, { var: "o" }] }, { o: { "+": [1, 2] } })).to.equal(3);
     expect(run({ if: [true, { var: "o" }] }, { o: { a: 1, b: 2 } })).to.deep.equal({ a: 1, b: 2 });
     expect(() => run({ if: [true, { var: "o" }] }, { o: { p: 1 } })).to.throw(RuleFailure, 'no operator "p"');
   });
 
-  it("fails, and does not die, of data that leads to itself", () => {
+  it("fails, and does not crash, on data that contains itself", () => {
     const o = { if: [true, { var: "o" }] };
     expect(() => run({ if: [true, { var: "o" }] }, { o })).to.throw(RuleFailure, "leads to itself");
   });
@@ -53,7 +53,7 @@ describe("and, or", () => {
 });
 
 describe("!, !!", () => {
-  it("look at their first argument, also where it comes in a list from the context", () => {
+  it("look at their first argument, even if it comes in a list from the context", () => {
     expect(run({ "!": [0, 1] })).to.equal(true);
     expect(run({ "!": "" })).to.equal(true);
     expect(run({ "!!": ["0"] })).to.equal(true);

@@ -32,12 +32,12 @@ export const not: Operator = unary(
 
 export const truth: Operator = unary(isTruthy, (args) => isTruthy(firstOf(args)));
 
-/** The first of several arguments; an empty list stands for itself. */
+/** The first of several arguments; an empty list counts as itself. */
 function firstOf(args: Value): Value {
   return isList(args) && args.length > 0 ? (args[0] ?? null) : args;
 }
 
-/** Condition, result, condition, result, …, and what holds otherwise. Only what is reached is evaluated. */
+/** Condition, result, condition, result, …, and the result otherwise. Only what is reached is evaluated. */
 export const conditional: Operator = (args, compile) => {
   if (!isList(args)) return needsList;
   const conditions: Evaluate[] = [];
@@ -57,7 +57,7 @@ export const conditional: Operator = (args, compile) => {
   };
 };
 
-/** A result that is an object is a rule once more, even if it came from the context. */
+/** A result that is an object is run as a rule again, even if it came from the context. */
 function compileResult(rule: Value, compile: Compile): Evaluate {
   const { evaluate, constant } = compile(rule);
   if (constant !== undefined) return evaluate;

@@ -21,13 +21,13 @@ describe("in", () => {
     expect(() => run({ in: [5, [null]] })).to.throw(RuleFailure);
   });
 
-  it("finds all else as it is", () => {
+  it("finds any other value without conversion", () => {
     expect(run({ in: [null, [1, null]] })).to.equal(true);
     expect(run({ in: [true, [1, "true", true]] })).to.equal(true);
     expect(() => run({ in: [{ var: "o" }, [{ a: 1, b: 1 }]] }, { o: { a: 1, b: 1 } })).to.throw(RuleFailure);
   });
 
-  it("takes a list within the list for a range", () => {
+  it("takes a list within the list as a range", () => {
     expect(run({ in: [3, [[1, 5]]] })).to.equal(true);
     expect(
       run({
@@ -54,7 +54,7 @@ describe("in", () => {
     }
   });
 
-  it("finds nothing in what is neither text nor list", () => {
+  it("finds nothing in a value that is neither text nor list", () => {
     expect(run({ in: ["a", { var: "missing" }] })).to.equal(false);
     expect(run({ in: ["a"] })).to.equal(false);
     expect(() => run({ in: "a" })).to.throw(RuleFailure);
@@ -72,7 +72,7 @@ describe("contains_all, contains_any, contains_none", () => {
     expect(run({ contains_all: [{ var: "a" }, []] }, lists)).to.equal(true);
   });
 
-  it("find nothing contained in what is no list", () => {
+  it("find nothing in a value that is no list", () => {
     expect(run({ contains_all: ["a", ["a"]] })).to.equal(false);
     expect(run({ contains_any: [["a"]] })).to.equal(false);
     expect(run({ contains_none: [["a"], "a"] })).to.equal(true);
@@ -84,7 +84,7 @@ describe("contains_all, contains_any, contains_none", () => {
 });
 
 describe("merge", () => {
-  it("gives the items of all lists, and what is no list as an item", () => {
+  it("gives the items of all lists, and other values as items", () => {
     expect(run({ merge: [[1, [2]], 3, { var: "list" }, null] }, { list: [4, 5] })).to.deep.equal([
       1,
       [2],
@@ -105,13 +105,13 @@ describe("set", () => {
     expect(o).to.deep.equal({ a: 1, b: 2 });
   });
 
-  it("sets what is called like a part of every object, and nothing else", () => {
+  it("sets a property that every object inherits, and nothing else", () => {
     const changed = run({ set: [{ var: "o" }, "__proto__", { var: "o" }] }, { o: { a: 1, b: 2 } }) as object;
     expect(Object.keys(changed)).to.deep.equal(["a", "b", "__proto__"]);
     expect(Object.getPrototypeOf(changed)).to.equal(Object.prototype);
   });
 
-  it("gives what is no object back", () => {
+  it("gives back a value that is no object", () => {
     expect(run({ set: ["x", "a", 1] })).to.equal("x");
     expect(run({ set: [] })).to.equal(null);
   });

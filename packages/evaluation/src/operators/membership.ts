@@ -4,10 +4,10 @@ import { toNumber } from "../to-number.js";
 import { isList, isMap, isNumber, type Value } from "../value.js";
 import { argument, binary, eager, listOf, type Operator } from "./operator.js";
 
-/** From this many strings on, a list in a rule is searched by hash. */
+/** A list in a rule with at least this many strings is searched by hash. */
 const minIndexed = 8;
 
-/** A search looks at a place of the text as often as the searched text is long, at worst; mostly at few of them. */
+/** At worst, a search compares the whole searched text at each place; it is charged for at most this many comparisons a place. */
 const maxFactor = 64;
 
 const general = binary(isIn, (args, scope) => {
@@ -15,7 +15,7 @@ const general = binary(isIn, (args, scope) => {
   return isIn(argument(values, 0), values[1] ?? null, scope);
 });
 
-/** Whether a text contains another, or a list an item. A list within the list is a range, from its first to its second number. */
+/** Whether a text contains another, or a list an item. A list within the list is a range from its first to its second number. */
 export const isWithin: Operator = (args, compile) => {
   const container = isList(args) && args.length === 2 ? argument(args, 1) : null;
   if (!isList(args) || !isList(container) || !container.every((item) => typeof item === "string")) {
@@ -56,7 +56,7 @@ function matches(item: Value, element: Value): boolean {
   if (isList(element)) return isInRange(item, element);
   if (typeof item === "number") return toNumber(element) === item;
   if (typeof item === "bigint") {
-    // Go's integer equals no number of JSON; but what can't be made a number still fails.
+    // Go's integer equals no JSON number; but an element that can't be converted to a number still fails.
     toNumber(element);
     return false;
   }

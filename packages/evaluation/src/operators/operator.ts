@@ -2,28 +2,28 @@ import { fail } from "../rule-failure.js";
 import type { Scope } from "../scope.js";
 import { isList, type Value } from "../value.js";
 
-/** A compiled rule: what it gives for some data. Made once, run often; it keeps nothing from one run to the next. */
+/** A compiled rule: its result for some data. Compiled once, run often; it keeps no state between runs. */
 export type Evaluate = (data: Value, scope: Scope) => Value;
 
 export interface Expression {
   readonly evaluate: Evaluate;
-  /** The value, where it is the same for all data; it needs no evaluation, and never fails. */
+  /** The value, if it is the same for all data; it needs no evaluation, and never fails. */
   readonly constant: Value | undefined;
 }
 
-/** Whose values the variables of a rule for the items of a list take before the item's own; see item-rule.ts. */
+/** Where a variable in a rule for the items of a list is looked up before the item's own value; see item-rule.ts. */
 export type Surroundings = "outer" | "item" | "outerThenItem";
 
-/** Compiles what stands inside of an operator. Variables are read as they are around it, if nothing else is said. */
+/** Compiles an argument of an operator. By default its variables are read as those around it are. */
 export type Compile = (rule: Value, variables?: "plain" | Surroundings) => Expression;
 
-/** Makes one use of an operator out of what stands behind its name: `[1, 2]` in `{"+": [1, 2]}`. */
+/** Compiles one use of an operator from the value behind its name: `[1, 2]` in `{"+": [1, 2]}`. */
 export type Operator = (args: Value, compile: Compile) => Evaluate;
 
-/** From the arguments, evaluated: a list where the rule gives one, else the single value. */
+/** Applies an operator to its evaluated arguments: a list if the rule gives one, else the single value. */
 export type Apply = (args: Value, scope: Scope) => Value;
 
-/** An operator whose arguments are all evaluated before it looks at any. */
+/** An operator whose arguments are all evaluated before it is applied. */
 export function eager(apply: Apply): Operator {
   return (args, compile) => {
     const { evaluate } = compile(args);
@@ -53,14 +53,14 @@ export function unary(applyOne: (value: Value, scope: Scope) => Value, apply: Ap
   };
 }
 
-/** Counts the items as work, for they may come from the context and be many. */
+/** Requires a list, and charges its items as work: they may come from the context and be many. */
 export function listOf(value: Value, scope: Scope): readonly Value[] {
   if (!isList(value)) return fail("a list of arguments is needed");
   scope.charge(value.length);
   return value;
 }
 
-/** An argument that must be there. */
+/** A required argument. */
 export function argument(args: readonly Value[], index: number): Value {
   const value = args[index];
   return value === undefined ? fail(`argument ${index + 1} is missing`) : value;

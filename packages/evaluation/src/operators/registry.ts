@@ -20,7 +20,7 @@ import { set } from "./set.js";
 import { cat, endsWith, startsWith, substr } from "./text.js";
 import { missing, missingSome, variable } from "./variables.js";
 
-/** All operators by the names that rules call them by. */
+/** All operators by their names in rules. */
 export const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ["var", variable],
   ["missing", missing],

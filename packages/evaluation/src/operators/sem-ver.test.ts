@@ -48,14 +48,14 @@ describe("sem_ver", () => {
     }
   });
 
-  it("takes numbers as Go prints them", () => {
+  it("takes numbers in the form that Go prints", () => {
     expect(run({ sem_ver: [1.2, "=", "1.2.0"] })).to.equal(true);
     expect(run({ sem_ver: [999_999, ">", { var: "v" }] }, { v: 1 })).to.equal(true);
     expect(run({ sem_ver: [1_000_000, ">", "1"] })).to.equal(null);
     expect(run({ sem_ver: [-0, "=", "0"] })).to.equal(null);
   });
 
-  it("gives null for what is no version or relation, or not three arguments", () => {
+  it("gives null for anything but a version, a relation and a version", () => {
     for (const args of [
       ["x", "=", "1"],
       ["1", "==", "1"],

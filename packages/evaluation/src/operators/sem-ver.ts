@@ -39,10 +39,10 @@ function compare(a: Value, relation: Relation | undefined, b: Version | undefine
   return version === undefined ? null : relation(version, b);
 }
 
-/** From here on Go prints a number with an exponent, which is no version. */
+/** From this number on Go prints an exponent, which is no version. */
 const minExponential = 1e6;
 
-/** A number is a version too, as Go prints it. */
+/** A number counts as the version that Go prints it as. */
 function versionOf(value: Value): Version | undefined {
   if (typeof value === "string") return parseVersion(value);
   if (typeof value === "number")

@@ -5,12 +5,12 @@ import type { Operator, Surroundings } from "./operator.js";
 import { isOfItem } from "./substitution.js";
 import { variable } from "./variables.js";
 
-/** Thrown when a variable that is looked up holds an object, which would have become part of the rule. Only item-rule.ts catches it. */
+/** Thrown if a variable that is read holds an object, which would have become part of the rule. Only item-rule.ts catches it. */
 export const mustReplace = new Error("a variable holds an object");
 
 /**
- * A variable that is looked up where the engine of flagd would have replaced it: in what lies around the list, then in the item. That is
- * the same as long as the value is nothing that, as part of a rule, would be a rule itself.
+ * A variable that is read where the engine of flagd would have replaced it: from the data around the list, then from the item. The result
+ * is the same as long as the value would not become a rule as part of a rule.
  */
 export function shadowedVariable(surroundings: Surroundings): Operator {
   return (args, compile) => {

@@ -5,9 +5,9 @@ import type { Compile } from "./operator.js";
 import { readVariable } from "./variables.js";
 
 /**
- * The rule with its variables replaced by what the data has for them; the others stay. This is how the engine of flagd lets a rule for
- * the items of a list see what lies around the list. It has odd consequences: what lies around wins over the item, an item's own
- * value becomes part of the rule, and a rule may change its form. See item-rule.ts, which avoids it where that makes no difference.
+ * The rule with its variables replaced by their values in the data; variables without a value stay. This is how the engine of flagd lets a
+ * rule for the items of a list see the data around the list. It has odd consequences: the data around wins over the item, an item's own
+ * value becomes part of the rule, and a rule may change its form. item-rule.ts avoids it where that makes no difference.
  */
 export function substituteVariables(rule: Value, data: Value, scope: Scope, compile: Compile): Value {
   chargeAsRule(null, scope);
@@ -31,7 +31,7 @@ function valueOf(variable: Value, data: Value, scope: Scope, compile: Compile): 
   return readVariable(compile(variable, "plain").evaluate(data, scope), data, scope);
 }
 
-/** A path that means the item and nothing around the list: all of it, or one that begins with a dot. */
+/** A path that means the item and never the data around the list: the empty one, or one that begins with a dot. */
 export function isOfItem(path: Value): boolean {
   return typeof path === "string" && (path === "" || path.startsWith("."));
 }

@@ -6,12 +6,12 @@ import { Scope } from "../scope.js";
 import type { Value } from "../value.js";
 
 describe("cat", () => {
-  it("joins texts and numbers, and takes null for nothing", () => {
+  it("joins texts and numbers, and takes null as the empty text", () => {
     expect(run({ cat: ["a", 1.5, null, 1e21] })).to.equal("a1.51000000000000000000000");
     expect(run({ cat: [] })).to.equal("");
   });
 
-  it("trims white space off the whole if there is more than one, however they come", () => {
+  it("trims white space off the result if there are several texts, however they come", () => {
     expect(run({ cat: [" a ", " b "] })).to.equal("a  b");
     expect(run({ cat: ["seed ", { var: "missing" }] })).to.equal("seed");
     expect(run({ cat: [" ", " a ", " "] })).to.equal("a");

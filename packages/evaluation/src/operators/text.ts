@@ -6,7 +6,7 @@ import { trimSpace } from "../trim-space.js";
 import { isList, type Value } from "../value.js";
 import { argument, binary, eager, listOf, type Operator } from "./operator.js";
 
-/** Texts one after the other. White space around the whole goes, unless there is but one. */
+/** Joins texts. White space around the result is removed, unless there is only one text. */
 export const cat: Operator = binary(
   (a, b, scope) => joined(toText(a) + toText(b), scope),
   (args, scope) => {
@@ -24,7 +24,7 @@ function joined(text: string, scope: Scope): string {
   return trimSpace(text);
 }
 
-/** Part of a text, counted in code points: from a place (from the end, if negative), so many (all but so many at the end, if negative). */
+/** Part of a text, in code points: from a start (from the end, if negative), for a length (a negative one leaves that many off the end). */
 export const substr: Operator = eager((args, scope) => {
   const values = listOf(args, scope);
   const text = toText(argument(values, 0));
@@ -56,7 +56,7 @@ function onTwoTexts(test: (text: string, part: string) => boolean): Operator {
   );
 }
 
-/** Text counts as work by its length: a rule can make it grow fast. */
+/** Charges a text by its length: a rule can make text grow fast. */
 export function chargeText(text: string, scope: Scope): void {
   scope.charge(text.length >> 3);
 }

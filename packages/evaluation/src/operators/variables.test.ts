@@ -27,7 +27,7 @@ describe("var", () => {
     expect(run({ var: "list.length" }, context)).to.equal("x");
   });
 
-  it("gives the default for what is not there or null, and only then", () => {
+  it("gives the default only for a value that is absent or null", () => {
     for (const path of ["missing", "a.x.y", "a.n", "a.n.x", "text.0", "list.3", "list.-1", "zero.x"]) {
       expect(run({ var: path }, context), path).to.equal(null);
       expect(run({ var: [path, "default"] }, context), path).to.equal("default");
@@ -51,7 +51,7 @@ describe("var", () => {
     }
   });
 
-  it("gives nothing for null, unless the data is plain", () => {
+  it("gives null for null, unless the data is no list or object", () => {
     expect(run({ var: null }, context)).to.equal(null);
     expect(run({ map: [["x"], { var: null }] })).to.deep.equal(["x"]);
   });
@@ -62,7 +62,7 @@ describe("var", () => {
     }
   });
 
-  it("reads what the data has of itself, not what every object and list has", () => {
+  it("reads own properties, not those that every object and list inherits", () => {
     for (const path of [
       "__proto__",
       "constructor",
@@ -78,7 +78,7 @@ describe("var", () => {
     expect(run({ var: "__proto__.constructor" }, own)).to.equal(5);
   });
 
-  it("reads the flag's own facts, over whatever the context has in their place", () => {
+  it("reads the $flagd properties, over whatever the context has in their place", () => {
     expect(run({ var: "$flagd.flagKey" }, { $flagd: { flagKey: "fake" } })).to.equal("the-flag");
     expect(run({ var: "$flagd.other" }, { $flagd: { other: 1 } })).to.equal(null);
     const scope = new Scope({ now: () => 1_700_000_000_999 });
@@ -92,7 +92,7 @@ describe("var", () => {
 });
 
 describe("missing", () => {
-  it("gives the names the data has nothing for", () => {
+  it("gives the names that have no value in the data", () => {
     expect(run({ missing: ["a", "b", "a.n", "zero"] }, context)).to.deep.equal(["b", "a.n"]);
     expect(run({ missing: "b" }, context)).to.deep.equal(["b"]);
     expect(run({ missing: { var: "names" } }, { ...context, names: ["a", "z"] })).to.deep.equal(["z"]);
@@ -106,7 +106,7 @@ describe("missing", () => {
 });
 
 describe("missing_some", () => {
-  it("gives nothing if enough is there, else what is not", () => {
+  it("gives an empty list if enough names have a value, else those that have none", () => {
     expect(run({ missing_some: [1, ["a", "b", "c"]] }, context)).to.deep.equal([]);
     expect(run({ missing_some: [2, ["a", "b", "c"]] }, context)).to.deep.equal(["b", "c"]);
     expect(run({ missing_some: ["2", { var: "names" }] }, { ...context, names: ["a", "b"] })).to.deep.equal([

@@ -9,12 +9,12 @@ import { argument, listOf, type Compile, type Operator } from "./operator.js";
 
 const workPerPath = 8;
 
-/** Part of the data, or what to take if there is none. */
+/** Part of the data, or a default. */
 export const variable: Operator = (args, compile) => {
   if (typeof args === "string" || typeof args === "number") return parsePath(toText(args));
   if (isList(args) && typeof args[0] === "string") {
     const read = parsePath(args[0]);
-    // All arguments are evaluated, so that one that fails does so whether it is needed or not.
+    // All arguments are evaluated, so that one that fails does so even if it is not needed.
     const { evaluate } = compile(args);
     if (args.length === 1) return read;
     return (data, scope) => orDefault(read(data, scope), evaluate(data, scope));
@@ -23,7 +23,7 @@ export const variable: Operator = (args, compile) => {
   return (data, scope) => readVariable(evaluate(data, scope), data, scope);
 };
 
-/** The part of the data that a variable's arguments, evaluated, mean. */
+/** The part of the data that the evaluated arguments of a variable name. */
 export function readVariable(args: Value, data: Value, scope: Scope): Value {
   if (args === null) return isPrimitive(data) ? data : null;
   if (isNumber(args)) return parsePath(toText(args))(data, scope);
@@ -35,18 +35,18 @@ export function readVariable(args: Value, data: Value, scope: Scope): Value {
   return orDefault(readPath(path, data, scope), args);
 }
 
-/** A path that only the data tells: it is taken apart each time. */
+/** A path that is known only at evaluation, and parsed each time. */
 function readPath(path: string, data: Value, scope: Scope): Value {
   scope.charge(workPerPath * (1 + path.length / 2));
   return parsePath(path)(data, scope);
 }
 
-/** Only with exactly one argument after the name is that a default. */
+/** The argument after the name is a default only if no other follows. */
 function orDefault(value: Value, args: Value): Value {
   return value === null && isList(args) && args.length === 2 ? argument(args, 1) : value;
 }
 
-/** Those of the names given that the data has nothing for. */
+/** The given names that have no value in the data. */
 export const missing: Operator = (args, compile) => {
   const names = isList(args) ? args : [args];
   if (names.every((name) => typeof name === "string")) {
@@ -60,7 +60,7 @@ export const missing: Operator = (args, compile) => {
   };
 };
 
-/** Nothing if the data has at least so many of the names, else those it has nothing for. */
+/** An empty list if enough of the names have a value in the data, else those that have none. */
 export const missingSome: Operator = (args, compile) => {
   const { evaluate } = compile(args);
   return (data, scope) => {
