@@ -10,7 +10,7 @@ import { Cluster, featureFlagPath } from "./support/cluster.js";
 import type { ServiceAccount } from "./support/service-account.js";
 import { freshCluster } from "./support/use-cluster.js";
 
-/** What the other tests rely on: that the cluster does what it is told, and that nothing of it is left over. */
+/** What the other tests rely on: that the cluster does what its methods say, and leaves nothing behind. */
 describe("the cluster of the tests", () => {
   describe("with an API server that may be restarted", () => {
     const cluster = freshCluster({ controllerManager: true, apiServerFlags: ["--watch-cache=false"] });
@@ -22,7 +22,7 @@ describe("the cluster of the tests", () => {
       await cluster().grantStockRole(account);
     });
 
-    it("counts a user's open watches, and nobody else's", async () => {
+    it("counts the open watches of one user, and no others", async () => {
       const watches = [
         await watch(cluster(), account.token),
         await watch(cluster(), account.token, namespace),
@@ -57,7 +57,7 @@ describe("the cluster of the tests", () => {
       expect(status).to.equal(200);
     });
 
-    it("takes permissions back", async () => {
+    it("revokes permissions", async () => {
       const other = await cluster().createServiceAccountToken(namespace, "for-a-while");
       const status = async (): Promise<number> =>
         (await cluster().api.request("GET", featureFlagPath(), { token: other.token })).status;
@@ -67,7 +67,7 @@ describe("the cluster of the tests", () => {
       await eventually(async () => (await status()) === 403, "the role no longer counts");
     });
 
-    it("ends a deleted namespace, which is the controller-manager's work", async () => {
+    it("finalizes a deleted namespace, by its controller-manager", async () => {
       const doomed = await cluster().createNamespace();
       await cluster().putFeatureFlag(doomed, "gone-with-it", { flags: {} });
       await cluster().api.delete(`/api/v1/namespaces/${doomed}`);
@@ -144,7 +144,7 @@ describe("the cluster of the tests", () => {
       expect((await cluster().listFeatureFlags()).items).to.deep.equal([]);
     });
 
-    it("stands still when it is suspended", async () => {
+    it("stops answering when it is suspended", async () => {
       await cluster().suspend("kube-apiserver");
       const answer = cluster().api.get("/version");
       const first = await Promise.race([answer.then(() => "an answer"), delay(300, "nothing")]);
@@ -153,12 +153,12 @@ describe("the cluster of the tests", () => {
       await answer;
     });
 
-    it("tells how much memory the API server takes", () => {
+    it("reports the API server's memory", () => {
       expect(cluster().rssBytes()).to.be.within(50 * 2 ** 20, 2 * 2 ** 30);
     });
   });
 
-  it("says what the API server said when that does not start", async () => {
+  it("shows the API server's log when that does not start", async () => {
     const error = await Cluster.start({ apiServerFlags: ["--no-such-flag"] }).then(
       () => undefined,
       (reason: unknown) => reason as Error,

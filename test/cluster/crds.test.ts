@@ -7,7 +7,7 @@ import { sharedCluster } from "./support/use-cluster.js";
 const apiVersion = "core.openfeature.dev/v1beta1";
 const flag = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
 
-/** Documents that the open-feature-operator's resource type accepts, as they must come back. */
+/** Documents that the open-feature-operator's resource type accepts; they must come back unchanged. */
 const accepted: Readonly<Record<string, unknown>> = {
   "no flags": { flags: {} },
   "variants of every type": {
@@ -149,7 +149,7 @@ describe("the resource types on a real API server", () => {
       expect([bare["spec"], empty["spec"]]).to.deep.equal([undefined, {}]);
     });
 
-    it("drops what is no field of a flag, as the open-feature-operator's does", async () => {
+    it("drops unknown fields of a flag, as the open-feature-operator's type does", async () => {
       const flags = { f: { ...flag, comment: "gone" } };
       const created = await create("FeatureFlag", "featureflags", "pruned", {
         flagSpec: { flags, other: 1 },
@@ -223,7 +223,7 @@ describe("the resource types on a real API server", () => {
           },
           { source: "" },
         ],
-        // 0 is how one says "not set" where sources are merged.
+        // 0 means "not set" where sources are merged.
         port: 0,
         managementPort: 65_535,
         ofrepPort: 1,
@@ -432,8 +432,8 @@ describe("the resource types on a real API server", () => {
     });
   });
 
-  it("is described to whoever asks kubectl to explain it", async () => {
-    // The API server publishes descriptions a little after it has begun to serve a type.
+  it("is described by kubectl explain", async () => {
+    // The API server publishes descriptions shortly after it begins to serve a type.
     await eventually(async () => {
       const path = "featureflag.spec.flagSpec.flags.state";
       const { stdout } = await cluster().tryKubectl(["explain", path]);

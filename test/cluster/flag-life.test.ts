@@ -38,7 +38,7 @@ describe("the life of a FeatureFlag in a cluster", function () {
     expect(await stream.next()).to.equal(6);
   });
 
-  it("that is deleted and at once created anew is no deletion", async () => {
+  it("that is deleted and created again at once is not a deletion", async () => {
     await start("--deletion-grace", "0s", "--deletion-policy", "close");
     await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));
     const stream = proxy.subscribe(namespace, "checkout");
@@ -57,7 +57,7 @@ describe("the life of a FeatureFlag in a cluster", function () {
     expect(await proxy.subscribe(namespace, "checkout").next()).to.equal("empty");
   });
 
-  it("is told to nobody where only its metadata is edited", async () => {
+  it("sends nothing where only its metadata is edited", async () => {
     await start();
     await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));
     const stream = proxy.subscribe(namespace, "checkout");
@@ -71,7 +71,7 @@ describe("the life of a FeatureFlag in a cluster", function () {
     expect(await proxy.metric("bunting_proxy_snapshot_published_total")).to.equal(1);
   });
 
-  it("says how long an edit was under way if its author left word of when it was made", async () => {
+  it("measures how long an edit took to arrive if its author annotated when it was made", async () => {
     await start();
     await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));
     const stream = proxy.subscribe(namespace, "checkout");
@@ -95,7 +95,7 @@ describe("the life of a FeatureFlag in a cluster", function () {
   });
 
   for (const policy of ["empty", "close"]) {
-    it(`goes on while its resource type is deleted, also with --deletion-policy=${policy}, until a read says it is gone`, async () => {
+    it(`goes on while its resource type is deleted, also with --deletion-policy=${policy}, until a read confirms that it is gone`, async () => {
       await start("--deletion-grace", "0s", "--deletion-policy", policy);
       await cluster().putFeatureFlag(namespace, "kept", flagSpec(1));
       await cluster().putFeatureFlag(namespace, "lost", flagSpec(1));

@@ -6,7 +6,7 @@ import { freshCluster } from "./support/use-cluster.js";
 
 const base = path.resolve(import.meta.dirname, "../../deploy/kustomize/base");
 
-/** The manifests are taken as a cluster would take them. It has no nodes: what is checked is what admission checks. */
+/** Applies the manifests as to any cluster. This one has no nodes, so only admission is tested. */
 describe("deploy/kustomize on a real API server", () => {
   const cluster = freshCluster();
   let objects: ApiObject[];
@@ -31,11 +31,11 @@ describe("deploy/kustomize on a real API server", () => {
     const rendered = await cluster().kubectl(["kustomize", base]);
     const list = await cluster().kubectl(["create", "--dry-run=client", "-o", "json", "-f", "-"], rendered);
     objects = parseObjects(list);
-    // For real, since nothing can be tried in a namespace that is not there.
+    // Not a dry run, because nothing can be dry-run in a namespace that does not exist.
     await cluster().api.create("/api/v1/namespaces", one("Namespace"));
   });
 
-  it("has all that the proxy needs, and nothing in another namespace", () => {
+  it("has everything the proxy needs, and nothing in another namespace", () => {
     const kinds = objects.map(({ kind }) => kind as string).sort();
     expect(kinds).to.deep.equal([
       "ClusterRole",
@@ -142,10 +142,10 @@ describe("deploy/kustomize on a real API server", () => {
       }
     });
 
-    it("lets it do nothing else than every ServiceAccount may", async () => {
+    it("lets it do nothing else beyond what every ServiceAccount may", async () => {
       const rulesOf = async (name: string): Promise<string[]> => {
         const user = `--as=system:serviceaccount:bunting-system:${name}`;
-        // As the API server itself would give it: groups come with the name only in a token.
+        // As in a token: the API server adds groups to the name only there.
         const groups = [
           "system:serviceaccounts",
           "system:serviceaccounts:bunting-system",
@@ -171,7 +171,7 @@ describe("deploy/kustomize on a real API server", () => {
       ]);
     });
 
-    it("refuses the proxy's own token all but reading flags", async () => {
+    it("refuses the proxy's own token everything but reading flags", async () => {
       const { token, namespace } = await cluster().createServiceAccountToken(
         "bunting-system",
         "bunting-proxy",

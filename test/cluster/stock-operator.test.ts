@@ -30,12 +30,12 @@ describe("our proxy in the place of the stock operator's", function () {
     await cluster().grantStockRole(account);
     const proxy = new ServiceProcess(binaries.proxy, {
       args: container?.args ?? [],
-      // What the kubelet adds; it mounts the token where no test can.
+      // Added by the kubelet, which also mounts the token at a path that tests can't write.
       env: { ...account.environment, BUNTING_SERVICE_ACCOUNT_DIRECTORY: account.directory },
     });
     const client = new StockSyncClient("127.0.0.1:8015");
     try {
-      await proxy.nextLog("FeatureFlags are watched in the cluster");
+      await proxy.nextLog("watching FeatureFlags in the cluster");
       const [field, legacy] = [false, true].map(
         (isLegacy) =>
           new FlagStream(

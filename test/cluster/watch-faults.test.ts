@@ -15,14 +15,14 @@ import type { ServiceAccount } from "./support/service-account.js";
 import { freshCluster, sharedCluster } from "./support/use-cluster.js";
 
 /*
- * What a proxy's watches live through on the way to a real API server. Each strike meets watches of single FeatureFlags and of a whole
- * namespace alike; the subscribers must get what was edited amid it and after it, in order, once, and never see their streams end.
+ * Faults between a proxy's watches and a real API server. Each strikes object watches and a namespace watch; subscribers must receive
+ * what was edited during the fault and after it, in order, once, and never see their streams end.
  */
 
-/** Of characters with two, three and four bytes, which a strike may tear apart. */
+/** Characters of two, three and four bytes, which a strike may split. */
 const text = "grün € 😀";
 
-/** Does what is wrong on the way, and calls `edit` amid of it. Resolves when the way is free again. */
+/** Makes a fault on the path, and calls `edit` during it. Resolves when the path works again. */
 type Strike = (path: FaultyPath, edit: () => Promise<void>) => Promise<void>;
 
 const expired = watchExpired(1, 2);
@@ -31,7 +31,7 @@ const throttled = statusObject(429, "TooManyRequests", "storage is (re)initializ
 });
 const opened = { kind: "watch" } as const;
 
-/** Answers so the next times a watch is opened, and has all of them opened anew. */
+/** Answers like this the next times a watch is opened, and makes all watches open again. */
 function answering(times: number, ...answer: Parameters<typeof faults.answer>): Strike {
   return async (path, edit) => {
     const fault = path.http2.fault(opened, faults.answer(...answer), times);
@@ -171,7 +171,7 @@ describe("the proxy's watches, when the way to the API server", function () {
   }
 
   for (const [what, strike] of Object.entries(strikes)) {
-    it(`${what}, lose nothing and tell nothing twice, be they of single FeatureFlags or of a namespace`, async () => {
+    it(`${what}, lose nothing and report nothing twice, be they object or namespace watches`, async () => {
       await put("edited", 1);
       await put("quiet", 1);
       for (const scope of ["object", "namespace"]) {
@@ -206,7 +206,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     ["object", "edited"],
     ["namespace", "all"],
   ] as const) {
-    it(`says it is closing (GOAWAY), go on; new ones are opened elsewhere (--watch-scope=${scope})`, async () => {
+    it(`says it is closing (GOAWAY), continue; new ones use another connection (--watch-scope=${scope})`, async () => {
       await put("edited", 1);
       const proxy = await start("--watch-scope", scope);
       const edited = subscribe(proxy, "edited");
@@ -229,7 +229,7 @@ describe("the proxy's watches, when the way to the API server", function () {
       expect(edited.seen).to.deep.equal([1, 2, 3]);
     });
 
-    it(`is cut, miss nothing of much that happens meanwhile (--watch-scope=${scope})`, async () => {
+    it(`is cut, miss none of the many events meanwhile (--watch-scope=${scope})`, async () => {
       const names = ["edited", "deleted", "created", "renewed", "quiet"] as const;
       for (const name of names) if (name !== "created") await put(name, 1);
       const proxy = await start("--watch-scope", scope);
@@ -257,7 +257,7 @@ describe("the proxy's watches, when the way to the API server", function () {
       ["closed in good order", (watch: OpenWatch): void => watch.end()],
       ["answered 410", (watch: OpenWatch): void => watch.error(expired)],
     ] as const) {
-      it(`has them ${what} as soon as they have read all, do not come back in a loop (--watch-scope=${scope})`, async () => {
+      it(`has them ${what} as soon as they have read everything, do not re-open in a tight loop (--watch-scope=${scope})`, async () => {
         await put("edited", 1);
         const endOnceRead = (watch: OpenWatch): void => {
           const look = setInterval(() => {
@@ -285,7 +285,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     const { accepted } = path.tcp;
     path.tcp.blackhole(true);
     await put("edited", 2);
-    // The 30 s of silence are looked for every 10 s, then 15 s are allowed for the answer.
+    // Silence of 30 s is looked for every 10 s, then the answer may take 15 s.
     await eventually(() => path.tcp.accepted === accepted + 2, "other connections are tried", 70_000);
     path.tcp.blackhole(false);
     for (const stream of streams) await stream.until(2);
@@ -296,7 +296,7 @@ describe("the proxy's watches, when the way to the API server", function () {
 
   for (const how of ["cut", "fin"] as const) {
     for (const goesAway of [false, true]) {
-      it(`breaks (${how}${goesAway ? " after GOAWAY" : ""}), read everything anew rather than going on where they were`, async () => {
+      it(`breaks (${how}${goesAway ? " after GOAWAY" : ""}), read everything again rather than resuming where they were`, async () => {
         await put("edited", 1);
         const edited = subscribe(await start("--watch-scope", "namespace"), "edited");
         await edited.until(1);
@@ -314,7 +314,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     }
   }
 
-  it("keeps the watch of the namespace back while edits go on, lose, repeat and revive nothing", async () => {
+  it("holds the namespace watch back while edits continue, lose, repeat and revive nothing", async () => {
     const names = Array.from({ length: 32 }, (_, index) => `flag-${index}`);
     for (const name of names) await put(name, 1);
     const proxy = await start();
@@ -353,7 +353,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     expect(seen.slice(31)).to.deep.equal(["1 2", "1 2"]);
   });
 
-  it("is slow to bring a namespace, believe nothing of it on a FeatureFlag that was subscribed to amid of that", async () => {
+  it("is slow to list a namespace, draw nothing from it for a FeatureFlag that was subscribed to meanwhile", async () => {
     const names = Array.from({ length: 32 }, (_, index) => `flag-${index}`);
     for (const name of ["a-first", ...names]) await put(name, 1);
     path.http2.onWatch({ kind: "watch", name: null }, (watch) =>
@@ -375,7 +375,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     expect(first.seen).to.deep.equal([1, 2]);
   });
 
-  it("keeps the watches of single FeatureFlags back while edits go on, lose, repeat and revive nothing", async () => {
+  it("holds the object watches back while edits continue, lose, repeat and revive nothing", async () => {
     const names = Array.from({ length: 32 }, (_, index) => `flag-${index}`);
     for (const name of names) await put(name, 1);
     const proxy = await start();
@@ -392,7 +392,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     await put("flag-1", 2);
     await put("flag-1", 3);
     await second.until(3);
-    // Gone from the one stream that is not held back: it is read once more to be sure, and that is held back, too.
+    // One stream that is not held back reports it gone; the read that is to confirm it is held back too.
     await gone.nothing(4_000);
     path.http2.clearFaults();
     for (const watch of path.http2.watches()) watch.release();
@@ -408,7 +408,7 @@ describe("the proxy's watches, when the way to the API server", function () {
     expect(new Set(seen.slice(3))).to.deep.equal(new Set(["1"]));
   });
 
-  it("holds back open watches of single FeatureFlags while that of the namespace takes their place, lose and repeat nothing", async () => {
+  it("holds open object watches back while the namespace watch takes their place, lose and repeat nothing", async () => {
     const names = Array.from({ length: 32 }, (_, index) => `flag-${index}`);
     for (const name of names) await put(name, 1);
     const proxy = await start();

@@ -22,7 +22,7 @@ describe("200 FeatureFlags of 10 KB in a namespace, all subscribed to", function
     await inParallel(names, (name) => cluster().putFeatureFlag(namespace, name, flagSpec(1, padding)));
     const proxy = await ProxyUnderTest.start(account);
     try {
-      // So that its connections and code are there before it is weighed.
+      // Connections and code are loaded before memory is measured.
       expect(await proxy.subscribe(namespace, "flag-0").next()).to.equal(1);
       const rssMb = (): { proxy: number; apiServer: number } => ({
         proxy: rssBytes(proxy.process.pid) / 1e6,

@@ -5,7 +5,7 @@ import { flagSpec, ProxyUnderTest, type FlagStream } from "./support/proxy-under
 import type { ServiceAccount } from "./support/service-account.js";
 import { freshCluster } from "./support/use-cluster.js";
 
-const outage = "FeatureFlags can't be watched; what was told last is served on";
+const outage = "FeatureFlags can't be watched; the last known versions are served";
 const over = "all FeatureFlags are watched again";
 
 describe("the proxy's watches, when the API server", function () {
@@ -34,7 +34,7 @@ describe("the proxy's watches, when the API server", function () {
   }
 
   for (const scope of ["object", "namespace", "cluster"]) {
-    it(`is killed and started again, go on, having lost nothing (--watch-scope=${scope})`, async () => {
+    it(`is killed and started again, continue, and have lost nothing (--watch-scope=${scope})`, async () => {
       await start("--watch-scope", scope);
       await cluster().kill("kube-apiserver");
       expect(await proxy.subscribe(namespace, "checkout").next()).to.equal(1);
@@ -46,7 +46,7 @@ describe("the proxy's watches, when the API server", function () {
     });
   }
 
-  it("closes them, open again, and are told nothing twice", async () => {
+  it("closes them, open again, and report nothing twice", async () => {
     await start("--watch-timeout", "1s");
     await eventually(async () => (await relists("closed")) >= 3, "three watches have ended");
     await stream.nothing(10);
@@ -55,7 +55,7 @@ describe("the proxy's watches, when the API server", function () {
     expect(await relists("failed")).to.equal(0);
   });
 
-  it("closes a wide one, go on where it was without reading all anew", async () => {
+  it("closes a namespace watch, resume it without reading everything again", async () => {
     await start("--watch-timeout", "1s", "--watch-scope", "namespace");
     const reads = (): number =>
       cluster()
@@ -71,7 +71,7 @@ describe("the proxy's watches, when the API server", function () {
     expect(await stream.next()).to.equal(2);
   });
 
-  it("takes their permission away, keep what they have, say so once, and go on when it is back", async () => {
+  it("revokes their permission, keep what they have, log that once, and continue when it is granted again", async () => {
     await start("--watch-timeout", "1s");
     await cluster().deleteStockRole(account);
     const line = await proxy.process.nextLog(outage, 60_000);
@@ -86,7 +86,7 @@ describe("the proxy's watches, when the API server", function () {
     expect(proxy.process.logs.filter(({ msg }) => msg === outage)).to.have.length(1);
   });
 
-  it("does not accept their token any more, go on with the next one", async () => {
+  it("does not accept their token any more, continue with the next one", async () => {
     await start("--watch-timeout", "1s");
     await account.delete();
     const line = await proxy.process.nextLog(outage, 60_000);
@@ -99,7 +99,7 @@ describe("the proxy's watches, when the API server", function () {
   });
 
   for (const scope of ["object", "namespace"]) {
-    it(`has lost everything, and with it its count of versions, believe what is new (--watch-scope=${scope})`, async () => {
+    it(`has lost everything, its count of versions included, take what is new (--watch-scope=${scope})`, async () => {
       await start("--deletion-grace", "0s", "--deletion-policy", "empty", "--watch-scope", scope);
       await cluster().putFeatureFlag(namespace, "lost", flagSpec(7));
       const lost = proxy.subscribe(namespace, "lost");
@@ -117,14 +117,14 @@ describe("the proxy's watches, when the API server", function () {
     });
   }
 
-  // An API server writes some objects of its own when it starts: after few edits it is past the last of them before anybody reads.
+  // An API server writes some objects of its own when it starts: after few edits its version is past the last of them before the first read.
   for (const [scope, edits] of [
     ["object", 2],
     ["object", 100],
     ["namespace", 2],
     ["namespace", 100],
   ] as const) {
-    it(`is set back to a backup ${edits} edits ago, go back with it and on from there (--watch-scope=${scope})`, async () => {
+    it(`is set back to a backup ${edits} edits ago, go back with it and continue from there (--watch-scope=${scope})`, async () => {
       await start("--watch-scope", scope);
       const backup = await cluster().saveEtcd();
       for (let version = 2; version <= edits + 1; version++) {
@@ -139,7 +139,7 @@ describe("the proxy's watches, when the API server", function () {
     });
   }
 
-  it("ends 1,000 of them at once, all come back without a storm", async () => {
+  it("ends 1,000 of them at once, all open again without a storm", async () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `flag-${index}`);
     await inParallel(names, (name) => cluster().putFeatureFlag(namespace, name, flagSpec(1)));
     await start("--watch-scope", "object");
@@ -198,7 +198,7 @@ describe("the proxy's watches on an API server that forgets its history", functi
   this.timeout(120_000);
   const cluster = freshCluster({ apiServerFlags: ["--watch-cache=false"] });
 
-  it("read anew when they are too late to go on", async () => {
+  it("read again when they are too late to resume", async () => {
     const namespace = await cluster().createNamespace();
     const account = await cluster().createServiceAccountToken(namespace, "proxy");
     await cluster().grantStockRole(account);
@@ -215,7 +215,7 @@ describe("the proxy's watches on an API server that forgets its history", functi
       const expired = 'bunting_proxy_source_relists_total{reason="expired"}';
       await eventually(
         async () => {
-          // Elsewhere, so that the watch stays where it was.
+          // In another namespace, so that the watch stays where it was.
           for (let count = 0; count < 3; count++) await cluster().createNamespace();
           await cluster().compact();
           return (await proxy.metric(expired)) > 0;

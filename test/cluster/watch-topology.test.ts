@@ -78,7 +78,7 @@ describe("the proxy's watches on a real API server", function () {
     await watches([namespace]);
   });
 
-  it("are one for 31 FeatureFlags in each of 65 namespaces, and many again when most are not wanted any more", async () => {
+  it("are one for 31 FeatureFlags in each of 65 namespaces, and many again when most are not subscribed to any more", async () => {
     const namespaces: string[] = [];
     for (let count = 0; count < 65; count++) namespaces.push(await cluster().createNamespace());
     await inParallel(namespaces, (namespace) => putMany(namespace, 31));
@@ -98,7 +98,7 @@ describe("the proxy's watches on a real API server", function () {
     expect(await streams[3]?.next()).to.equal(3);
   });
 
-  it("are no more than 512 for names that nobody ever used, all of which are found when they come to be", async () => {
+  it("are no more than 512 for names that were never used, all of which are found when they come to be", async () => {
     const namespace = await cluster().createNamespace();
     const names = Array.from({ length: 540 }, (_, index) => `guessed-${index}`);
     const streams = subscribe(namespace, names);
@@ -113,20 +113,20 @@ describe("the proxy's watches on a real API server", function () {
     await firstOfEach(streams.slice(-40));
   });
 
-  it("are those of FeatureFlags only while the Role names each of them", async () => {
+  it("are object watches while the Role names each FeatureFlag", async () => {
     const namespace = await cluster().createNamespace();
     const names = await putMany(namespace, 40);
     await cluster().deleteStockRole(account);
     await grantByName(cluster(), account, namespace, names);
     await firstOfEach(subscribe(namespace, names));
     await proxy.process.nextLog(
-      `RBAC does not allow to watch FeatureFlags in the whole namespace ${namespace}: they are watched one by one; allow the proxy's ServiceAccount to list and watch featureflags there to spare the API server`,
+      `RBAC does not allow watching FeatureFlags in the whole namespace ${namespace}: they are watched one by one; to spare the API server, allow the proxy's ServiceAccount to list and watch featureflags there`,
     );
     await watches(names.map((name) => `${namespace}/${name}`));
   });
 });
 
-/** A Role of the namespace that names each FeatureFlag it is for. */
+/** Grants a Role of the namespace that names each FeatureFlag. */
 async function grantByName(
   cluster: Cluster,
   { namespace, name }: ServiceAccount,

@@ -12,14 +12,14 @@ import { sharedCluster } from "./support/use-cluster.js";
 
 /*
  * Random writes, random faults between the proxy and a real API server, and subscribers that come and go in such numbers that watches
- * widen and narrow; then everything is let go, and everybody has to be where the API server says. The same seed draws the same steps
- * (BUNTING_MODEL_SEED), though not the same interleaving.
+ * widen and narrow; then all faults end, and every subscriber must have what the API server has. The same seed (BUNTING_MODEL_SEED) gives
+ * the same steps, though not the same interleaving.
  */
 
 const rounds = 6;
 const stepsPerRound = 130;
 
-/** What a FeatureFlag was, version by version: the oracle of what its subscribers may see. */
+/** The history of a FeatureFlag, version by version: the oracle of what its subscribers may see. */
 interface Flag {
   readonly namespace: string;
   readonly name: string;
@@ -47,8 +47,8 @@ function randomFrom(seed: number): Random {
 
 class WatchModel {
   readonly ends: string[] = [];
-  /** How many watches of a whole namespace were seen at the end of a step, at most. */
-  wide = 0;
+  /** The most namespace watches seen at the end of a step. */
+  namespaceWatches = 0;
   readonly #cluster: Cluster;
   readonly #path: FaultyPath;
   readonly #proxy: ProxyUnderTest;
@@ -78,7 +78,7 @@ class WatchModel {
     else if (what < 75) this.#crowd();
     else if (what < 80) this.#thin();
     else await this.#fault();
-    this.wide = Math.max(this.wide, this.#path.http2.watches({ name: null }).length);
+    this.namespaceWatches = Math.max(this.namespaceWatches, this.#path.http2.watches({ name: null }).length);
     await delay(this.#random(60));
   }
 
@@ -169,7 +169,7 @@ class WatchModel {
     const some = (): OpenWatch[] => watches.filter(() => this.#random(3) === 0);
     switch (this.#random(12)) {
       case 0:
-        // Each of these makes all watches wait longer before they come back.
+        // Each of these makes all watches wait longer before they open again.
         if (this.#cutsLeft-- <= 0) return;
         await tcp.refuse(this.#random(2) === 0);
         if (this.#random(2) === 0) tcp.cut();
@@ -234,7 +234,7 @@ class WatchModel {
         await drain(stream);
         const last = stream.seen.at(-1);
         const is = truth.get(`${flag.namespace}/${flag.name}`);
-        // Who came when it was gone is told nothing, or that it is gone.
+        // A subscriber that came when it was gone receives nothing, or that it is gone.
         const isRight = is === undefined ? last === undefined || last === "empty" : String(last) === is;
         if (!isRight) {
           const what = `${flag.namespace}/${flag.name} is ${is ?? "gone"}`;
@@ -263,7 +263,7 @@ describe("the proxy's watches, whatever happens in whatever order", function () 
   this.timeout(300_000);
   const cluster = sharedCluster();
 
-  it("bring every subscriber to where the API server is, by versions that were, in order", async () => {
+  it("bring every subscriber to the newest version, by existing versions, in order", async () => {
     const seed = Number(process.env["BUNTING_MODEL_SEED"] ?? Date.now() % 1_000_000);
     const random = randomFrom(seed);
     const flags: Flag[] = [];
@@ -295,7 +295,7 @@ describe("the proxy's watches, whatever happens in whatever order", function () 
           cause: { error, log },
         });
       } finally {
-        wide = Math.max(wide, model.wide);
+        wide = Math.max(wide, model.namespaceWatches);
         version = model.nextVersion;
         await proxy.stop();
         await path.close();

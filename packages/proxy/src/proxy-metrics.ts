@@ -77,11 +77,11 @@ export const noMetrics: ProxyMetrics = {
   connectionEnded: ignore,
   sourceError: ignore,
   documentInvalid: ignore,
-  documentRemark: ignore,
+  documentWarning: ignore,
   relisted: ignore,
   watchEvent: ignore,
   writtenToEvent: ignore,
-  watchCensus: ignore,
+  watchCounts: ignore,
 };
 
 function ignore(): void {

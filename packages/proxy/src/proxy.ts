@@ -151,7 +151,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
         clock,
         readiness: () => readiness.check(),
         topics: () => topics.topics(),
-        watches: () => metrics.readWatchCensus(),
+        watches: () => metrics.readWatchCounts(),
         connections: () => syncPort.sessions.size,
       }),
     options.status,

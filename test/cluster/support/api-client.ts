@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { Agent, request as httpsRequest } from "node:https";
 
-/** An object as the API server sends it; only what every object has is typed. */
+/** An object as the API server sends it; only the fields that every object has are typed. */
 export interface ApiObject {
   readonly metadata: {
     readonly name: string;
@@ -30,15 +30,15 @@ export interface RequestOptions {
   readonly body?: unknown;
   readonly contentType?: string;
   readonly accept?: string;
-  /** Whose token to send, in place of the administrator's. */
+  /** The token to send in place of the administrator's. */
   readonly token?: string;
 }
 
-/** The API server answered, and not with 2xx. */
+/** The API server answered with a status other than 2xx. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
-  /** Of the Status object: `AlreadyExists`, `Invalid`, … */
+  /** The reason in the Status object: `AlreadyExists`, `Invalid`, … */
   readonly reason: string | undefined;
 
   constructor(what: string, response: ApiResponse) {
@@ -49,7 +49,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The API server over HTTPS, for tests that set things up: apart from the product's own client on purpose. */
+/** The API server over HTTPS, for test setup; deliberately not the product's own client. */
 export class ApiClient {
   readonly #port: number;
   readonly #token: string;
@@ -63,7 +63,7 @@ export class ApiClient {
     this.#certificateAuthority = certificateAuthority;
   }
 
-  /** Whatever the answer is; rejects only if there is none. */
+  /** Resolves with any answer; rejects only if there is none. */
   request(method: string, path: string, options: RequestOptions = {}): Promise<ApiResponse> {
     const {
       body,
@@ -131,7 +131,7 @@ export class ApiClient {
     return this.#call("DELETE", path);
   }
 
-  /** Gives up its connections: after a restart of the API server the first request on an old one would fail. */
+  /** Closes its connections: after a restart of the API server the first request on an old one would fail. */
   forgetConnections(): void {
     this.#agent.destroy();
     this.#agent = new Agent({ keepAlive: true, maxSockets: 32 });

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 
-/** What the API server writes down: who watches, lists and reads flags, and who asks for their own permissions. Not writes. */
+/** What the API server audits: watches, lists and gets of flags, and reviews of one's own permissions. Not writes. */
 export const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",

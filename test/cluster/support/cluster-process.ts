@@ -5,10 +5,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { reaper } from "./reaper.js";
 import { rssBytes } from "./rss-bytes.js";
 
-/** One component of a cluster as a process of its own group, its output in a file. `start` may follow `kill`. */
+/** One component of a cluster as a process in its own process group, with its output in a file. `start` may follow `kill`. */
 export class ClusterProcess {
   readonly name: string;
-  /** stdout and stderr of all its lives. */
+  /** stdout and stderr of all its runs. */
   readonly logFile: string;
   readonly #binary: string;
   readonly #environment: NodeJS.ProcessEnv;
@@ -29,12 +29,12 @@ export class ClusterProcess {
   get pid(): number {
     const pid = this.#child?.pid;
     if (!this.isRunning || pid === undefined)
-      throw new Error(`${this.name} does not run${this.describeLog()}`);
+      throw new Error(`${this.name} is not running${this.describeLog()}`);
     return pid;
   }
 
   start(args: readonly string[]): void {
-    if (this.isRunning) throw new Error(`${this.name} runs already`);
+    if (this.isRunning) throw new Error(`${this.name} is already running`);
     const log = openSync(this.logFile, "a");
     const child = spawn(this.#binary, args, {
       env: this.#environment,
@@ -60,7 +60,7 @@ export class ClusterProcess {
     await this.#exit;
   }
 
-  /** SIGSTOP: its connections stay open, and nobody answers on them. Resolves when all its threads stand still. */
+  /** SIGSTOP: its connections stay open, without answers. Resolves when all its threads have stopped. */
   async suspend(): Promise<void> {
     process.kill(-this.pid, "SIGSTOP");
     const tasks = `/proc/${this.pid}/task`;
@@ -77,7 +77,7 @@ export class ClusterProcess {
     return rssBytes(this.pid);
   }
 
-  /** The end of the log, to be put behind the sentence of an error. */
+  /** The end of the log, to append to an error message. */
   describeLog(): string {
     const tail = readFileSync(this.logFile, { encoding: "utf8", flag: "a+" }).slice(-4_000);
     return `; the end of ${this.name}'s log:\n${tail}`;

@@ -23,7 +23,7 @@ import { ServiceAccount } from "./service-account.js";
  *       await cluster().grantStockRole(account);
  *       await cluster().putFeatureFlag(namespace, "checkout", { flags: {} });
  *       // start what is to be tested with account.environment and account.directory …
- *       cluster().openWatches(account);                 // counted from the audit log: nobody else's watches are among them
+ *       cluster().openWatches(account);                 // counted from the audit log: only this account's watches
  *     });
  *   });
  *
@@ -33,9 +33,9 @@ import { ServiceAccount } from "./service-account.js";
 const root = path.resolve(import.meta.dirname, "../../..");
 
 export interface ClusterOptions {
-  /** Installs deploy/crds; true unless said otherwise. */
+  /** Installs deploy/crds; true by default. */
   readonly crds?: boolean;
-  /** Runs kube-controller-manager too: garbage collection, namespace deletion, default ServiceAccounts. */
+  /** Also runs kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. */
   readonly controllerManager?: boolean;
   /** Further flags of kube-apiserver; of a flag given twice the last counts. */
   readonly apiServerFlags?: readonly string[];
@@ -51,9 +51,9 @@ export class Cluster {
   /** Port of the API server: HTTPS, the same after restarts. */
   readonly port: number;
   readonly etcdUrl: string;
-  /** The administrator's way to the API server. */
+  /** The API server, as the administrator. */
   readonly api: ApiClient;
-  /** Everything of this cluster is in here, and goes with it. */
+  /** Holds all files of this cluster; removed when it stops. */
   readonly directory: string;
   readonly #options: ClusterOptions;
   readonly #etcdPeerPort: number;
@@ -61,7 +61,7 @@ export class Cluster {
   readonly #processes: Record<Component, ClusterProcess>;
   #apiServerFlags: readonly string[];
   #audit: AuditLog;
-  /** Counts lives of the API server, namespaces and accounts, for names. */
+  /** Counts starts of the API server, namespaces and accounts, for unique names. */
   #next = 0;
 
   private constructor(options: ClusterOptions, ports: readonly [number, number, number]) {
@@ -89,7 +89,7 @@ export class Cluster {
     };
   }
 
-  /** Starts one, and waits until it is ready and, unless told otherwise, serves our resource types. Whoever starts it must stop it. */
+  /** Starts a cluster, and waits until it is ready and, unless told otherwise, serves our resource types. The caller must stop it. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const cluster = new Cluster(options, [await freePort(), await freePort(), await freePort()]);
     Cluster.running.add(cluster);
@@ -122,7 +122,7 @@ export class Cluster {
     return readFileSync(this.#file("certificates/apiserver.crt"));
   }
 
-  /** The API server's own certificate and key, for whoever stands before it in a test and speaks TLS in its place. */
+  /** The API server's own certificate and key, for test proxies that terminate TLS in its place. */
   get servingCertificate(): { readonly cert: Buffer; readonly key: Buffer } {
     return { cert: this.certificateAuthority, key: readFileSync(this.#file("certificates/apiserver.key")) };
   }
@@ -133,7 +133,7 @@ export class Cluster {
   }
 
   /**
-   * A ServiceAccount with a token, in a directory shaped as in a pod. It is created unless it is there, and may do nothing yet; the namespace has to exist.
+   * A ServiceAccount with a token, in a directory like that in a pod. It is created if need be, and has no permissions yet; the namespace must exist.
    */
   async createServiceAccountToken(
     namespace: string,
@@ -153,7 +153,7 @@ export class Cluster {
     return account;
   }
 
-  /** Binds the ClusterRole that the open-feature-operator binds for its flagd-proxy. `deleteStockRole` takes it back. */
+  /** Binds the ClusterRole that the open-feature-operator binds for its flagd-proxy. `deleteStockRole` revokes it. */
   async grantStockRole(account: ServiceAccount): Promise<void> {
     const name = "open-feature-operator-flagd-kubernetes-sync";
     await this.api.apply(`${rbac}/clusterroles/${name}`, {
@@ -184,13 +184,13 @@ export class Cluster {
 
   // Objects
 
-  /** @param name absent: one that no other test has. */
+  /** @param name absent: a name that no other test uses. */
   async createNamespace(name = `test-${this.#next++}-${randomBytes(3).toString("hex")}`): Promise<string> {
     await this.api.create("/api/v1/namespaces", { metadata: { name } });
     return name;
   }
 
-  /** Creates the FeatureFlag, or makes its flagSpec this one; undefined leaves it without. */
+  /** Creates or updates the FeatureFlag with this flagSpec; undefined: without one. */
   putFeatureFlag(
     namespace: string,
     name: string,
@@ -209,7 +209,7 @@ export class Cluster {
     await this.api.delete(featureFlagPath(namespace, name));
   }
 
-  /** What is there now, by a consistent read. */
+  /** The objects that exist now, by a consistent read. */
   listFeatureFlags(namespace?: string): Promise<ApiList> {
     return this.api.list(featureFlagPath(namespace));
   }
@@ -225,7 +225,7 @@ export class Cluster {
     await this.#eventually("the resource types are served", async () => {
       const plurals = ["featureflags", "featureflagsources", "flagds", "inprocessconfigurations"];
       const lists = plurals.map((plural) => this.api.request("GET", `${group}/${plural}`));
-      // kubectl finds them here, which lags behind.
+      // kubectl discovers them here, which lags behind.
       const discovery = this.api.request("GET", "/apis", {
         accept: "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
       });
@@ -279,14 +279,14 @@ export class Cluster {
     return { code, stdout: Buffer.concat(out).toString(), stderr: Buffer.concat(err).toString() };
   }
 
-  // Watching it
+  // Observing it
 
-  /** Watches of this user (or account) that were answered and have not ended, by the audit log of the API server's present life. */
+  /** Watches of this user (or account) that were answered and have not ended, by the audit log since the API server's last start. */
   openWatches(of: { readonly user: string }): AuditedRequest[] {
     return this.#audit.openWatches(of.user);
   }
 
-  /** What this user asked of flags so far (get, list, watch) and of its permissions, in the API server's present life. */
+  /** This user's requests for flags (get, list, watch) and for its own permissions, since the API server's last start. */
   requests(of: { readonly user: string }): AuditedRequest[] {
     return this.#audit.requests(of.user);
   }
@@ -302,13 +302,13 @@ export class Cluster {
 
   // Doing things to it: only to fresh ones
 
-  /** SIGKILL. `startApiServer`, `startEtcd` bring it back. */
+  /** SIGKILL. `startApiServer` and `startEtcd` start it again. */
   async kill(component: Component): Promise<void> {
     await this.#processes[component].kill();
     if (component === "kube-apiserver") this.api.forgetConnections();
   }
 
-  /** SIGSTOP: connections stay open, nobody answers. Resolves when it stands still. */
+  /** SIGSTOP: connections stay open, without answers. Resolves when it has stopped. */
   suspend(component: Component): Promise<void> {
     return this.#processes[component].suspend();
   }
@@ -338,7 +338,7 @@ export class Cluster {
     );
   }
 
-  /** @param flags further ones, in place of those it had. Resolves when /readyz answers 200; custom resources may be answered 429 after that, see `untilServed`. */
+  /** @param flags further flags, in place of those it had. Resolves when /readyz answers 200; custom resources may be answered 429 after that, see `untilServed`. */
   async startApiServer(flags: readonly string[] = this.#apiServerFlags): Promise<void> {
     const apiServer = this.#processes["kube-apiserver"];
     this.#apiServerFlags = flags;
@@ -374,7 +374,7 @@ export class Cluster {
     await this.startApiServer(flags);
   }
 
-  /** Everything is forgotten, resourceVersions begin anew, the API server is restarted; the resource types are installed again if they were. */
+  /** Wipes etcd: resourceVersions start from the beginning and the API server is restarted; the resource types are installed again if they were. */
   async wipeEtcd(): Promise<void> {
     await this.#replaceEtcdData(() => undefined);
     if (this.#options.crds ?? true) await this.installCrds();
@@ -383,7 +383,7 @@ export class Cluster {
   /** A copy of all data as it is now, for `restoreEtcd`. */
   async saveEtcd(): Promise<string> {
     const copy = this.#file(`etcd-copy-${this.#next++}`);
-    // Stopped it is on disk as if it had crashed right then, which is what its write-ahead log is for.
+    // While it is stopped, its files are those of a crash at this moment, from which its write-ahead log recovers.
     await this.suspend("etcd");
     cpSync(this.#etcdData, copy, { recursive: true });
     this.resume("etcd");
@@ -392,7 +392,7 @@ export class Cluster {
 
   /**
    * Goes back to a copy, as from a backup, and restarts the API server: what was written since is gone, and resourceVersions go backwards.
-   * The start of an API server writes some dozen objects of its own, so let more than that be written in between.
+   * The start of an API server writes some dozen objects of its own, so make sure that more than that was written in between.
    */
   async restoreEtcd(copy: string): Promise<void> {
     await this.#replaceEtcdData(() => cpSync(copy, this.#etcdData, { recursive: true }));
@@ -476,7 +476,7 @@ export class Cluster {
     writeFileSync(this.kubeconfig, JSON.stringify(config), { mode: 0o600 });
   }
 
-  /** Errors count as "not yet". If `component` ends meanwhile, or time is up, the error has its log. */
+  /** Errors count as "not yet". If `component` ends, or on a timeout, the error includes its log. */
   async #eventually(what: string, holds: () => Promise<boolean>, component?: ClusterProcess): Promise<void> {
     const deadline = Date.now() + 60_000;
     let last: unknown;

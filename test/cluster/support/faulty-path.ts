@@ -4,8 +4,8 @@ import type { Cluster } from "./cluster.js";
 import type { ServiceAccount } from "./service-account.js";
 
 /**
- * The way from a pod to the real API server, which fails on command: as TCP (`tcp`: cut, FIN, black hole, slow) and, behind that, inside
- * of what HTTP/2 carries (`http2`: answers, single streams, single lines of a watch).
+ * The path from a pod to the real API server, which fails on command: at the level of TCP (`tcp`: cut, FIN, black hole, slow) and of
+ * HTTP/2 (`http2`: answers, single streams, single lines of a watch).
  */
 export class FaultyPath {
   readonly tcp: FaultProxy;
@@ -22,7 +22,7 @@ export class FaultyPath {
     return new FaultyPath(await FaultProxy.start(http2.port), http2);
   }
 
-  /** The pod of this account, on this way to the API server. */
+  /** A pod of this account that reaches the API server by this path. */
   pod({ directory, environment }: ServiceAccount): Pick<ServiceAccount, "directory" | "environment"> {
     return {
       directory,

@@ -1,4 +1,4 @@
-/** Does this to all items, a few at once: an API server that meets thousands of writes together answers 429. */
+/** Runs a task for all items, a few at once: an API server that gets thousands of writes together answers 429. */
 export async function inParallel<T>(items: readonly T[], act: (item: T) => Promise<unknown>): Promise<void> {
   const rest = [...items];
   const work = async (): Promise<void> => {

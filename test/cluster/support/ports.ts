@@ -4,8 +4,8 @@ import { createServer } from "node:net";
 const taken = new Set<number>();
 
 /**
- * A port of 127.0.0.1 that nobody listens on. From below the range that the kernel gives to outgoing connections: whoever tries to
- * reach a server that is being restarted could otherwise be given the server's own port, and keep it from coming back.
+ * A free port of 127.0.0.1, below the range that the kernel gives to outgoing connections: a client that tries to reach a server which is
+ * being restarted could otherwise be given the server's own port, and keep it from starting.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt++) {

@@ -54,7 +54,7 @@ export class ProxyUnderTest {
     return Number(found?.slice(line.length + 1) ?? 0);
   }
 
-  /** Ends it, and fails if it had ended by itself before. */
+  /** Ends it; fails if it had already ended by itself. */
   async stop(): Promise<void> {
     for (const client of this.#clients) client.close();
     expect(await this.process.stop("SIGKILL"), this.process.output).to.equal(null);
@@ -90,7 +90,7 @@ export class FlagStream {
     const deadline = Date.now() + withinMs;
     while (this.seen.at(-1) !== version) {
       await this.next(Math.max(1, deadline - Date.now())).catch((error: unknown) => {
-        throw new Error(`version ${version} did not come; there came ${this.seen.join(" ")}`, {
+        throw new Error(`version ${version} did not come; these did: ${this.seen.join(" ")}`, {
           cause: error,
         });
       });

@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 
 /**
- * Sees to it that nothing outlives the test run. Teardown comes too late when mocha itself is killed; so a shell, in a session of its own, holds the
- * other end of a pipe: when this process is gone, however it went, the shell reads the end of the pipe, kills every process group it
+ * Makes sure that nothing outlives the test run. Teardown does not run when mocha itself is killed; so a shell, in a session of its own, holds the
+ * other end of a pipe: when this process is gone, for whatever reason, the shell reads the end of the pipe, kills every process group it
  * was told of, and removes the directories.
  */
 const script = `
@@ -25,17 +25,17 @@ function tell(line: string): void {
     shell = spawn("/bin/sh", ["-c", script], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
     shell.unref();
     shell.stdin?.on("error", () => undefined);
-    // Only a pipe, but typed as any stream: it must not keep mocha from ending either.
+    // A pipe, though typed as a stream: it must not keep mocha from ending.
     if (shell.stdin !== null && "unref" in shell.stdin) (shell.stdin.unref as () => void)();
   }
   shell.stdin?.write(`${line}\n`);
 }
 
 export const reaper = {
-  /** Kills this process group when we are gone. */
+  /** Kills this process group when this process is gone. */
   group: (pid: number): void => tell(`group ${pid}`),
-  /** The group has ended: its number may soon be somebody else's. */
+  /** The group has ended: its id may soon be used again. */
   gone: (pid: number): void => tell(`gone ${pid}`),
-  /** Removes this directory when we are gone; its path must not contain spaces. */
+  /** Removes this directory when this process is gone; its path must not contain spaces. */
   directory: (path: string): void => tell(`directory ${path}`),
 };

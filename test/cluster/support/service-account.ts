@@ -6,7 +6,7 @@ interface ServiceAccountOptions {
   readonly api: ApiClient;
   readonly namespace: string;
   readonly name: string;
-  /** Made if it is not there. */
+  /** Created if it does not exist. */
   readonly directory: string;
   readonly certificateAuthority: Buffer;
   readonly port: number;
@@ -36,7 +36,7 @@ export class ServiceAccount {
     writeFileSync(path.join(directory, "namespace"), namespace);
   }
 
-  /** What audit logs and RBAC call it. */
+  /** Its user name in audit logs and RBAC. */
   get user(): string {
     return `system:serviceaccount:${this.namespace}:${this.name}`;
   }
@@ -46,7 +46,7 @@ export class ServiceAccount {
     return this.#token;
   }
 
-  /** Creates the ServiceAccount, unless it is there. After a deletion it is another one: tokens of the one before stay refused. */
+  /** Creates the ServiceAccount if it does not exist. After a deletion it is another one: the old tokens stay refused. */
   async create(): Promise<void> {
     const path = `/api/v1/namespaces/${this.namespace}/serviceaccounts`;
     try {
@@ -61,7 +61,7 @@ export class ServiceAccount {
     await this.#api.delete(`/api/v1/namespaces/${this.namespace}/serviceaccounts/${this.name}`);
   }
 
-  /** A new token into the directory, in one step, as the kubelet does it. The API server refuses less than 600 s. */
+  /** Writes a new token into the directory, atomically, as the kubelet does. The API server refuses lifetimes below 600 s. */
   async rotate(seconds = 3600): Promise<void> {
     const answer = await this.#api.create(
       `/api/v1/namespaces/${this.namespace}/serviceaccounts/${this.name}/token`,

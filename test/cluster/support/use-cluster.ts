@@ -3,8 +3,8 @@ import { Cluster, type ClusterOptions } from "./cluster.js";
 let shared: Promise<Cluster> | undefined;
 
 /**
- * The one cluster of this run, started for whoever asks first. Call it in a describe block; what it returns gives the cluster inside of
- * its tests and hooks.
+ * The cluster that all tests of a run share, started on first use. Call it in a describe block; the function it returns gives the cluster
+ * in tests and hooks.
  */
 export function sharedCluster(): () => Cluster {
   let cluster: Cluster | undefined;
@@ -16,7 +16,7 @@ export function sharedCluster(): () => Cluster {
   return () => present(cluster);
 }
 
-/** A cluster for the tests of one describe block, which may do with it what they like. */
+/** A cluster for the tests of one describe block, which may do anything to it. */
 export function freshCluster(options: ClusterOptions = {}): () => Cluster {
   let cluster: Cluster | undefined;
   before("a cluster", async function () {
@@ -31,11 +31,11 @@ export function freshCluster(options: ClusterOptions = {}): () => Cluster {
 }
 
 function present(cluster: Cluster | undefined): Cluster {
-  if (cluster === undefined) throw new Error("the cluster is there in tests and hooks only");
+  if (cluster === undefined) throw new Error("the cluster exists in tests and hooks only");
   return cluster;
 }
 
-// At the root of the suite, since mocha is loading a test file when this is first imported: once, after all files.
+// A hook of the root suite, because this is first imported while mocha loads a test file: runs once, after all files.
 after("no clusters are left", async () => {
   await (await shared?.catch(() => undefined))?.stop();
   const forgotten = [...Cluster.running];

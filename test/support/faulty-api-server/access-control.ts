@@ -5,24 +5,24 @@ import { badRequest, forbidden, unauthorized, type Access, type Status } from ".
 
 export type Allows = (access: Access) => boolean;
 
-/** Who may come in, and do what. */
+/** Authentication and authorization of requests. */
 export class AccessControl {
-  /** Undefined: nobody is asked for a token. */
+  /** The valid tokens; undefined: no token is required. */
   #tokens: ReadonlySet<string> | undefined;
   allows: Allows = () => true;
-  /** For reviews that say something else than RBAC would. */
+  /** Answers reviews in place of `allows`, so that they may contradict RBAC. */
   reviewAnswer: Allows | undefined;
 
   setTokens(tokens: readonly string[] | undefined): void {
     this.#tokens = tokens === undefined ? undefined : new Set(tokens);
   }
 
-  /** True if the request comes with no token, or none that is known, where one is needed. */
+  /** True if a token is required and the request has none that is valid. */
   isUnknown({ token }: ApiRequest): boolean {
     return this.#tokens !== undefined && (token === undefined || !this.#tokens.has(token));
   }
 
-  /** The refusal, or undefined. A request without a token is one of system:anonymous: forbidden, not unauthorized. */
+  /** Why the request is refused; undefined if it is not. A request without a token is from system:anonymous: forbidden, not unauthorized. */
   refusal(request: ApiRequest): Status | undefined {
     const isUnknown = this.isUnknown(request);
     if (isUnknown && request.token !== undefined) return unauthorized();
@@ -37,7 +37,7 @@ export class AccessControl {
     const review = JSON.parse(await exchange.body()) as SelfSubjectAccessReview;
     const asked = review.spec?.resourceAttributes;
     if (asked?.verb === undefined) {
-      const refusal = badRequest("spec.resourceAttributes.verb is needed");
+      const refusal = badRequest("spec.resourceAttributes.verb is required");
       return { code: refusal.code, body: refusal };
     }
     const allows = this.reviewAnswer ?? this.allows;

@@ -5,16 +5,16 @@ import type { Selection } from "./object-store.js";
 /** `watchlist` is a watch that asks for the initial events itself (`sendInitialEvents=true`). */
 export type RequestKind = "list" | "watch" | "watchlist" | "review" | "other";
 
-/** A request, read as far as tests care. */
+/** The parts of a request that matter to tests. */
 export interface ApiRequest {
   readonly kind: RequestKind;
   readonly method: string;
-  /** Path and query as they came. */
+  /** Path and query, as received. */
   readonly uri: string;
   readonly query: URLSearchParams;
-  /** Of the path. */
+  /** From the path. */
   readonly namespace: string | undefined;
-  /** Of the fieldSelector `metadata.name=`. */
+  /** From the fieldSelector `metadata.name=`. */
   readonly name: string | undefined;
   /** What the path and the fieldSelector select together. */
   readonly selection: Selection;
@@ -32,7 +32,7 @@ export function readRequest(method: string, uri: string, headers: IncomingHttpHe
   const path = collection.exec(pathname);
   const namespace = path?.[1] === undefined ? undefined : decodeURIComponent(path[1]);
   const fields = new Map<string, string>();
-  // A selector is text, and what is in it is believed: `a,metadata.namespace=kube-system` is two terms.
+  // As in the real one, a selector is plain text: `a,metadata.namespace=kube-system` is two terms.
   for (const term of (query.get("fieldSelector") ?? "").split(",").filter((text) => text !== "")) {
     const [field = "", value = ""] = term.split(/==?/);
     fields.set(field, value);
@@ -66,7 +66,7 @@ function kindOf(
   return query.get("sendInitialEvents") === "true" ? "watchlist" : "watch";
 }
 
-/** Which requests or open watches something applies to; an empty one means all. `watch` includes `watchlist`. */
+/** Selects requests or open watches; an empty one selects all. `watch` includes `watchlist`. */
 export interface Match {
   readonly kind?: RequestKind;
   /** `null`: only those of all namespaces. */

@@ -2,7 +2,7 @@ import { constants, Http2ServerResponse, type Http2ServerRequest } from "node:ht
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 
-/** How the bytes of an answer go out. */
+/** Sends an answer in small pieces. */
 export interface Drip {
   readonly bytesPerWrite: number;
   /** Between two writes; 0 is a turn of the event loop. */
@@ -11,8 +11,8 @@ export interface Drip {
 
 /**
  * One request and its answer, over HTTP/2 or HTTP/1.1, with all the ways an answer can go wrong. Bytes go out in the order they were
- * written, each write on its own, so that where a test splits is where the client sees a split. Once it is closed, by whomever, writing
- * does nothing.
+ * written, each write on its own, so that the client sees the splits that a test makes. Once it is closed, by either side, writes do
+ * nothing.
  */
 export class Exchange {
   readonly method: string;
@@ -28,7 +28,7 @@ export class Exchange {
   #queue: Promise<void> = Promise.resolve();
   readonly #connection: object;
   #status: number | undefined;
-  /** What is written after the end is not sent: node would reset the stream. */
+  /** Writes after the end are dropped: node would reset the stream. */
   #isEnded = false;
 
   constructor(request: Http2ServerRequest | IncomingMessage, response: Http2ServerResponse | ServerResponse) {
@@ -49,7 +49,7 @@ export class Exchange {
     return this.#abort.signal.aborted;
   }
 
-  /** Of the answer, once its head is on its way. */
+  /** The status of the answer, once its head was sent. */
   get status(): number | undefined {
     return this.#status;
   }
@@ -78,7 +78,7 @@ export class Exchange {
     if (this.isClosed) return;
     this.#status = status;
     this.#response.writeHead(status, headers);
-    // Both kinds of response have these methods, but no common type.
+    // Both classes of response have this method, but no common type.
     (this.#response as ServerResponse).flushHeaders();
   }
 
@@ -97,7 +97,7 @@ export class Exchange {
     });
   }
 
-  /** Ends the answer as it should be, after what was written. */
+  /** Ends the answer properly, after what was written. */
   async end(): Promise<void> {
     return this.#enqueue(() => {
       this.#isEnded = true;
@@ -118,14 +118,14 @@ export class Exchange {
     else this.#response.socket?.destroy();
   }
 
-  /** The end in the middle of things: END_STREAM over HTTP/2, FIN without the last chunk over HTTP/1.1. */
+  /** Ends the answer too early: END_STREAM over HTTP/2, FIN without the last chunk over HTTP/1.1. */
   breakOff(): void {
     if (this.isClosed) return;
     if (this.#response instanceof Http2ServerResponse) this.#response.stream.end();
     else this.#response.socket?.end();
   }
 
-  /** No further request on this connection; those open go on. */
+  /** Lets the connection take no further requests; open ones continue. */
   goAway(code: number = constants.NGHTTP2_NO_ERROR): void {
     if (this.isClosed) return;
     if (this.#response instanceof Http2ServerResponse) {
@@ -160,7 +160,7 @@ export class Exchange {
     if (this.#cut === undefined) return;
     this.#cut.afterBytes -= allowed.length;
     if (this.#cut.afterBytes > 0) return;
-    // What was written must be on its way before the stream is torn down.
+    // The written bytes must be on their way before the stream is torn down.
     await nextTurn();
     if (this.#cut.how === "reset") this.reset();
     else this.breakOff();

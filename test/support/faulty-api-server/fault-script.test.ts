@@ -26,7 +26,7 @@ describe("Faults of FaultyApiServer", () => {
     expect(api.watches()).to.eql([]);
   });
 
-  it("strike the next requests that match, so many times, in the order they were armed", async () => {
+  it("strike the next requests that match, as often as armed, in the order they were armed", async () => {
     const armed = api.fault(
       { kind: "list", namespace: "a" },
       faults.answer(503, "no\n", { "x-why": "test" }),
@@ -91,7 +91,7 @@ describe("Faults of FaultyApiServer", () => {
     expect(order).to.eql(["now", "late", "held"]);
   });
 
-  it("dripped: every byte comes alone, so characters and lines are split, and all of it comes", async () => {
+  it("dripped: every byte comes alone, so characters and lines are split, and the whole answer comes", async () => {
     api.fault({}, faults.dripped({ bytesPerWrite: 1, everyMs: 0 }));
     const whole = await client.get(flagsPath);
     const dripped = client.request(flagsPath);
@@ -104,7 +104,7 @@ describe("Faults of FaultyApiServer", () => {
     expect(watch.chunks.some((chunk) => chunk[0] === 0x82)).to.be.true;
   });
 
-  it("cutAfter: the body ends, or is reset, after so many bytes", async () => {
+  it("cutAfter: the body ends, or is reset, after this many bytes", async () => {
     api.fault({}, faults.cutAfter(40, "end"));
     const ended = client.request(flagsPath);
     await ended.closed;
@@ -186,7 +186,7 @@ describe("Faults of FaultyApiServer", () => {
     await sessionClosed(client);
   });
 
-  it("goAway lets what is open go on", async () => {
+  it("goAway lets open streams continue", async () => {
     const watch = client.request(`${flagsPath}?watch=1&resourceVersion=2`);
     await watch.status;
     api.goAway();
@@ -195,7 +195,7 @@ describe("Faults of FaultyApiServer", () => {
     expect(await watch.nextInShort()).to.equal("ADDED y@3");
     api.cut();
     await watch.closed;
-    // After a GOAWAY node's client shows a broken connection as a clean end (rstCode 0): only the session tells.
+    // After a GOAWAY node's client shows a broken connection as a clean end (rstCode 0): only the session shows the difference.
     await sessionClosed(client);
     await eventually(() => api.watches().length === 0, "the server to know that the watch is gone");
   });

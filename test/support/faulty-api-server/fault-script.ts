@@ -5,7 +5,7 @@ import type { Drip, Exchange } from "./exchange.js";
 import type { OpenWatch } from "./open-watch.js";
 import type { Status } from "./status.js";
 
-/** What happens to a request before it is served. `handled`: it is not served at all. */
+/** What happens to a request before it is served. `handled`: it is not served. */
 export type Fault = (exchange: Exchange, request: ApiRequest) => Verdict | Promise<Verdict>;
 
 export type Verdict = "handled" | "serve";
@@ -65,7 +65,7 @@ export const faults = {
     };
   },
 
-  /** No head, no end: until the client gives up. */
+  /** No head and no end, until the client gives up. */
   hang(): Fault {
     return () => "handled";
   },
@@ -78,7 +78,7 @@ export const faults = {
     };
   },
 
-  /** GOAWAY; the request is served all the same, as it was on its way. */
+  /** GOAWAY; the request is still served, because it was sent before. */
   goAway(code?: number): Fault {
     return (exchange) => {
       exchange.goAway(code);
@@ -110,7 +110,7 @@ export const faults = {
     };
   },
 
-  /** The answer ends, or is reset, after so many bytes of its body. */
+  /** The answer ends, or is reset, after this many bytes of its body. */
   cutAfter(bytes: number, how: "reset" | "end"): Fault {
     return (exchange) => {
       exchange.cutAfter(bytes, how);

@@ -49,7 +49,7 @@ describe("FaultyApiServer as an API server", () => {
     expect(again.uid).not.to.equal(created.uid);
   });
 
-  it("lists in pages that hold the state of the first, whatever is written meanwhile", async () => {
+  it("lists in pages that all have the state of the first, whatever is written meanwhile", async () => {
     await start();
     for (const name of ["c", "a", "b"]) api.put("ns", name, {});
     const first = await listed("limit=2");
@@ -76,7 +76,7 @@ describe("FaultyApiServer as an API server", () => {
     expect((await connect().get(`${flagsPath}?fieldSelector=spec.x%3D1`)).status).to.equal(400);
   });
 
-  it("refuses a resourceVersion that has not come, and waits a moment for it first", async () => {
+  it("refuses a resourceVersion that is not reached, after waiting a moment for it", async () => {
     await start({ freshWaitMs: 40 });
     const refused = await connect().get(`${flagsPath}?resourceVersion=9`);
     expect(refused.status).to.equal(504);
@@ -94,7 +94,7 @@ describe("FaultyApiServer as an API server", () => {
     expect((await connect().get(`${flagsPath}?resourceVersion=9`)).status).to.equal(200);
   });
 
-  it("replays history to a watch that resumes, then goes on", async () => {
+  it("replays history to a watch that resumes, then continues", async () => {
     await start();
     api.put("a", "x", { flagSpec: 1 });
     api.put("a", "y", {});
@@ -131,7 +131,7 @@ describe("FaultyApiServer as an API server", () => {
     api.put("a", "x", { flagSpec: 1 });
   });
 
-  it("streams the state, the bookmark at its end, and what comes later to a WatchList", async () => {
+  it("streams the state, the bookmark at its end, and later events to a WatchList", async () => {
     await start();
     api.put("a", "y", {});
     api.put("a", "x", {});
@@ -153,7 +153,7 @@ describe("FaultyApiServer as an API server", () => {
     expect(api.count("watchlist")).to.equal(1);
   });
 
-  it("writes objects with sorted keys and all that a real one carries", async () => {
+  it("writes objects with sorted keys and all the fields of real ones", async () => {
     await start();
     api.put("a", "x", { flagSpec: { flags: { z: { variants: { on: "grün <&>" } }, b: {} } } });
     const watch = connect().request(`${flagsPath}?watch=1`);
@@ -199,7 +199,7 @@ describe("FaultyApiServer as an API server", () => {
     expect(await connect().request(`${flagsPath}?watch=1`).status).to.equal(200);
   });
 
-  it("gives a watch resumed on a wiped etcd 200 and silence, while LIST and WatchList say why", async () => {
+  it("gives a watch resumed on a wiped etcd 200 and silence, while LIST and WatchList report why", async () => {
     await start({ freshWaitMs: 10 });
     for (let edit = 0; edit < 5; edit++) api.put("a", "x", { flagSpec: edit });
     const backup = api.backup();
@@ -241,7 +241,7 @@ describe("FaultyApiServer as an API server", () => {
     expect((await listed("")).items).to.eql([]);
   });
 
-  it("ends all watches when the CRD changes, and throttles those who open again", async () => {
+  it("ends all watches when the CRD changes, and throttles those that open again", async () => {
     await start();
     const watch = connect().request(`${flagsPath}?watch=1`);
     await watch.status;
@@ -254,7 +254,7 @@ describe("FaultyApiServer as an API server", () => {
     expect(answers[0]?.headers["retry-after"]).to.equal("3");
   });
 
-  it("refuses what RBAC does not allow, by name too, while open watches go on", async () => {
+  it("refuses what RBAC does not allow, by name too, while open watches continue", async () => {
     await start();
     const watch = connect().request(`${flagsPath}?watch=1`);
     await watch.status;
@@ -326,14 +326,14 @@ describe("FaultyApiServer as an API server", () => {
     expect((await connect().get(flagsPath)).status).to.equal(200);
   });
 
-  it("tells clients of the streams a session may have", async () => {
+  it("announces the streams a session may have", async () => {
     await start({ maxConcurrentStreams: 7 });
     const client = connect();
     await client.get(flagsPath);
     expect(client.session.remoteSettings.maxConcurrentStreams).to.equal(7);
   });
 
-  it("remembers the requests and how many watches waited at once", async () => {
+  it("logs the requests and how many watches waited at once", async () => {
     await start();
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));

@@ -14,14 +14,14 @@ import type { WatchListMode } from "./watch-handler.js";
 
 export interface FaultyApiServerOptions {
   readonly maxConcurrentStreams?: number;
-  /** How long a read waits for a resourceVersion that has not come; the real one waits 3 s. */
+  /** How long a read waits for a resourceVersion that is not reached yet, in ms; 50 by default, where the real one waits 3 s. */
   readonly freshWaitMs?: number;
 }
 
 /**
- * A source of faults in the place of an API server: what a reflector asks of one, over real TLS and HTTP/2, with the answers and the
- * order of events of the real one, and every way we have seen it fail, on command. It knows FeatureFlags and SelfSubjectAccessReview,
- * nothing else. Changes are made by its methods, at once and for all watches in the same turn.
+ * An API server that fails on command: everything a reflector asks for, over real TLS and HTTP/2, with the answers and the order of
+ * events of the real one, and every failure that we have seen. It serves FeatureFlags and SelfSubjectAccessReview, nothing else. Changes
+ * are made by its methods, at once and for all watches in the same turn.
  */
 export class FaultyApiServer {
   readonly #handler: RequestHandler;
@@ -51,7 +51,7 @@ export class FaultyApiServer {
     return `https://127.0.0.1:${this.port}`;
   }
 
-  /** PEM of the authority that signed its certificate. */
+  /** The authority that signed its certificate, in PEM. */
   get ca(): Buffer {
     return testTls.ca;
   }
@@ -66,7 +66,7 @@ export class FaultyApiServer {
     return this.#handler.store.revision;
   }
 
-  /** Creates or changes; a put that changes nothing is none, as with the real one. */
+  /** Creates or changes an object; a put that changes nothing is not an event, as with the real one. */
   put(namespace: string, name: string, spec: unknown, options: PutOptions = {}): FlagObject {
     return this.#handler.store.put(namespace, name, spec, options);
   }
@@ -75,7 +75,7 @@ export class FaultyApiServer {
     return this.#handler.store.delete(namespace, name);
   }
 
-  /** What LIST answers now. */
+  /** The objects that a LIST would answer now. */
   objects(selection: Selection = {}): readonly FlagObject[] {
     return this.#handler.store.list(selection).map(({ value }) => value);
   }
@@ -85,7 +85,7 @@ export class FaultyApiServer {
     this.#handler.store.advance(by);
   }
 
-  /** Forgets history, so that what resumes from below gets 410. */
+  /** Forgets history, so that watches which resume from before get 410. */
   compact(): void {
     this.#handler.store.compact();
   }
@@ -95,8 +95,8 @@ export class FaultyApiServer {
   }
 
   /**
-   * etcd restored from a backup, or wiped (no backup): the revision goes back, nobody is told of what is lost, and the API server comes
-   * back with it, so that every connection breaks. With `keepConnections` the open watches stay, and stay silent.
+   * Restores etcd from a backup, or wipes it (no backup): the revision goes back, what is lost is no event, and the API server restarts,
+   * so that every connection breaks. With `keepConnections` the open watches stay, and stay silent.
    */
   restoreEtcd(backup?: Backup, options: { readonly keepConnections?: boolean } = {}): void {
     this.#handler.store.restore(backup ?? { revision: 1, objects: new Map() });
@@ -109,12 +109,12 @@ export class FaultyApiServer {
     this.#handler.access.setTokens(tokens);
   }
 
-  /** RBAC for requests and reviews; open watches go on whatever it says. */
+  /** RBAC for requests and reviews; open watches continue regardless. */
   setAllowed(allows: Allows): void {
     this.#handler.access.allows = allows;
   }
 
-  /** What reviews answer, where that is not what RBAC says; undefined goes back to that. */
+  /** What reviews answer in place of RBAC; undefined returns to RBAC. */
   setReviewAnswer(allows: Allows | undefined): void {
     this.#handler.access.reviewAnswer = allows;
   }
@@ -142,7 +142,7 @@ export class FaultyApiServer {
     this.#handler.crdPresent = true;
   }
 
-  /** Any change of the CRD: all its watches end, and the first that open again meet 429. */
+  /** Any change of the CRD: all its watches end, and the first to open again get 429. */
   updateCrd(options: { readonly throttled?: number; readonly retryAfterS?: number } = {}): void {
     this.throttle(options.throttled ?? 0, options.retryAfterS ?? 1);
     for (const watch of this.watches()) watch.end();
@@ -156,7 +156,7 @@ export class FaultyApiServer {
 
   /**
    * Restarts: all connections break, and the first requests are answered with `status` as by a server that is not ready yet. Its watch
-   * cache is new, so that watches resumed from before get 410, unless `keepHistory`. `downMs` keeps the port closed for so long.
+   * cache is new, so that watches resumed from before get 410, unless `keepHistory`. `downMs` is how long the port stays closed.
    */
   async restart(options: RestartOptions = {}): Promise<void> {
     await this.stop();
@@ -168,7 +168,7 @@ export class FaultyApiServer {
     await this.resume();
   }
 
-  /** Away: connections break and new ones are refused, until `resume`. */
+  /** Goes down: connections break and new ones are refused, until `resume`. */
   async stop(): Promise<void> {
     await this.#listener.stop();
   }
@@ -180,7 +180,7 @@ export class FaultyApiServer {
 
   // Faults.
 
-  /** Strikes the next requests that match, `times` of them. Faults armed earlier strike first. */
+  /** Strikes the next `times` requests that match. Faults armed earlier strike first. */
   fault(match: Match, fault: Fault, times = 1): ArmedFault {
     return this.#handler.faults.arm(match, fault, times);
   }
@@ -196,7 +196,7 @@ export class FaultyApiServer {
     this.#handler.watchFaults.clear();
   }
 
-  /** RST on every connection. */
+  /** Resets every connection (RST). */
   cut(): void {
     this.#listener.cut();
   }
@@ -206,7 +206,7 @@ export class FaultyApiServer {
     this.#listener.goAway();
   }
 
-  /** A bookmark at the newest revision to all who asked for bookmarks, as comes about once a minute. */
+  /** Sends a bookmark at the newest revision to all watches that asked for bookmarks, as happens about once a minute. */
   bookmark(): void {
     for (const watch of this.watches()) watch.bookmark(this.revision);
   }
@@ -217,7 +217,7 @@ export class FaultyApiServer {
     return this.#handler.requests;
   }
 
-  /** Every change there ever was, through compactions and restores. */
+  /** Every change ever made, across compactions and restores. */
   get log(): readonly StoreEvent[] {
     return this.#handler.log;
   }
@@ -226,7 +226,7 @@ export class FaultyApiServer {
     return this.#handler.watchesOpened;
   }
 
-  /** The most watches that waited for their head at one time. */
+  /** The most watches that waited for their heads at the same time. */
   get maxConcurrentOpenings(): number {
     return this.#handler.maxConcurrentOpenings;
   }
@@ -241,7 +241,7 @@ export class FaultyApiServer {
     return this.watches().map(({ scope, uri }) => ({ scope, uri }));
   }
 
-  /** How many requests of a kind came; `watch` counts those that are no watchlist. */
+  /** How many requests of a kind came; `watch` does not count watchlists. */
   count(kind: RequestKind): number {
     return this.#handler.requests.filter((request) => request.kind === kind).length;
   }
@@ -255,7 +255,7 @@ export class FaultyApiServer {
     return this.#listener.accepted;
   }
 
-  /** Ends everything; nothing is left open. */
+  /** Closes everything. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.stop();

@@ -31,7 +31,7 @@ export interface PutOptions {
 
 /**
  * The next version of an object, as the API server would store it: the uid stays while the object lives, `generation` counts only
- * changes of the spec. The current one itself if nothing changed: the API server writes nothing then.
+ * changes of the spec. Returns the current object if nothing changed: the API server then writes nothing.
  */
 export function nextObject(
   current: FlagObject | undefined,
@@ -65,7 +65,7 @@ export function tombstone(last: FlagObject, resourceVersion: number): FlagObject
   return freeze({ ...last, metadata: { ...last.metadata, resourceVersion: String(resourceVersion) } });
 }
 
-/** JSON as Go writes a map: keys sorted at every depth, and what HTML or JavaScript would trip over escaped. */
+/** JSON as Go writes a map: keys sorted at every depth, and characters escaped that are special in HTML or JavaScript. */
 export function toJson(value: unknown): string {
   if (value === undefined) return "";
   const escape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -96,7 +96,7 @@ function wholeSeconds(): string {
   return new Date().toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Whoever gets an object gets a copy of his own of the spec: a test that goes on changing its spec must not change history. */
+/** Every object has its own copy of the spec: a test that modifies its spec later must not change history. */
 function freeze(object: FlagObject): FlagObject {
   return JSON.parse(toJson(object)) as FlagObject;
 }

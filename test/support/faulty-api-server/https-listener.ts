@@ -6,23 +6,23 @@ import { Exchange } from "./exchange.js";
 import { testTls } from "./test-tls.js";
 
 export interface HttpsListenerOptions {
-  /** As an API server allows: 100 a session. */
+  /** Per session; an API server allows 100. */
   readonly maxConcurrentStreams?: number;
-  /** PEM of the certificate to present; one for 127.0.0.1 of the tests' own authority unless said otherwise. */
+  /** The certificate to present, in PEM; by default one for 127.0.0.1 from the tests' own authority. */
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
   readonly onExchange: (exchange: Exchange) => void;
   /** Called with the `connection` of its exchanges when one has ended. */
   readonly onConnectionClosed?: (connection: object) => void;
 }
 
-/** A port of TLS with ALPN h2 and http/1.1 that can be cut, stopped and opened again under the same number. */
+/** A TLS port with ALPN h2 and http/1.1 that can be cut, stopped and opened again under the same number. */
 export class HttpsListener {
   readonly sessions = new Set<ServerHttp2Session>();
   /** Connections that were ever accepted. */
   accepted = 0;
   readonly #server: Http2SecureServer;
   readonly #sockets = new Set<Socket>();
-  /** By the client's port, which is how a TLSSocket and the socket below it are known to belong together. */
+  /** By the client's port, which tells which TLSSocket belongs to which TCP socket. */
   readonly #secured = new Map<number | undefined, Socket>();
   #port = 0;
 
@@ -60,7 +60,7 @@ export class HttpsListener {
     return this.#port;
   }
 
-  /** TCP connections that are open now. */
+  /** Open TCP connections. */
   get connections(): number {
     return this.#sockets.size;
   }
@@ -71,21 +71,21 @@ export class HttpsListener {
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** RST on every connection. */
+  /** Resets every connection (RST). */
   cut(): void {
     for (const socket of [...this.#sockets]) {
       this.#reset(socket);
-      // That alone waits for what is still to be written, which the other end may never take …
+      // That alone waits for pending writes, which the peer may never read …
       socket.destroy();
     }
   }
 
-  /** GOAWAY on every session; open streams go on, new ones need a new connection. */
+  /** GOAWAY on every session; open streams continue, new ones need a new connection. */
   goAway(): void {
     for (const session of this.sessions) session.close();
   }
 
-  /** RST on the one connection these exchanges came on. */
+  /** Resets the connection these exchanges came on (RST). */
   cutConnection(connection: object): void {
     const { remotePort } = "socket" in connection ? (connection.socket as Socket) : (connection as Socket);
     for (const socket of this.#sockets) if (socket.remotePort === remotePort) this.#reset(socket);
@@ -100,7 +100,7 @@ export class HttpsListener {
     }
   }
 
-  /** Cuts everything; connections are refused until `listen`. */
+  /** Cuts all connections, and refuses new ones until `listen`. */
   async stop(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = new Promise((resolve) => this.#server.close(resolve));

@@ -7,13 +7,13 @@ import { badRequest, continueExpired, listExpired, revisionTooLarge, type Status
 
 interface ContinueToken {
   readonly v: "meta.k8s.io/v1";
-  /** -1: go on with the newest state. */
+  /** -1: continue with the newest state. */
   readonly rv: number;
   /** `namespace/name` of the last object that was sent. */
   readonly start: string;
 }
 
-/** The body of a LIST, or why there is none. */
+/** The body of a LIST, or the error Status. */
 export async function list(
   store: ObjectStore,
   request: ApiRequest,
@@ -39,13 +39,13 @@ export async function list(
   }
   const isExact = query.get("resourceVersionMatch") === "Exact";
   if (isExact && Number(wanted) < store.compactedRevision) return listExpired();
-  // What is served from the cache alone is served whole.
+  // A list from the watch cache is not paginated.
   const limit = wanted === "0" ? 0 : Number(query.get("limit") ?? 0);
   const revision = isExact ? Number(wanted) : store.revision;
   return page(store.list(request.selection, revision), revision, limit);
 }
 
-/** Waits a moment for a revision that has not come yet. */
+/** Waits a moment for a revision that is not reached yet. */
 export async function waitUntilReached(
   store: ObjectStore,
   revision: number,

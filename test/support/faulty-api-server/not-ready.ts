@@ -4,7 +4,7 @@ import { forbidden, internalError, tooManyRequests } from "./status.js";
 
 export type NotReadyStatus = 429 | 403 | 500 | 503;
 
-/** How a server answers that has not read everything yet: its caches (429), RBAC (403), or anything. */
+/** The answers of a server that has just started: caches not filled (429), RBAC not read (403), or not ready at all. */
 export function notReady(code: NotReadyStatus, retryAfterS: number): Fault {
   return (exchange, request) => {
     const user = "system:serviceaccount:test:proxy";

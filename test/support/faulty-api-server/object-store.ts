@@ -18,7 +18,7 @@ export interface StoredObject {
   readonly json: string;
 }
 
-/** Which objects a list or watch is about. */
+/** The objects that a list or watch selects. */
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
@@ -41,8 +41,8 @@ export function selects(selection: Selection, object: { namespace: string; name:
 }
 
 /**
- * The objects, the one revision counter of everything, and the history a watch can be resumed from. A change is told to `onEvent` in
- * the same turn it is made, so that what is read of the store and what is told are never apart.
+ * The objects, the revision counter that all of them share, and the history that watches can resume from. `onEvent` is called in the same
+ * turn in which a change is made, so that reads and events never disagree.
  */
 export class ObjectStore {
   readonly #objects = new Map<string, StoredObject>();
@@ -81,7 +81,7 @@ export class ObjectStore {
     return value;
   }
 
-  /** Writes of other resources: the counter is one for all. */
+  /** Counts writes of other resources, which share the counter. */
   advance(by: number): void {
     this.#revision += by;
   }
@@ -107,7 +107,7 @@ export class ObjectStore {
     return { revision: this.#revision, objects: new Map(this.#objects) };
   }
 
-  /** etcd restored from a snapshot, or new and empty: the counter goes back and nobody is told. */
+  /** Restores etcd from a snapshot, or makes it empty: the counter goes back, without any event. */
   restore(backup: Backup): void {
     this.#objects.clear();
     for (const [key, object] of backup.objects) this.#objects.set(key, object);
@@ -127,7 +127,7 @@ export class ObjectStore {
     this.#onEvent(event);
   }
 
-  /** The state of then: history undone, from now backwards. */
+  /** The state at that revision: undoes history, backwards from now. */
   #at(revision: number): ReadonlyMap<string, StoredObject> {
     if (revision >= this.#revision) return this.#objects;
     const objects = new Map(this.#objects);

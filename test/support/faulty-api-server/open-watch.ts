@@ -4,13 +4,13 @@ import { apiVersion, toJson } from "./flag-object.js";
 import { selects, type StoredObject, type StoreEvent } from "./object-store.js";
 import type { Status } from "./status.js";
 
-/** A watch whose head was sent, and what can be done to it. Events at or below the revision it has reached are not sent again. */
+/** An open watch, and the faults it can have. Events at or below the revision it has reached are not sent again. */
 export class OpenWatch {
   readonly request: ApiRequest;
   readonly exchange: Exchange;
   /** Lines sent, bookmarks and injected ones included. */
   lines = 0;
-  /** Nothing at or below it is sent. */
+  /** Events at or below it are not sent. */
   #reached = 0;
   #held: (() => void)[] | undefined;
   #delayMs = 0;
@@ -36,13 +36,13 @@ export class OpenWatch {
     return this.exchange.isClosed;
   }
 
-  /** The state as synthetic ADDED events, then nothing of what went before. */
+  /** Sends the state as synthetic ADDED events, and no earlier event after it. */
   start(objects: readonly StoredObject[], revision: number): void {
     for (const { json } of objects) this.#sendEvent(eventLine("ADDED", json));
     this.#reached = revision;
   }
 
-  /** Told of every change; sends it if it is of this watch and new to it. */
+  /** Called with every change; sends it if the watch selects it and has not sent it. */
   offer(event: StoreEvent): void {
     if (event.revision <= this.#reached) return;
     this.#reached = event.revision;
@@ -66,27 +66,27 @@ export class OpenWatch {
     if (options.keepOpen !== true) this.end();
   }
 
-  /** A line that no API server sends. */
+  /** Sends a line that no API server sends. */
   malformed(line = '{"type":"MODIFIED","object":{"metadata":'): void {
     void this.send(`${line}\n`);
   }
 
-  /** The last event once more. */
+  /** Sends the last event once more. */
   repeatLast(): void {
     if (this.#lastEvent !== undefined) void this.send(this.#lastEvent);
   }
 
-  /** Every event twice from now on. */
+  /** Sends every event twice from now on. */
   duplicateEvents(): void {
     this.#duplicating = true;
   }
 
-  /** Nothing is sent any more, ever; the stream stays open. */
+  /** Sends nothing more; the stream stays open. */
   silence(): void {
     this.#silent = true;
   }
 
-  /** What is to be sent waits for `release`. */
+  /** Holds lines back until `release`. */
   hold(): void {
     this.#held ??= [];
   }
@@ -97,7 +97,7 @@ export class OpenWatch {
     for (const step of held) step();
   }
 
-  /** Every line goes out so much later, in order. */
+  /** Sends every line this much later, in order. */
   delay(ms: number): void {
     this.#delayMs = ms;
   }
@@ -106,14 +106,14 @@ export class OpenWatch {
     this.exchange.drip(drip);
   }
 
-  /** A clean end, as `timeoutSeconds` brings it; it waits for `release` as lines do. */
+  /** Ends the watch cleanly, as after `timeoutSeconds`; waits for `release` as lines do. */
   end(): void {
     if (this.#silent) return;
     if (this.#held !== undefined) this.#held.push(() => this.end());
     else void this.exchange.end();
   }
 
-  /** Ends in the middle of a line: cleanly as to HTTP/2, as FIN over HTTP/1.1. */
+  /** Ends in the middle of a line: cleanly in terms of HTTP/2, with FIN over HTTP/1.1. */
   endMidLine(line = '{"type":"MODIFIED","object":{"apiVersion":"core.openfeat'): void {
     void this.exchange.write(line).then(() => this.exchange.breakOff());
   }
@@ -126,7 +126,7 @@ export class OpenWatch {
     this.exchange.goAway(code);
   }
 
-  /** Raw text, a line with its newline if it is one. Resolves when it is with the transport, or held. */
+  /** Sends raw text; a line needs its newline. Resolves when the transport has it, or it is held back. */
   async send(line: string | Buffer): Promise<void> {
     if (this.#silent) return;
     if (this.#held !== undefined) {
@@ -137,7 +137,7 @@ export class OpenWatch {
     await this.exchange.write(line, this.#delayMs);
   }
 
-  /** An event that somebody else wrote, as one of this watch. */
+  /** Sends an event that was written elsewhere. */
   async relay(line: Buffer): Promise<void> {
     this.#lastEvent = line;
     await this.send(line);

@@ -7,7 +7,7 @@ import {
 import { EventQueue } from "../event-queue.js";
 import { testTls } from "./test-tls.js";
 
-/** What a watch said, as far as tests look at it. */
+/** The parts of a watch event that tests look at. */
 export interface RawEvent {
   readonly type: string;
   readonly object: {
@@ -31,11 +31,11 @@ export function flagsOf(namespace: string): string {
   return `/apis/core.openfeature.dev/v1beta1/namespaces/${namespace}/featureflags`;
 }
 
-/** node:http2 and nothing else, so that what is seen is what was sent. */
+/** A client on bare node:http2, which shows exactly what was sent. */
 export class RawApiClient {
   readonly session: ClientHttp2Session;
   readonly #headers: Record<string, string>;
-  /** The error codes of GOAWAY frames that came. */
+  /** The error codes of received GOAWAY frames. */
   readonly goAways: number[] = [];
 
   constructor(url: string, headers: Record<string, string> = {}, ca: Buffer = testTls.ca) {
@@ -45,7 +45,7 @@ export class RawApiClient {
     this.#headers = headers;
   }
 
-  /** Sends a request; what comes can be looked at while it comes. */
+  /** Sends a request; the answer can be read while it arrives. */
   request(path: string, options: { readonly method?: string; readonly body?: string } = {}): RawAnswer {
     // Node 20 throws by itself; Node 24 returns a stream that fails.
     if (this.session.closed) throw new Error("this session has received a GOAWAY");
@@ -58,7 +58,7 @@ export class RawApiClient {
     return new RawAnswer(stream);
   }
 
-  /** A whole answer. */
+  /** Sends a request and waits for the whole answer. */
   async get(path: string): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
     const answer = this.request(path);
     await answer.closed;
@@ -74,7 +74,7 @@ export class RawAnswer {
   readonly stream: ClientHttp2Stream;
   readonly status: Promise<number>;
   readonly closed: Promise<void>;
-  /** Of a watch: its lines. One that is no JSON comes as `{type: "UNREADABLE"}`. */
+  /** The lines of a watch. One that is not JSON becomes `{type: "UNREADABLE"}`. */
   readonly events = new EventQueue<RawEvent>();
   readonly chunks: Buffer[] = [];
   headers: IncomingHttpHeaders = {};
@@ -120,7 +120,7 @@ export class RawAnswer {
   }
 }
 
-/** Resolves when the session has ended, by whomever. */
+/** Resolves when the session has ended, by either side. */
 export async function sessionClosed(client: RawApiClient): Promise<void> {
   if (client.session.destroyed) return;
   await new Promise<void>((resolve) => client.session.once("close", resolve));

@@ -9,14 +9,14 @@ import type { OpenWatch } from "./open-watch.js";
 import { status, type Status } from "./status.js";
 import { beginWatch, decideStart, openWatch, type WatchBehaviour } from "./watch-handler.js";
 
-/** A request as it is remembered. */
+/** A request, as logged. */
 export interface LoggedRequest extends ApiRequest {
   readonly protocol: "h2" | "http/1.1";
-  /** Of the answer; undefined while there is no head. */
+  /** The status of the answer; undefined before its head. */
   readonly status: number | undefined;
 }
 
-/** Answers requests from the store, or as the faults of the test want it. */
+/** Answers requests from the store, or by the faults of the test. */
 export class RequestHandler {
   readonly access = new AccessControl();
   readonly store = new ObjectStore((event) => this.#onEvent(event));
@@ -47,17 +47,17 @@ export class RequestHandler {
     this.#openings -= 1;
   }
 
-  /** True if nothing more is to be done: a fault or a refusal took the request. */
+  /** True if the request is done with: a fault or a refusal took it. */
   async #refused(exchange: Exchange, request: ApiRequest): Promise<boolean> {
     const fault = this.faults.take(request);
     if (fault !== undefined && (await fault(exchange, request)) === "handled") {
-      // A fault that gives no answer holds the request until somebody gives up.
+      // A fault without an answer holds the request until either side gives up.
       if (exchange.status === undefined) await exchange.closed;
       return true;
     }
     const refusal = this.access.refusal(request);
     if (refusal !== undefined) {
-      // Who can't say who he is loses his connection: so the API server protects itself.
+      // After a 401 the real API server ends the connection too.
       if (this.access.isUnknown(request)) exchange.goAway();
       await answerStatus(exchange, refusal);
       return true;

@@ -38,7 +38,7 @@ export const tooManyRequests = (retryAfterSeconds = 1): Status =>
 export const watchExpired = (revision: number, oldest: number): Status =>
   status(410, "Expired", `too old resource version: ${revision} (${oldest})`);
 
-/** A list that can't be continued; the token it offers goes on with the newest state instead. */
+/** A list that can't be continued; the token it offers continues with the newest state. */
 export function continueExpired(inconsistentToken: string): Status {
   const message =
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without the " +
@@ -69,7 +69,7 @@ export function invalidListOptions(field: string, reason: string, message: strin
   });
 }
 
-/** How etcd before 3.4.31 makes a WatchList fail: inside of the stream. */
+/** How a WatchList fails on etcd before 3.4.31: within the stream. */
 export const watchListUnsupported = (): Status =>
   status(
     500,

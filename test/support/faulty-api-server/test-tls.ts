@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 
 const directory = fileURLToPath(new URL("../../fixtures/tls/", import.meta.url));
 
-/** What a test server needs for https, from the certificates that are checked in; they are for 127.0.0.1 and localhost. */
+/** The TLS material of test servers, from the checked-in certificates for 127.0.0.1 and localhost. */
 export const testTls = {
   key: readFileSync(`${directory}server1.key`),
   cert: readFileSync(`${directory}server1.crt`),

@@ -13,24 +13,24 @@ import {
   type Status,
 } from "./status.js";
 
-/** How WatchList is answered: served, refused with 422 (feature gate off), or refused inside of the stream (etcd too old). */
+/** How WatchList is answered: served, refused with 422 (feature gate off), or refused within the stream (etcd too old). */
 export type WatchListMode = "served" | "invalid" | "storage-error";
 
 export interface WatchBehaviour {
   watchList: WatchListMode;
-  /** Where a watch is told that its resourceVersion is too old: inside of the stream with status 200, or by the status 410. */
+  /** How a watch learns that its resourceVersion is too old: within the stream under status 200, or by status 410. */
   expiredAs: "stream" | "http";
-  /** How long a read waits for a resourceVersion that has not come. */
+  /** How long a read waits for a resourceVersion that is not reached yet. */
   freshWaitMs: number;
 }
 
-/** How a watch begins: with this state, or with the history since a revision, or not at all. */
+/** How a watch begins: with this state, with the history since a revision, or not at all. */
 export type WatchStart =
   | { readonly kind: "refused"; readonly status: Status; readonly inStream: boolean }
   | { readonly kind: "state"; readonly bookmark: boolean }
   | { readonly kind: "resume"; readonly revision: number };
 
-/** Decides, after the waiting there may be; what is decided must be acted on in the same turn. */
+/** Decides how the watch begins, after waiting if need be; the caller must act on it in the same turn. */
 export async function decideStart(
   store: ObjectStore,
   request: ApiRequest,
@@ -70,11 +70,11 @@ export async function decideStart(
     const status = watchExpired(Number(wanted), store.compactedRevision);
     return refuse(status, behaviour.expiredAs === "stream");
   }
-  // Beyond the newest revision too: 200, and silence until the counter has come by.
+  // Also beyond the newest revision: 200, and silence until the counter has passed it.
   return { kind: "resume", revision: Number(wanted) };
 }
 
-/** Sends the head; the watch that is open then, still without an event. */
+/** Sends the head, and returns the open watch, still without events. */
 export function openWatch(exchange: Exchange, request: ApiRequest): OpenWatch {
   exchange.head(200, { "content-type": "application/json", "cache-control": "no-cache, private" });
   return new OpenWatch(request, exchange);

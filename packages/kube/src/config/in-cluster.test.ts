@@ -41,7 +41,7 @@ describe("the configuration in a cluster", () => {
       );
     });
 
-    it("does without a namespace", async () => {
+    it("works without a namespace", async () => {
       rmSync(directory.file("namespace"));
       expect((await inClusterConfig({ env, directory: directory.path })).namespace).to.equal(undefined);
     });
@@ -76,7 +76,7 @@ describe("the configuration in a cluster", () => {
   describe("TokenFile", () => {
     const old = { authorization: "Bearer first" };
 
-    it("reads a token anew when it is a minute old, not before", async () => {
+    it("reads a token again when it is a minute old, not before", async () => {
       const clock = new ManualClock();
       const token = new TokenFile(directory.file("token"), clock);
       expect(await token.headers()).to.deep.equal(old);
@@ -93,7 +93,7 @@ describe("the configuration in a cluster", () => {
       expect(await token.renew(old)).to.equal(false);
       directory.replace("token", "second");
       expect(await Promise.all([token.renew(old), token.renew(old)])).to.deep.equal([true, true]);
-      // Somebody else has renewed it meanwhile: what is there is worth a try, unread.
+      // Another request has renewed it meanwhile: the token in memory is worth a try without a read.
       rmSync(directory.file("token"));
       expect(await token.renew(old)).to.equal(true);
       expect(await token.headers()).to.deep.equal({ authorization: "Bearer second" });
@@ -115,7 +115,7 @@ describe("the configuration in a cluster", () => {
   });
 
   describe("TlsFiles", () => {
-    it("answers with the same object until a file changes", async () => {
+    it("returns the same object until a file changes", async () => {
       const files = new TlsFiles({ caFile: directory.file("ca.crt"), fixed: { serverName: "x" } });
       const first = await files.read();
       expect(await files.read()).to.equal(first);
@@ -149,7 +149,7 @@ describe("the configuration in a cluster", () => {
       expect(await files.read()).to.equal(first);
     });
 
-    it("reads certificate and key, and takes no half of a pair that was never there", async () => {
+    it("reads certificate and key, and fails if half of the pair was never there", async () => {
       directory.replace("tls.crt", "certificate");
       const files = new TlsFiles({ certFile: directory.file("tls.crt"), keyFile: directory.file("tls.key") });
       expect(await failure(files.read())).to.include({ code: "CONFIG_INVALID" });

@@ -40,7 +40,7 @@ describe("the configuration of a kubeconfig", () => {
     return (error as Error).message;
   }
 
-  // The first one pays for loading client-node.
+  // The first test loads client-node.
   it("names server, namespace, authority, and a token", async () => {
     const config = await load({ token: "secret" }, { "certificate-authority-data": base64("authority") });
     expect([config.server.href, config.namespace]).to.deep.equal(["https://example.org:6443/base", "demo"]);
@@ -64,7 +64,7 @@ describe("the configuration of a kubeconfig", () => {
     expect(await config.credentials.headers()).to.deep.equal({});
   });
 
-  it("takes certificates as data, a name to expect, and the wish to believe anybody", async () => {
+  it("reads certificates as data, tls-server-name and insecure-skip-tls-verify", async () => {
     const config = await load(
       { "client-certificate-data": base64("certificate"), "client-key-data": base64("key") },
       { "insecure-skip-tls-verify": true, "tls-server-name": "inside" },
@@ -87,7 +87,7 @@ describe("the configuration of a kubeconfig", () => {
     expect(await config.credentials.headers()).to.deep.equal({ authorization: "Bearer second" });
   });
 
-  it("knows passwords and impersonation", async () => {
+  it("supports passwords and impersonation", async () => {
     const config = await load({ username: "jane", password: "p:w", as: "joe" });
     expect(await config.credentials.headers()).to.deep.equal({
       authorization: `Basic ${base64("jane:p:w")}`,
@@ -96,7 +96,7 @@ describe("the configuration of a kubeconfig", () => {
   });
 
   describe("with an exec plugin", () => {
-    /** A plugin that answers with what is in a file, and counts how often it ran. */
+    /** A plugin that prints a file, and counts how often it ran. */
     function plugin(status: object): object {
       directory.replace("answer", JSON.stringify({ kind: "ExecCredential", status }));
       const script = `require("fs").appendFileSync(process.argv[1], "x"); process.stdout.write(require("fs").readFileSync(process.argv[2]))`;
@@ -108,7 +108,7 @@ describe("the configuration of a kubeconfig", () => {
       };
     }
 
-    it("asks it for a token, once while that lasts, and again at once after a 401", async () => {
+    it("runs it once while its token is valid, and again at once after a 401", async () => {
       const expirationTimestamp = new Date(Date.now() + 3_600_000).toISOString();
       const clock = new ManualClock();
       const config = await kubeconfigConfig({
@@ -137,7 +137,7 @@ describe("the configuration of a kubeconfig", () => {
       expect(await config.credentials.headers()).to.deep.equal({});
     });
 
-    it("says that it failed, and what it said", async () => {
+    it("reports that it failed, with its output", async () => {
       const config = await load({
         exec: { command: process.execPath, args: ["-e", "console.error('log in first'); process.exit(1)"] },
       });
@@ -209,7 +209,7 @@ describe("the configuration of a kubeconfig", () => {
       expect(await hostOf(loadClusterConfig({ env, serviceAccountDirectory }))).to.equal("10.0.0.1");
       expect(await hostOf(loadClusterConfig({ env: outside }))).to.equal("from-env");
       expect(await hostOf(loadClusterConfig({ env: { HOME: directory.path } }))).to.equal("home");
-      // A context is one of a kubeconfig.
+      // A context belongs to a kubeconfig.
       expect(await hostOf(loadClusterConfig({ env, context: "x", serviceAccountDirectory }))).to.equal(
         "from-env",
       );

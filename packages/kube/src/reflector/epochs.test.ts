@@ -9,7 +9,7 @@ describe("Epochs", () => {
     epochs = new Epochs((epoch) => opened.push(epoch));
   });
 
-  it("go on while reads answer with what was seen before they began, or newer", () => {
+  it("continue while reads answer with what was seen before they began, or newer", () => {
     expect(epochs.completeRead(epochs.beginRead(), "10")).to.equal(1);
     epochs.observe(1, "12");
     expect(epochs.completeRead(epochs.beginRead(), "12")).to.equal(1);
@@ -17,21 +17,21 @@ describe("Epochs", () => {
     expect(opened).to.deep.equal([]);
   });
 
-  it("begin anew with a read that answers with less than was seen before it began", () => {
+  it("a new one begins with a read that answers with less than was seen before it began", () => {
     epochs.observe(1, "100");
     expect(epochs.completeRead(epochs.beginRead(), "99")).to.equal(2);
     expect(opened).to.deep.equal([2]);
     expect(epochs.completeRead(epochs.beginRead(), "99")).to.equal(2);
   });
 
-  it("do not begin anew because of what was seen while the read was under way", () => {
+  it("none begins because of what was seen while the read was under way", () => {
     const start = epochs.beginRead();
     epochs.observe(1, "100");
     expect(epochs.completeRead(start, "99")).to.equal(1);
     expect(opened).to.deep.equal([]);
   });
 
-  it("prove nothing by a read that another epoch interrupted", () => {
+  it("a read during which another epoch began proves nothing", () => {
     epochs.observe(1, "100");
     const [first, second] = [epochs.beginRead(), epochs.beginRead()];
     expect(epochs.completeRead(first, "5")).to.equal(2);
@@ -39,7 +39,7 @@ describe("Epochs", () => {
     expect(opened).to.deep.equal([2]);
   });
 
-  it("begin anew when somebody found an object older than it was, once", () => {
+  it("a new one begins, once, when a read finds an object older than it was", () => {
     epochs.observe(1, "100");
     const start = epochs.beginRead();
     epochs.cut(1);
@@ -49,7 +49,7 @@ describe("Epochs", () => {
     expect(epochs.completeRead(epochs.beginRead(), "90")).to.equal(2);
   });
 
-  it("forget what streams of an earlier one are still telling", () => {
+  it("ignore what streams of an earlier epoch still report", () => {
     epochs.observe(1, "100");
     epochs.completeRead(epochs.beginRead(), "5");
     epochs.observe(1, "200");

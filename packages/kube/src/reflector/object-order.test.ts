@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { ObjectOrder } from "./object-order.js";
 
 describe("ObjectOrder", () => {
-  it("accepts what is newer, and nothing twice or backwards", () => {
+  it("accepts newer versions, and none twice or backwards", () => {
     const order = new ObjectOrder();
     const accepted = ["5", "5", "4", "9", "10", "9"].map((version) => order.accept(1, version));
     expect(accepted).to.deep.equal([true, false, false, true, true, false]);
@@ -26,7 +26,7 @@ describe("ObjectOrder", () => {
     expect(order.isAt(1, "8")).to.equal(false);
   });
 
-  it("tells no version of another epoch", () => {
+  it("has no version for another epoch", () => {
     const order = new ObjectOrder();
     order.accept(2, "100");
     expect([1, 2, 3].map((epoch) => order.resourceVersionIn(epoch))).to.deep.equal([

@@ -32,7 +32,7 @@ describe("readLines", () => {
     return { body, lines, ended, clock };
   }
 
-  it("finds the same lines however the bytes are cut, also inside of characters", async () => {
+  it("finds the same lines however the bytes are split, also within characters", async () => {
     const texts = fc.array(fc.string({ unit: "binary" }).map((text) => text.replaceAll("\n", "") + "é✓😀"));
     await fc.assert(
       fc.asyncProperty(
@@ -73,7 +73,7 @@ describe("readLines", () => {
     });
   }
 
-  it("is not tired by bytes that come now and then", async () => {
+  it("waits on while bytes come now and then", async () => {
     const { body, clock, ended } = read();
     for (let turn = 0; turn < 5; turn++) {
       clock.advance(199_999);
@@ -84,7 +84,7 @@ describe("readLines", () => {
     expect(await ended).to.equal("ended");
   });
 
-  it("ends with what the reader of a line throws, and calls it no more", async () => {
+  it("ends with what onLine throws, and does not call it again", async () => {
     const mistake = new Error("a mistake");
     const { body, lines, ended } = read(() => {
       throw mistake;

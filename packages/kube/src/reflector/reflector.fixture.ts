@@ -31,24 +31,24 @@ export function clusterOf(api: FaultyApiServer): ClusterConfig {
   };
 }
 
-/** Stands still, and remembers how long somebody wanted to wait. */
+/** A clock that stands still and records the waits that were asked for. */
 export class WaitingClock extends ManualClock {
   readonly waits: number[] = [];
 
   override after(delayMs: number, callback: () => void): () => void {
-    // What is longer is for the watchdogs of silence, which are known by what they do.
+    // Longer timers are those of the silence watchdogs, whose effects are tested.
     if (delayMs <= 30_000) this.waits.push(delayMs);
     return super.after(delayMs, callback);
   }
 }
 
-/** Writes down what it is told: `read`, `add a@2`, `remove a`, `complete 2`, `ADDED a@3`, `resumed`, `failed CODE`. */
+/** Records its calls: `read`, `add a@2`, `remove a`, `complete 2`, `ADDED a@3`, `resumed`, `failed CODE`. */
 export class RecordingHandler implements ReflectorHandler {
   readonly events = new EventQueue<string>();
   readonly told: string[] = [];
   readonly errors: KubeError[] = [];
   readonly epochs: Epoch[] = [];
-  /** What a test does, or throws, on being told something. */
+  /** What a test does, or throws, on a call. */
   onTold: (what: string) => void = () => undefined;
 
   beginRead(): ConsistentRead {
@@ -120,7 +120,7 @@ export class ReflectorBench {
 
   private constructor(api: FaultyApiServer, places: number) {
     this.api = api;
-    // Time on the network is real: the clock that stands still is for what the reflector itself waits for.
+    // Time on the network is real; the manual clock is only for what the reflector itself waits for.
     this.transport = new Http2Transport(clusterOf(api));
     this.gate = new Semaphore(places);
     const logger = createLogger(
@@ -181,13 +181,13 @@ export class ReflectorBench {
     });
   }
 
-  /** The wait that comes n-th, once it is waited for. */
+  /** The n-th wait, once it has begun. */
   async nextWait(index: number): Promise<number> {
     await eventually(() => this.clock.waits.length > index, `wait ${index + 1}`);
     return this.clock.waits[index] ?? NaN;
   }
 
-  /** Lets the wait pass that comes n-th. */
+  /** Lets the n-th wait pass. */
   async passWait(index: number): Promise<number> {
     const wait = await this.nextWait(index);
     this.clock.advance(wait);
@@ -198,7 +198,7 @@ export class ReflectorBench {
     await eventually(() => this.api.requests.length >= count, `${count} requests`);
   }
 
-  /** Ends all; then nothing may be left: no timer, no place in the gate, no stream. */
+  /** Ends everything; then nothing may be left: no timer, no place in the gate, no stream. */
   async stop(): Promise<void> {
     await Promise.all(this.#running.map((each) => each.stop()));
     expect(this.clock.pendingTimers, "timers left").to.equal(0);
@@ -208,7 +208,7 @@ export class ReflectorBench {
       expect(reflector.watch).to.equal(undefined);
     }
     await eventually(() => this.api.watches().length === 0, "all watches closed");
-    // This way round: a connection that its client has closed just now is one the server may not notice for long.
+    // In this order: the server may take long to notice a connection that its client has just closed.
     await this.api.close();
     await this.transport.close();
   }

@@ -48,7 +48,7 @@ describe("Reflector", () => {
       });
     });
 
-    it("is not in sync before the bookmark, and takes what happens meanwhile for part of the read", async () => {
+    it("is not in sync before the bookmark, and treats what happens meanwhile as part of the read", async () => {
       put("a");
       put("b");
       let hold = (): void => undefined;
@@ -64,8 +64,8 @@ describe("Reflector", () => {
       await handler.expectNext("add a@2", "add b@3", "complete 3");
     });
 
-    it("takes back what is deleted while it is read", async () => {
-      // Own lines, since the real order (state, then bookmark) leaves no room for a deletion.
+    it("removes what is deleted during the read", async () => {
+      // Scripted lines, because the real order (state, then bookmark) leaves no room for a deletion.
       bench.api.fault({}, async (exchange) => {
         exchange.head(200);
         const metadata = (name: string, resourceVersion: string): object => ({
@@ -104,7 +104,7 @@ describe("Reflector", () => {
         expect(bench.queries.slice(3)).to.deep.equal(["list", "watch from 3"]);
         expect(first.handler.errors.concat(second.handler.errors)).to.deep.equal([]);
 
-        // As long as the streams bring bookmarks, so that it is only the refusal that grows old.
+        // The streams get bookmarks, so that only the refusal grows old.
         for (let minute = 1; minute <= 10; minute++) {
           const before = bench.run({ scope: objectScope(`at-${minute}`) });
           await before.handler.until("complete 3");
@@ -123,7 +123,7 @@ describe("Reflector", () => {
       });
     }
 
-    it("lists where a WatchList begins and then says nothing for 60 s, as servers do that do not know it", async () => {
+    it("lists where a WatchList is silent for 60 s, as on servers that ignore its parameters", async () => {
       bench.api.onWatch({ kind: "watchlist" }, (watch) => watch.silence());
       const { handler, reflector } = bench.run();
       await eventually(() => bench.api.watches().length === 1, "the watch");
@@ -136,7 +136,7 @@ describe("Reflector", () => {
       expect(bench.queries).to.deep.equal(["watchlist", "list", "watch from 1"]);
     });
 
-    it("does not call a watch open that only was refused inside of its stream", async () => {
+    it("does not count a watch as open that was refused within its stream", async () => {
       bench.api.setWatchList("storage-error");
       bench.api.fault({ kind: "list" }, faults.hang());
       const { reflector } = bench.run();
@@ -175,7 +175,7 @@ describe("Reflector", () => {
         expect(bench.api.requests[3]?.query.has("limit")).to.equal(false);
       });
 
-      it("tells of no more of them once it is not wanted any more", async () => {
+      it("reports no more of them once it is aborted", async () => {
         bench.api.fault({ kind: "list", where: ({ query }) => query.has("continue") }, faults.hang());
         const { handler, stop } = bench.run();
         await bench.requested(3);
@@ -187,7 +187,7 @@ describe("Reflector", () => {
   });
 
   describe("when its watch was closed in good order", () => {
-    it("goes on at the last version, bookmarks included, without reading again", async () => {
+    it("resumes at the last version, bookmarks included, without reading again", async () => {
       const { handler, reflector } = await synced();
       put("a");
       await handler.expectNext("ADDED a@2");
@@ -263,7 +263,7 @@ describe("Reflector", () => {
     });
   });
 
-  describe("never takes up where it was", () => {
+  describe("never resumes", () => {
     const ends: Readonly<Record<string, readonly [end: () => void, code: string]>> = {
       "a reset": [() => bench.api.watches()[0]?.reset(), "CONNECTION_LOST"],
       "a connection that broke": [() => bench.api.cut(), "CONNECTION_LOST"],
@@ -339,9 +339,9 @@ describe("Reflector", () => {
     });
   });
 
-  describe("told that it is too late", () => {
+  describe("when its version has expired", () => {
     for (const where of ["http", "stream"] as const) {
-      it(`on going on (${where}), reads anew at once, and calls it no failure`, async () => {
+      it(`on resuming (${where}), reads again at once, and counts no failure`, async () => {
         bench.api.setExpiredAs(where);
         const { handler } = await synced();
         bench.clock.advance(1_000);
@@ -361,7 +361,7 @@ describe("Reflector", () => {
       });
     }
 
-    it("in a watch that fell behind, reads anew at once", async () => {
+    it("in a watch that fell behind, reads again at once", async () => {
       const { handler } = await synced();
       bench.clock.advance(1_000);
       bench.api.watches()[0]?.error(watchExpired(1, 5));
@@ -370,7 +370,7 @@ describe("Reflector", () => {
       expect(bench.clock.waits).to.deep.equal([]);
     });
 
-    it("as soon as it has read, waits: somebody says so whatever it does", async () => {
+    it("right after a read, waits, because the next read might end the same way", async () => {
       put("a");
       bench.api.onWatch({}, (watch) => setImmediate(() => watch.error(watchExpired(1, 5))), 2);
       const { handler } = bench.run();
@@ -399,7 +399,7 @@ describe("Reflector", () => {
       "a reset without a head": [() => bench.api.fault({}, faults.reset()), "CONNECTION_LOST"],
     };
     for (const [what, [arm, code]] of Object.entries(refusals)) {
-      it(`with ${what}, comes again after 0.8 s`, async () => {
+      it(`with ${what}, retries after 0.8 s`, async () => {
         arm();
         const { handler } = bench.run();
         await handler.expectNext("read", `failed ${code}`);
@@ -408,7 +408,7 @@ describe("Reflector", () => {
         expect(bench.api.count("list")).to.equal(0);
       });
 
-      it(`with ${what} when it wants to go on, reads anew`, async () => {
+      it(`with ${what} on resuming, reads again`, async () => {
         const { handler } = await synced();
         bench.clock.advance(1_000);
         arm();
@@ -419,7 +419,7 @@ describe("Reflector", () => {
       });
     }
 
-    it("by nobody being there, comes again", async () => {
+    it("because nothing listens, retries", async () => {
       const { handler } = await synced();
       await bench.api.stop();
       await handler.expectNext("failed CONNECTION_LOST");
@@ -435,7 +435,7 @@ describe("Reflector", () => {
       [0, 800],
       [86_400, 60_000],
     ] as const) {
-      it(`with 429 and Retry-After ${asked}, stays away for ${waited} ms`, async () => {
+      it(`with 429 and Retry-After ${asked}, waits for ${waited} ms`, async () => {
         bench.api.throttle(1, asked);
         const { handler } = bench.run();
         await handler.expectNext("read", "failed THROTTLED");
@@ -459,14 +459,14 @@ describe("Reflector", () => {
       await handler.until("complete 1");
     });
 
-    it("waits between half of that and all of it, as chance will have it", async () => {
+    it("waits a random time between half of that and all of it", async () => {
       bench.api.fault({}, faults.answer(503, "not ready\n"), 2);
       const { handler } = bench.run({ random: () => 0 });
       expect([await bench.passWait(0), await bench.passWait(1)]).to.deep.equal([400, 800]);
       await handler.until("complete 1");
     });
 
-    it("begins to count anew only after a watch that lived for two minutes", async () => {
+    it("resets its backoff only after a watch that lived for two minutes", async () => {
       bench.api.fault({}, faults.answer(503, "not ready\n"), 2);
       const { handler, reflector } = bench.run();
       await bench.passWait(0);
@@ -496,7 +496,7 @@ describe("Reflector", () => {
       await handler.expectNext("MODIFIED a@3");
     });
 
-    it("hands on the text as it was", async () => {
+    it("passes text on unchanged", async () => {
       const texts: unknown[] = [];
       bench.api.onWatch({}, (watch) => watch.drip({ bytesPerWrite: 1, everyMs: 0 }));
       const text = "é✓😀 \u2028 <&>";
@@ -515,7 +515,7 @@ describe("Reflector", () => {
     });
   });
 
-  it("goes on when its handler throws, whatever it was told", async () => {
+  it("continues when its handler throws, in whichever method", async () => {
     put("a");
     const { handler } = bench.run();
     handler.onTold = (what) => {
@@ -589,7 +589,7 @@ describe("Reflector", () => {
   };
 
   for (const [phase, enter] of Object.entries(phases)) {
-    it(`ends ${phase}, and tells nothing more`, async () => {
+    it(`ends ${phase}, and reports nothing more`, async () => {
       const { handler, stop, reflector } = await enter(() => bench.run());
       const told = handler.told.length;
       await stop();
@@ -601,7 +601,7 @@ describe("Reflector", () => {
       expect(handler.told.slice(told)).to.deep.equal([]);
     });
 
-    it(`reads anew ${phase} when it is asked to, at once`, async () => {
+    it(`reads again ${phase} when it is asked to, at once`, async () => {
       const { handler, reflector } = await enter(() => bench.run());
       bench.api.clearFaults();
       bench.api.setWatchList("served");
@@ -638,13 +638,13 @@ describe("Reflector", () => {
     await second.handler.expectNext("read", "complete 1");
   });
 
-  it("does not begin if it is not wanted", async () => {
+  it("does not begin if it is already aborted", async () => {
     const { handler, stop } = bench.run();
     await stop();
     expect(handler.told).to.deep.equal([]);
   });
 
-  it("tells nothing of what came along with the event on which it was ended", async () => {
+  it("reports nothing that came in the same chunk after the event on which it was aborted", async () => {
     const { handler, stop } = await synced();
     handler.onTold = () => void stop();
     const watch = bench.api.watches()[0];
@@ -690,7 +690,7 @@ describe("Reflector", () => {
   });
 
   describe("where history is cut", () => {
-    it("opens a new epoch with a read below what was seen, and goes on in that", async () => {
+    it("opens a new epoch with a read below what was seen, and continues in it", async () => {
       put("a");
       put("b");
       const { handler } = bench.run();
@@ -705,7 +705,7 @@ describe("Reflector", () => {
       expect(handler.epochs).to.deep.equal([1, 2, 2]);
     });
 
-    it("reads anew instead of going on, if another has found out meanwhile", async () => {
+    it("reads again instead of resuming if another reflector has found out meanwhile", async () => {
       const { handler } = await synced();
       put("a");
       await handler.expectNext("ADDED a@2");
@@ -718,7 +718,7 @@ describe("Reflector", () => {
       expect(handler.epochs).to.deep.equal([1, 1, 2]);
     });
 
-    it("reads again what was being read when another found out", async () => {
+    it("repeats a read during which another reflector found out", async () => {
       let release = (): void => undefined;
       bench.api.onWatch({}, (watch) => {
         watch.hold();

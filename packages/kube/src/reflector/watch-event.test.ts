@@ -6,7 +6,7 @@ describe("parseWatchEvent", () => {
   const metadata = { name: "a", namespace: "ns", resourceVersion: "7" };
 
   for (const type of ["ADDED", "MODIFIED", "DELETED"]) {
-    it(`reads ${type} with the whole object, fields we do not know included`, () => {
+    it(`reads ${type} with the whole object, unknown fields included`, () => {
       const object = { metadata, spec: { unknown: [1] }, more: true };
       expect(parseWatchEvent(JSON.stringify({ type, object }))).to.deep.equal({
         type,
@@ -16,7 +16,7 @@ describe("parseWatchEvent", () => {
     });
   }
 
-  it("reads bookmarks, and which of them ends the initial state", () => {
+  it("reads bookmarks, and tells the one that ends the initial state", () => {
     const bookmark = (annotations?: object): unknown =>
       parseWatchEvent(
         JSON.stringify({ type: "BOOKMARK", object: { metadata: { resourceVersion: "9", annotations } } }),
@@ -30,13 +30,13 @@ describe("parseWatchEvent", () => {
     });
   });
 
-  it("makes an error of ERROR, with the code its Status stands for", () => {
+  it("turns ERROR into an error, with the code of its Status", () => {
     const object = { kind: "Status", code: 410, reason: "Expired", message: "too old resource version" };
     const event = parseWatchEvent(JSON.stringify({ type: "ERROR", object }));
     expect(event).to.have.nested.property("error.code", "EXPIRED");
   });
 
-  it("survives an ERROR that brings nothing", () => {
+  it("survives an ERROR without an object", () => {
     for (const line of [
       '{"type":"ERROR"}',
       '{"type":"ERROR","object":null}',
@@ -69,7 +69,7 @@ describe("parseWatchEvent", () => {
     });
   }
 
-  it("says no more of a long line than its beginning", () => {
+  it("quotes only the beginning of a long line", () => {
     const line = `{"type":"ADDED","object":"${"x".repeat(10_000)}"}`;
     expect(() => parseWatchEvent(line))
       .to.throw(KubeError)

@@ -19,20 +19,20 @@ describe("resource paths", () => {
     );
   });
 
-  it("encode every segment, so that no name leads elsewhere", () => {
+  it("encode every segment, so that no name changes the path", () => {
     expect(objectPath({ type: pods, namespace: "../x" }, "a/b?c#d")).to.equal(
       "/api/v1/namespaces/..%2Fx/pods/a%2Fb%3Fc%23d",
     );
   });
 
-  it("have queries without what is undefined", () => {
+  it("leave undefined values out of queries", () => {
     expect(queryOf({})).to.equal("");
     expect(queryOf({ limit: 5, watch: true, continue: undefined, labelSelector: "a=b,c" })).to.equal(
       "?limit=5&watch=true&labelSelector=a%3Db%2Cc",
     );
   });
 
-  it("select one object by name, beside another field selector", () => {
+  it("select one object by name, in addition to another field selector", () => {
     expect(selecting({ type: pods }, { limit: 1 })).to.deep.equal({ limit: 1 });
     expect(selecting({ type: pods, name: "a" }, { limit: 1 })).to.deep.equal({
       limit: 1,

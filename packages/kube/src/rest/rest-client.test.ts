@@ -82,18 +82,18 @@ describe("RestClient", () => {
     ["no list", { kind: "FeatureFlag" }],
     ["a list without a version", { items: [] }],
   ] as const) {
-    it(`calls ${what} PROTOCOL`, async () => {
+    it(`fails with PROTOCOL for ${what}`, async () => {
       const error = await refused(client.list({ type }, {}, abort.signal), 200, JSON.stringify(answer));
       expect(error.code).to.equal("PROTOCOL");
     });
   }
 
-  it("calls an answer that is no JSON PROTOCOL", async () => {
+  it("fails with PROTOCOL for an answer that is not JSON", async () => {
     const error = await refused(client.get(scope, abort.signal), 200, "<html>log in</html>");
     expect(error).to.include({ code: "PROTOCOL" });
   });
 
-  it("opens a watch, and hands its body out once there is a 200", async () => {
+  it("opens a watch, and returns its body once there is a 200", async () => {
     const asked = client.watch(scope, { resourceVersion: "12", allowWatchBookmarks: true }, abort.signal);
     const seen = await server.next();
     expect(seen.path).to.equal(
@@ -106,7 +106,7 @@ describe("RestClient", () => {
     expect(chunk?.toString()).to.equal('{"type":"ADDED"}\n');
   });
 
-  it("makes an error of a watch that is refused, whatever comes with it", async () => {
+  it("rejects for a watch that is refused, whatever its body", async () => {
     const status = {
       kind: "Status",
       code: 429,
@@ -145,14 +145,14 @@ describe("RestClient", () => {
     expect(await failed).to.include({ code: "FORBIDDEN" });
   });
 
-  it("gives up an answer that stops coming, but not one that is slow", async () => {
+  it("gives up an answer that stops, but not one that is slow", async () => {
     const failed = client.get(scope, abort.signal).catch((error: unknown) => error);
     const seen = await server.next();
     seen.head(200);
     await eventually(() => clock.pendingTimers === 1, "the body is being read");
     clock.advance(59_999);
     seen.write('{"a":');
-    // There is no other way to see that it has arrived than that the time has not run out.
+    // That it has arrived can only be seen from the timeout that does not come.
     await new Promise((resolve) => setTimeout(resolve, 50));
     clock.advance(60_000);
     expect(await Promise.race([failed, Promise.resolve("going on")])).to.equal("going on");
@@ -169,7 +169,7 @@ describe("RestClient", () => {
     expect(server.requests.size).to.equal(0);
   });
 
-  it("keeps calls to its limit, and watches out of it", async () => {
+  it("limits concurrent calls, but not watches", async () => {
     const calls = [1, 2, 3].map(() => client.get(scope, abort.signal));
     const [first] = [await server.next(), await server.next()];
     const watching = client.watch(scope, {}, abort.signal);
@@ -184,7 +184,7 @@ describe("RestClient", () => {
     await Promise.allSettled(calls);
   });
 
-  it("asks by SelfSubjectAccessReview what is allowed", async () => {
+  it("asks what is allowed by SelfSubjectAccessReview", async () => {
     const asked = client.isAllowed("watch", scope, abort.signal);
     const seen = await server.next();
     expect([seen.method, seen.path]).to.deep.equal([
@@ -214,7 +214,7 @@ describe("RestClient", () => {
     }
   });
 
-  it("gets, creates, replaces, patches, applies and deletes objects, and keeps fields it does not know", async () => {
+  it("gets, creates, replaces, patches, applies and deletes objects, and keeps unknown fields", async () => {
     const object = { metadata: { name: "a" }, spec: { brandNew: [1] } };
     const { signal } = abort;
     const check = async (

@@ -32,7 +32,7 @@ describe("statusError", () => {
     [503, "ServiceUnavailable", "SERVER_ERROR"],
     [504, "Timeout", "SERVER_ERROR"],
   ] as const) {
-    it(`makes ${code} of ${status} ${reason}, with or without a Status`, () => {
+    it(`maps ${status} ${reason} to ${code}, with or without a Status`, () => {
       const error = statusError({ status, headers: {}, body: statusOf(status, reason) }, nowMs);
       expect(error).to.include({ code, status, reason });
       expect(error.message).to.equal(`the API server answered ${status} ${reason}: what it says`);
@@ -52,7 +52,7 @@ describe("statusError", () => {
     });
   });
 
-  it("sees that a page in HTML is none of the API server's", () => {
+  it("recognises an HTML page as another server's", () => {
     const body = "<!DOCTYPE html><html><head><title>Bad\n Gateway</title></head></html>";
     const error = statusError({ status: 502, headers: {}, body }, nowMs);
     expect(error.code).to.equal("SERVER_ERROR");
@@ -61,7 +61,7 @@ describe("statusError", () => {
       .and.include("a proxy or load balancer in front of the API server");
   });
 
-  it("takes an empty body, JSON that is no Status, a Status that was cut off, and one without fields", () => {
+  it("accepts an empty body, JSON that is not a Status, a truncated Status, and one without fields", () => {
     const codes = [
       "",
       "[1]",
@@ -73,7 +73,7 @@ describe("statusError", () => {
     expect(codes).to.deep.equal(Array.from({ length: 6 }, () => "FORBIDDEN"));
   });
 
-  it("keeps the sentence short, whatever the body", () => {
+  it("keeps the message short, whatever the body", () => {
     const long = "x".repeat(60_000);
     expect(statusError({ status: 500, headers: {}, body: long }, nowMs).message.length).to.be.lessThan(300);
     expect(
@@ -82,11 +82,11 @@ describe("statusError", () => {
     ).to.be.lessThan(2_100);
   });
 
-  it("calls an answer that is neither success nor error PROTOCOL", () => {
+  it("maps an answer that is neither success nor error to PROTOCOL", () => {
     expect(statusError({ status: 302, headers: {}, body: "" }, nowMs).code).to.equal("PROTOCOL");
   });
 
-  it("reads Retry-After as seconds and as a date, and lets the Status say it better", () => {
+  it("reads Retry-After as seconds and as a date, but prefers the Status", () => {
     const after = (value: string, body = ""): number | undefined =>
       statusError({ status: 429, headers: { "retry-after": value }, body }, nowMs).retryAfterMs;
     expect(after("7")).to.equal(7_000);
@@ -101,7 +101,7 @@ describe("statusError", () => {
 });
 
 describe("errorOfStatus", () => {
-  it("knows a resourceVersion the server has not seen, by its cause and by its sentence", () => {
+  it("recognises a resourceVersion the server has not seen, by its cause and by its message", () => {
     const details = {
       retryAfterSeconds: 1,
       causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }],
@@ -119,7 +119,7 @@ describe("errorOfStatus", () => {
     ).to.equal("RESOURCE_VERSION_TOO_LARGE");
   });
 
-  it("tells what came inside of a watch", () => {
+  it("reads a Status from within a watch", () => {
     expect(
       errorOfStatus({
         kind: "Status",
@@ -136,7 +136,7 @@ describe("errorOfStatus", () => {
     ).to.equal("SERVER_ERROR");
   });
 
-  it("makes something of anything", () => {
+  it("accepts any value", () => {
     for (const object of [undefined, null, 3, "text", {}, { code: "x", reason: 4, details: null }]) {
       expect(errorOfStatus(object).code).to.equal("PROTOCOL");
     }

@@ -26,7 +26,7 @@ describe("kubeErrorOf", () => {
     ["ERR_HTTP2_STREAM_ERROR", "CONNECTION_LOST", "what node says"],
     ["EWHATEVER", "CONNECTION_LOST", "what node says"],
   ] as const) {
-    it(`makes ${expected} of ${code}, with a sentence that helps`, () => {
+    it(`maps ${code} to ${expected}, with a message that helps`, () => {
       const cause = foreign(code);
       const error = kubeErrorOf(cause, "host:1");
       expect(error).to.be.instanceOf(KubeError);
@@ -35,12 +35,12 @@ describe("kubeErrorOf", () => {
     });
   }
 
-  it("looks into what node tried in turn, where a name has several addresses", () => {
+  it("looks into the errors of all addresses where a name has several", () => {
     const cause = new AggregateError([foreign("ECONNREFUSED"), foreign("ECONNREFUSED")]);
     expect(kubeErrorOf(cause, "host:1").code).to.equal("CONNECTION_REFUSED");
   });
 
-  it("leaves our own errors as they are, and takes things that are no errors", () => {
+  it("leaves our own errors as they are, and accepts values that are not errors", () => {
     const own = new KubeError("TIMEOUT", "late");
     expect(kubeErrorOf(own, "host:1")).to.equal(own);
     expect(kubeErrorOf("text", "host:1").message).to.include("text");

@@ -59,7 +59,7 @@ for (const kind of ["https", "http"] as const) {
       expect(server.relay.accepted).to.equal(kind === "https" ? 2 : 1);
     });
 
-    it("keeps as many watches open as there are, and tells a cut from an end", async () => {
+    it("keeps any number of watches open, and tells a broken connection from an end", async () => {
       const bodies: Readable[] = [];
       for (let index = 0; index < 20; index++) {
         const asked = transport.request(watch, abort.signal);
@@ -112,7 +112,7 @@ for (const kind of ["https", "http"] as const) {
 }
 
 describe("Http2Transport over https to HTTP/1.1", () => {
-  it("takes a rotated CA for new connections, and leaves what is under way", async () => {
+  it("uses a rotated CA for new connections, and leaves open ones alone", async () => {
     const server = await new ScriptedServer().start({ kind: "https" });
     const directory = new TempDirectory();
     directory.replace("ca.crt", tlsFixture("ca1.crt"));

@@ -45,9 +45,9 @@ describe("a watch over HTTP/2", () => {
     expect(await howItEnds()).to.equal("ended");
   });
 
-  it("that was cut has not ended, also after a GOAWAY", async () => {
+  it("whose connection broke has not ended, also after a GOAWAY", async () => {
     api.goAway();
-    // The watch goes on over the session that is closing.
+    // The watch continues on the session that is closing.
     api.put("default", "b", {});
     await once(body, "data");
     const end = howItEnds();

@@ -128,7 +128,7 @@ describe("Http2Transport", () => {
       expect(server.sessionsSeen).to.equal(3);
     });
 
-    it("keeps to what the server allows, below 100 too, and gives freed places to those who wait", async () => {
+    it("keeps to the server's limit, below 100 too, and gives freed places to waiting requests", async () => {
       await server.stop();
       server = await new ScriptedServer().start({ maxConcurrentStreams: 3 });
       server.answer = answerAll;
@@ -195,12 +195,12 @@ describe("Http2Transport", () => {
       await new Promise((resolve) => silent.close(resolve));
     });
 
-    it("closes a session nobody has used for a minute, and opens another for who comes later", async () => {
+    it("closes a session after a minute without use, and opens another for a later request", async () => {
       const transport = transportTo();
       const body = await opened(transport);
       body.destroy();
       await server.resets.nextEvent();
-      // The place is free only when our side has seen the end of the stream, too.
+      // The place is free only once our side has seen the end of the stream, too.
       await eventually(() => (clock.advance(10_000), server.sessions.size === 0), "the idle session closed");
       expect(ends).to.deep.equal(["idle"]);
       await opened(transport);
@@ -209,7 +209,7 @@ describe("Http2Transport", () => {
   });
 
   describe("GOAWAY", () => {
-    it("lets open watches go on, and sends new requests over another session", async () => {
+    it("lets open watches continue, and sends new requests over another session", async () => {
       const transport = transportTo();
       const asked = transport.request(watch, abort.signal);
       const first = await server.next();
@@ -228,7 +228,7 @@ describe("Http2Transport", () => {
       await eventually(() => ends.includes("goaway"), "the first session is over");
     });
 
-    it("on the session of calls, as a 401 brings it, fails no call", async () => {
+    it("on the session of calls, as after a 401, fails no call", async () => {
       const transport = transportTo();
       await opened(transport);
       const ended = new Set<unknown>();
@@ -249,7 +249,7 @@ describe("Http2Transport", () => {
       expect(server.sessions.size).to.be.greaterThan(0);
     });
 
-    it("is retried for a stream the server refused unseen", async () => {
+    it("is retried for a stream that the server refused unprocessed", async () => {
       const transport = transportTo();
       const asked = transport.request(call, abort.signal);
       (await server.next()).stream?.close(constants.NGHTTP2_REFUSED_STREAM);
@@ -259,7 +259,7 @@ describe("Http2Transport", () => {
       expect((await asked).status).to.equal(200);
     });
 
-    it("does not make us dial for ever when the server refuses everything", async () => {
+    it("does not make the transport dial for ever when the server refuses everything", async () => {
       server.answer = ({ stream }) => stream?.close(constants.NGHTTP2_REFUSED_STREAM);
       expectCode(
         await failure(transportTo().request(call, abort.signal)),
@@ -272,7 +272,7 @@ describe("Http2Transport", () => {
 
   describe("a broken connection", () => {
     for (const how of ["reset", "fin"] as const) {
-      it(`(${how}) ends a body with an error, never as if the server had ended it`, async () => {
+      it(`(${how}) ends a body with an error, never like a proper end`, async () => {
         const lines = linesOf(await opened(transportTo()));
         server.relay.cut(how);
         expect(await lines.nextEvent()).to.equal("CONNECTION_LOST");
@@ -291,7 +291,7 @@ describe("Http2Transport", () => {
       INTERNAL_ERROR: constants.NGHTTP2_INTERNAL_ERROR,
     })) {
       // node's own server ends the body before it resets, so this one is made by hand.
-      it(`or a stream that is reset with ${name} is an error, too`, async () => {
+      it(`or a stream that is reset with ${name} is an error`, async () => {
         const raw = new RawHttp2Server();
         await raw.start();
         const transport = transportTo({ ...clusterOf(server), server: raw.url });
@@ -309,14 +309,14 @@ describe("Http2Transport", () => {
       });
     }
 
-    it("whose body nobody listens to yet does not end the process; who reads later sees the error", async () => {
+    it("does not end the process while a body has no listener; a later reader gets the error", async () => {
       const body = await opened(transportTo());
       server.relay.cut();
       await eventually(() => body.destroyed, "the body has failed");
       expectCode(await failure(textOf(body)), "CONNECTION_LOST");
     });
 
-    it("is told from a server nobody listens at", async () => {
+    it("is told apart from a port on which nothing listens", async () => {
       const { port } = server.relay;
       const cluster = clusterOf(server);
       await server.stop();
@@ -346,14 +346,14 @@ describe("Http2Transport", () => {
       const lines = linesOf(await opened(transport));
       for (let round = 1; round <= 3; round++) {
         await eventually(() => (clock.advance(1_000), server.pings === round), "a PING");
-        // The answer is on its way back while the clock stands.
+        // The answer comes back while the clock stands still.
         await opened(transport);
       }
       expect(lines.size).to.equal(0);
       expect(ends).to.deep.equal([]);
     });
 
-    it("gives up a request whose head does not come, and asks at once whether anybody is there", async () => {
+    it("gives up a request whose head does not come, and sends a PING at once", async () => {
       const transport = transportTo();
       await opened(transport);
       server.relay.stall();
@@ -368,7 +368,7 @@ describe("Http2Transport", () => {
       const transport = transportTo();
       const asked = failure(transport.request(call, abort.signal));
       await server.next();
-      // Other requests keep the session lively.
+      // Other requests keep the session busy.
       for (const stepMs of [20_000, 20_000, 19_999]) {
         clock.advance(stepMs);
         await opened(transport, call);
@@ -415,7 +415,7 @@ describe("Http2Transport", () => {
       expect(await server.resets.nextEvent()).to.equal(constants.NGHTTP2_CANCEL);
     });
 
-    it("amid the body ends it with ABORTED, and resets the stream", async () => {
+    it("during the body ends it with ABORTED, and resets the stream", async () => {
       const lines = linesOf(await opened(transportTo()));
       abort.abort();
       expect(await lines.nextEvent()).to.equal("ABORTED");
@@ -430,7 +430,7 @@ describe("Http2Transport", () => {
       expect(body.errored).to.equal(null);
     });
 
-    it("of 90 watches at once resets a few at a time, on a session that goes on", async () => {
+    it("of 90 watches at once resets a few at a time, on a session that stays open", async () => {
       server.answer = answerAll;
       const transport = transportTo();
       await Promise.all(Array.from({ length: 90 }, () => transport.request(watch, abort.signal)));
@@ -441,7 +441,7 @@ describe("Http2Transport", () => {
       const session = [...server.sessions][0];
       let seen = 1;
       while (seen < 90) {
-        // Whatever was reset before the PING is known once it is answered.
+        // Once the PING is answered, everything reset before it is known.
         await new Promise<void>((resolve) => session?.ping(() => resolve()));
         const { size } = server.resets;
         expect(size, "resets in one go").to.be.lessThan(9);
@@ -455,7 +455,7 @@ describe("Http2Transport", () => {
   });
 
   describe("credentials", () => {
-    /** A token that somebody rotates. */
+    /** A token that is rotated. */
     class Rotating {
       token = "old";
       current = "old";
@@ -476,7 +476,7 @@ describe("Http2Transport", () => {
     });
 
     for (const request of [call, watch]) {
-      it(`are read anew after a 401, and the ${request.kind} is sent once more`, async () => {
+      it(`are read again after a 401, and the ${request.kind} is sent once more`, async () => {
         const credentials = new Rotating();
         credentials.token = "new";
         const { status, body } = await transportTo(clusterOf(server, { credentials })).request(
@@ -505,7 +505,7 @@ describe("Http2Transport", () => {
       expect(server.requests.size).to.equal(2);
     });
 
-    it("that can't be had fail the request with their own error", async () => {
+    it("that can't be read fail the request with their own error", async () => {
       const error = new KubeError("CONFIG_INVALID", "no token");
       const credentials = { headers: () => Promise.reject(error), renew: () => Promise.resolve(false) };
       expect(
@@ -515,7 +515,7 @@ describe("Http2Transport", () => {
   });
 
   describe("TLS", () => {
-    it("refuses a certificate of an unknown authority, and says what to give", async () => {
+    it("refuses a certificate of an unknown authority, and names the remedy", async () => {
       const tls = { ca: tlsFixture("ca2.crt") };
       expectCode(
         await failure(transportTo(clusterOf(server, { tls })).request(call, abort.signal)),
@@ -535,7 +535,7 @@ describe("Http2Transport", () => {
       await opened(transportTo(clusterOf(server, { tls: { ca, serverName: "localhost" } })));
     });
 
-    it("believes anybody when told to", async () => {
+    it("accepts any certificate when told to", async () => {
       await opened(transportTo(clusterOf(server, { tls: { isUnverified: true } })));
     });
 
@@ -555,7 +555,7 @@ describe("Http2Transport", () => {
       );
     });
 
-    it("says what is wrong with material that is none", async () => {
+    it("reports what is wrong with invalid material", async () => {
       const tls = {
         ca: tlsFixture("ca1.crt"),
         cert: tlsFixture("client1.crt"),
@@ -568,7 +568,7 @@ describe("Http2Transport", () => {
       );
     });
 
-    it("takes a rotated CA for new sessions, and leaves the open ones", async () => {
+    it("uses a rotated CA for new sessions, and leaves open ones alone", async () => {
       const directory = new TempDirectory();
       try {
         directory.replace("ca.crt", tlsFixture("ca1.crt"));
@@ -605,7 +605,7 @@ describe("Http2Transport", () => {
       expectCode(await failure(transport.request(call, abort.signal)), "ABORTED");
     });
 
-    it("amid a handshake leaves nothing behind", async () => {
+    it("during a handshake leaves nothing behind", async () => {
       const transport = transportTo();
       const asked = failure(transport.request(call, abort.signal));
       await eventually(() => server.relay.accepted === 1, "a connection");
@@ -625,7 +625,7 @@ describe("Http2Transport", () => {
   });
 });
 
-/** TLS and nothing else: tells the types of the frames that come, and sends settings when told to. */
+/** A server that speaks only TLS: records the types of incoming frames, and sends settings on command. */
 class RawHttp2Server {
   readonly frames = new EventQueue<number>();
   readonly #sockets = new Set<TLSSocket>();

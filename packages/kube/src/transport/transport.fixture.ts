@@ -62,7 +62,7 @@ export class ScriptedServer {
   readonly resets = new EventQueue<number>();
   readonly sessions = new Set<ServerHttp2Session>();
   readonly relay = new Relay();
-  /** What a request gets at once; by default it waits for the test. */
+  /** How a request is answered at once; by default it waits for the test. */
   answer: (request: SeenRequest) => void = () => undefined;
   sessionsSeen = 0;
   pings = 0;
@@ -184,7 +184,7 @@ export class Relay {
     for (const socket of this.#sockets) socket.unpipe().pause();
   }
 
-  /** Lets the stalled sockets notice that the other end is gone; what was held back is lost. */
+  /** Lets stalled sockets notice that the other end is gone; data that was held back is lost. */
   release(): void {
     this.#isStalled = false;
     for (const socket of this.#sockets) socket.resume();
@@ -210,7 +210,7 @@ export class Relay {
       socket.on("error", () => undefined);
       socket.on("close", () => {
         this.#sockets.delete(socket);
-        // A stalled relay keeps the other side, as a firewall that forgot the connection would.
+        // A stalled relay keeps the other side open, like a firewall that dropped the connection.
         if (!this.#isStalled) (socket === near ? far : near).destroy();
       });
     }

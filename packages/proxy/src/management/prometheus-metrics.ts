@@ -75,7 +75,7 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetri
     help: "Documents that can't be served; the one before each is served on.",
     registers,
   });
-  const documentRemarks = new Counter({
+  const documentWarnings = new Counter({
     name: "bunting_proxy_source_document_remarks_total",
     help: "Things left out of documents (metadata that is no string, number or boolean), or worth their author's look.",
     registers,
@@ -97,7 +97,7 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetri
     fannedOut: (ms) => fanOut.record(ms / 1_000),
     sourceError: (kind) => sourceErrors.inc({ kind }),
     documentInvalid: () => invalidDocuments.inc(),
-    documentRemark: () => documentRemarks.inc(),
+    documentWarning: () => documentWarnings.inc(),
     ...limitMetrics(registry),
     ...agentMetrics(registry),
     ...watchMetrics(registry),

@@ -1,5 +1,5 @@
 import type { Clock } from "@bunting/runtime";
-import type { WatchCensus } from "../source/source-metrics.js";
+import type { WatchCounts } from "../source/source-metrics.js";
 import type { Rejection } from "../topic/topic-acks.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
@@ -10,7 +10,7 @@ export interface StatusReport {
   readonly uptimeSeconds: number;
   readonly isReady: boolean;
   readonly reason: string;
-  readonly watches: WatchCensus["open"];
+  readonly watches: WatchCounts["open"];
   readonly connections: number;
   readonly subscribers: number;
   /** Subscribers that do not have the newest version of their topic yet. */
@@ -54,7 +54,7 @@ export interface StatusSources {
   readonly clock: Clock;
   readonly readiness: () => { readonly isReady: boolean; readonly reason: string };
   readonly topics: () => Iterable<Topic>;
-  readonly watches: () => WatchCensus;
+  readonly watches: () => WatchCounts;
   readonly connections: () => number;
 }
 

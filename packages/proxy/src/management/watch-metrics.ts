@@ -1,18 +1,18 @@
 import { Counter, Gauge, HotHistogram, type Registry } from "@bunting/runtime";
-import type { SourceMetrics, WatchCensus } from "../source/source-metrics.js";
+import type { SourceMetrics, WatchCounts } from "../source/source-metrics.js";
 
 export interface WatchMetrics extends Pick<
   SourceMetrics,
-  "relisted" | "watchEvent" | "writtenToEvent" | "watchCensus"
+  "relisted" | "watchEvent" | "writtenToEvent" | "watchCounts"
 > {
   /** The watches there are now. */
-  readWatchCensus(): WatchCensus;
+  readWatchCounts(): WatchCounts;
 }
 
 /** The metrics of watches on the Kubernetes API; all zero where flags come from elsewhere. */
 export function watchMetrics(registry: Registry): WatchMetrics {
   const registers = [registry];
-  let read: () => WatchCensus = () => ({
+  let read: () => WatchCounts = () => ({
     open: { object: 0, namespace: 0, cluster: 0 },
     oldestMs: 0,
     silentMs: 0,
@@ -74,9 +74,9 @@ export function watchMetrics(registry: Registry): WatchMetrics {
     relisted: (reason) => relists.inc({ reason }),
     watchEvent: (type) => events.inc({ type }),
     writtenToEvent: (ms) => writtenToEvent.record(ms / 1_000),
-    watchCensus: (census) => {
-      read = census;
+    watchCounts: (counts) => {
+      read = counts;
     },
-    readWatchCensus: () => read(),
+    readWatchCounts: () => read(),
   };
 }

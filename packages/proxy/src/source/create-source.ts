@@ -31,7 +31,7 @@ export interface SourceParts {
 /**
  * Makes the source that the options name.
  *
- * @throws ProxyError OPTION_INVALID if they name none.
+ * @throws ProxyError OPTION_INVALID if they do not name one.
  */
 export function createSource(options: SourceOptions, parts: SourceParts): FlagSource {
   const source = createMain(options, parts);

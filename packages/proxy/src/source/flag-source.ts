@@ -2,42 +2,42 @@ import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
 
 /**
- * Where flag documents come from. One interface for every kind (`directory`; later `kubernetes`, `upstream`, `redis`): a topic asks
- * for its key and is told, through its sink, what the source knows and every change of it.
+ * Where flag documents come from: a cluster (`KubernetesSource`), a directory (`DirectorySource`) or single files (`FileSource`). A topic
+ * watches its key, and its sink receives what the source knows and every change of it.
  */
 export interface FlagSource extends Runnable {
-  /** True once the source has read everything it has, for the first time: what is not there then is missing. */
+  /** True once the source has read everything for the first time: what it has not found by then is missing. */
   readonly hasSynced: boolean;
   /** Called once, when `hasSynced` becomes true; at once if it is. */
   onSynced(listener: () => void): void;
   /**
    * Reports the topic to the sink until the signal aborts. Events of one topic come in order, never from within this call, and the
-   * first comes as soon as the source knows whether the document exists. Only one watch a topic is open at a time.
+   * first comes as soon as the source knows whether the document exists. Only one watch per topic is open at a time.
    */
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void;
   /**
-   * Reads a watched topic consistently once more, for somebody knows of a newer version than was told. `done` is called once, after the
-   * sink was told what a read says that began after this call; not if the topic's watch is aborted first. Absent where there is nothing
-   * newer to be had.
+   * Reads a watched topic consistently once more, because a peer knows of a newer version than the sink has received. `done` is called
+   * once, after the sink has received the result of a read that began after this call; not if the topic's watch is aborted first. A
+   * source without refresh is always current.
    */
   refresh?(topic: TopicKey, done: () => void): void;
 }
 
-/** What a source tells a topic. */
+/** How a topic receives what a source knows. */
 export interface SourceSink {
-  /** The document is this now. May repeat an equal document: the topic drops it. */
+  /** The newest document. It may equal the one before; the topic drops it then. */
   document(document: FlagDocument, version: SourceVersion): void;
-  /** A consistent read says that there is no such document, and this source never had one. */
+  /** A consistent read found no such document, and this source never had one. */
   missing(): void;
-  /** The document is gone: the last one told stands until the topic's deletion policy says otherwise. */
+  /** The document is gone. The last one stays in force until the topic's deletion policy says otherwise. */
   deleted(): void;
-  /** The source can't keep up with the truth for now (unreadable file, API server away); what was told last still stands. */
+  /** The source can't follow changes for now (unreadable file, API server down). The last document stays in force. */
   stale(reason: Error): void;
 }
 
-/** Which version of its object a document is. Fields that a kind of source does not know are absent. */
+/** Which version of its object a document is. Fields that the kind of source does not know are absent. */
 export interface SourceVersion {
-  /** When the source noticed the change, in ms of the monotonic clock: start of the propagation time. */
+  /** When the source noticed the change, in ms of the monotonic clock: the start of the propagation time. */
   readonly noticedMs: number;
   readonly uid?: string;
   readonly generation?: number;

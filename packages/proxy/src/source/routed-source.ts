@@ -27,7 +27,7 @@ export class RoutedSource implements FlagSource {
 
   refresh(topic: TopicKey, done: () => void): void {
     const source = filePathOf(topic) === undefined ? this.#main : this.#files;
-    // Who has nothing newer to tell has told everything.
+    // A source without refresh is always current.
     if (source.refresh === undefined) done();
     else source.refresh(topic, done);
   }

@@ -8,7 +8,7 @@ import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { DirectorySource } from "./directory/directory-source.js";
 import type { FlagSource, SourceSink, SourceVersion } from "./flag-source.js";
-import type { SourceMetrics, WatchCensus } from "./source-metrics.js";
+import type { SourceMetrics, WatchCounts } from "./source-metrics.js";
 
 export type SinkEvent =
   | { readonly kind: "document"; readonly text: string; readonly version: SourceVersion }
@@ -164,7 +164,7 @@ export class CountingMetrics implements SourceMetrics {
     this.#count(`invalid:${reason}`);
   }
 
-  documentRemark(kind: string): void {
+  documentWarning(kind: string): void {
     this.#count(`remark:${kind}`);
   }
 
@@ -180,12 +180,12 @@ export class CountingMetrics implements SourceMetrics {
     this.#count("writtenToEvent");
   }
 
-  watchCensus(read: () => WatchCensus): void {
-    this.census = read;
+  watchCounts(read: () => WatchCounts): void {
+    this.watches = read;
   }
 
   /** Asks the source for its watches. */
-  census: (() => WatchCensus) | undefined;
+  watches: (() => WatchCounts) | undefined;
 
   #count(key: string): void {
     this.counts[key] = (this.counts[key] ?? 0) + 1;

@@ -36,7 +36,7 @@ export class DirectoryLog {
   }
 
   warnings(file: string, warnings: readonly ManifestWarning[]): void {
-    for (const { kind } of warnings) this.#metrics.documentRemark(kind);
+    for (const { kind } of warnings) this.#metrics.documentWarning(kind);
     for (const { line, message } of warnings.slice(0, maxWarnings)) {
       this.#logger.warn({ file, line, remark: message }, "a flag file is served, but look at this");
     }

@@ -4,9 +4,9 @@ import type { ProxyOptions } from "../../options.js";
 import type { Cluster } from "./kubernetes-source.js";
 
 /**
- * Finds the cluster that the options or the environment name.
+ * Prepares the connection to the cluster that the options or the environment name.
  *
- * @throws KubeError CONFIG_INVALID if there is none.
+ * @throws KubeError CONFIG_INVALID if they do not name one.
  */
 export async function connectCluster(
   options: Pick<ProxyOptions, "kubeconfig" | "kubeContext" | "serviceAccountDirectory">,

@@ -11,19 +11,19 @@ export interface FlagRecordOptions {
   readonly sink: SourceSink;
   readonly clock: Clock;
   readonly log: KubernetesLog;
-  /** Called when the FeatureFlag began or ceased to exist, or may have: watches are planned by that. */
+  /** Called when the FeatureFlag began or ceased to exist, or may have: the plan of watches depends on it. */
   readonly onChange: (record: FlagRecord) => void;
 }
 
 /**
- * How long after it seemed gone a FeatureFlag must be absent from a read to be. When a CRD is deleted, its objects are sent as deleted
- * one by one, and for about a second the type still answers, with an empty list.
+ * A FeatureFlag that seems gone counts as deleted when a read that begins this much later does not find it. When a CRD is deleted, its
+ * objects are sent as deleted one by one, and for about a second the type still answers reads with an empty list.
  */
 export const confirmAfterMs = 3_000;
 
 /**
- * What this source knows of one FeatureFlag that is subscribed to. Several streams may speak of it (its own watch, its namespace's);
- * the order of resourceVersions says which of them is newest, so that no stream is waited for and none is believed blindly.
+ * What this source knows of one FeatureFlag that is subscribed to. Several streams may report it (its object watch, that of its
+ * namespace); the order of resourceVersions decides what is new, so that streams need not be timed against each other.
  */
 export class FlagRecord {
   readonly topic: TopicKey;
@@ -48,29 +48,29 @@ export class FlagRecord {
     return this.#existence;
   }
 
-  /** The newest version that was told in this epoch, a deletion's included. */
+  /** The newest version that was reported in this epoch, deletions included. */
   resourceVersionIn(epoch: Epoch): string | undefined {
     return this.#order.resourceVersionIn(epoch);
   }
 
-  /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. Only a later read makes that a deletion. */
+  /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. Only a later read makes it a deletion. */
   get goneSinceMs(): number | undefined {
     return this.#goneSinceMs;
   }
 
-  /** A stream brought this version of it. */
+  /** A stream reported this version. */
   offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
     const isKnown = !this.#order.accept(epoch, resourceVersion);
-    const isRepeatOfUse =
+    const endsStaleness =
       this.#isStale && this.#existence === "exists" && this.#order.isAt(epoch, resourceVersion);
-    if (isKnown && !isRepeatOfUse) return;
+    if (isKnown && !endsStaleness) return;
     this.#goneSinceMs = undefined;
     if (!isKnown && isLive) this.#options.log.written(writtenAtMs(object));
     this.#tell(object, resourceVersion);
     this.#setExistence("exists");
   }
 
-  /** A stream brought its deletion. */
+  /** A stream reported its deletion. */
   gone(resourceVersion: string, epoch: Epoch): void {
     if (this.#order.accept(epoch, resourceVersion)) this.#seemsGone();
   }
@@ -89,17 +89,17 @@ export class FlagRecord {
     this.#setExistence("absent");
   }
 
-  /** True while somebody waits for it to be read. */
+  /** True while a refresh waits for it to be read. */
   get isAwaited(): boolean {
     return this.#awaiting.length > 0;
   }
 
-  /** Calls back once a consistent read that begins from now on has told what it says. */
+  /** Calls back once a consistent read that begins from now on has reported its result. */
   awaitRead(done: () => void): void {
     this.#awaiting.push({ sinceMs: this.#options.clock.monotonicMs(), done });
   }
 
-  /** A consistent read, begun at `readStartedMs`, has told what it says; of one that seems gone nothing was told before that is confirmed. */
+  /** A consistent read, begun at `readStartedMs`, has reported its result. While the record seems gone it has none: that is to be confirmed. */
   wasRead(readStartedMs: number): void {
     if (!this.isAwaited || this.#goneSinceMs !== undefined) return;
     const answered = this.#awaiting.filter(({ sinceMs }) => sinceMs <= readStartedMs);
@@ -107,7 +107,7 @@ export class FlagRecord {
     for (const { done } of answered) done();
   }
 
-  /** No stream that speaks of it works for now. */
+  /** No stream that reports it works for now. */
   stale(reason: Error): void {
     if (this.#isStale) return;
     this.#isStale = true;

@@ -3,12 +3,12 @@ import type { DocumentWarning, ProtocolError, TopicKey } from "@bunting/protocol
 import type { Clock, Logger } from "@bunting/runtime";
 import type { SourceMetrics } from "../source-metrics.js";
 
-/** An outage shorter than this is not worth a line. */
+/** An outage shorter than this is not logged. */
 const patienceMs = 5_000;
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
 const maxWarnings = 20;
 
-/** What the kubernetes source writes to the log and counts: a line for an outage, not for each watch or try. */
+/** What the kubernetes source logs and counts: one line per outage, not one per watch or retry. */
 export class KubernetesLog {
   readonly #logger: Logger;
   readonly #metrics: SourceMetrics;
@@ -22,9 +22,9 @@ export class KubernetesLog {
     this.#clock = clock;
   }
 
-  /** A watch failed. `failing` tells how many do, when the line is written. */
+  /** A watch failed. `failing` counts the watches that fail at the time the line is written. */
   failed(error: KubeError, failing: () => number): void {
-    this.#logger.debug({ error }, "a watch failed; it is opened again");
+    this.#logger.debug({ error }, "a watch failed and will be re-opened");
     if (this.#isOut) return;
     this.#cancelOutage ??= this.#clock.after(patienceMs, () => {
       this.#cancelOutage = undefined;
@@ -34,12 +34,12 @@ export class KubernetesLog {
       const reason = `${error.message}${remedyOf(error)}`;
       this.#logger.warn(
         { watches, code: error.code, reason },
-        "FeatureFlags can't be watched; what was told last is served on",
+        "FeatureFlags can't be watched; the last known versions are served",
       );
     });
   }
 
-  /** A watch works; so many others do not. */
+  /** A watch works again; `failing` others do not. */
   recovered(failing: number): void {
     if (failing > 0) return;
     this.#cancelOutage?.();
@@ -55,22 +55,25 @@ export class KubernetesLog {
   invalid(topic: TopicKey, error: ProtocolError): void {
     this.#metrics.documentInvalid("document");
     const fields = { topic, path: error.path.join("."), reason: error.message };
-    this.#logger.error(fields, "a FeatureFlag is not served as it stands; what was valid before stays");
+    this.#logger.error(
+      fields,
+      "a FeatureFlag is invalid and not served; its last valid version stays in force",
+    );
   }
 
   warnings(topic: TopicKey, resourceVersion: string, warnings: readonly DocumentWarning[]): void {
     for (const { path } of warnings) {
-      this.#metrics.documentRemark(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
+      this.#metrics.documentWarning(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
     }
     for (const { path, message } of warnings.slice(0, maxWarnings)) {
       const fields = { topic, resourceVersion, path: path.join("."), warning: message };
-      this.#logger.warn(fields, "a FeatureFlag is served, but look at this");
+      this.#logger.warn(fields, "a FeatureFlag is served with a warning");
     }
     const more = warnings.length - maxWarnings;
     if (more > 0) this.#logger.warn({ topic, more }, "the FeatureFlag has more warnings like these");
   }
 
-  /** An edit came whose author left word of when it was made. */
+  /** An edit came, with the time at which its author made it if that is known. */
   written(atMs: number | undefined): void {
     if (atMs !== undefined) this.#metrics.writtenToEvent(Math.max(0, this.#clock.now() - atMs));
   }
@@ -81,7 +84,7 @@ function remedyOf({ code }: KubeError): string {
     case "FORBIDDEN":
       return "; allow the proxy's ServiceAccount to get, list and watch featureflags";
     case "UNAUTHORIZED":
-      return "; the token is not accepted: does the proxy's ServiceAccount still exist?";
+      return "; check that the proxy's ServiceAccount still exists and its token is mounted";
     case "NOT_FOUND":
       return "; install the CustomResourceDefinition featureflags.core.openfeature.dev";
     default:

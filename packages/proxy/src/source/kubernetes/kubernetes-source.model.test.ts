@@ -10,7 +10,7 @@ import type { OpenWatch } from "@bunting/test/support/faulty-api-server/index.js
 import type { PlanLimits } from "./plan-watches.js";
 import { FastClock, inShort, partsOf, SourceBench, type Subscribed } from "./kubernetes.fixture.js";
 
-/** So small that a dozen FeatureFlags cross every border there is. */
+/** So small that a dozen FeatureFlags cross every limit. */
 const limits: Partial<PlanLimits> = {
   namespaceFrom: 4,
   namespaceDownTo: 2,
@@ -22,12 +22,12 @@ const topics = namespaces.flatMap((namespace) =>
   Array.from({ length: 5 }, (_, index) => `${namespace}/flag-${index}`),
 );
 const steps = 120;
-/** Seconds of the source take hundredths of ours. */
+/** How much faster than real time the source's clock runs. */
 const factor = 60;
 const histories = Number(process.env["BUNTING_MODEL_RUNS"] ?? 4);
 /**
- * node's HTTP/2 client was seen not to notice a reset that met it in the middle of a write: such a session is dead only when a PING
- * remains without an answer. Here that is to be soon.
+ * node's HTTP/2 client was seen not to notice a reset in the middle of a write: only an unanswered PING then ends the session. Here that
+ * must be soon.
  */
 const timing = { watchHeaderTimeoutMs: 800, silenceMs: 600, pingTimeoutMs: 400 };
 const firstSeed = Number(process.env["BUNTING_MODEL_SEED"] ?? Math.floor(Math.random() * 1e9));
@@ -36,7 +36,7 @@ describe("KubernetesSource, whatever happens", function () {
   this.timeout(120_000);
   for (let index = 0; index < histories; index++) {
     const seed = firstSeed + index;
-    it(`tells everyone a subsequence of the truth, and in the end the truth (history ${index + 1})`, async () => {
+    it(`gives each sink a subsequence of the history, and in the end its newest version (history ${index + 1})`, async () => {
       const model = new Model(seed, await SourceBench.startWith(new FastClock(factor), { limits, timing }));
       try {
         await model.run();
@@ -60,7 +60,7 @@ class Model {
   readonly bench: SourceBench<FastClock>;
   readonly #random: () => number;
   readonly #subscribed = new Map<string, Subscribed>();
-  /** All there ever were. */
+  /** Every subscription there ever was. */
   readonly #all: Subscribed[] = [];
   readonly #held = new Set<OpenWatch>();
   #version = 1;
@@ -83,7 +83,7 @@ class Model {
     for (const subscribed of this.#all) this.#isHistory(subscribed);
   }
 
-  // What can happen; what is more likely stands there more often.
+  // What can happen; likelier steps are listed more often.
 
   get #deeds(): readonly (() => string | undefined | Promise<string>)[] {
     const edits = [this.#editAny, this.#editAny, this.#editAny, this.#deleteAny, this.#annotateAny];
@@ -117,7 +117,7 @@ class Model {
     return this.#subscribed.has(topic) ? this.#unsubscribe(topic) : this.#subscribe(topic);
   };
 
-  /** Many at once, so that borders are crossed. */
+  /** Many at once, so that limits are crossed. */
   readonly #crowd = (): string => {
     const namespace = this.#pick([...namespaces, ""]);
     const isMore = this.#random() < 0.6;
@@ -256,7 +256,7 @@ class Model {
     this.trace.push("faults end");
   }
 
-  /** Each is told what LIST says, and by no more watches than there should be. */
+  /** Each sink has what LIST answers, with no more watches than there should be. */
   async #convergence(): Promise<void> {
     const wrong = (): string[] => {
       const objects = new Map(
@@ -278,7 +278,7 @@ class Model {
         throw new Error(`${(error as Error).message}: ${wrong().join("; ")}; watched: ${scopes()}`);
       });
     await this.bench
-      .until(() => this.#isTidy(), "as few watches as there can be")
+      .until(() => this.#isTidy(), "as few watches as possible")
       .catch((error: unknown) => {
         throw new Error(
           `${(error as Error).message}: ${scopes()}; for ${[...this.#subscribed.keys()].join(" ")}`,
@@ -302,7 +302,7 @@ class Model {
     return [...this.#subscribed.keys()].every((topic) => speaking(topic) === 1) && scopes.every(isNeeded);
   }
 
-  /** What was told are versions there were, in their order, each once; and after a deletion only what came after one. */
+  /** The sink received existing versions, in order, each once; and after a deletion only versions that came after one. */
   #isHistory({ topic, sink }: Subscribed): void {
     const log = this.bench.api.log.filter(({ stored }) => `${stored.namespace}/${stored.name}` === topic);
     const versions = new Map(log.map((event) => [String(event.revision), event]));
@@ -347,7 +347,7 @@ class Model {
   }
 }
 
-/** Small and good enough; the same numbers for the same seed. */
+/** A small random generator; the same numbers for the same seed. */
 function mulberry32(seed: number): () => number {
   let state = seed;
   return () => {

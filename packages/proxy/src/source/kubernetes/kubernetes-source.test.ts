@@ -4,7 +4,7 @@ import { faults, status, type OpenWatch } from "@bunting/test/support/faulty-api
 import type { PlanLimits } from "./plan-watches.js";
 import { SourceBench, type Subscribed } from "./kubernetes.fixture.js";
 
-const outage = "FeatureFlags can't be watched; what was told last is served on";
+const outage = "FeatureFlags can't be watched; the last known versions are served";
 const over = "all FeatureFlags are watched again";
 
 describe("KubernetesSource", function () {
@@ -44,7 +44,7 @@ describe("KubernetesSource", function () {
       bench = await SourceBench.start();
     });
 
-    it("tells that it is missing, then each version of it", async () => {
+    it("reports that it is missing, then each version of it", async () => {
       const flag = bench.subscribe("ns/a");
       expect(flag.told, "from within the call").to.deep.equal([]);
       await isTold(flag, "missing");
@@ -54,7 +54,7 @@ describe("KubernetesSource", function () {
       await bench.watches("ns/a");
     });
 
-    it("knows uid, generation and version, and takes an edit of metadata for a version too", async () => {
+    it("reports uid, generation and version, also of an edit of metadata", async () => {
       const flag = bench.subscribe("ns/a");
       const { metadata } = bench.put("ns/a", 1);
       bench.put("ns/a", 1, { note: "x" });
@@ -67,7 +67,7 @@ describe("KubernetesSource", function () {
       });
     });
 
-    it("measures how long an edit was under way that says when it was made, but not when it only reads it", async () => {
+    it("measures how long an edit took to arrive if it says when it was made, but not in a read", async () => {
       bench.put("ns/a", 1, { "bunting.dev/written-at": "1" });
       const flag = bench.subscribe("ns/a");
       await isTold(flag, "2");
@@ -77,18 +77,20 @@ describe("KubernetesSource", function () {
       expect(bench.metrics.counts["writtenToEvent"]).to.equal(1);
     });
 
-    it("keeps what was valid when a version is not, says so, and takes the next that is", async () => {
+    it("keeps the last valid version when one is invalid, logs it, and takes the next valid one", async () => {
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       bench.api.put("ns", "a", { flagSpec: { flags: "none" } });
       bench.put("ns/a", 3);
       await isTold(flag, "2", "4");
       expect(bench.metrics.counts["invalid:document"]).to.equal(1);
-      const lines = bench.logged("a FeatureFlag is not served as it stands; what was valid before stays");
+      const lines = bench.logged(
+        "a FeatureFlag is invalid and not served; its last valid version stays in force",
+      );
       expect(lines).to.have.length(1);
       expect(lines[0]).to.include({ level: "error", topic: "ns/a" });
     });
 
-    it("is over a stop, a subscription begun before the start included", async () => {
+    it("reports nothing after it is unsubscribed from, and starts afresh when subscribed to again", async () => {
       const flag = bench.subscribe("ns/a");
       await isTold(flag, "missing");
       flag.stop();
@@ -124,7 +126,7 @@ describe("KubernetesSource", function () {
     });
   });
 
-  it("is not in sync while the API server does not answer, and asks on", async () => {
+  it("is not in sync while the API server does not answer, and keeps asking", async () => {
     bench = await SourceBench.start();
     let called = 0;
     bench.source.onSynced(() => called++);
@@ -142,12 +144,12 @@ describe("KubernetesSource", function () {
       bench = await SourceBench.start();
     });
 
-    it("says so when a read confirms it that begins 3 s later, and not before", async () => {
+    it("reports that when a read that begins 3 s later confirms it, and not before", async () => {
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       bench.delete("ns/a");
       await bench.soon(() => events("DELETED") === 1, "the event");
       const requests = bench.api.requests.length;
-      // Another read in between finds it gone too, and is too early to tell.
+      // A read in between finds it gone too, but is too early to confirm that.
       await bench.pass(1_500);
       watchedAs("ns/a")?.end();
       await bench.soon(() => bench.api.requests.length === requests + 1, "a read of its own accord");
@@ -162,7 +164,7 @@ describe("KubernetesSource", function () {
       await isTold(flag, "2", "deleted", "4");
     });
 
-    it("says nothing if it is created anew meanwhile", async () => {
+    it("reports nothing if it is created again meanwhile", async () => {
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       bench.delete("ns/a");
       await bench.soon(() => events("DELETED") === 1, "the event");
@@ -173,7 +175,7 @@ describe("KubernetesSource", function () {
       expect(flag.told).to.deep.equal(["2", "4"]);
     });
 
-    it("says so also if nobody saw the event, but a read did not find it", async () => {
+    it("reports that also if the event was missed but a read did not find it", async () => {
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       bench.api.watches()[0]?.hold();
       bench.delete("ns/a");
@@ -181,7 +183,7 @@ describe("KubernetesSource", function () {
       await isTold(flag, "2", "deleted");
     });
 
-    it("together with the whole type says nothing until the type is back", async () => {
+    it("together with the whole type, reports nothing until the type is back", async () => {
       const flags = await putAndSubscribe(names(20));
       await bench.api.deleteCrd();
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
@@ -231,7 +233,7 @@ describe("KubernetesSource", function () {
       await bench.watches("ns/*");
     });
 
-    it("with the whole type, asks for the namespace and not for each of them while the type is away", async () => {
+    it("with the whole type, asks for the namespace and not for each of them while the type is gone", async () => {
       const requests = bench.api.requests.length;
       await bench.api.deleteCrd();
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
@@ -262,32 +264,32 @@ describe("KubernetesSource", function () {
   });
 
   describe("where more are guessed than may be watched", () => {
-    it("keeps 512 watches, and looks at the others in turn, four a second", async () => {
+    it("keeps 512 watches, and reads the others in turn, four a second", async () => {
       bench = await SourceBench.start();
       const flags = names(530).map((topic) => bench.subscribe(topic));
       await bench.until(() => flags.every((flag) => last(flag) === "missing"), "all are missing");
       await bench.until(() => bench.scopes.length <= 513, "512 watches and one turn");
-      expect(bench.metrics.census?.().unwatched).to.be.within(17, 18);
-      expect(bench.metrics.census?.().open.object).to.be.within(512, 513);
+      expect(bench.metrics.watches?.().unwatched).to.be.within(17, 18);
+      expect(bench.metrics.watches?.().open.object).to.be.within(512, 513);
       const watched = new Set(bench.scopes);
       const unwatched = flags.filter(({ topic }) => !watched.has(topic)).slice(-5);
       for (const { topic } of unwatched) bench.put(topic, 1);
       await bench.pass(250 * 19, 50);
       await bench.until(() => unwatched.every((flag) => last(flag) !== "missing"), "those that came to be");
-      // They exist now: they have a watch for good.
+      // They exist now, so they keep a watch.
       await bench.until(() => unwatched.every(({ topic }) => bench.scopes.includes(topic)), "their watches");
       const gone = flags.filter(({ topic }) => watched.has(topic)).slice(0, 20);
       for (const flag of gone) flag.stop();
-      await bench.until(() => bench.metrics.census?.().unwatched === 0, "a watch for everyone");
+      await bench.until(() => bench.metrics.watches?.().unwatched === 0, "a watch for everyone");
       await bench.until(() => bench.scopes.length === 510, "510 watches");
     });
   });
 
   describe("where watches become wider and narrower", () => {
-    const wideScope = "ns/*";
+    const namespaceScope = "ns/*";
     let flags: Subscribed[];
 
-    /** Every FeatureFlag of the test, and what it was told, in the order of versions, each once, none lost. */
+    /** Every sink of the test received versions in order, each once, and none was lost at the end. */
     function noneLostNoneTwice(): void {
       for (const flag of flags) {
         const written = bench.api.log.flatMap(({ type, revision, stored }) =>
@@ -300,7 +302,7 @@ describe("KubernetesSource", function () {
       }
     }
 
-    it("has 31 watches for 31 FeatureFlags, and one for 32; the narrow ones go when the wide one is in sync", async () => {
+    it("has 31 watches for 31 FeatureFlags, and one for 32; the object watches go when the namespace watch is in sync", async () => {
       bench = await SourceBench.start();
       const topics = names(32);
       flags = await putAndSubscribe(topics.slice(0, 31));
@@ -311,31 +313,31 @@ describe("KubernetesSource", function () {
         wide = watch;
       });
       flags.push(...(await putAndSubscribe(topics.slice(31))));
-      await bench.watches(...topics, wideScope);
+      await bench.watches(...topics, namespaceScope);
       await bench.pass(1_000);
       bench.put("ns/flag-003", 2);
-      await bench.soon(() => last(at(flags, 3)) === "34", "the edit by its own watch");
+      await bench.soon(() => last(at(flags, 3)) === "34", "the edit by its object watch");
       expect(bench.scopes).to.have.length(33);
       wide?.release();
-      await bench.watches(wideScope);
+      await bench.watches(namespaceScope);
       bench.put("ns/flag-003", 3);
-      await bench.soon(() => last(at(flags, 3)) === "35", "the edit by the wide watch");
+      await bench.soon(() => last(at(flags, 3)) === "35", "the edit by the namespace watch");
       noneLostNoneTwice();
       expect(flags.flatMap(({ told }) => told)).to.have.length(34);
     });
 
-    it("brings nothing back by a wide watch that is behind the narrow ones", async () => {
+    it("brings nothing back by a namespace watch that is behind the object watches", async () => {
       bench = await SourceBench.start();
       bench.api.onWatch({ name: null }, (watch) => {
-        // Its state comes at once, what happens after that only when the narrow ones are gone.
+        // Its state comes at once, later events only when the object watches are gone.
         setImmediate(() => setImmediate(() => watch.hold()));
       });
       flags = await putAndSubscribe(names(32));
       await bench.soon(
-        () => bench.scopes.includes(wideScope) || (bench.clock.advance(10), false),
-        "the wide watch",
+        () => bench.scopes.includes(namespaceScope) || (bench.clock.advance(10), false),
+        "the namespace watch",
       );
-      const wide = watchedAs(wideScope);
+      const wide = watchedAs(namespaceScope);
       wide?.hold();
       bench.put("ns/flag-001", 2);
       bench.delete("ns/flag-002");
@@ -343,7 +345,7 @@ describe("KubernetesSource", function () {
       bench.put("ns/flag-003", 3);
       await bench.pass(2_000, 100);
       wide?.release();
-      await bench.watches(wideScope);
+      await bench.watches(namespaceScope);
       await bench.until(() => last(at(flags, 2)) === "deleted", "the deletion");
       await bench.pass(5_000);
       expect(at(flags, 2).told).to.deep.equal(["4", "deleted"]);
@@ -351,11 +353,11 @@ describe("KubernetesSource", function () {
       noneLostNoneTwice();
     });
 
-    it("loses nothing, repeats nothing and revives nothing by narrow watches that are behind the wide one", async () => {
+    it("loses nothing, repeats nothing and revives nothing by object watches that are behind the namespace watch", async () => {
       bench = await SourceBench.start();
       const topics = names(32);
       flags = await putAndSubscribe(topics);
-      await bench.watches(wideScope);
+      await bench.watches(namespaceScope);
       const narrow: OpenWatch[] = [];
       bench.api.onWatch(
         { kind: "watchlist", where: ({ name }) => name !== undefined },
@@ -366,43 +368,43 @@ describe("KubernetesSource", function () {
         16,
       );
       for (const flag of flags.splice(16)) flag.stop();
-      await bench.until(() => narrow.length === 16, "narrow watches");
-      // What they hold is the state of now; what happens is told by the wide one, which stays.
+      await bench.until(() => narrow.length === 16, "object watches");
+      // They hold back the state of now; later events come by the namespace watch, which stays.
       bench.put("ns/flag-001", 2);
       bench.delete("ns/flag-002");
       bench.put("ns/flag-003", 2);
-      await bench.soon(() => last(at(flags, 1)) === "34", "the edit by the wide watch");
-      await bench.soon(() => events("DELETED") === 1, "the deletion by the wide watch");
+      await bench.soon(() => last(at(flags, 1)) === "34", "the edit by the namespace watch");
+      await bench.soon(() => events("DELETED") === 1, "the deletion by the namespace watch");
       for (const watch of narrow.slice(0, 15)) watch.release();
       await bench.pass(1_000, 50);
-      expect(bench.scopes).to.include(wideScope);
+      expect(bench.scopes).to.include(namespaceScope);
       bench.put("ns/flag-015", 2);
       await bench.soon(() => last(at(flags, 15)) === "37", "an edit of the one that is still held");
       narrow[15]?.release();
       await bench.watches(...topics.slice(0, 16));
       bench.put("ns/flag-015", 3);
-      await bench.until(() => last(at(flags, 15)) === "38", "an edit by the narrow watch");
+      await bench.until(() => last(at(flags, 15)) === "38", "an edit by the object watch");
       await bench.until(() => last(at(flags, 2)) === "deleted", "the deletion");
       expect(at(flags, 2).told).to.deep.equal(["4", "deleted"]);
       flags.splice(2, 1);
       noneLostNoneTwice();
     });
 
-    it("keeps 17 together, and takes up one that comes while the wide watch is there", async () => {
+    it("keeps 17 together, and adds one that comes while the namespace watch is there", async () => {
       bench = await SourceBench.start();
       flags = await putAndSubscribe(names(32));
-      await bench.watches(wideScope);
+      await bench.watches(namespaceScope);
       for (const flag of flags.splice(17)) flag.stop();
       await bench.pass(1_000, 50);
-      expect(bench.scopes).to.deep.equal([wideScope]);
+      expect(bench.scopes).to.deep.equal([namespaceScope]);
       flags.push(...(await putAndSubscribe(["ns/another"])));
-      await bench.watches(wideScope);
+      await bench.watches(namespaceScope);
       bench.put("ns/another", 2);
       await bench.soon(() => flags.at(-1)?.told.length === 2, "its edit");
       noneLostNoneTwice();
     });
 
-    it("never asks for single FeatureFlags where a namespace is handed to the cluster's watch, or back", async () => {
+    it("never asks for single FeatureFlags where the cluster watch takes over a namespace, or gives it back", async () => {
       const limits: Partial<PlanLimits> = {
         namespaceFrom: 4,
         namespaceDownTo: 2,
@@ -417,7 +419,7 @@ describe("KubernetesSource", function () {
       const before = single();
       third.push(...(await putAndSubscribe(["c/another"])));
       await bench.watches("*/*");
-      // The one that came, which widened it all.
+      // The new FeatureFlag, because of which the watches became wider.
       expect(single() - before).to.equal(1);
       bench.put("a/flag-000", 7);
       await bench.soon(() => at(flags, 0).told.length === 2, "an edit");
@@ -431,7 +433,7 @@ describe("KubernetesSource", function () {
   });
 
   describe("where RBAC", () => {
-    it("allows no namespace, watches one by one, says so, and asks again after 5 minutes", async () => {
+    it("allows no namespace, watches one by one, logs that, and asks again after 5 minutes", async () => {
       bench = await SourceBench.start();
       bench.api.setAllowed(({ name }) => name !== undefined);
       const topics = names(33);
@@ -459,7 +461,7 @@ describe("KubernetesSource", function () {
       expect(refusals()).to.equal(1);
     });
 
-    it("takes a namespace away, goes back to one by one, nothing lost", async () => {
+    it("takes a namespace away, goes back to one by one, and loses nothing", async () => {
       bench = await SourceBench.start();
       const topics = names(33);
       const flags = await putAndSubscribe(topics);
@@ -475,7 +477,7 @@ describe("KubernetesSource", function () {
       expect(bench.logged(outage)).to.have.length(0);
     });
 
-    it("says yes and the watch no, does not ask again at once", async () => {
+    it("allows a namespace whose watch is then refused, does not try again at once", async () => {
       bench = await SourceBench.start();
       bench.api.setAllowed(({ name }) => name !== undefined);
       bench.api.setReviewAnswer(() => true);
@@ -495,7 +497,7 @@ describe("KubernetesSource", function () {
       ).to.have.length(1);
     });
 
-    it("refuses one FeatureFlag only, tells the others as ever", async () => {
+    it("refuses one FeatureFlag only, reports the others as usual", async () => {
       bench = await SourceBench.start();
       bench.api.setAllowed(({ name }) => name !== "flag-001");
       bench.put("ns/flag-000", 1);
@@ -515,7 +517,7 @@ describe("KubernetesSource", function () {
   });
 
   describe("in an outage", () => {
-    it("calls everything stale after 5 s, says so once, and takes it back with what is the same still", async () => {
+    it("reports everything stale after 5 s, logs that once, and repeats what is unchanged when it is over", async () => {
       bench = await SourceBench.start();
       const flags = await putAndSubscribe(names(5));
       const absent = bench.subscribe("ns/absent");
@@ -538,7 +540,7 @@ describe("KubernetesSource", function () {
       await bench.until(() => bench.logged(over).length === 1, "the line that it is over");
     });
 
-    it("of less than 5 s says nothing", async () => {
+    it("of less than 5 s reports nothing", async () => {
       bench = await SourceBench.start();
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       for (let count = 0; count < 3; count++) {
@@ -551,7 +553,7 @@ describe("KubernetesSource", function () {
       expect(bench.logged(outage)).to.have.length(0);
     });
 
-    it("of the wide watch only, calls nothing stale that has a watch of its own", async () => {
+    it("of the namespace watch only, reports nothing stale that has an object watch", async () => {
       bench = await SourceBench.start();
       bench.api.fault({ name: null, kind: "watch" }, faults.answer(503, "not ready\n"), Infinity);
       const flags = await putAndSubscribe(names(32));
@@ -567,7 +569,7 @@ describe("KubernetesSource", function () {
       for (const flag of flags.slice(1)) expect(flag.told).to.have.length(1);
     });
 
-    it("says what to do where it knows", async () => {
+    it("names the remedy where it knows one", async () => {
       bench = await SourceBench.start();
       bench.api.fault({ kind: "watch" }, faults.answer(403, status(403, "Forbidden", "no")), Infinity);
       bench.subscribe("ns/a");
@@ -585,7 +587,7 @@ describe("KubernetesSource", function () {
     const refresh = (topic: string, done: () => void): void => bench.source.refresh(topic as TopicKey, done);
 
     for (const count of [1, 40]) {
-      it(`does so where it has a watch of ${count} that is behind, and only then calls back`, async () => {
+      it(`does so where its watch of ${count} is behind, and only then calls back`, async () => {
         bench = await SourceBench.start();
         const [flag] = (await putAndSubscribe(names(count))) as [Subscribed];
         const scopes = count === 1 ? ["ns/flag-000"] : ["ns/*"];
@@ -606,7 +608,7 @@ describe("KubernetesSource", function () {
       });
     }
 
-    describe("amid of such a read", () => {
+    describe("during such a read", () => {
       let read: OpenWatch;
       let done: number;
       const ask = (): void => refresh("ns/flag-000", () => done++);
@@ -628,31 +630,31 @@ describe("KubernetesSource", function () {
         for (let i = 0; i < 100; i++) ask();
       });
 
-      it("reads once more, for all who asked meanwhile", async () => {
+      it("reads once more, for all that asked meanwhile", async () => {
         const before = reads();
         read.release();
-        await bench.soon(() => done === 100, "those who asked before it");
+        await bench.soon(() => done === 100, "those that asked before it");
         await bench.until(() => done === 200, "all");
         await bench.pass(3_000);
         expect(reads() - before).to.equal(1);
       });
 
-      it("reads no more once it stops", async () => {
+      it("does not read again once it stops", async () => {
         read.release();
-        await bench.soon(() => done === 100, "those who asked before it");
+        await bench.soon(() => done === 100, "those that asked before it");
       });
 
-      it("reads no more once nobody subscribes to it", async () => {
+      it("does not read again once it is not subscribed to", async () => {
         const before = reads();
         read.release();
-        await bench.soon(() => done === 100, "those who asked before it");
+        await bench.soon(() => done === 100, "those that asked before it");
         at(flags, 0).stop();
         await bench.pass(3_000);
         expect([done, reads() - before]).to.deep.equal([100, 0]);
       });
     });
 
-    /** A FeatureFlag that is gone, of which its watch said nothing. */
+    /** A FeatureFlag that is gone, which its watch has not reported. */
     const goneUnseen = async (): Promise<Subscribed> => {
       bench = await SourceBench.start();
       const [flag] = (await putAndSubscribe(names(1))) as [Subscribed];
@@ -662,7 +664,7 @@ describe("KubernetesSource", function () {
       return flag;
     };
 
-    it("calls back for one that is gone when that is sure, not when it first seems so", async () => {
+    it("calls back for one that is gone when that is confirmed, not when it first seems so", async () => {
       const flag = await goneUnseen();
       const before = reads();
       const toldWhenDone: string[] = [];
@@ -700,7 +702,7 @@ describe("KubernetesSource", function () {
 
   describe("where history was cut", () => {
     for (const count of [20, 40]) {
-      it(`believes what is there then, of ${count}, and says so once`, async () => {
+      it(`takes what is there then, of ${count}, and logs that once`, async () => {
         bench = await SourceBench.start();
         const flags = await putAndSubscribe(names(count));
         await bench.watches(...(count === 40 ? ["ns/*"] : names(count)));
@@ -722,7 +724,7 @@ describe("KubernetesSource", function () {
       });
     }
 
-    it("and went past what was seen, finds out by a FeatureFlag that is older than it was", async () => {
+    it("and the count of versions has passed what was seen, finds out by a FeatureFlag that is older than it was", async () => {
       bench = await SourceBench.start();
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       const backup = bench.api.backup();

@@ -8,7 +8,7 @@ import {
 import type { TopicKey } from "@bunting/protocol";
 import { Backoff, Semaphore, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
-import type { SourceMetrics, WatchCensus } from "../source-metrics.js";
+import type { SourceMetrics, WatchCounts } from "../source-metrics.js";
 import { featureFlagType } from "./feature-flag-type.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
@@ -17,7 +17,7 @@ import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
 import { WatchTopology } from "./watch-topology.js";
 
-/** A cluster that was found: its name for the log, a client, and the connections, which live as long as they run. */
+/** A cluster: its address for the log, a client, and the connections, which are open as long as they run. */
 export interface Cluster {
   readonly server: string;
   readonly client: KubeClient;
@@ -25,12 +25,12 @@ export interface Cluster {
 }
 
 export interface KubernetesSourceOptions {
-  /** Finds the cluster; called once, by `run`, which rejects if it does. */
+  /** Prepares the connection to the cluster; called once, by `run`, which rejects if it does. */
   readonly connect: () => Promise<Cluster>;
   readonly watchScope: WatchScope;
-  /** From when on FeatureFlags are watched together; the usual limits unless a test says otherwise. */
+  /** When FeatureFlags are watched together; the usual limits unless a test sets others. */
   readonly limits?: Partial<PlanLimits>;
-  /** Shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
+  /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
   readonly timeoutSeconds: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -39,7 +39,7 @@ export interface KubernetesSourceOptions {
 
 const maxConcurrentOpenings = 20;
 
-/** Serves the FeatureFlags of a cluster, by as few watches as there can be, and with the permissions the stock operator gives. */
+/** Serves the FeatureFlags of a cluster, with as few watches as possible and no more permissions than the stock operator grants. */
 export class KubernetesSource implements FlagSource {
   readonly name = "source";
   readonly #options: KubernetesSourceOptions;
@@ -51,10 +51,10 @@ export class KubernetesSource implements FlagSource {
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
     this.#log = new KubernetesLog(options.logger, options.metrics, options.clock);
-    options.metrics.watchCensus(() => this.#census());
+    options.metrics.watchCounts(() => this.#watchCounts());
   }
 
-  /** True once the API server has answered: what is subscribed to is read from then on, one by one. */
+  /** True once the API server has answered: from then on topics are read one by one as they are subscribed to. */
   get hasSynced(): boolean {
     return this.#syncedListeners === undefined;
   }
@@ -67,7 +67,7 @@ export class KubernetesSource implements FlagSource {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger, watchScope, timeoutSeconds } = this.#options;
     const { client, connections, server } = await this.#options.connect();
-    logger.info({ server, watchScope }, "FeatureFlags are watched in the cluster");
+    logger.info({ server, watchScope }, "watching FeatureFlags in the cluster");
     const shared: ReflectorShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
@@ -122,7 +122,7 @@ export class KubernetesSource implements FlagSource {
     else this.#topology.refresh(record, done);
   }
 
-  /** Asks the API server something it answers to everyone, until it does. */
+  /** Asks the API server a question that every account may ask, until it answers. */
   async #contact(client: KubeClient, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const backoff = new Backoff({ firstMs: 500, capMs: 10_000 });
@@ -133,7 +133,7 @@ export class KubernetesSource implements FlagSource {
       } catch (error) {
         if (isAborted(signal)) return;
         this.#options.metrics.sourceError("contact");
-        this.#options.logger.debug({ error }, "the API server does not answer yet");
+        this.#options.logger.debug({ error }, "the API server does not answer yet; it is asked again");
         await sleep(backoff.next(), signal, clock);
       }
     }
@@ -146,8 +146,10 @@ export class KubernetesSource implements FlagSource {
   }
 
   #epochBegan(): void {
-    this.#options.logger.warn("the API server's history was cut (etcd restored?): everything is read anew");
-    // Not from within the read that found out: it is to be finished, and then repeated like all others.
+    this.#options.logger.warn(
+      "the API server's history was cut (was etcd restored?); all FeatureFlags are read again",
+    );
+    // Not from within the read that found out, which must finish before it is repeated like all others.
     this.#options.clock.after(0, () => this.#topology?.relistAll());
   }
 
@@ -160,7 +162,7 @@ export class KubernetesSource implements FlagSource {
     };
   }
 
-  #census(): WatchCensus {
+  #watchCounts(): WatchCounts {
     const open = { object: 0, namespace: 0, cluster: 0 };
     let oldestMs = 0;
     let silentMs = 0;
@@ -174,7 +176,7 @@ export class KubernetesSource implements FlagSource {
   }
 }
 
-/** A function, since the compiler takes what was false before an await for false after it. */
+/** A function, because the compiler assumes that what was false before an await is false after it. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }

@@ -9,7 +9,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../source.fixture.js";
 import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.js";
 
-/** Time that passes faster than it does: waits of seconds take milliseconds. */
+/** A clock that runs faster than real time: waits of seconds take milliseconds. */
 export class FastClock implements Clock {
   readonly #factor: number;
   readonly #startMs = performance.now();
@@ -32,7 +32,7 @@ export class FastClock implements Clock {
   }
 }
 
-/** What a sink was told, in short: `2` for a document as of resourceVersion 2, and `missing`, `deleted`, `stale`. */
+/** A sink's event, in short: `2` for a document as of resourceVersion 2, and `missing`, `deleted`, `stale`. */
 export function inShort(event: SinkEvent | undefined): string {
   if (event === undefined) return "nothing";
   return event.kind === "document" ? (event.version.resourceVersion ?? "?") : event.kind;
@@ -47,7 +47,7 @@ export interface Subscribed {
 }
 
 export type SourceBenchOptions = Partial<KubernetesSourceOptions> & {
-  /** For tests that break connections over and over: how long the transport waits before it calls one dead. */
+  /** For tests that break connections over and over: the timeouts of the transport. */
   readonly timing?: Partial<TransportTiming>;
 };
 
@@ -60,7 +60,7 @@ async function answered(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await nextTurn();
 }
 
-/** The kubernetes source before an API server that fails on command, under a clock that a test moves. */
+/** The kubernetes source with an API server that fails on command, under a clock that a test moves. */
 export class SourceBench<C extends Clock = ManualClock> {
   readonly api: FaultyApiServer;
   readonly clock: C;
@@ -80,7 +80,7 @@ export class SourceBench<C extends Clock = ManualClock> {
     );
     this.source = new KubernetesSource({
       connect: () => {
-        // Time on the network is real: the other clock is for what the source itself waits for.
+        // Time on the network is real; the other clock is only for what the source itself waits for.
         const config = {
           server: new URL(api.url),
           tls: { read: () => Promise.resolve({ ca: api.ca }) },
@@ -182,16 +182,16 @@ export class SourceBench<C extends Clock = ManualClock> {
     );
   }
 
-  /** Lets time pass in steps, so that what is due is done with what comes of it. */
+  /** Lets time pass in steps, so that the effects of each timer can happen in between. */
   async pass(ms: number, stepMs = 250): Promise<void> {
-    if (!(this.clock instanceof ManualClock)) throw new Error("time passes by itself");
+    if (!(this.clock instanceof ManualClock)) throw new Error("this clock can't be moved");
     for (let left = ms; left > 0; left -= stepMs) {
       this.clock.advance(Math.min(stepMs, left));
       await answered();
     }
   }
 
-  /** Ends all; then nothing may be left: no timer, no stream. */
+  /** Ends everything; then nothing may be left: no timer, no stream. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;

@@ -6,13 +6,13 @@ export interface ScopeReviewsOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when an answer came: what was planned without it may be planned anew. */
+  /** Called when more is allowed than was known: the plan may change. */
   readonly onChange: () => void;
 }
 
-/** After this a refused scope is asked about again: somebody may have extended the role. */
+/** After this time a denied scope is asked about again: the role may have been extended. */
 const askAgainMs = 300_000;
-/** After this the question is put again that nobody answered. */
+/** After this time a question without an answer is asked again. */
 const retryMs = 30_000;
 
 type Verdict =
@@ -20,7 +20,7 @@ type Verdict =
   | { readonly kind: "allowed" }
   | { readonly kind: "denied" | "unanswered"; readonly atMs: number };
 
-/** What RBAC lets us list and watch as a whole, by SelfSubjectAccessReview: every ServiceAccount may ask that about itself. */
+/** What RBAC lets us list and watch as a whole, by SelfSubjectAccessReview, which every ServiceAccount may ask about itself. */
 export class ScopeReviews {
   readonly #options: ScopeReviewsOptions;
   readonly #verdicts = new Map<string | undefined, Verdict>();
@@ -30,19 +30,19 @@ export class ScopeReviews {
     this.#options = options;
   }
 
-  /** Answers come until the signal aborts; before that, and after, nothing is allowed that was not. */
+  /** Questions are asked until the signal aborts; before this call, and after the abort, nothing new is allowed. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
   }
 
-  /** Whether a namespace, or (without one) the cluster, may be watched as a whole. False until it is known to be; asks if need be. */
+  /** Whether a namespace, or (without one) the cluster, may be watched as a whole. False until that is known; asks if need be. */
   isAllowed(namespace?: string): boolean {
     const verdict = this.#verdicts.get(namespace);
     if (verdict === undefined || this.#isOld(verdict)) void this.#ask(namespace);
     return verdict?.kind === "allowed";
   }
 
-  /** A wide watch was refused: what the review said is not true any more. */
+  /** A namespace or cluster watch was refused: the review's answer is out of date. */
   refused(namespace?: string): void {
     this.#deny(namespace);
   }
@@ -69,7 +69,7 @@ export class ScopeReviews {
       } else this.#deny(namespace);
     } catch (error) {
       this.#verdicts.set(namespace, { kind: "unanswered", atMs: clock.monotonicMs() });
-      logger.debug({ namespace, error }, "no answer on what RBAC allows");
+      logger.debug({ namespace, error }, "the API server did not answer a SelfSubjectAccessReview");
     }
   }
 
@@ -78,10 +78,10 @@ export class ScopeReviews {
     const where = namespace === undefined ? "in the whole cluster" : `in the whole namespace ${namespace}`;
     this.#verdicts.set(namespace, { kind: "denied", atMs: clock.monotonicMs() });
     const remedy =
-      "allow the proxy's ServiceAccount to list and watch featureflags there to spare the API server";
+      "to spare the API server, allow the proxy's ServiceAccount to list and watch featureflags there";
     logger.info(
       { namespace },
-      `RBAC does not allow to watch FeatureFlags ${where}: they are watched one by one; ${remedy}`,
+      `RBAC does not allow watching FeatureFlags ${where}: they are watched one by one; ${remedy}`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { ParsedDocument } from "@bunting/files";
 import type { FlagDocument, JsonValue, TopicKey } from "@bunting/protocol";
-import type { InvalidReason, RemarkKind } from "../source-metrics.js";
+import type { InvalidReason, WarningKind } from "../source-metrics.js";
 
 /** What a file says about flags. */
 export interface Manifest {
@@ -29,7 +29,7 @@ export interface ManifestError {
 
 /** Something in the file that is served, but maybe not as its author thinks. */
 export interface ManifestWarning {
-  readonly kind: RemarkKind;
+  readonly kind: WarningKind;
   readonly line: number;
   readonly message: string;
 }
