@@ -1,10 +1,10 @@
 import type { JsonObject, JsonValue } from "./json.js";
 
 /**
- * Writes JSON whose keys are in UTF-8 order at every level, without white space: equal values give equal bytes.
+ * Writes JSON with the keys in UTF-8 order at every level and without white space: equal values give equal bytes.
  *
- * Our own writer, because sorting into a plain object loses a key called `__proto__` and puts "10" before "9" wherever it likes.
- * The three keys of a flag document keep their order of contract (`flags`, `metadata`, `$evaluators`): see flag-document.ts.
+ * Our own writer, because sorting keys into a plain object loses a key called `__proto__` and puts integer keys first, in numeric order.
+ * The three keys of a flag document have a fixed order instead (`flags`, `metadata`, `$evaluators`): see flag-document.ts.
  */
 export function canonicalJson(value: JsonValue): string {
   if (Array.isArray(value)) return `[${(value as readonly JsonValue[]).map(canonicalJson).join(",")}]`;
@@ -18,7 +18,7 @@ export function canonicalJson(value: JsonValue): string {
 
 /**
  * Orders strings by their UTF-8 bytes. UTF-16 order, which `<` gives, differs only where a surrogate meets a unit above the
- * surrogates, so everything else takes the fast way.
+ * surrogates; everything else is compared directly.
  */
 export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length);

@@ -4,21 +4,21 @@ import { createHash, hash } from "node:crypto";
 export const digestBytes = 32;
 
 /**
- * Computes the digest by which both ends of bunting.sync.v1 know that they mean the same document: SHA-256 over, for each flag in UTF-8
- * order of the keys, the length of the key in bytes (4 bytes, big end first), the key, and the SHA-256 of the flag's canonical JSON; then
- * the SHA-256 of the canonical JSON of `metadata`, and that of `$evaluators`, where what is absent counts as no bytes.
+ * Computes the digest by which both ends of bunting.sync.v1 know that they hold the same document: SHA-256 over, for each flag in UTF-8
+ * order of the keys, the length of the key in bytes (4 bytes, big-endian), the key, and the SHA-256 of the flag's canonical JSON; then
+ * the SHA-256 of the canonical JSON of `metadata`, and that of `$evaluators`, where an absent part counts as no bytes.
  *
- * It is fed flag by flag and keeps none, so that neither end needs the flags in a form of its own for it. test/fixtures/document-digests.json
- * has what must come out.
+ * Flags are added one by one and not kept, so that neither end has to copy its flags for it. test/fixtures/document-digests.json holds
+ * the expected digests.
  */
 export class DocumentDigest {
   readonly #digest = createHash("sha256");
-  /** Collected in blocks, because a call into OpenSSL costs more than the few bytes of a flag. */
+  /** Bytes are collected in blocks, because a call into OpenSSL costs more than hashing the few bytes of a flag. */
   readonly #block = Buffer.allocUnsafe(blockBytes);
   #used = 0;
 
   /**
-   * Adds the next flag; the order is the caller's duty.
+   * Adds the next flag; the caller is responsible for the order.
    *
    * @param flagHash SHA-256 of the flag's canonical JSON: in hex, or as the 32 bytes from `start` on.
    */
@@ -26,7 +26,7 @@ export class DocumentDigest {
     const keyBytes = Buffer.byteLength(key);
     const bytes = lengthBytes + keyBytes + digestBytes;
     if (this.#used + bytes > blockBytes) this.#flush();
-    // A key that is longer than a block goes its own way.
+    // A key that is longer than a block is hashed separately.
     const isOversized = bytes > blockBytes;
     const out = isOversized ? Buffer.allocUnsafe(bytes) : this.#block;
     let at = out.writeUInt32BE(keyBytes, isOversized ? 0 : this.#used);
@@ -41,7 +41,7 @@ export class DocumentDigest {
     return this;
   }
 
-  /** The digest, once all flags were added. The parts besides flags are canonical JSON; undefined or empty where there is none. */
+  /** The digest, after all flags were added. The other parts are canonical JSON; undefined or empty if absent. */
   finish(metadata: string | Uint8Array | undefined, evaluators: string | Uint8Array | undefined): Buffer {
     this.#flush();
     for (const part of [metadata, evaluators]) this.#digest.update(hash("sha256", part ?? "", "buffer"));

@@ -28,7 +28,7 @@ describe("normaliseDocument", () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it("turns a list of flags into a map, the later of two with one key, and says so", () => {
+  it("turns a list of flags into a map with the later of two that share a key, and warns of it", () => {
     const { document, warnings } = normaliseDocument({
       flags: [
         { key: "a", ...flag },
@@ -53,17 +53,17 @@ describe("normaliseDocument", () => {
     ]);
   });
 
-  it("leaves null out, which means the same as absent", () => {
+  it("omits null, which means the same as absent", () => {
     const { document } = normaliseDocument({
       flags: { a: { ...flag, defaultVariant: null, targeting: null } },
     });
     expect(Object.keys(document.flags["a"] ?? {})).to.have.members(["state", "variants"]);
   });
 
-  it("warnings on a default that is none of the variants, and serves the flag for agents to refuse alone", () => {
+  it("warns of a default that is not one of the variants, and serves the flag, which agents reject alone", () => {
     const { document, warnings } = normaliseDocument({ flags: { a: { ...flag, defaultVariant: "blue" } } });
     expect(document.flags["a"]).to.have.property("defaultVariant", "blue");
-    expect(warnings[0]?.message).to.contain('"blue", which is none of its variants');
+    expect(warnings[0]?.message).to.contain('"blue", which is not one of its variants');
   });
 
   it("keeps flags called __proto__ and constructor", () => {
@@ -120,7 +120,7 @@ describe("encodeDocument", () => {
     );
   });
 
-  it("writes a FeatureFlag without flagSpec as no flags", () => {
+  it("writes a FeatureFlag without flagSpec as a document without flags", () => {
     expect(encodeDocument(emptyFlagDocument)).to.equal('{"flags":{}}');
   });
 });

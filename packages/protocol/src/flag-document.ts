@@ -3,9 +3,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
 
 /**
- * A flag document in the one form that every OpenFeature provider reads: map-form `flags`, only the fields flagd defines, primitive
- * metadata. Providers are less tolerant than flagd: Python refuses an update with an unknown field in a flag, .NET stops syncing
- * for good on non-primitive metadata, JavaScript reads array-form flags as flags called "0", "1" …
+ * A flag document in the one form that every OpenFeature provider reads: map-form `flags`, only the fields that flagd defines, primitive
+ * metadata. Providers are less tolerant than flagd: Python rejects an update with an unknown field in a flag, .NET stops syncing
+ * permanently on non-primitive metadata, JavaScript reads array-form flags as flags called "0", "1" …
  */
 export interface FlagDocument {
   readonly flags: JsonObject;
@@ -31,9 +31,9 @@ export const emptyFlagDocument: FlagDocument = { flags: {} };
 const flagFields = ["state", "variants", "defaultVariant", "targeting", "metadata"] as const;
 
 /**
- * Checks a flagd document or a FeatureFlag's `flagSpec` and brings it into the form all providers read.
+ * Checks a flagd document or a FeatureFlag's `flagSpec` and converts it to the form that all providers read.
  *
- * @throws ProtocolError DOCUMENT_INVALID with the path of the first thing that has no such form.
+ * @throws ProtocolError DOCUMENT_INVALID with the path of the first part that can't be converted.
  */
 export function normaliseDocument(value: JsonValue | undefined): NormalisedDocument {
   const warnings: DocumentWarning[] = [];
@@ -71,7 +71,7 @@ function normaliseFlags(value: JsonValue | undefined, warnings: DocumentWarning[
   );
 }
 
-/** flagd also takes a list of flags that carry their key; a map can hold only the last of those that share one. */
+/** flagd also accepts a list of flags with a "key" each; of flags with the same key, the map holds the last. */
 function normaliseFlagList(list: readonly JsonValue[], warnings: DocumentWarning[]): JsonObject {
   const flags = new Map<string, JsonObject>();
   list.forEach((flag, index) => {
@@ -79,7 +79,7 @@ function normaliseFlagList(list: readonly JsonValue[], warnings: DocumentWarning
     const key = isJsonObject(flag) ? flag["key"] : undefined;
     if (typeof key !== "string" || key === "") throw invalid(path, `a flag in a list needs a "key"`);
     if (flags.has(key))
-      warnings.push({ path, message: `the flag "${key}" is there twice; the later one is served` });
+      warnings.push({ path, message: `the flag "${key}" occurs twice; the later one is served` });
     flags.set(key, normaliseFlag(flag, path, warnings));
   });
   return fromEntries([...flags]);
@@ -123,7 +123,7 @@ function normaliseFlag(
   ) {
     warnings.push({
       path: [...path, "defaultVariant"],
-      message: `"defaultVariant" of ${last(path)} is "${defaultVariant}", which is none of its variants: agents refuse this flag, stock flagd the whole document`,
+      message: `"defaultVariant" of ${last(path)} is "${defaultVariant}", which is not one of its variants: agents reject this flag, stock flagd rejects the whole document`,
     });
   }
   const metadata = normaliseMetadata(flag["metadata"], [...path, "metadata"], warnings);

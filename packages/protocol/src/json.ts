@@ -1,4 +1,4 @@
-/** A value as JSON knows it. */
+/** Any JSON value. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 
 export interface JsonObject {

@@ -1,7 +1,7 @@
 /**
- * What can be wrong with words or documents that came from outside.
+ * What can be wrong with selectors and documents from outside.
  *
- * - SELECTOR_INVALID: a selector is not of the form a topic is named by.
+ * - SELECTOR_INVALID: a selector does not have the form that names a topic.
  * - DOCUMENT_INVALID: a flag document cannot be served as it is.
  */
 export type ProtocolErrorCode = "SELECTOR_INVALID" | "DOCUMENT_INVALID";

@@ -32,7 +32,7 @@ describe("parseTopicSelector", () => {
     });
   }
 
-  it("echoes a hostile selector bounded and printable", () => {
+  it("quotes a hostile selector bounded and printable", () => {
     const { message } = (() => {
       try {
         return new Error(parseTopicSelector(`\u0000é${"x".repeat(10_000)}/a`));

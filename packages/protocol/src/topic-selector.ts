@@ -1,6 +1,6 @@
 import { ProtocolError } from "./protocol-error.js";
 
-/** What one subscribes to: `namespace/name`, both checked as RFC 1123 so that they may be put into a URL or a field selector. */
+/** The key of a topic, `namespace/name`. Both are checked as RFC 1123 names, so that they may be put into a URL or a field selector. */
 export type TopicKey = `${string}/${string}`;
 
 const group = "core.openfeature.dev/";
@@ -26,7 +26,7 @@ export function topicKey(namespace: string, name: string): TopicKey {
 /**
  * Reads a selector that names one topic: `core.openfeature.dev/ns/name` or `ns/name`.
  *
- * @throws ProtocolError SELECTOR_INVALID, whose message repeats the selector and says the expected form.
+ * @throws ProtocolError SELECTOR_INVALID, whose message quotes the selector and the expected form.
  */
 export function parseTopicSelector(selector: string): TopicKey {
   if (selector === "") throw invalid("the selector is empty");
@@ -52,7 +52,7 @@ function invalid(what: string): ProtocolError {
   return new ProtocolError("SELECTOR_INVALID", `${what}: ${expectedForm}`);
 }
 
-/** Selectors come from strangers: what is echoed of one is bounded and printable. */
+/** Selectors come from peers, so what is quoted of one is bounded and printable. As runtime's `quoted`, which a leaf can't import. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text).replace(/[^\x20-\x7e]/g, "?");
 }

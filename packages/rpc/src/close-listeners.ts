@@ -1,6 +1,6 @@
 /**
- * Listeners of one end, as compact as they get: most streams have none or one, and there are tens of thousands of streams, so a
- * lone listener is kept without an array around it.
+ * Listeners of one 'close', stored compactly: there are tens of thousands of streams, and most have no listener or one, so a single
+ * listener is stored without an array.
  */
 export type CloseListeners = (() => void) | (() => void)[] | undefined;
 

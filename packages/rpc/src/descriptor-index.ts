@@ -1,11 +1,11 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-/** Field numbers of the messages in google/protobuf/descriptor.proto that we look into. */
+/** Field numbers of the messages of google/protobuf/descriptor.proto that are read here. */
 const fileSet = { file: 1 };
 const file = { name: 1, package: 2, dependency: 3, message: 4, enum: 5, service: 6 };
 const message = { name: 1, nestedMessage: 3, nestedEnum: 4 };
 const service = { name: 1, method: 2 };
-/** An enum's and a method's name. */
+/** Of an enum and of a method. */
 const onlyName = { name: 1 };
 
 interface DescribedFile {
@@ -13,7 +13,7 @@ interface DescribedFile {
   readonly dependencies: readonly string[];
 }
 
-/** Finds in a FileDescriptorSet what server reflection is asked for, without decoding more than names. */
+/** Finds files in a FileDescriptorSet for server reflection; it decodes only names. */
 export class DescriptorIndex {
   readonly #files = new Map<string, DescribedFile>();
   /** From the full name of a message, enum, service or method to the file that defines it. */
@@ -27,7 +27,7 @@ export class DescriptorIndex {
   /** The file and all it imports, itself first; undefined if there is no such file. */
   fileByName(name: string): Buffer[] | undefined {
     if (!this.#files.has(name)) return undefined;
-    // A Set yields what is added to it while it is walked.
+    // A Set also iterates over what is added during the iteration.
     const names = new Set([name]);
     const found: Buffer[] = [];
     for (const each of names) {
@@ -84,7 +84,7 @@ export class DescriptorIndex {
   }
 }
 
-/** The length-delimited fields of a message by number; all we need are names and messages. */
+/** The length-delimited fields of a message by number: names and messages are all that is needed. */
 type Fields = ReadonlyMap<number, readonly Uint8Array[]>;
 
 function fieldsOf(bytes: Uint8Array): Fields {

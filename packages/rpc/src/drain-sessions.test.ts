@@ -37,7 +37,7 @@ const streamsOf = (listener: PortListener): TransportStream[] =>
 describe("drainSessions", () => {
   releaseAfterEach();
 
-  it("gives every stream the newest and UNAVAILABLE, and leaves no connection", async () => {
+  it("ends every stream with the newest message and UNAVAILABLE, and leaves no connection", async () => {
     const listener = await holding();
     const clients = Array.from({ length: 10 }, () => new BytesClient(listener, { "grpc.enable_retries": 0 }));
     const probes = clients.flatMap((client) => [client.stream(path), client.stream(path)]);
@@ -55,7 +55,7 @@ describe("drainSessions", () => {
     expect(listener.sessions.size).to.equal(0);
   });
 
-  it("says GOAWAY before the trailers, so that no client opens its next stream on the way out", async () => {
+  it("sends GOAWAY before the trailers, so that no client opens its next stream on the closing connection", async () => {
     const listener = await holding();
     const client = await rawClient(listener);
     client.send(wire.subscribe(path));
@@ -95,7 +95,7 @@ describe("drainSessions", () => {
     expect(listener.sessions.size).to.equal(0);
   });
 
-  it("takes the connections one by one within the window", async () => {
+  it("ends the connections one by one within the window", async () => {
     const clock = new ManualClock();
     const listener = await holding();
     await stalled(listener, 4);
@@ -126,7 +126,7 @@ describe("drainSessions", () => {
     expect(client.received).to.contain(refused);
   });
 
-  it("drops a connection that does not read at all, nor close", async () => {
+  it("drops a connection whose peer neither reads nor closes", async () => {
     const listener = await holding();
     const client = await rawClient(listener);
     client.send(
@@ -146,7 +146,7 @@ describe("drainSessions", () => {
     expect(listener.sessions.size).to.equal(0);
   });
 
-  it("loses its patience when the signal aborts", async () => {
+  it("drops everything when the signal aborts", async () => {
     const clock = new ManualClock();
     const listener = await holding();
     await stalled(listener, 3);

@@ -2,31 +2,31 @@ import { systemClock, type Clock } from "@bunting/runtime";
 import type { TransportSession, TransportStream } from "./transport.js";
 
 export interface DrainOptions {
-  /** The connections take their turn at random moments within this time, so that their clients do not all come back at once. */
+  /** Each connection is ended at a random moment within this time, so that clients do not all reconnect at once. */
   readonly windowMs: number;
-  /** How long a connection has, from its turn on, to get out what is queued on it. */
+  /** How long a connection then has to send what is queued on it. */
   readonly graceMs: number;
-  /** Hands the stream what it still should have, and ends it (with UNAVAILABLE, or its client may never come back). Must not throw. */
+  /** Writes the last message to the stream and ends it (with UNAVAILABLE, or the client may never reconnect). Must not throw. */
   readonly onStream: (stream: TransportStream) => void;
-  /** Aborted: no more patience, everything is dropped now. */
+  /** On abort everything is dropped at once. */
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
   /** A number in [0, 1). */
   readonly random?: () => number;
 }
 
-/** What became of the connections. */
+/** How the connections ended. */
 export interface DrainReport {
   readonly sessions: number;
-  /** Streams that were cut off because their peer did not read. */
+  /** Streams that were reset because their peer did not read. */
   readonly resetStreams: number;
 }
 
 /**
- * Moves all clients elsewhere, connection by connection: GOAWAY first, or a client would open its next stream here again; then each
+ * Moves all clients elsewhere, connection by connection: first GOAWAY, or a client would open its next stream here again; then each
  * stream ends with its trailers. Trailers queue behind data, so a peer that does not read never gets them: its streams are reset
- * with REFUSED_STREAM, which clients read as UNAVAILABLE too, and its connection is dropped. Resolves within `windowMs + graceMs`; no
- * session given, nor any that `sessions` was joined by in the meantime, is open then. Stop listening before.
+ * with REFUSED_STREAM, which clients also read as UNAVAILABLE, and its connection is dropped. Resolves within `windowMs + graceMs`; by
+ * then no session is open, including those added to `sessions` in the meantime. Stop listening first.
  */
 export async function drainSessions(
   sessions: Iterable<TransportSession>,
@@ -48,7 +48,7 @@ function drainSession(session: TransportSession, delayMs: number, options: Drain
       const streams = [...session.streams];
       resetStreams = streams.length;
       for (const stream of streams) stream.reset("REFUSED_STREAM");
-      // A turn later: a peer that reads its connection, if not its streams, shall still get the RST_STREAMs.
+      // A turn later, so that a peer which reads its connection, though not its streams, still gets the RST_STREAMs.
       setImmediate(() => session.destroy());
     };
     const begin = (): void => {

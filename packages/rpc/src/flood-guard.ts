@@ -1,13 +1,13 @@
-/** How many PING and SETTINGS frames a peer may send at once, and how many a second beyond that, that answer nothing of ours. */
+/** How many PING and SETTINGS frames a peer may send at once, and how many per second after that. */
 const burst = 100;
 const perSecond = 10;
-/** More than the answers to a few PINGs: then something else was sent as well. */
+/** More bytes than the answers to a few PINGs: so something else was sent as well. */
 const answerBytes = 64;
 
 /**
- * Tells a flood of PING or SETTINGS frames from a client's keepalive. nghttp2 ends a peer only that does not read the answers; one
- * that reads them could keep the process busy for ever. A client that measures its bandwidth (grpc-go) sends a PING for nearly every DATA
- * frame it gets, as often as it gets them: those that follow something that was sent to it do not count.
+ * Distinguishes a flood of PING or SETTINGS frames from a client's keepalive. nghttp2 ends only connections whose peer does not read the
+ * answers; a peer that reads them could keep the process busy for ever. A client that measures its bandwidth (grpc-go) sends a PING for
+ * nearly every DATA frame it gets, so frames that follow something we sent do not count.
  */
 export class FloodGuard {
   #left = burst;
@@ -18,7 +18,7 @@ export class FloodGuard {
     this.#countedMs = nowMs;
   }
 
-  /** Counts one such frame; true if it was one too many. `sentBytes`: how many bytes the connection has sent so far. */
+  /** Counts one such frame; true if it exceeds the limit. `sentBytes`: how many bytes we have sent on the connection so far. */
   isFlood(sentBytes: number, nowMs: number): boolean {
     const isAnswer = sentBytes - this.#sentBytes > answerBytes;
     this.#sentBytes = sentBytes;

@@ -45,7 +45,7 @@ describe("a peer that floods", () => {
     return client;
   }
 
-  /** Sends batch after batch until the connection is gone, or `count` were sent. */
+  /** Sends batch after batch until the connection has ended, or `count` were sent. */
   async function flood(
     client: RawClient,
     batch: (index: number) => Uint8Array,
@@ -65,7 +65,7 @@ describe("a peer that floods", () => {
     expect(response.toString()).to.equal("still here");
   }
 
-  /** A GOAWAY, or the RST that follows the loss of what was unread with it: what matters is that it is over. */
+  /** Ended by GOAWAY, or by the RST that follows when unread bytes are dropped with it: only the end matters. */
   async function isEnded(client: RawClient): Promise<void> {
     await client.closed;
     await eventually(() => listener.sessions.size === 0);
@@ -80,7 +80,7 @@ describe("a peer that floods", () => {
     expect(dropped).to.deep.equal(["flood"]);
   });
 
-  it("with PINGs one by one is ended, too", async () => {
+  it("with single PINGs is ended, too", async () => {
     const client = await opened();
     expect(await flood(client, wire.ping, 3_000)).to.be.true;
     await isEnded(client);
@@ -103,7 +103,7 @@ describe("a peer that floods", () => {
     await stillServes();
   });
 
-  it("with streams that it opens and resets (rapid reset) is ended, after at most some thousand of them", async () => {
+  it("with streams that it opens and resets (rapid reset) is ended after at most a few thousand of them", async () => {
     const client = await opened();
     let calls = 0;
     let streamId = 1;
@@ -118,7 +118,7 @@ describe("a peer that floods", () => {
       },
       200,
     );
-    // nghttp2 says GOAWAY and listens no more, not even for the end of the connection: that is left to the keepalive.
+    // nghttp2 sends GOAWAY and stops reading, so it does not notice the end of the connection: that is left to the keepalive.
     expect(isGone || client.hasFrame(wire.type.goaway)).to.be.true;
     expect(calls).to.be.greaterThan(1_000);
     await stillServes();
@@ -145,7 +145,7 @@ describe("a peer that floods", () => {
     await isEnded(client);
   });
 
-  it("with headers larger than allowed has that stream refused, and only that", async () => {
+  it("with headers larger than allowed has only that stream refused", async () => {
     const client = await opened();
     const block = [
       Buffer.from([0x83, 0x86, 0x04, 9]),
@@ -162,13 +162,13 @@ describe("a peer that floods", () => {
 });
 
 describe("a flood guard", () => {
-  it("lets a keepalive through for ever, and as many as follow something that was sent", () => {
+  it("never stops a keepalive, nor frames that follow something that was sent", () => {
     const guard = new FloodGuard(0);
     for (let i = 0; i < 10_000; i++) expect(guard.isFlood(i * 17, i * 1_000)).to.be.false;
     for (let i = 0; i < 10_000; i++) expect(guard.isFlood(1_000_000 + i * 1_000, 10_000_000)).to.be.false;
   });
 
-  it("lets a hundred come at once, and then ten a second", () => {
+  it("allows a hundred at once, and then ten per second", () => {
     const guard = new FloodGuard(0);
     const count = (nowMs: number): number => {
       let passed = 0;

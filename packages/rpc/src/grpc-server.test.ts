@@ -30,7 +30,7 @@ describe("GrpcServer", () => {
   releaseAfterEach();
 
   describe("unary calls", () => {
-    it("answers what the handler returns, at once or by a promise", async () => {
+    it("answers with what the handler returns, directly or by a promise", async () => {
       const listener = await serve([
         bytesUnary("/t.T/Sync", (request) => Buffer.concat([request, request])),
         bytesUnary("/t.T/Async", (request) => Promise.resolve(request)),
@@ -41,7 +41,7 @@ describe("GrpcServer", () => {
       expect(await client.unary("/t.T/Sync", Buffer.alloc(0))).to.have.length(0);
     });
 
-    it("answers a thousand calls at once on one connection, each with its own", async () => {
+    it("answers a thousand concurrent calls on one connection, each with its own response", async () => {
       const client = new BytesClient(await serve([echo]));
       const answers = await Promise.all(
         Array.from({ length: 1_000 }, (_, call) => client.unary("/t.T/Echo", Buffer.from(String(call)))),
@@ -49,13 +49,13 @@ describe("GrpcServer", () => {
       expect(answers.map(String)).to.deep.equal(Array.from({ length: 1_000 }, (_, call) => String(call)));
     });
 
-    it("takes and gives a message larger than any window", async () => {
+    it("accepts and sends a message larger than any window", async () => {
       const client = new BytesClient(await serve([echo]));
       const message = Buffer.alloc(3_000_000, "x");
       expect((await client.unary("/t.T/Echo", message)).equals(message)).to.equal(true);
     });
 
-    it("ends with the status of an RpcError, with its words and trailers, whichever way it is thrown", async () => {
+    it("ends with the status, message and trailers of an RpcError, thrown or rejected", async () => {
       const refusal = new RpcError("NOT_FOUND", "no flag »ü« at 100 %", {
         trailers: { "x-hint": "try another" },
       });
@@ -74,7 +74,7 @@ describe("GrpcServer", () => {
       }
     });
 
-    it("tells the client nothing of other errors, and the log everything", async () => {
+    it("hides other errors from the client, and logs them", async () => {
       const logger = recordingLogger();
       const secret = new Error("the password is 1234");
       const listener = await serve(
@@ -93,7 +93,7 @@ describe("GrpcServer", () => {
       ]);
     });
 
-    it("refuses bytes that are no message of the method without blaming itself", async () => {
+    it("refuses bytes that are not a message of the method, and logs nothing", async () => {
       const logger = recordingLogger();
       const method = unary({
         path: "/t.T/Decode",
@@ -109,7 +109,7 @@ describe("GrpcServer", () => {
       expect(logger.lines).to.deep.equal([]);
     });
 
-    it("names a method it does not have", async () => {
+    it("refuses an unknown method by its name", async () => {
       const error = await failure(
         new BytesClient(await serve([echo])).unary("/t.T/Nothing", Buffer.from("x")),
       );
@@ -117,7 +117,7 @@ describe("GrpcServer", () => {
       expect(error.details).to.contain("/t.T/Nothing");
     });
 
-    it("wants exactly one message", async () => {
+    it("demands exactly one message", async () => {
       const session = http2Client(await serve([echo]));
       const none = session.request(grpcHeaders("/t.T/Echo"));
       none.end();
@@ -142,7 +142,7 @@ describe("GrpcServer", () => {
   });
 
   describe("limits of a message", () => {
-    it("refuses a message above the limit and takes one at it", async () => {
+    it("refuses a message above the limit and accepts one at the limit", async () => {
       const client = new BytesClient(await serve([echo], { server: { maxMessageBytes: 1_000 } }));
       expect(await client.unary("/t.T/Echo", Buffer.alloc(1_000))).to.have.length(1_000);
       const error = await failure(client.unary("/t.T/Echo", Buffer.alloc(1_001)));
@@ -150,7 +150,7 @@ describe("GrpcServer", () => {
       expect(error.details).to.contain("1001").and.to.contain("1000");
     });
 
-    it("goes by the method's own limit where it has one, smaller or larger than the server's", async () => {
+    it("applies the method's own limit if it has one, smaller or larger than the server's", async () => {
       const small = { ...bytesUnary("/t.T/Small", (request) => request), maxMessageBytes: 10 };
       const large = { ...bytesUnary("/t.T/Large", (request) => request), maxMessageBytes: 5_000 };
       const client = new BytesClient(
@@ -163,7 +163,7 @@ describe("GrpcServer", () => {
       expect((await failure(client.unary("/t.T/Echo", Buffer.alloc(1_001)))).code).to.equal(refused.code);
     });
 
-    it("stops a client that goes on uploading after it was refused", async () => {
+    it("stops a client that continues to upload after it was refused", async () => {
       const listener = await serve([echo], { server: { maxMessageBytes: 1_000 } });
       const request = http2Client(listener).request(grpcHeaders("/t.T/Echo"));
       request.write(frameMessage(Buffer.alloc(10_000_000)));
@@ -192,7 +192,7 @@ describe("GrpcServer", () => {
       );
     });
 
-    it("names the encodings it takes to a client that uses another", async () => {
+    it("lists the accepted encodings to a client that uses another", async () => {
       const request = http2Client(await serve([echo])).request({
         ...grpcHeaders("/t.T/Echo"),
         "grpc-encoding": "snappy",
@@ -203,7 +203,7 @@ describe("GrpcServer", () => {
       expect(headers["grpc-accept-encoding"]).to.equal("identity,gzip");
     });
 
-    it("takes gzip from grpc-js", async () => {
+    it("accepts gzip from grpc-js", async () => {
       const client = new BytesClient(await serve([echo]), {
         "grpc.default_compression_algorithm": compressionAlgorithms.gzip,
       });
@@ -213,7 +213,7 @@ describe("GrpcServer", () => {
   });
 
   describe("what is not gRPC", () => {
-    it("is refused with the status that says why", async () => {
+    it("is refused with a status that says why", async () => {
       const session = http2Client(await serve([echo]));
       const json = session.request({ ...grpcHeaders("/t.T/Echo"), "content-type": "application/json" });
       json.end("{}");
@@ -234,7 +234,7 @@ describe("GrpcServer", () => {
       expect(headers).to.include({ ":status": 405, allow: "POST" });
     });
 
-    it("answers with the content type it was asked with", async () => {
+    it("answers with the content type of the request", async () => {
       const session = http2Client(await serve([echo]));
       for (const contentType of ["application/grpc", "application/grpc+proto"]) {
         const request = session.request({ ...grpcHeaders("/t.T/Echo"), "content-type": contentType });
@@ -297,7 +297,7 @@ describe("GrpcServer", () => {
       expect(held).to.have.length(2);
     });
 
-    it("never fire for a client that means for ever, and refuse what is no timeout", async () => {
+    it("never fire for a client with a timeout of centuries, and refuse an invalid timeout", async () => {
       const clock = new ManualClock();
       const session = http2Client(await serve([echo, hold], { server: { clock } }));
       const held = session.request({ ...grpcHeaders("/t.T/Hold"), "grpc-timeout": "99999999H" });
@@ -314,7 +314,7 @@ describe("GrpcServer", () => {
   });
 
   describe("server streaming", () => {
-    it("sends headers of a held stream at once, frames when they come", async () => {
+    it("sends the headers of a held stream at once, and frames when they are written", async () => {
       const held = deferred<ResponseStream>();
       const listener = await serve([
         bytesStreaming("/t.T/Hold", (_request, out) => {
@@ -341,7 +341,7 @@ describe("GrpcServer", () => {
       expect(await probe.status).to.include({ code: status.INVALID_ARGUMENT, details: "no selector" });
     });
 
-    it("tells the handler when the client cancels or its connection drops", async () => {
+    it("notifies the handler when the client cancels or its connection drops", async () => {
       const closed: string[] = [];
       const listener = await serve([
         bytesStreaming("/t.T/Hold", (request, out) => {
@@ -375,7 +375,7 @@ describe("GrpcServer", () => {
       }),
     });
 
-    it("hands on each message as it comes, and the client's end", async () => {
+    it("passes on each message as it arrives, and the client's end", async () => {
       const { raw } = new BytesClient(await serve([collect]));
       const identity = (bytes: Buffer): Buffer => bytes;
       const call = raw.makeBidiStreamRequest("/t.T/Chat", identity, identity, new Metadata());
@@ -391,7 +391,7 @@ describe("GrpcServer", () => {
       expect(received).to.deep.equal(["got a", "got b"]);
     });
 
-    it("does not take a cancelled call for one that the client has finished", async () => {
+    it("does not mistake a cancelled call for one that the client has finished", async () => {
       const events: string[] = [];
       const listener = await serve([
         bidiStreaming({
@@ -403,7 +403,7 @@ describe("GrpcServer", () => {
           },
         }),
       ]);
-      // By hand: node's client half-closes before it resets.
+      // Written by hand, because node's client half-closes before it resets.
       const client = await rawClient(listener);
       client.send(Buffer.concat([wire.preface, wire.settings(), wire.headers(1, "/t.T/Chat")]));
       client.send(wire.data(1, frameMessage(Buffer.from("x")), 0));

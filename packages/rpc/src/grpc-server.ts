@@ -9,15 +9,15 @@ import { UnaryCall } from "./unary-call.js";
 export interface GrpcServerOptions {
   readonly methods: readonly Method[];
   readonly logger: Logger;
-  /** Largest request message, also once decompressed; 4 MiB, as is usual with gRPC, if not given. */
+  /** Largest request message in bytes, also after decompression; default 4 MiB, as usual in gRPC. */
   readonly maxMessageBytes?: number;
   readonly clock?: Clock;
   readonly onSession?: ((session: TransportSession) => void) | undefined;
-  /** Told once of every call to a known path; CANCELLED is a client that went away or a stream that was reset. */
+  /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
   readonly onCallEnd?: (path: string, code: StatusName, durationMs: number) => void;
 }
 
-/** Routes request streams by path to methods. */
+/** Routes each request stream to the method of its path, as a call. */
 export class GrpcServer implements TransportHandler {
   readonly #methods: ReadonlyMap<string, { readonly method: Method; readonly context: CallContext }>;
   readonly #onSession: ((session: TransportSession) => void) | undefined;

@@ -8,7 +8,7 @@ const unitMs: Readonly<Record<string, number>> = {
 };
 const pattern = /^(\d{1,8})([HMSmun])$/;
 
-/** The `grpc-timeout` header in milliseconds, with a fraction; undefined where it is none. */
+/** The `grpc-timeout` header in milliseconds, with a fraction; undefined if it is not valid. */
 export function parseGrpcTimeout(value: string): number | undefined {
   const match = pattern.exec(value);
   if (match === null) return undefined;

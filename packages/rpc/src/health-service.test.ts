@@ -60,7 +60,7 @@ describe("healthService", () => {
     await eventually(() => board.listeners.size === 0, "the watch to be given up");
   });
 
-  it("keeps one answer in flight for a client that does not read, whatever changes", async () => {
+  it("keeps one message in flight for a client that does not read, however often the status changes", async () => {
     const board = new Switchboard();
     const listener = await serve(healthService(board));
     const client = await rawClient(listener);

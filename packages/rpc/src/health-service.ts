@@ -4,7 +4,7 @@ import { messageCodec } from "./message-codec.js";
 import { serverStreaming, unary, type Method, type ResponseStream } from "./method.js";
 import { RpcError } from "./status.js";
 
-/** Who knows whether services are served. */
+/** Knows whether services are served. */
 export interface HealthSource {
   /** `service` is a full name, or "" for the whole server; undefined if there is no such service. */
   statusOf(service: string): "SERVING" | "NOT_SERVING" | undefined;
@@ -17,10 +17,10 @@ const response = messageCodec(healthV1.HealthCheckResponse);
 type Status = healthV1.HealthCheckResponse_ServingStatus;
 const { SERVICE_UNKNOWN, ...servingStatus } = healthV1.HealthCheckResponse_ServingStatus;
 
-/** A service's name, and some more. */
+/** More than any service's name needs. */
 const maxRequestBytes = 16 * 1024;
 
-/** `grpc.health.v1.Health`: Check, and Watch, which skips states that a slow client has no time for. */
+/** `grpc.health.v1.Health`: Check, and Watch, which skips states for a slow client. */
 export function healthService(source: HealthSource): Method[] {
   const statusOf = (service: string): Status => {
     const name = source.statusOf(service);

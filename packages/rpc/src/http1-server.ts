@@ -18,31 +18,31 @@ export class Http1Server {
       {
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
-        // How late node may notice that a timeout has passed.
+        // How often node checks the timeouts.
         connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4))),
       },
       onRequest,
     );
   }
 
-  /** Begins to watch the timeouts. */
+  /** Begins to enforce the timeouts. */
   start(): void {
-    // Node sets up its connection tracking when the server begins to listen, which this one never does: without the event there
-    // would be no timeouts, and `closeIdleConnections` would close none.
+    // Node sets up its connection tracking when a server begins to listen, which this one never does. Without the event there would
+    // be no timeouts, and `closeIdleConnections` would do nothing.
     this.#server.emit("listening");
   }
 
-  /** Takes over a connection; bytes already read from it must have been put back with `unshift`. */
+  /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
     this.#server.emit("connection", socket);
   }
 
-  /** Drops connections between two requests. */
+  /** Closes connections that are between two requests. */
   closeIdle(): void {
     this.#server.closeIdleConnections();
   }
 
-  /** Ends the watch of timeouts. Who accepted the sockets has to destroy them. */
+  /** Stops the timeouts. The sockets are to be destroyed by their owner, which accepted them. */
   close(): void {
     this.#server.close();
   }

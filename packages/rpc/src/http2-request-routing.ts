@@ -8,21 +8,21 @@ import {
 
 const grpcContentType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
 
-/** Is it a request for the gRPC handler? gRPC-Web and Connect, which share the port, have other content types. */
+/** True for a gRPC request; gRPC-Web and Connect, which share the port, have other content types. */
 export function isGrpcRequest(headers: IncomingHttpHeaders): boolean {
   const contentType = headers["content-type"];
   if (contentType === undefined || headers[":method"] !== "POST") return false;
   return contentType === "application/grpc" || grpcContentType.test(contentType);
 }
 
-/** Hands an HTTP/2 request to a listener written for HTTP/1.1. */
+/** Passes an HTTP/2 request to a listener written for HTTP/1.1. */
 export function bridgeRequest(
   onRequest: RequestListener,
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   rawHeaders: string[],
 ): void {
-  // HTTP/2 clients need not send `host`; listeners for HTTP/1.1 look there.
+  // HTTP/2 clients need not send `host`, but listeners for HTTP/1.1 read it.
   headers.host ??= headers[":authority"];
   const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
   const response = new Http2ServerResponse(stream);
@@ -32,14 +32,14 @@ export function bridgeRequest(
     response.end();
     return;
   }
-  // Compatible by design with what an HTTP/1.1 listener uses, though the types are not related.
+  // Node's compatibility API: it behaves like HTTP/1.1, though the types are unrelated.
   onRequest(
     request as unknown as IncomingMessage,
     response as unknown as ServerResponse & { req: IncomingMessage },
   );
 }
 
-/** Answers what is not gRPC where nothing else is served. */
+/** Refuses a request that is not gRPC on a port that serves nothing else. */
 export function refuseRequest(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
   stream.on("error", ignore);
   if (stream.destroyed || stream.closed) return;
@@ -50,5 +50,5 @@ export function refuseRequest(stream: ServerHttp2Stream, headers: IncomingHttpHe
 }
 
 function ignore(): void {
-  // The stream's close says all; without a listener node would make it an uncaught exception.
+  // The stream's close is handled; without a listener, node would raise an uncaught exception.
 }

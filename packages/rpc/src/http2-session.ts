@@ -12,7 +12,7 @@ import { peerAddress } from "./peer-address.js";
 import { RpcError } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
-/** What a stream may have in flight before the peer said anything (RFC 9113 6.9.2). */
+/** The initial stream window until the peer announces another (RFC 9113 6.9.2). */
 const protocolWindowBytes = 65_535;
 
 /** One client connection on node:http2. */
@@ -25,13 +25,13 @@ export class Http2Session implements StreamOwner {
   #isGoingAway = false;
   #closeListeners: CloseListeners;
   #floodGuard: FloodGuard | undefined;
-  /** Kept, because it is asked for at each write; undefined when SETTINGS came since. */
+  /** Cached, because every write reads it; undefined after new SETTINGS. */
   #peerWindowBytes: number | undefined;
   #heardBytes = -1;
   #quietSweeps = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
 
-  /** `socket` is the one below `session`: node gives only a proxy of it, which refuses `destroy`. */
+  /** @param socket the one below `session`; `session.socket` is only a proxy, on which `destroy` throws. */
   constructor(session: ServerHttp2Session, socket: Socket) {
     this.#session = session;
     this.#socket = socket;
@@ -53,8 +53,8 @@ export class Http2Session implements StreamOwner {
   goaway(): void {
     if (this.#isGoingAway || !this.isOpen) return;
     this.#isGoingAway = true;
-    // `close` is GOAWAY and more: it also ends the connection, gently, once no stream is left. With streams open it would
-    // fail every ping from now on, so it has to wait for the last of them.
+    // `close` sends GOAWAY and also ends the connection gracefully once no stream is left. While streams are open it would make every
+    // later ping fail, so it has to wait until the last stream has ended.
     if (this.#streams.size === 0) this.#session.close();
     else this.#session.goaway();
   }
@@ -69,7 +69,7 @@ export class Http2Session implements StreamOwner {
 
   destroy(): void {
     this.#session.destroy();
-    // Node would first wait for the socket to take what is left, which a peer that stopped reading never lets it.
+    // Node alone would wait until the socket has sent what is left, which never happens if the peer has stopped reading.
     this.#socket.destroy();
   }
 
@@ -78,7 +78,7 @@ export class Http2Session implements StreamOwner {
     else listener();
   }
 
-  /** Called by the keepalive only, once a sweep: for how many sweeps now nothing has come from the peer. */
+  /** Called by the keepalive only, once per sweep; returns for how many sweeps in a row the peer has sent nothing. */
   countQuietSweep(): number {
     const { bytesRead } = this.#socket;
     this.#quietSweeps = bytesRead === this.#heardBytes ? this.#quietSweeps + 1 : 0;
@@ -86,19 +86,19 @@ export class Http2Session implements StreamOwner {
     return this.#quietSweeps;
   }
 
-  /** Called by the keepalive only: sends a PING beside those of `ping`, unless the session is on its way out. */
+  /** Called by the keepalive only: sends a PING in addition to those of `ping`, unless the session is closing. */
   probe(): void {
     if (this.isOpen && !this.#session.closed) this.#session.ping(ignore);
   }
 
-  /** Called by the transport only, for each PING or SETTINGS frame; true if they are a flood, and the session has been ended for it. */
+  /** Called by the transport only, for each PING or SETTINGS frame; true if they are a flood, for which it has ended the session. */
   countControlFrame(): boolean {
     this.#peerWindowBytes = undefined;
     const nowMs = performance.now();
     this.#floodGuard ??= new FloodGuard(nowMs);
     if (!this.isOpen || !this.#floodGuard.isFlood(this.#socket.bytesWritten, nowMs)) return false;
     this.#session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // A turn later, so that the GOAWAY leaves, which `destroy` writes.
+    // A turn later, so that the GOAWAY which `destroy` writes is sent.
     setImmediate(() => this.#socket.destroy());
     return true;
   }
@@ -115,7 +115,7 @@ export class Http2Session implements StreamOwner {
     if (this.#isGoingAway && this.#streams.size === 0 && this.isOpen) this.#session.close();
   }
 
-  /** Called by the transport only, when the connection is gone. */
+  /** Called by the transport only, when the connection has closed. */
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -134,5 +134,5 @@ export class Http2Session implements StreamOwner {
 }
 
 function ignore(): void {
-  // The answer shows in the bytes that come.
+  // The keepalive sees the answer in the bytes that arrive.
 }

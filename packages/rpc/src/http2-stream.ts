@@ -26,11 +26,11 @@ export interface StreamOwner extends TransportSession {
 }
 
 /**
- * A gRPC request stream on node:http2. There may be a hundred thousand of these, and a broadcast writes to each: so node's events are
- * heard by functions shared by all streams, a write allocates nothing here, and what an idle stream does not need is not made.
+ * A gRPC request stream on node:http2. There may be a hundred thousand of these, and a broadcast writes to each. Therefore all streams
+ * share the listeners of node's events, a write allocates nothing here, and an idle stream holds only what it needs.
  *
- * Node reports the fate of a write late or, on a connection whose peer stopped reading, not at all; therefore write callbacks
- * still owed when the stream closes are called then, with an error, and what node says afterwards is ignored.
+ * Node reports the result of a write late or, on a connection whose peer has stopped reading, never. Therefore the write callbacks that
+ * are pending when the stream closes are called then, with an error, and what node reports afterwards is ignored.
  */
 export class Http2Stream implements TransportStream {
   readonly session: StreamOwner;
@@ -41,7 +41,7 @@ export class Http2Stream implements TransportStream {
   #trailers: Headers | undefined;
   #onRequestEnd: (() => void) | undefined;
   #closeListeners: CloseListeners;
-  /** The oldest write callback still owed, and those after it: fan-out keeps one frame in flight, so there is rarely a second. */
+  /** The oldest pending write callback, and the later ones: fan-out keeps one frame in flight, so there is rarely a second. */
   #onWritten: ((error?: Error) => void) | undefined;
   #laterOnWritten: ((error?: Error) => void)[] | undefined;
   #nodeOnWritten: ((error?: Error | null) => void) | undefined;
@@ -110,7 +110,7 @@ export class Http2Stream implements TransportStream {
   reset(code: ResetCode): void {
     if (!this.#isOpen || this.#stream.destroyed) return;
     this.#stream.close(constants[`NGHTTP2_${code}`]);
-    // Not only closed: if the peer's TCP window is shut, the RST_STREAM never leaves, and node would keep stream and frames till it does.
+    // `close` alone is not enough: while the peer's TCP window is shut the RST_STREAM is never sent, and node would keep stream and frames.
     this.#stream.destroy();
   }
 
@@ -125,18 +125,18 @@ export class Http2Stream implements TransportStream {
     else listener();
   }
 
-  // Listeners of node's events: there `this` is node's stream.
+  // Listeners of node's events, in which `this` is node's stream.
 
   static #onWantTrailers(this: ServerHttp2Stream): void {
     const stream = (this as Wrapped)[wrapper];
     this.sendTrailers(stream.#trailers ?? {});
-    // A client that has not half-closed would keep its side of the ended stream open, and with it everything here.
+    // A client that has not half-closed would keep its side of the ended stream open, and the memory of the stream with it.
     if (!this.readableEnded) setImmediate(closeLeftOpen, this);
   }
 
   static #onEnd(this: ServerHttp2Stream): void {
     const stream = (this as Wrapped)[wrapper];
-    // Node also emits 'end' where the stream was cut off.
+    // Node also emits 'end' when the stream was reset.
     if (stream.isOpen) stream.#onRequestEnd?.();
   }
 
@@ -158,11 +158,11 @@ export class Http2Stream implements TransportStream {
 
   #failWrites(): void {
     if (this.#onWritten === undefined) return;
-    const owed = [this.#onWritten, ...(this.#laterOnWritten ?? [])];
+    const pending = [this.#onWritten, ...(this.#laterOnWritten ?? [])];
     this.#onWritten = undefined;
     this.#laterOnWritten = undefined;
     const error = streamEnded();
-    for (const onWritten of owed) onWritten(error);
+    for (const onWritten of pending) onWritten(error);
   }
 
   #responseHeaders(added: Headers | undefined): OutgoingHttpHeaders {
@@ -171,9 +171,9 @@ export class Http2Stream implements TransportStream {
   }
 }
 
-/** Errors of a stream come with its close, which says all there is to know. */
+/** The stream closes after an error, and its close is handled. */
 function ignore(): void {
-  // Without a listener node would make it an uncaught exception.
+  // Without a listener, node would raise an uncaught exception.
 }
 
 function closeLeftOpen(stream: ServerHttp2Stream): void {

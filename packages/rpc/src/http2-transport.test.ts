@@ -27,7 +27,7 @@ const echo = bytesUnary("/t.T/Echo", (request) => request);
 const frame = (bytes: number): Buffer => frameMessage(Buffer.alloc(bytes, "x"));
 const unavailable = { code: "UNAVAILABLE", message: "moving elsewhere" } as const;
 
-/** A server whose streams are held until the test does something with them. */
+/** A server whose streams are held until the test acts on them. */
 async function holding(
   options: Parameters<typeof serve>[1] = {},
 ): Promise<{ listener: PortListener; held: ResponseStream[]; nextHeld: () => Promise<ResponseStream> }> {
@@ -56,7 +56,7 @@ async function holding(
   };
 }
 
-/** A stream of a client whose window takes no byte of data. */
+/** A stream of a client whose window is 0 bytes. */
 async function stalled(listener: PortListener): Promise<RawClient> {
   const client = await rawClient(listener);
   client.send(wire.subscribe(path, { 4: 0 }));
@@ -84,7 +84,7 @@ describe("Http2Transport", () => {
       const out = await nextHeld();
       const results: (Error | undefined)[] = [];
       out.write(frame(10), (error) => results.push(error));
-      // An answer to a PING that came after the write: by then the frame has been tried.
+      // A PING sent after the write has been answered: by then the engine has tried to send the frame.
       client.send(Buffer.concat([wire.settingsAck(), wire.ping()]));
       await eventually(() => client.hasFrame(wire.type.ping));
       expect(results).to.deep.equal([]);
@@ -100,7 +100,7 @@ describe("Http2Transport", () => {
       "we reset the stream": (_client, out) => out.stream.reset("REFUSED_STREAM"),
       "we drop the connection": (_client, out) => out.stream.session.destroy(),
     })) {
-      it(`calls back once with an error, each write that is owed, when ${how}`, async () => {
+      it(`calls back each pending write once with an error when ${how}`, async () => {
         const { listener, nextHeld } = await holding();
         const client = await stalled(listener);
         const out = await nextHeld();
@@ -136,7 +136,7 @@ describe("Http2Transport", () => {
   });
 
   describe("the end of a stream", () => {
-    it("is told once when its trailers went out", async () => {
+    it("is reported once when its trailers were sent", async () => {
       const { listener, nextHeld } = await holding();
       const probe = new BytesClient(listener).stream(path);
       const out = await nextHeld();
@@ -150,7 +150,7 @@ describe("Http2Transport", () => {
       expect(closes, "at once for a stream that has ended").to.equal(2);
     });
 
-    it("may come without anything else: trailers only", async () => {
+    it("may be trailers only", async () => {
       const request = http2Client(
         await serve([bytesStreaming(path, (_request, out) => out.end(unavailable))]),
       ).request(grpcHeaders(path));
@@ -160,7 +160,7 @@ describe("Http2Transport", () => {
       expect(body).to.have.length(0);
     });
 
-    it("is UNAVAILABLE to grpc-js where a stalled stream is reset with REFUSED_STREAM", async () => {
+    it("is UNAVAILABLE to grpc-js if a stalled stream is reset with REFUSED_STREAM", async () => {
       const { listener, nextHeld } = await holding();
       const client = new BytesClient(listener, {
         "grpc.enable_retries": 0,
@@ -170,7 +170,7 @@ describe("Http2Transport", () => {
       await probe.headers;
       probe.call.pause();
       const out = await nextHeld();
-      // Too much for what the client buffers while its application does not read.
+      // More than the client buffers while its application does not read.
       let written = 0;
       for (let message = 0; message < 150; message += 1) out.write(frame(1_000_000), () => (written += 1));
       await eventually(() => written > 0);
@@ -180,7 +180,7 @@ describe("Http2Transport", () => {
       expect(probe.messages.length).to.be.below(150);
     });
 
-    it("is UNAVAILABLE to grpc-js where its connection is destroyed", async () => {
+    it("is UNAVAILABLE to grpc-js if its connection is destroyed", async () => {
       const { listener, nextHeld } = await holding();
       const probe = new BytesClient(listener, { "grpc.enable_retries": 0 }).stream(path);
       await probe.headers;
@@ -190,7 +190,7 @@ describe("Http2Transport", () => {
   });
 
   describe("goaway", () => {
-    it("lets an open stream get a message and its trailers, and sends the next call to a new connection", async () => {
+    it("lets an open stream receive a message and its trailers, and moves the next call to a new connection", async () => {
       const sessions: TransportSession[] = [];
       const held: ResponseStream[] = [];
       const listener = await serve(
@@ -239,7 +239,7 @@ describe("Http2Transport", () => {
   });
 
   describe("ping", () => {
-    it("has one outstanding a session and is answered", async () => {
+    it("allows one outstanding per session and is answered", async () => {
       const { listener, nextHeld } = await holding();
       new BytesClient(listener).stream(path);
       const { session } = (await nextHeld()).stream;
@@ -262,7 +262,7 @@ describe("Http2Transport", () => {
       expect(session.ping(() => undefined)).to.equal(false);
     });
 
-    it("of the client is answered eleven times and more", async () => {
+    it("of the client is answered more than ten times", async () => {
       const session = http2Client(await serve([echo]), { maxOutstandingPings: 50 });
       await once(session, "connect");
       const acks = Array.from(
@@ -284,7 +284,7 @@ describe("Http2Transport", () => {
     expect((await nextHeld()).stream.session.peerWindowBytes).to.equal(0);
   });
 
-  it("drops a connection whose peer stopped reading, and gives back all it held", async () => {
+  it("drops a connection whose peer stopped reading, and releases its memory", async () => {
     const { listener, nextHeld } = await holding();
     const client = await rawClient(listener);
     client.send(
@@ -311,7 +311,7 @@ describe("Http2Transport", () => {
   });
 
   describe("against clients that misbehave", () => {
-    /** The server must still serve others. */
+    /** The server must still serve other clients. */
     async function expectServing(listener: PortListener): Promise<void> {
       expect(String(await new BytesClient(listener).unary("/t.T/Echo", Buffer.from("still here")))).to.equal(
         "still here",
@@ -348,7 +348,7 @@ describe("Http2Transport", () => {
       await expectServing(listener);
     });
 
-    it("stops taking streams from one that opens and resets them without end", async () => {
+    it("stops accepting streams from one that opens and resets them endlessly", async () => {
       const { listener, held } = await holding();
       const client = await rawClient(listener);
       client.send(Buffer.concat([wire.preface, wire.settings(), wire.settingsAck()]));
@@ -372,7 +372,7 @@ describe("Http2Transport", () => {
       const isDropped = (): boolean => listener.sessions.size === 0;
       const dropped = deferred<undefined>();
       for (const session of listener.sessions) session.onClose(() => dropped.resolve(undefined));
-      // As much as the sockets' buffers hold, and more: then the answers queue up in the server.
+      // More than the sockets' buffers hold: then the answers queue up in the server.
       for (let round = 0; round < 200 && !isDropped(); round += 1) {
         if (!client.socket.write(pings)) {
           await Promise.race([
@@ -408,7 +408,7 @@ describe("Http2Transport", () => {
         wire.windowUpdate(0, 2 ** 31 - 1),
       ]),
     })) {
-      it(`says GOAWAY to one that sends ${what}`, async () => {
+      it(`sends GOAWAY to one that sends ${what}`, async () => {
         const { listener } = await holding();
         const client = await rawClient(listener);
         client.send(bytes);
@@ -417,7 +417,7 @@ describe("Http2Transport", () => {
       });
     }
 
-    it("survives connections that vanish at any byte of an opening", async () => {
+    it("survives connections that vanish after any byte of an opening", async () => {
       const { listener, held } = await holding();
       const opening = wire.subscribe(path);
       for (let length = 1; length < opening.length; length += 3) {

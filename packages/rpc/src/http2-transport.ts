@@ -12,12 +12,12 @@ import { Http2Session } from "./http2-session.js";
 import { defaultTransportLimits, type TransportHandler, type TransportLimits } from "./transport.js";
 
 export interface Http2TransportOptions {
-  /** Gets POST requests whose content type is gRPC. */
+  /** Receives POST requests whose content type is gRPC. */
   readonly handler: TransportHandler;
-  /** Gets all other requests, through node's compatible request and response; without it they are refused. */
+  /** Receives all other requests, as node's HTTP/1.1-compatible request and response; without it they are refused. */
   readonly onRequest?: RequestListener | undefined;
   readonly limits?: Partial<TransportLimits> | undefined;
-  /** A connection was ended for a flood of control frames. */
+  /** Called when a connection is ended because of a flood of control frames. */
   readonly onFlood?: (() => void) | undefined;
 }
 
@@ -25,13 +25,13 @@ const wrapper = Symbol("the Http2Session around a node session");
 type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
 
 /**
- * The node:http2 engine. It is given sockets on which the client has begun to speak HTTP/2 and listens nowhere itself. It uses
- * sessions and their 'stream' event: the compatibility API costs two more objects and a dozen listeners a request.
+ * The node:http2 engine. It does not listen: PortListener hands it sockets on which the client has begun to speak HTTP/2. It uses
+ * sessions and their 'stream' event, because the compatibility API costs two more objects and a dozen listeners per request.
  *
- * Against floods stand: the limits below; nghttp2's own bounds on how fast a client may reset streams (1,000 at once, then 33 a second),
- * on CONTINUATION frames (8 a header block) and on unsent answers to PINGs and SETTINGS; node's on header fields (128), on invalid
- * or empty frames (1,000) and on refused streams (100) of a session; our FloodGuard for PINGs and SETTINGS whose answers are read; and
- * the keepalive, by which a connection that nghttp2 has ended with GOAWAY goes though its peer keeps it open.
+ * Floods are stopped by: the limits below; nghttp2's own bounds on stream resets (1,000 at once, then 33 per second), CONTINUATION frames
+ * (8 per header block) and unsent answers to PING and SETTINGS; node's bounds per session on header fields (128), invalid or empty frames
+ * (1,000) and refused streams (100); our FloodGuard, for PING and SETTINGS frames whose answers are read; and the keepalive, which drops a
+ * connection that nghttp2 has ended with GOAWAY but whose peer keeps it open.
  */
 export class Http2Transport {
   readonly #options: ServerOptions;
@@ -61,12 +61,12 @@ export class Http2Transport {
     };
   }
 
-  /** Open connections, in the order they came. */
+  /** Open connections, oldest first. */
   get sessions(): ReadonlySet<Http2Session> {
     return this.#sessions;
   }
 
-  /** Takes over a connection; bytes already read from it must have been put back with `unshift`. */
+  /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
     const node = performServerHandshake(socket, this.#options);
     const session = new Http2Session(node, socket);
@@ -76,7 +76,7 @@ export class Http2Transport {
     node.on("stream", this.#onStream);
     node.on("ping", this.#onControlFrame);
     node.on("remoteSettings", this.#onControlFrame);
-    // The socket's close, not the session's: node never emits the latter where a session failed while its socket was stalled.
+    // The socket's 'close', not the session's: node never emits the latter if the session failed while its socket was stalled.
     socket.once("close", () => {
       this.#sessions.delete(session);
       session.handleClose();
@@ -103,12 +103,12 @@ function engineOptions(limits: TransportLimits): ServerOptions {
       maxHeaderListSize: limits.maxHeaderBytes,
     },
     maxSessionMemory: Math.max(1, Math.ceil(limits.maxSessionMemoryBytes / 1_000_000)),
-    // One of ours at a time (see TransportSession.ping) and the keepalive's.
+    // One of TransportSession.ping and one of the keepalive.
     maxOutstandingPings: 2,
   };
 }
 
-/** Errors of a session come with its close. */
+/** The session closes after an error, and its close is handled. */
 function ignore(): void {
-  // Without a listener node would make it an uncaught exception.
+  // Without a listener, node would raise an uncaught exception.
 }

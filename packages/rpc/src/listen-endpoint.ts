@@ -1,11 +1,11 @@
 import { dirname } from "node:path";
 
-/** Where to listen: a TCP port (0: any free one), or a unix socket with the mode its file shall have. */
+/** Where to listen: a TCP port (0: any free one), or a unix socket with the mode of its file. */
 export type ListenEndpoint =
   | { readonly port: number; readonly host?: string | undefined }
   | { readonly socketPath: string; readonly mode?: number | undefined };
 
-/** The longest path a unix socket can have on Linux (108 bytes with the terminating zero). */
+/** The longest path of a unix socket on Linux (108 bytes with the terminating zero). */
 export const maxSocketPathBytes = 107;
 
 export function describeEndpoint(endpoint: ListenEndpoint): string {
@@ -14,7 +14,7 @@ export function describeEndpoint(endpoint: ListenEndpoint): string {
   return `${host.includes(":") ? `[${host}]` : host}:${endpoint.port}`;
 }
 
-/** What keeps us from listening there, and what to do about it. `optionName` is the option that chooses the endpoint, for instance `--port`. */
+/** Says why the endpoint can't be listened on, and what to do about it. `optionName` is the option that sets it, for instance `--port`. */
 export function describeBindError(error: unknown, endpoint: ListenEndpoint, optionName?: string): string {
   const choose = optionName === undefined ? "" : ` with ${optionName}`;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";

@@ -9,7 +9,7 @@ export interface MessageCodec<Message> {
   readonly decode: (bytes: Uint8Array) => Message;
 }
 
-/** The two functions a method needs of a generated message type. */
+/** The two functions of a generated message type that a method needs. */
 export function messageCodec<Message>(type: GeneratedMessage<Message>): MessageCodec<Message> {
   return { encode: (message) => type.encode(message).finish(), decode: (bytes) => type.decode(bytes) };
 }

@@ -1,10 +1,10 @@
 import { gunzipSync } from "node:zlib";
 import { RpcError } from "./status.js";
 
-/** What requests may be encoded with, as `grpc-accept-encoding` tells it. */
+/** The encodings accepted in requests, as `grpc-accept-encoding` lists them. */
 export const acceptedEncodings = "identity,gzip";
 
-/** Throws UNIMPLEMENTED, naming what is accepted, where the client compresses in another way. */
+/** Throws UNIMPLEMENTED, with the accepted encodings, if the client uses another one. */
 export function checkEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === "identity" || encoding === "gzip") return;
   throw new RpcError(
@@ -16,7 +16,7 @@ export function checkEncoding(encoding: string | undefined): void {
   );
 }
 
-/** The message behind a frame whose flag says compressed. It never grows past `maxBytes`, whatever the compressed bytes promise. */
+/** The message of a frame whose flag says compressed. It never grows beyond `maxBytes`, whatever the compressed bytes claim. */
 export function decompressMessage(message: Buffer, encoding: string | undefined, maxBytes: number): Buffer {
   if (encoding !== "gzip")
     throw new RpcError("INTERNAL", "a message is marked as compressed but no grpc-encoding was given");

@@ -4,7 +4,7 @@ import { frameMessage } from "./framing.js";
 import { MessageDeframer, soleMessage } from "./message-deframer.js";
 import { RpcError } from "./status.js";
 
-/** Cuts bytes at the given places. */
+/** Splits bytes at the given positions. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   const ends = [...new Set(places.map((place) => place % (bytes.length + 1)))].sort((a, b) => a - b);
   const starts = [0, ...ends];
@@ -21,7 +21,7 @@ function codeOf(action: () => void): string {
 }
 
 describe("MessageDeframer", () => {
-  it("gives back the messages that were framed, wherever the bytes are cut", () => {
+  it("returns the messages that were framed, wherever the bytes are split", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.uint8Array({ maxLength: 40 }), fc.boolean()), { maxLength: 6 }),
@@ -33,7 +33,7 @@ describe("MessageDeframer", () => {
           const deframer = new MessageDeframer(40);
           const received: [Uint8Array, boolean][] = [];
           for (const chunk of cut(bytes, places)) {
-            // As node does with its read buffer: what was pushed may be overwritten once it has been handled.
+            // As node does with its read buffer: a pushed chunk may be overwritten once it has been handled.
             const volatile = Buffer.from(chunk);
             deframer.push(volatile, (message, compressed) =>
               received.push([Uint8Array.from(message), compressed]),
@@ -47,7 +47,7 @@ describe("MessageDeframer", () => {
     );
   });
 
-  it("knows when it stands in the middle of a message", () => {
+  it("knows when it is in the middle of a message", () => {
     const deframer = new MessageDeframer(100);
     deframer.push(frameMessage(Buffer.from("abc")).subarray(0, 7), () =>
       expect.fail("no message is complete"),
@@ -55,7 +55,7 @@ describe("MessageDeframer", () => {
     expect(deframer.isAtBoundary).to.equal(false);
   });
 
-  it("refuses a message that announces more than is allowed, before it comes", () => {
+  it("refuses a message whose announced length exceeds the limit, before it arrives", () => {
     const prefix = frameMessage(Buffer.alloc(11)).subarray(0, 5);
     expect(codeOf(() => new MessageDeframer(10).push(prefix, () => undefined))).to.equal(
       "RESOURCE_EXHAUSTED",
@@ -71,7 +71,7 @@ describe("MessageDeframer", () => {
     expect(codeOf(() => new MessageDeframer(10).push(frame, () => undefined))).to.equal("INTERNAL");
   });
 
-  it("holds memory for what came, not for what a prefix announces or for each piece it came in", () => {
+  it("holds memory for the bytes received, not for the announced length or for each piece", () => {
     const announced = 512 * 1024 * 1024;
     const deframer = new MessageDeframer(announced);
     const prefix = Buffer.alloc(5);
@@ -85,7 +85,7 @@ describe("MessageDeframer", () => {
 });
 
 describe("soleMessage", () => {
-  it("takes a chunk that is one whole uncompressed frame, and no other", () => {
+  it("accepts a chunk that is one whole uncompressed frame, and no other", () => {
     const frame = frameMessage(Buffer.from("abc"));
     expect(soleMessage(frame, 3)?.toString()).to.equal("abc");
     expect(soleMessage(frameMessage(Buffer.alloc(0)), 3)).to.have.length(0);

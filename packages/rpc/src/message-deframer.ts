@@ -4,15 +4,15 @@ import { RpcError } from "./status.js";
 const nothing = Buffer.alloc(0);
 
 /**
- * Cuts a stream of bytes into gRPC messages. Those that lie whole in one chunk, nearly all, are handed on as views of it. What is
- * left over is copied into a buffer that grows with what comes: memory follows neither the length a prefix announces nor, as keeping
- * the chunks would, the number of pieces a client chooses to send.
+ * Splits a stream of bytes into gRPC messages. A message that lies within one chunk, as nearly all do, is passed on as a view of the
+ * chunk. The rest is copied into a buffer that grows with the bytes received: memory depends neither on the length that a prefix
+ * announces nor, as it would if chunks were kept, on how many pieces a client sends.
  */
 export class MessageDeframer {
   readonly #maxBytes: number;
   #gathered = nothing;
   #gatheredBytes = 0;
-  /** How many bytes must be gathered before there is something to do. */
+  /** How many bytes must be gathered before the next step is possible. */
   #neededBytes = framePrefixBytes;
 
   constructor(maxBytes: number) {
@@ -24,7 +24,7 @@ export class MessageDeframer {
     return this.#gatheredBytes === 0;
   }
 
-  /** Throws an RpcError if a message is too large or its prefix makes no sense; nothing may be pushed afterwards. */
+  /** Throws an RpcError if a message is too large or its prefix is invalid; nothing may be pushed afterwards. */
   push(chunk: Buffer, onMessage: (message: Buffer, isCompressed: boolean) => void): void {
     let rest = chunk;
     while (this.#gatheredBytes > 0 && rest.length > 0) rest = this.#complete(rest, onMessage);
@@ -40,7 +40,7 @@ export class MessageDeframer {
     if (rest.length > 0) this.#gather(rest);
   }
 
-  /** Adds to what is gathered as much as it needs, hands on the message if that completes it, and returns the rest. */
+  /** Gathers as many bytes as are needed, passes the message on if that completes it, and returns the rest of the chunk. */
   #complete(chunk: Buffer, onMessage: (message: Buffer, isCompressed: boolean) => void): Buffer {
     const missing = this.#neededBytes - this.#gatheredBytes;
     this.#gather(chunk.length > missing ? chunk.subarray(0, missing) : chunk);
@@ -85,7 +85,7 @@ export class MessageDeframer {
   }
 }
 
-/** The message of a chunk that is exactly one uncompressed frame, as nearly all requests are; undefined of any other chunk. */
+/** The message of a chunk that is exactly one uncompressed frame, as nearly all requests are; undefined for any other chunk. */
 export function soleMessage(chunk: Buffer, maxBytes: number): Buffer | undefined {
   const messageBytes = chunk.length - framePrefixBytes;
   if (messageBytes < 0 || messageBytes > maxBytes || chunk[0] !== 0) return undefined;

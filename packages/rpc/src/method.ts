@@ -6,7 +6,7 @@ export interface Call {
   readonly stream: TransportStream;
   /** When the client's deadline passes, in ms since the epoch; undefined without one. */
   readonly deadlineMs: number | undefined;
-  /** Aborted when the client went away, its deadline passed or the call ended. Made on first use: it is not free. */
+  /** Aborts when the client goes away, its deadline passes or the call ends. Created on first use, because it has a cost. */
   readonly signal: AbortSignal;
   /** A request header by its lower-case name. */
   header(name: string): string | undefined;
@@ -16,7 +16,7 @@ export interface Call {
 export interface UnaryMethod<Request, Response> {
   /** `/package.Service/Method`. */
   readonly path: string;
-  /** Largest request message, where it differs from the server's: what streams that have sent half a message hold is bounded by it. */
+  /** Largest request message in bytes, if it differs from the server's: it bounds the memory of streams that have sent half a message. */
   readonly maxMessageBytes?: number | undefined;
   /** May throw an RpcError to end the call with its status; anything else it throws ends it with INTERNAL. */
   readonly decode: (bytes: Uint8Array) => Request;
@@ -25,21 +25,21 @@ export interface UnaryMethod<Request, Response> {
   readonly handle: (request: Request, call: Call) => Response | Promise<Response>;
 }
 
-/** One request, then frames for as long as the handler likes. */
+/** One request, then response frames until the handler ends the call. */
 export interface ServerStreamingMethod<Request> {
   readonly path: string;
   readonly maxMessageBytes?: number | undefined;
   readonly decode: (bytes: Uint8Array) => Request;
-  /** Returns at once; it owns `out` from then on. A throw ends the call with its status. */
+  /** Returns at once and owns `out` from then on. If it throws, the call ends as in a unary method. */
   readonly handle: (request: Request, out: ResponseStream) => void;
 }
 
-/** Messages both ways. */
+/** Messages in both directions. */
 export interface BidiStreamingMethod<Request> {
   readonly path: string;
   readonly maxMessageBytes?: number | undefined;
   readonly decode: (bytes: Uint8Array) => Request;
-  /** Called when the stream opens; each message is given to what it returns. A throw ends the call with its status. */
+  /** Called when the stream opens; the listener it returns receives each message. If it throws, the call ends as in a unary method. */
   readonly handle: (out: ResponseStream) => RequestListener<Request>;
 }
 
@@ -50,7 +50,7 @@ export interface RequestListener<Request> {
 
 /** The sending half of a streaming call. */
 export interface ResponseStream extends Call {
-  /** Sends response headers now (Rust clients give up after 5 s without); `write` does it otherwise. */
+  /** Sends response headers now (Rust clients give up after 5 s without them); otherwise the first `write` does. */
   sendHeaders(headers?: Readonly<Record<string, string>>): void;
   /** Sends one frame made by `frameMessage`; see TransportStream.write. */
   write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
@@ -58,7 +58,7 @@ export interface ResponseStream extends Call {
   onClose(listener: () => void): void;
 }
 
-/** A method with its message types hidden, made by `unary`, `serverStreaming` or `bidiStreaming`: what a server is given a list of. */
+/** A method whose message types are hidden, made by `unary`, `serverStreaming` or `bidiStreaming`. */
 export type Method =
   | {
       readonly kind: "unary";
@@ -123,7 +123,7 @@ function decodeRequest<Request>(decode: (bytes: Uint8Array) => Request, message:
     return decode(message);
   } catch (cause) {
     if (cause instanceof RpcError) throw cause;
-    // As other gRPC servers have it; it is the client's bytes that are wrong, and nothing for our log.
+    // INTERNAL, as other gRPC servers answer. The client's bytes are wrong, so nothing is logged here.
     throw new RpcError("INTERNAL", "the request is not a valid message of this method", { cause });
   }
 }

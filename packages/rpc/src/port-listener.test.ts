@@ -26,7 +26,7 @@ import {
 const echo = bytesUnary("/t.T/Echo", (request) => request);
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());
 
-/** Answers with what it was asked, the body included. */
+/** Answers with the request, including its body. */
 const http: RequestListener = (request, response) => {
   const chunks: Buffer[] = [];
   request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -74,7 +74,7 @@ describe("PortListener", () => {
     expect(posted.body).to.equal(`POST /flags example ${"body ".repeat(50_000)}`);
   });
 
-  it("hands HTTP/2 requests that are not gRPC to the HTTP listener", async () => {
+  it("passes HTTP/2 requests that are not gRPC to the HTTP listener", async () => {
     const session = http2Client(await serve([echo], { http }));
     const health = session.request({ ":path": "/healthz" });
     health.end();
@@ -86,7 +86,7 @@ describe("PortListener", () => {
     expect(String(connectAnswer.body)).to.match(/^POST \/t\.T\/Echo .* \{"flagKey":"a"\}$/);
   });
 
-  it("survives HTTP/2 requests that are cut off while the HTTP listener has them", async () => {
+  it("survives HTTP/2 requests that are reset while the HTTP listener handles them", async () => {
     let closes = 0;
     const listener = await serve([echo], {
       http: (request, response) => {
@@ -116,7 +116,7 @@ describe("PortListener", () => {
     await eventually(() => closes === 4);
   });
 
-  it("tells clients of HTTP/1.1 what the port speaks, where it speaks gRPC only", async () => {
+  it("tells HTTP/1.1 clients that the port speaks gRPC, if it speaks gRPC only", async () => {
     const listener = await serve([echo]);
     const { status: code, body } = await get(listener, "/");
     expect(code).to.equal(505);
@@ -132,14 +132,14 @@ describe("PortListener", () => {
     expect(client.received).to.match(/^HTTP\/1\.1 400 /);
   });
 
-  it("closes a connection that begins with TLS", async () => {
+  it("closes a connection that starts with TLS", async () => {
     const client = await rawClient(await serve([echo], { http }));
     client.send(Buffer.from([0x16, 3, 1, 2, 0, 1, 0]));
     await client.closed;
     expect(client.received).to.equal("");
   });
 
-  it("recognises either protocol from single bytes", async () => {
+  it("recognises either protocol byte by byte", async () => {
     const listener = await serve([hold], { http });
     const oneByOne = async (bytes: Buffer): Promise<Awaited<ReturnType<typeof rawClient>>> => {
       const client = await rawClient(listener);
@@ -157,7 +157,7 @@ describe("PortListener", () => {
     await eventually(() => http1.received.includes("PROPFIND /p a"));
   });
 
-  it("answers a client of HTTP/1.1 that closes its half after the request", async () => {
+  it("answers an HTTP/1.1 client that half-closes after the request", async () => {
     const client = await rawClient(await serve([echo], { http }));
     client.socket.end("GET /half HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
     await client.closed;
@@ -201,10 +201,10 @@ describe("PortListener", () => {
       }
     });
 
-    it("but not against those who spoke in time, and were not listened to", async () => {
+    it("but not against those whose bytes came in time and were read late", async () => {
       const listener = await serve([echo], { http, headerTimeoutMs });
       const client = await rawClient(listener);
-      // It was accepted before this one was.
+      // It was accepted before this one.
       await new BytesClient(listener).unary("/t.T/Echo", Buffer.from("a"));
       client.send("GET /late HTTP/1.1\r\nhost: a\r\n\r\n");
       const busyUntil = Date.now() + 4 * headerTimeoutMs;
@@ -220,7 +220,7 @@ describe("PortListener", () => {
       expect(client.received).to.match(/^HTTP\/1\.1 408 /);
     });
 
-    it("leaves alone a gRPC connection that is idle for longer", async () => {
+    it("leaves a gRPC connection alone that is idle for longer", async () => {
       const listener = await serve([echo], { http, headerTimeoutMs });
       const client = new BytesClient(listener);
       await client.unary("/t.T/Echo", Buffer.from("a"));
@@ -232,7 +232,7 @@ describe("PortListener", () => {
   });
 
   describe("stopListening", () => {
-    it("refuses new connections and leaves open ones as they are", async () => {
+    it("refuses new connections and leaves open ones alone", async () => {
       const listener = await serve([echo], { http });
       const client = new BytesClient(listener);
       await client.unary("/t.T/Echo", Buffer.from("a"));
@@ -283,7 +283,7 @@ describe("PortListener", () => {
       await listener.close();
     });
 
-    it("may come before listening", async () => {
+    it("may be called before listening", async () => {
       await new PortListener({ endpoint: { port: 0 }, logger: recordingLogger(), http }).close();
     });
   });
@@ -304,7 +304,7 @@ describe("PortListener", () => {
     expect((error as Error).cause).to.include({ code: "EADDRINUSE" });
   });
 
-  it("answers a frame that arrives together with the opening", async () => {
+  it("answers a frame that arrives together with the preface", async () => {
     const client = await rawClient(await serve([echo]));
     afterwards(() => client.socket.destroy());
     client.send(

@@ -12,7 +12,7 @@ import { clearSocketPath } from "./unix-socket-file.js";
 
 export interface PortListenerOptions {
   readonly endpoint: ListenEndpoint;
-  /** The option that chose the endpoint, for the sentence about a port that is taken; for instance `--port`. */
+  /** The option that sets the endpoint, for instance `--port`; named in the error if the port is taken. */
   readonly optionName?: string;
   readonly logger: Logger;
   /** Serves gRPC over HTTP/2. Without it the port speaks HTTP/1.1 only. */
@@ -20,29 +20,29 @@ export interface PortListenerOptions {
   /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
   readonly http?: RequestListener;
   readonly limits?: Partial<TransportLimits>;
-  /** How long a connection may take to show its protocol, and then a request its headers: 3 s. */
+  /** How long a connection may take to reveal its protocol, and then a request to send its headers; default 3 s. */
   readonly headerTimeoutMs?: number;
-  /** How long an HTTP/1.1 request may take to arrive: 30 s. */
+  /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
   readonly requestTimeoutMs?: number;
-  /** Finds connections whose peer is gone without a word, by PING: after 60 s of silence, and 20 s more, if not given. */
+  /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
   readonly keepalive?: KeepaliveOptions | "off" | undefined;
-  /** Told of each connection that this end has dropped, and why. */
+  /** Called for each connection that this end drops, with the reason. */
   readonly onDropped?: (reason: DropReason) => void;
 }
 
-/** `silent`: the keepalive got no answer. `flood`: PING or SETTINGS frames without end. */
+/** `silent`: the keepalive got no answer. `flood`: too many PING or SETTINGS frames. */
 export type DropReason = "silent" | "flood";
 
-/** How many connections the system may hold before we accept them: a storm of reconnects must not meet refused SYNs. */
+/** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
 const backlog = 4_096;
-/** Also where nobody asked for it: a connection that nghttp2 has ended for a flood would else stay for ever, even after its peer left. */
+/** On by default: without it, a connection that nghttp2 has ended for a flood would stay for ever, even after its peer has left. */
 const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
-/** When TCP itself asks a silent peer for a sign of life. */
+/** Idle time after which TCP itself probes a peer. */
 const tcpKeepaliveMs = 30_000;
 const timedOut = answer("408 Request Timeout", "No request came in time.");
 const grpcOnly = answer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
 
-/** One port or unix socket, without TLS, that serves gRPC over HTTP/2 and HTTP/1.1 side by side. */
+/** One port or unix socket, without TLS, that serves gRPC over HTTP/2 as well as HTTP/1.1. */
 export class PortListener {
   readonly #options: PortListenerOptions;
   readonly #sniffer: PrefaceSniffer;
@@ -50,9 +50,9 @@ export class PortListener {
   readonly #transport: Http2Transport | undefined;
   readonly #http1: Http1Server | undefined;
   readonly #keepalive: SessionKeepalive | undefined;
-  /** Connections that are no session: they speak HTTP/1.1, have not shown their protocol, or are being told that it is the wrong one. */
+  /** Connections without a session: they speak HTTP/1.1, have not revealed their protocol yet, or are being refused. */
   readonly #sockets = new Set<Socket>();
-  /** One for all of them: a storm makes ten thousand at once. */
+  /** One listener for all of them: a reconnect storm brings ten thousand at once. */
   readonly #onClose: (this: Socket) => void;
 
   constructor(options: PortListenerOptions) {
@@ -87,7 +87,7 @@ export class PortListener {
     );
   }
 
-  /** Open HTTP/2 connections, in the order they came. */
+  /** Open HTTP/2 connections, oldest first. */
   get sessions(): ReadonlySet<TransportSession> {
     return this.#transport?.sessions ?? new Set();
   }
@@ -98,14 +98,14 @@ export class PortListener {
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
-  /** Rejects with an Error whose message tells a user what stands in the way; its cause is the system's error. */
+  /** Rejects with an Error whose message tells the user what is wrong and what to do; its cause is the system's error. */
   async listen(): Promise<void> {
     const { endpoint, optionName, logger } = this.#options;
     try {
       if ("socketPath" in endpoint) {
         await clearSocketPath(endpoint.socketPath);
         await this.#bind({ path: endpoint.socketPath, backlog });
-        // Only now: the mode a socket is created with depends on the umask.
+        // Not before: the mode with which a socket is created depends on the umask.
         if (endpoint.mode !== undefined) await chmod(endpoint.socketPath, endpoint.mode);
       } else {
         await this.#bind({ port: endpoint.port, host: endpoint.host, backlog });
@@ -121,16 +121,16 @@ export class PortListener {
     this.#keepalive?.start();
   }
 
-  /** Accepts no further connection; a unix socket's file goes. What is open lives on. */
+  /** Accepts no more connections and removes a unix socket's file. Open connections continue. */
   stopListening(): void {
     if (this.#server.listening) this.#server.close();
     this.#http1?.closeIdle();
   }
 
-  /** Drops everything at once, and resolves when nothing is left. */
+  /** Drops all connections at once, and resolves when none is left. */
   async close(): Promise<void> {
     const closing = [
-      // Not listening, it calls back with an error, which says nothing new.
+      // If it is not listening, it calls back with an error, which is ignored.
       new Promise<void>((resolve) => this.#server.close(() => resolve())),
       ...Array.from(
         this.#sockets,
@@ -156,7 +156,7 @@ export class PortListener {
   }
 
   #accept(socket: Socket): void {
-    // A reset connection is news to whoever serves it, by its close; nobody needs the error.
+    // The 'close' that follows is what matters.
     socket.on("error", ignore);
     this.#sockets.add(socket);
     socket.on("close", this.#onClose);
@@ -186,7 +186,7 @@ export class PortListener {
   }
 }
 
-/** Sends a last answer and closes, whether or not the peer ever does. */
+/** Sends a last response and closes, whether or not the peer does. */
 function dismiss(socket: Socket, lastAnswer: string): void {
   socket.write(lastAnswer);
   socket.destroySoon();
@@ -197,5 +197,5 @@ function answer(status: string, text: string): string {
 }
 
 function ignore(): void {
-  // Without a listener node would make it an uncaught exception.
+  // Without a listener, node would raise an uncaught exception.
 }

@@ -8,7 +8,7 @@ const sweepsPerTimeout = 4;
 export type SniffedProtocol = "http2" | "http1" | "tls";
 
 export interface PrefaceSnifferOptions {
-  /** How long a client may take to say enough; it may get up to a quarter more. */
+  /** How long a client may take to reveal its protocol; it may get up to a quarter more. */
   readonly timeoutMs: number;
   readonly onSniffed: (socket: Socket, protocol: SniffedProtocol) => void;
   readonly onTimeout: (socket: Socket) => void;
@@ -20,10 +20,10 @@ interface Unknown {
 }
 
 /**
- * Finds out what new connections speak. The bytes looked at are put back, so that who takes the socket over sees all of them.
+ * Finds out which protocol a new connection speaks. The bytes it reads are put back, so that the protocol's server sees all of them.
  *
- * The time a client has is counted in sweeps, not by a timer each: in a storm of connections the event loop may be late by seconds, and
- * timers that fall due meanwhile fire before anybody has read what the clients sent long ago. However late it is, that is one sweep.
+ * A client's time is counted in sweeps instead of by one timer each: in a reconnect storm the event loop may be seconds late, and timers
+ * that expired meanwhile would fire before the bytes that the clients sent in time are read. A sweep counts once, however late it is.
  */
 export class PrefaceSniffer {
   readonly #options: PrefaceSnifferOptions;
@@ -39,14 +39,14 @@ export class PrefaceSniffer {
     };
   }
 
-  /** Begins to look. The socket must be forgotten when it is closed. */
+  /** Begins to read the socket. Call `forget` when it closes. */
   sniff(socket: Socket): void {
     this.#unknown.set(socket, { seen: undefined, sweeps: 0 });
     socket.on("readable", this.#onReadable);
     this.#timer ??= setInterval(() => this.#sweep(), this.#options.timeoutMs / sweepsPerTimeout);
   }
 
-  /** Calls it off. */
+  /** Stops reading the socket. */
   forget(socket: Socket): void {
     if (!this.#unknown.delete(socket)) return;
     socket.off("readable", this.#onReadable);
@@ -79,7 +79,7 @@ export class PrefaceSniffer {
   }
 }
 
-/** Undefined while the bytes may still become a preface, of which all must be there: what comes after has no deadline. */
+/** Undefined while the bytes may still become the preface. It must be complete, because there is no deadline for what follows it. */
 function protocolOf(seen: Buffer): SniffedProtocol | undefined {
   const length = Math.min(seen.length, preface.length);
   if (seen.compare(preface, 0, length, 0, length) === 0)

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { ReadinessHealth } from "./readiness-health.js";
 
 describe("ReadinessHealth", () => {
-  it("has one answer for the server and each of its services, and knows no other", () => {
+  it("has one status for the server and each of its services, and none for others", () => {
     const readiness = { isReady: false };
     const health = new ReadinessHealth(() => readiness, ["a.B"]);
     expect([health.statusOf(""), health.statusOf("a.B"), health.statusOf("c.D")]).to.deep.equal([
@@ -14,7 +14,7 @@ describe("ReadinessHealth", () => {
     expect([health.statusOf(""), health.statusOf("a.B")]).to.deep.equal(["SERVING", "SERVING"]);
   });
 
-  it("tells those who watch of a change, until they leave", () => {
+  it("notifies listeners of a change until they are removed", () => {
     const health = new ReadinessHealth(() => ({ isReady: true }));
     let told = 0;
     const leave = health.onChange(() => told++);

@@ -1,6 +1,6 @@
 import type { HealthSource } from "./health-service.js";
 
-/** Tells gRPC health what /readyz tells HTTP: one answer for the server as a whole ("") and for each service named. */
+/** Answers gRPC health checks with the readiness of /readyz: the same for the whole server ("") and for each named service. */
 export class ReadinessHealth implements HealthSource {
   readonly #readiness: () => { readonly isReady: boolean };
   readonly #services: ReadonlySet<string>;
@@ -21,7 +21,7 @@ export class ReadinessHealth implements HealthSource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** To be called whenever readiness may have changed. */
+  /** Call it whenever readiness may have changed. */
   changed(): void {
     for (const listener of this.#listeners) listener();
   }

@@ -46,7 +46,7 @@ async function ask(question: Question, version = "v1"): Promise<Answer["messageR
   return answers[0]?.messageResponse;
 }
 
-/** The names of the files in an answer, as their own bytes say. */
+/** The names of the files in an answer, read from their bytes. */
 function fileNames(answer: Answer["messageResponse"]): string[] {
   if (answer?.$case !== "fileDescriptorResponse") throw new Error(`no files: ${JSON.stringify(answer)}`);
   // A FileDescriptorProto starts with its name: tag, length, text.
@@ -73,7 +73,7 @@ describe("reflectionService", () => {
     });
   }
 
-  it("gives the file of a service, method, message or enum, with all it imports", async () => {
+  it("returns the file of a service, method, message or enum, with all its imports", async () => {
     for (const symbol of [
       "flagd.sync.v1.FlagSyncService",
       "flagd.sync.v1.FlagSyncService.SyncFlags",
@@ -94,7 +94,7 @@ describe("reflectionService", () => {
     ]);
   });
 
-  it("gives a file by its name", async () => {
+  it("returns a file by its name", async () => {
     const answer = await ask({ $case: "fileByFilename", value: "google/protobuf/struct.proto" });
     expect(fileNames(answer)).to.deep.equal(["google/protobuf/struct.proto"]);
   });
@@ -108,7 +108,7 @@ describe("reflectionService", () => {
     });
   });
 
-  it("answers what it does not know in-band and goes on", async () => {
+  it("reports what it does not know in-band and continues", async () => {
     const questions: Question[] = [
       { $case: "fileByFilename", value: "no.proto" },
       { $case: "fileContainingSymbol", value: "no.Such" },
@@ -125,7 +125,7 @@ describe("reflectionService", () => {
     }
   });
 
-  it("cuts off a client that asks on and on without reading", async () => {
+  it("cuts off a client that keeps asking without reading", async () => {
     const listener = await serve(reflectionService(paths));
     const client = await rawClient(listener);
     const question = frameMessage(
@@ -141,7 +141,7 @@ describe("reflectionService", () => {
     expect(client.received.split("struct.proto").length).to.be.below(500);
   });
 
-  it("refuses bytes that are no request", async () => {
+  it("refuses bytes that are not a request", async () => {
     const request = http2Client(await serve(reflectionService(paths))).request(
       grpcHeaders("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"),
     );
@@ -156,7 +156,7 @@ describe("DescriptorIndex", () => {
     return Buffer.concat([Buffer.from([(field << 3) | 2, bytes.length]), bytes]);
   };
 
-  it("survives files that import each other or what is not there", () => {
+  it("survives files that import each other or a missing file", () => {
     const file = (name: string, ...imports: string[]): Buffer =>
       text(
         1,

@@ -10,16 +10,16 @@ type Answer = reflectionV1.ServerReflectionResponse["messageResponse"];
 
 const request = messageCodec(reflectionV1.ServerReflectionRequest);
 const response = messageCodec(reflectionV1.ServerReflectionResponse);
-/** A name of something, and some more. */
+/** More than any name needs. */
 const maxRequestBytes = 16 * 1024;
-/** Both versions are the same on the wire. */
+/** Both versions have the same wire format. */
 const servicePaths = ["v1", "v1alpha"].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
 );
-/** Answers are a thousand times larger than questions: a client that asks on without reading is cut off here. */
+/** Responses are a thousand times larger than requests, so a client that sends requests without reading is cut off here. */
 const maxUnread = 100;
 
-/** Server reflection for the services whose `paths` are given, and for itself. The descriptors are read on first use. */
+/** Server reflection for the services with these method `paths`, and for itself. The descriptors are read on first use. */
 export function reflectionService(paths: readonly string[]): Method[] {
   const services = [...new Set([...paths, ...servicePaths].map(serviceOf))].sort();
   let index: DescriptorIndex | undefined;

@@ -21,23 +21,23 @@ import { GrpcServer, type GrpcServerOptions } from "./grpc-server.js";
 import { serverStreaming, unary, type Method, type ResponseStream } from "./method.js";
 import { PortListener, type PortListenerOptions } from "./port-listener.js";
 
-// What the tests of this package share. All of it uses real sockets; what is taken here is checked and released after each test.
+// Shared by the tests of this package. Everything uses real sockets; what a test takes is checked and released after it.
 
 const releases: (() => unknown)[] = [];
 
-/** Registers something to be released after the test, last taken first. */
+/** Registers something to be released after the test, in reverse order. */
 export function afterwards(release: () => unknown): void {
   releases.push(release);
 }
 
-/** What must not grow: sockets and servers of this process. Timers are checked by what they would do: mocha's own come and go. */
+/** Sockets and servers of this process, whose number must not grow. Timers are not counted, because mocha has some of its own. */
 function openHandles(): number {
   return process
     .getActiveResourcesInfo()
     .filter((kind) => kind.startsWith("TCP") || kind.startsWith("Pipe") || kind.startsWith("HTTP")).length;
 }
 
-/** To be called in a describe block: releases after each test what it took, and fails it if a socket stays behind. */
+/** Call it in a describe block: after each test it releases what the test took, and fails the test if a socket is left. */
 export function releaseAfterEach(): void {
   let handlesBefore = 0;
   beforeEach(() => {
@@ -50,12 +50,12 @@ export function releaseAfterEach(): void {
   });
 }
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 export function eventually(isSo: () => boolean, what = "the condition to hold"): Promise<void> {
   return eventuallyWithin(isSo, what);
 }
 
-/** A logger that keeps what it is told. */
+/** A logger that keeps its entries. */
 export function recordingLogger(): Logger & {
   readonly lines: { level: string; message: string; fields: unknown }[];
 } {
@@ -162,7 +162,7 @@ export class BytesClient {
   }
 }
 
-/** A server stream as its client sees it. */
+/** A server stream, on the client's side. */
 export class StreamProbe {
   readonly call: ClientReadableStream<Buffer>;
   readonly messages: Buffer[] = [];
@@ -200,7 +200,7 @@ export function http2Client(
   return session;
 }
 
-/** What an HTTP/2 request was answered with. */
+/** The response to an HTTP/2 request. */
 export async function answerOf(
   stream: ClientHttp2Stream,
 ): Promise<{ headers: IncomingHttpHeaders; trailers: IncomingHttpHeaders; body: Buffer; rstCode: number }> {
@@ -250,7 +250,7 @@ export class RawClient {
     this.socket.write(bytes);
   }
 
-  /** How many whole frames of that type have come. */
+  /** How many whole frames of that type were received. */
   frames(type: number): number {
     let count = 0;
     for (let offset = 0; offset + 9 <= this.received.length;) {
@@ -266,7 +266,7 @@ export class RawClient {
   }
 }
 
-/** Time that passes only when told. */
+/** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #nowMs = 1_000_000;
   readonly #timers = new Set<{ readonly atMs: number; readonly callback: () => void }>();
@@ -289,7 +289,7 @@ export class ManualClock implements Clock {
     return this.#timers.size;
   }
 
-  /** Lets time pass, calling back what is due in the order it is due. */
+  /** Moves the clock, and calls back what is due in order. */
   advance(byMs: number): void {
     const endMs = this.#nowMs + byMs;
     for (;;) {
@@ -303,14 +303,14 @@ export class ManualClock implements Clock {
   }
 }
 
-/** A promise and what settles it. */
+/** A promise and the functions that settle it. */
 export function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
   let resolve: (value: T) => void = () => undefined;
   const promise = new Promise<T>((settle) => (resolve = settle));
   return { promise, resolve };
 }
 
-/** The frames of a client that speaks HTTP/2 by hand: what no library would send. */
+/** HTTP/2 frames of a client, written by hand: no library would send them. */
 export const wire = {
   type: { headers: 1, rstStream: 3, ping: 6, goaway: 7 },
 
@@ -337,7 +337,7 @@ export const wire = {
 
   settingsAck: (): Buffer => wire.frame(4, 1, 0),
 
-  /** A request's headers; `more` is added as literals. */
+  /** A request's headers; those in `more` are added as literals. */
   headers(streamId: number, path: string, more: Readonly<Record<string, string>> = {}): Buffer {
     const text = (value: string): Buffer => Buffer.from([value.length, ...Buffer.from(value)]);
     const literal = (name: string, value: string): Buffer =>
@@ -365,7 +365,7 @@ export const wire = {
     return wire.frame(8, 0, streamId, payload);
   },
 
-  /** All a subscriber sends to open one stream on a new connection. */
+  /** Everything a subscriber sends to open one stream on a new connection. */
   subscribe: (path: string, settings: Readonly<Record<number, number>> = {}): Buffer =>
     Buffer.concat([
       wire.preface,

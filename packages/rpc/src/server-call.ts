@@ -14,12 +14,12 @@ export interface CallContext {
   readonly onCallEnd: ((path: string, code: StatusName, durationMs: number) => void) | undefined;
 }
 
-/** Beyond this a timer would fire at once (some clients mean "never" by some hundred years). */
+/** A longer timer would fire at once; some clients send a deadline of hundreds of years for "never". */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * What all kinds of call have in common: the request's messages, the deadline, the signal, and an end that comes once. A subclass says
- * what to do with a message, and calls `start` when it is ready for one.
+ * What all kinds of call have in common: the request's messages, the deadline, the signal, and exactly one end. A subclass handles the
+ * messages, and calls `start` when it is ready for the first.
  */
 export abstract class ServerCall implements Call {
   readonly stream: TransportStream;
@@ -64,7 +64,7 @@ export abstract class ServerCall implements Call {
     this.#finish(status.code);
   }
 
-  /** Ends the call as an error asks for; what is not an RpcError is our own fault, and for the log only. */
+  /** Ends the call with the status of an RpcError; any other error is a defect of ours, which is logged and not shown to the client. */
   fail(error: unknown): void {
     if (this.hasEnded) return;
     if (error instanceof RpcError) {
@@ -75,10 +75,10 @@ export abstract class ServerCall implements Call {
     this.end({ code: "UNKNOWN", message: "the server failed to handle this call" });
   }
 
-  /** A whole message, decompressed. What it throws ends the call. */
+  /** Receives a whole message, decompressed. If it throws, the call ends (see `fail`). */
   protected abstract onMessage(message: Buffer): void;
 
-  /** The client has sent its last message. What it throws ends the call. */
+  /** Called when the client has sent its last message. If it throws, the call ends (see `fail`). */
   protected abstract onRequestEnd(): void;
 
   protected start(): void {
@@ -95,7 +95,7 @@ export abstract class ServerCall implements Call {
     );
   }
 
-  /** Only where somebody wants to know: most calls end before their client could go away. */
+  /** Only if something depends on it: most calls end before their client could go away. */
   #watchClose(): void {
     if (this.#isWatchingClose) return;
     this.#isWatchingClose = true;
@@ -117,7 +117,7 @@ export abstract class ServerCall implements Call {
   }
 
   #read(chunk: Buffer): void {
-    // After the end bytes are still taken, and dropped: unread ones would close the window of the whole connection.
+    // After the call has ended, bytes are still read and dropped: unread ones would close the window of the whole connection.
     if (this.hasEnded) return;
     const { maxMessageBytes } = this.#context;
     try {

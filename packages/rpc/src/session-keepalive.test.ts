@@ -21,7 +21,7 @@ describe("keepalive", () => {
   let listener: PortListener;
   let silent: number;
 
-  // Nothing for 1,000 ms: a PING; nothing for another 300 ms: dropped. It looks every 150 ms.
+  // Silent for 1,000 ms: a PING; for another 300 ms: dropped. A sweep runs every 150 ms.
   beforeEach(async () => {
     clock = new ManualClock();
     silent = 0;
@@ -41,7 +41,7 @@ describe("keepalive", () => {
     return client;
   }
 
-  it("asks a connection from which nothing came, keeps it if its peer answers, and drops it if not", async () => {
+  it("sends a PING to a silent peer, keeps the connection if it answers, and drops it if not", async () => {
     const alive = new BytesClient(listener).stream("/t.T/Hold");
     await alive.headers;
     const deaf = await deafClient();
@@ -51,7 +51,7 @@ describe("keepalive", () => {
     clock.advance(1_050);
     await eventually(() => deaf.hasFrame(wire.type.ping));
     expect(listener.sessions.size).to.equal(2);
-    // The living one answers meanwhile, so that it is asked anew only after another interval.
+    // The live one answers meanwhile, so that its next PING follows only after another interval.
     clock.advance(300);
     await deaf.closed;
     await eventually(() => listener.sessions.size === 1);
@@ -61,7 +61,7 @@ describe("keepalive", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  it("does not ask who speaks by itself", async () => {
+  it("sends no PING to a peer that sends by itself", async () => {
     const talker = await deafClient();
     talker.socket.setNoDelay(true);
     for (let step = 0; step < 40; step++) {
@@ -77,7 +77,7 @@ describe("keepalive", () => {
     expect(silent).to.equal(0);
   });
 
-  it("does not count a ping of somebody else as its own", async () => {
+  it("does not count another PING as its own", async () => {
     const deaf = await deafClient();
     const [session] = listener.sessions;
     expect(session?.ping(() => undefined)).to.equal(true);
@@ -85,7 +85,7 @@ describe("keepalive", () => {
     await deaf.closed;
   });
 
-  it("looks at thousands without holding up the event loop, and misses none", async () => {
+  it("checks thousands without blocking the event loop, and misses none", async () => {
     const clients = await Promise.all(Array.from({ length: 1_100 }, () => rawClient(listener)));
     for (const client of clients) client.send(wire.subscribe("/t.T/Hold"));
     await eventually(() => listener.sessions.size === 1_100, "all connections");

@@ -2,27 +2,27 @@ import { systemClock, type Clock } from "@bunting/runtime";
 import type { Http2Session } from "./http2-session.js";
 
 export interface KeepaliveOptions {
-  /** A connection from which nothing has come for so long is asked for a sign of life. */
+  /** After how long without a byte from the peer a PING is sent. */
   readonly intervalMs: number;
   /** How long its peer may take to answer before the connection is dropped. */
   readonly timeoutMs: number;
   readonly clock?: Clock;
 }
 
-/** How many connections are looked at in one turn of the event loop. */
+/** How many connections are checked in one turn of the event loop. */
 const sessionsPerTurn = 1_000;
 
 /**
- * Drops HTTP/2 connections whose peer is gone without a word: powered off, or behind a path that forgot them. There may be tens of
- * thousands, so none has a timer of its own: a sweep compares how many bytes each has sent with what it was at the sweep before. Who
- * speaks by itself is never asked; who is silent gets a PING, and its answer are bytes like any other.
+ * Drops HTTP/2 connections whose peer vanished without closing: it was powered off, or the network between forgot the connection. There
+ * may be tens of thousands, so none has a timer of its own: a sweep compares the bytes received from each peer with those at the previous
+ * sweep. Only a silent peer gets a PING, and the answer counts like any other bytes.
  */
 export class SessionKeepalive {
   readonly #sessions: Iterable<Http2Session>;
   readonly #clock: Clock;
   readonly #onSilent: () => void;
   readonly #stepMs: number;
-  /** After how many sweeps without a byte a connection is asked, and dropped. */
+  /** After how many sweeps without a byte a PING is sent, and the connection dropped. */
   readonly #probeAfter: number;
   readonly #dropAfter: number;
   #cancelNext: (() => void) | undefined;

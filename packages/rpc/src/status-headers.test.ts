@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { encodeStatusMessage, statusHeaders } from "./status-headers.js";
 
 describe("statusHeaders", () => {
-  it("says OK with the number alone", () => {
+  it("sends OK as the number alone", () => {
     expect(statusHeaders({ code: "OK", message: "" })).to.deep.equal({ "grpc-status": "0" });
   });
 

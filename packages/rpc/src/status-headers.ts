@@ -17,7 +17,7 @@ export function statusHeaders(status: RpcStatus): Headers {
   return headers;
 }
 
-/** Percent-encodes a status message byte by byte as gRPC over HTTP/2 asks: a header holds neither UTF-8 nor line ends. */
+/** Percent-encodes a status message byte by byte, as gRPC over HTTP/2 demands: a header can hold neither UTF-8 nor line breaks. */
 export function encodeStatusMessage(message: string): string {
   if (!unsafe.test(message)) return message;
   let encoded = "";

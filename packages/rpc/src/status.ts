@@ -24,7 +24,7 @@ export type StatusName = keyof typeof statusCode;
 /** How a call ended: what goes into its trailers. */
 export interface RpcStatus {
   readonly code: StatusName;
-  /** For a person; percent-encoded on the wire. */
+  /** For people; percent-encoded on the wire. */
   readonly message: string;
   /** Further trailers, for instance `grpc-retry-pushback-ms`. */
   readonly trailers?: Readonly<Record<string, string>>;

@@ -3,7 +3,7 @@ import { ServerCall, type CallContext } from "./server-call.js";
 import { RpcError } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
-/** The sending half of a streaming call: the handler's, until it ends the call or the client goes away. */
+/** The sending half of a streaming call, which the handler uses until it ends the call or the client goes away. */
 abstract class StreamingCall extends ServerCall implements ResponseStream {
   sendHeaders(headers?: Readonly<Record<string, string>>): void {
     this.stream.respond(headers);
@@ -20,7 +20,7 @@ abstract class StreamingCall extends ServerCall implements ResponseStream {
 
 type ServerStreaming = Extract<Method, { kind: "server-streaming" }>;
 
-/** One request, then frames for as long as the handler likes. */
+/** One request, then response frames until the handler ends the call. */
 export class ServerStreamingCall extends StreamingCall {
   readonly #method: ServerStreaming;
   #hasMessage = false;
@@ -33,20 +33,20 @@ export class ServerStreamingCall extends StreamingCall {
 
   protected override onMessage(message: Buffer): void {
     if (this.#hasMessage)
-      throw new RpcError("UNIMPLEMENTED", "this method takes one message, there came a second");
+      throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent a second");
     this.#hasMessage = true;
     this.#method.invoke(message, this);
   }
 
   protected override onRequestEnd(): void {
     if (!this.#hasMessage)
-      throw new RpcError("UNIMPLEMENTED", "this method takes one message, there came none");
+      throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent none");
   }
 }
 
 type BidiStreaming = Extract<Method, { kind: "bidi-streaming" }>;
 
-/** Messages both ways. */
+/** Messages in both directions. */
 export class BidiStreamingCall extends StreamingCall {
   readonly #listener: RequestListener<Uint8Array> | undefined;
 

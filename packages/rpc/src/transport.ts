@@ -1,31 +1,40 @@
 import type { RpcStatus } from "./status.js";
 
 /**
- * The seam between services and the HTTP/2 engine. Services see only these interfaces, so that another engine can replace
- * node:http2 without a service noticing. An engine owns framing of HTTP/2, flow control and limits; it knows no message types.
+ * The seam between gRPC and the HTTP/2 engine. A call passes these files, in this order:
+ *
+ * - `port-listener.ts` accepts the connection, and `preface-sniffer.ts` finds out whether it speaks HTTP/2 or HTTP/1.1;
+ * - `http2-transport.ts` is the engine: one `http2-session.ts` for each connection, one `http2-stream.ts` for each gRPC request;
+ * - the interfaces of this file, which are all that the rest sees of the engine;
+ * - `grpc-server.ts` finds the method by its path;
+ * - `unary-call.ts` or `streaming-call.ts`, on top of `server-call.ts`, cut the request into messages and keep the deadline;
+ * - `method.ts` decodes each message and calls the service's handler, whose response goes back the same way.
+ *
+ * So another engine can replace node:http2 without any change to a service. An engine is responsible for HTTP/2 framing, flow control
+ * and limits; it knows no message types.
  */
 
 /** Why a stream is cut off without trailers. REFUSED_STREAM is what clients read as UNAVAILABLE; CANCEL would stop .NET for good. */
 export type ResetCode =
   "REFUSED_STREAM" | "CANCEL" | "INTERNAL_ERROR" | "ENHANCE_YOUR_CALM" | "PROTOCOL_ERROR";
 
-/** One request stream as the server sees it. All methods are safe to call on a stream that has closed: they do nothing. */
+/** One request stream, on the server's side. All methods may be called after the stream has closed; they then do nothing. */
 export interface TransportStream {
   readonly session: TransportSession;
   /** `:path`, for instance `/flagd.sync.v1.FlagSyncService/SyncFlags`. */
   readonly path: string;
-  /** True until the stream has ended, in whatever way. */
+  /** False once the stream has ended in any way. */
   readonly isOpen: boolean;
-  /** True once response headers went out. */
+  /** True once response headers were sent. */
   readonly hasResponded: boolean;
   /** A request header by its lower-case name; the first value where there are several. */
   header(name: string): string | undefined;
   /** Sends `:status: 200` with the given response headers, once. */
   respond(headers?: Readonly<Record<string, string>>): void;
   /**
-   * Queues one complete gRPC frame (5-byte prefix included). The engine keeps a reference and never writes to it: one frame may be
-   * given to any number of streams. `onWritten` is called exactly once: without an error when flow control has taken the last byte,
-   * with one when the stream ended before. Callers that fan out keep one frame in flight and take the newest in `onWritten`.
+   * Queues one complete gRPC frame (5-byte prefix included). The engine keeps a reference and never modifies the frame, so that any
+   * number of streams may share it. `onWritten` is called exactly once: without an error when flow control has let the last byte pass,
+   * with an error if the stream ended first. Callers that fan out keep one frame in flight and take the newest in `onWritten`.
    */
   write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
   /**
@@ -33,11 +42,11 @@ export interface TransportStream {
    * back: a stalled stream ends only when its peer reads on, or by `reset`.
    */
   end(status: RpcStatus): void;
-  /** Ends the stream at once, whatever is queued. */
+  /** Ends the stream at once and drops everything queued. */
   reset(code: ResetCode): void;
-  /** Request bytes as they come, then `onEnd` when the client half-closed. May be set once, synchronously in the stream handler. */
+  /** Delivers request bytes as they arrive, then calls `onEnd` when the client half-closes. Call it once, synchronously in `onStream`. */
   receive(onData: (chunk: Buffer) => void, onEnd: () => void): void;
-  /** Called once, after the stream has ended in whatever way; at once if it has ended already. */
+  /** The listener is called once, after the stream has ended in any way; at once if it has already ended. */
   onClose(listener: () => void): void;
 }
 
@@ -45,27 +54,27 @@ export interface TransportStream {
 export interface TransportSession {
   /** IP address of the peer, or "unix" on a unix socket. */
   readonly remoteAddress: string;
-  /** Open streams, in the order they came. */
+  /** Open streams, oldest first. */
   readonly streams: ReadonlySet<TransportStream>;
   readonly isOpen: boolean;
-  /** The initial stream window the peer announced, in bytes: how much may be on its way to a peer that does not read. */
+  /** The initial stream window that the peer announced, in bytes: how much can be in flight to a peer that does not read. */
   readonly peerWindowBytes: number;
-  /** Tells the client to open no further stream here; open ones live on. Must come before trailers when shutting down. */
+  /** Tells the client to open no more streams here; open ones continue. When shutting down, call it before any stream ends. */
   goaway(): void;
-  /** Sends a PING; false if one is outstanding (at most one a session, for all its streams). `onAck` gets an error if the session ended. */
+  /** Sends a PING; false if one is outstanding (at most one per session, for all its streams). `onAck` gets an error if the session ends. */
   ping(onAck: (error?: Error) => void): boolean;
   /** Drops the connection at once. */
   destroy(): void;
   onClose(listener: () => void): void;
 }
 
-/** What a peer may ask of one connection. */
+/** What a peer may use on one connection. */
 export interface TransportLimits {
   /** SETTINGS_MAX_CONCURRENT_STREAMS. */
   readonly maxStreamsPerConnection: number;
   /** Bytes of all request headers of one stream (RFC 9113 10.5.1 counting). */
   readonly maxHeaderBytes: number;
-  /** What the engine may hold per connection, in bytes: above streams × largest snapshot, as shared frames count once a stream. */
+  /** Memory of the engine per connection, in bytes. Keep it above streams × largest snapshot: a shared frame counts once per stream. */
   readonly maxSessionMemoryBytes: number;
 }
 
@@ -75,7 +84,7 @@ export const defaultTransportLimits: TransportLimits = {
   maxSessionMemoryBytes: 1024 * 1024 * 1024,
 };
 
-/** What an engine reports to. */
+/** Receives what an engine accepts. */
 export interface TransportHandler {
   onStream(stream: TransportStream): void;
   onSession?(session: TransportSession): void;

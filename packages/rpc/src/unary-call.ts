@@ -21,7 +21,7 @@ export class UnaryCall extends ServerCall {
 
   protected override onMessage(message: Buffer): void {
     if (this.#hasMessage)
-      throw new RpcError("UNIMPLEMENTED", "this method takes one message, there came a second");
+      throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent a second");
     this.#hasMessage = true;
     const answer = this.#method.invoke(message, this);
     if (answer instanceof Promise) {
@@ -36,7 +36,7 @@ export class UnaryCall extends ServerCall {
 
   protected override onRequestEnd(): void {
     if (!this.#hasMessage)
-      throw new RpcError("UNIMPLEMENTED", "this method takes one message, there came none");
+      throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent none");
   }
 
   #answer(response: Uint8Array): void {

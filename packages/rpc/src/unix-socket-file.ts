@@ -4,13 +4,13 @@ import { dirname } from "node:path";
 import { maxSocketPathBytes } from "./listen-endpoint.js";
 
 /**
- * Makes way for a unix socket at `path`. A socket file that nobody answers on is what a killed process left behind, and goes; a live
- * one, or a file of another kind, is not ours to remove: rejects with EADDRINUSE or EEXIST.
+ * Clears `path` for a unix socket. A socket file that refuses connections was left behind by a killed process, and is removed. A socket
+ * in use, or a file of another kind, is left alone: rejects with EADDRINUSE or EEXIST.
  */
 export async function clearSocketPath(path: string): Promise<void> {
-  // The system would cut the path off and create the socket elsewhere.
+  // The system would truncate the path and create the socket elsewhere.
   if (Buffer.byteLength(path) > maxSocketPathBytes) throw withCode("ENAMETOOLONG", "path too long");
-  // Bind itself would call a missing directory EACCES, as if it were there.
+  // bind() itself reports EACCES for a missing directory, as if it existed.
   if (!(await stat(dirname(path))).isDirectory()) throw withCode("ENOTDIR", "not a directory");
   const stats = await lstat(path).catch((error: unknown) => {
     if (codeOf(error) === "ENOENT") return undefined;
@@ -26,7 +26,7 @@ export async function clearSocketPath(path: string): Promise<void> {
   });
 }
 
-/** The error code a connect to `path` meets; undefined if it succeeds. */
+/** The error code of a connect to `path`; undefined if it succeeds. */
 function connectionRefusal(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = connect(path);

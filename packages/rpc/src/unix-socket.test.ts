@@ -64,7 +64,7 @@ async function bindError(endpoint: ListenEndpoint): Promise<string> {
 describe("PortListener on a unix socket", () => {
   releaseAfterEach();
 
-  it("serves gRPC and HTTP/1.1, with the mode asked for whatever the umask, and removes the file at the end", async () => {
+  it("serves gRPC and HTTP/1.1, with the requested mode whatever the umask, and removes the file at the end", async () => {
     const socketPath = join(directory(), "flagd.sock");
     const umask = process.umask(0o077);
     afterwards(() => process.umask(umask));
@@ -104,7 +104,7 @@ describe("PortListener on a unix socket", () => {
     await rawClient(socketPath);
   });
 
-  it("leaves a file that is no socket alone", async () => {
+  it("leaves a file alone that is not a socket", async () => {
     const parent = directory();
     const socketPath = join(parent, "notes.txt");
     writeFileSync(socketPath, "mine");
@@ -114,7 +114,7 @@ describe("PortListener on a unix socket", () => {
     expect(existsSync(socketPath)).to.equal(true);
   });
 
-  it("says that a directory is missing, is none, or that the path is too long", async () => {
+  it("says that a directory is missing or is a file, or that the path is too long", async () => {
     const parent = directory();
     expect(await bindError({ socketPath: join(parent, "no", "a.sock") })).to.contain(
       `there is no directory ${join(parent, "no")}`,

@@ -1,18 +1,18 @@
-/** How long to wait between tries. */
+/** How long to wait between attempts. */
 export interface BackoffOptions {
   /** Upper bound of the first wait, in ms. */
   readonly firstMs: number;
   /** Upper bound of any wait, in ms. */
   readonly capMs: number;
-  /** How much the bound grows from one try to the next. */
+  /** By how much the bound grows from one attempt to the next; default 2. */
   readonly factor?: number;
   /** A number in [0, 1); injected by tests. */
   readonly random?: () => number;
 }
 
 /**
- * Exponential backoff with jitter: the n-th wait is drawn evenly from the upper half of [0, min(cap, first × factor^n)], so that a crowd
- * that lost its server together does not come back together, and nobody retries in a tight loop.
+ * Exponential backoff with jitter: the n-th wait is drawn evenly from the upper half of [0, min(cap, first × factor^n)], so that clients
+ * which lost their server at the same time do not reconnect at the same time, and no client retries in a tight loop.
  */
 export class Backoff {
   readonly #options: Required<BackoffOptions>;
@@ -30,7 +30,7 @@ export class Backoff {
     return bound * (0.5 + 0.5 * this.#options.random());
   }
 
-  /** To be called after real progress only, or a server that accepts and drops is hammered. */
+  /** Call it only after real progress, or a server that accepts and then drops connections is hammered. */
   reset(): void {
     this.#bound = this.#options.firstMs;
   }

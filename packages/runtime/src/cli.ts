@@ -4,16 +4,16 @@ import type { OptionsOf, OptionTable } from "./options/option.js";
 import { quoted } from "./quoted.js";
 import { RuntimeError } from "./runtime-error.js";
 
-/** A binary with one command, `start`, as flagd and flagd-proxy have it; `version` and `--help` come with it. */
+/** A binary with one command, `start`, like flagd and flagd-proxy; `version` and `--help` are added. */
 export interface Program<Table extends OptionTable> {
   /** `bunting-proxy`. */
   readonly name: string;
   readonly version: string;
   readonly describe: string;
   readonly table: Table;
-  /** Runs until the process is told to stop. `warnings` are sentences about the command line, to be logged. */
+  /** Runs until the process is stopped by a signal. `warnings` are sentences about the command line, to be logged. */
   readonly start: (options: OptionsOf<Table>, warnings: readonly string[]) => Promise<void>;
-  /** Errors of these names are a user's mistake, told in their sentence; any other is a defect and told with its stack. */
+  /** Errors with these names are a user's mistake and shown by their message; any other is a defect and shown with its stack. */
   readonly userErrors: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export async function runProgram<const Table extends OptionTable>(
   try {
     return await run(program, argv, env);
   } catch (error) {
-    process.stderr.write(`${tell(program, error)}\n`);
+    process.stderr.write(`${describe(program, error)}\n`);
     return 1;
   }
 }
@@ -45,12 +45,12 @@ async function run<const Table extends OptionTable>(
     const { name, describe, table } = program;
     const usage = `${name} start [options]   |   ${name} version`;
     const epilogue =
-      "A flag wins over its environment variable, that over the config file, that over the default.";
+      "A flag overrides its environment variable, which overrides the config file, which overrides the default.";
     process.stdout.write(`${renderHelp({ usage, describe, table, epilogue })}\n`);
     return 0;
   }
   if (command !== "start") {
-    const message = `${quoted(command)} is no command of ${program.name}: use "${program.name} start", or --help`;
+    const message = `${quoted(command)} is not a command of ${program.name}: use "${program.name} start", or --help`;
     throw new RuntimeError("COMMAND_UNKNOWN", message);
   }
   const { options, warnings } = await readOptions(program.table, { argv: rest, env });
@@ -58,7 +58,7 @@ async function run<const Table extends OptionTable>(
   return 0;
 }
 
-function tell(program: Pick<Program<OptionTable>, "name" | "userErrors">, error: unknown): string {
+function describe(program: Pick<Program<OptionTable>, "name" | "userErrors">, error: unknown): string {
   const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
   return errors
     .map((one) => {

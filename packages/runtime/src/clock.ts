@@ -1,10 +1,10 @@
-/** Time as the code sees it, so that tests can drive it. */
+/** The source of time, which tests replace. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds that never go backwards, with a fraction. */
+  /** Milliseconds on a clock that never goes backwards, with a fraction. */
   monotonicMs(): number;
-  /** Calls back once after `delayMs`; returns a function that calls it off. */
+  /** Calls back once after `delayMs`; returns a function that cancels the timer. */
   after(delayMs: number, callback: () => void): () => void;
 }
 

@@ -27,7 +27,7 @@ describe("runComponents", () => {
     expect(log).to.deep.equal(["start a", "start b", "stop c", "stop b", "stop a"]);
   });
 
-  it("stops what was started when one can't start, and tells that one's error", async () => {
+  it("stops what was started when one can't start, and throws its error", async () => {
     const log: string[] = [];
     const broken = recording(log, "b", { start: () => Promise.reject(new Error("port taken")) });
     const run = runComponents(
@@ -47,7 +47,7 @@ describe("runComponents", () => {
     expect(log).to.deep.equal(["start a", "stop a"]);
   });
 
-  it("leaves behind a component that does not stop, says which, and loses no other error", async () => {
+  it("abandons a component that does not stop, names it, and loses no other error", async () => {
     const abort = new AbortController();
     abort.abort();
     const log: string[] = [];
@@ -69,7 +69,7 @@ describe("runComponents", () => {
     expect(error).to.be.instanceOf(AggregateError);
     expect((error as AggregateError).errors.map((one: Error) => one.message)).to.deep.equal([
       "no",
-      "stuck did not stop within 50 ms and was left behind",
+      "stuck did not stop within 50 ms and was abandoned",
     ]);
     expect(log).to.deep.equal(["stop a"]);
   });

@@ -2,25 +2,25 @@ import { aborted } from "./aborted.js";
 import { RuntimeError } from "./runtime-error.js";
 import type { Runnable } from "./runnable.js";
 
-/** A part of a process that is started and stopped; the list of them is the start order, and read backwards the stop order. */
+/** A part of a process that is started and stopped. The order of the list is the start order, and in reverse the stop order. */
 export interface Component {
   readonly name: string;
-  /** Why it stands at this place of the list. */
+  /** Why it has this place in the list. */
   readonly reason: string;
-  /** Resolves once it is up; `fail` is called if it breaks afterwards and the process can't go on. */
+  /** Resolves once it is running; it calls `fail` if it breaks later and the process can't continue. */
   start(fail: (error: unknown) => void): Promise<void>;
-  /** Releases all that start took. Called only if start was. */
+  /** Releases everything that `start` took. Called only if `start` was. */
   stop(): Promise<void>;
 }
 
 export interface RunComponentsOptions {
-  /** How long one component may take to stop before it is left behind, in ms. */
+  /** How long one component may take to stop before it is abandoned, in ms. */
   readonly stopTimeoutMs: number;
 }
 
 /**
- * Starts components in order, waits until the signal aborts or one fails, and stops those that were started in reverse. Every error
- * is kept: one alone is thrown as it is, several as an AggregateError.
+ * Starts components in order, waits until the signal aborts or one fails, and stops those that were started in reverse order. A single
+ * error is thrown as it is, several as an AggregateError.
  */
 export async function runComponents(
   components: readonly Component[],
@@ -55,7 +55,7 @@ export async function runComponents(
     throw new AggregateError(errors, errors.map((error) => (error as Error).message).join("; "));
 }
 
-/** A Runnable as a component: `run` goes on in the background and is aborted by `stop`. */
+/** A Runnable as a component: `run` continues in the background until `stop` aborts it. */
 export function runnableComponent(runnable: Runnable, reason: string): Component {
   const abort = new AbortController();
   let running: Promise<void> = Promise.resolve();
@@ -76,7 +76,7 @@ export function runnableComponent(runnable: Runnable, reason: string): Component
 async function withTimeout(component: Component, timeoutMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const message = `${component.name} did not stop within ${timeoutMs} ms and was left behind`;
+    const message = `${component.name} did not stop within ${timeoutMs} ms and was abandoned`;
     timer = setTimeout(() => reject(new RuntimeError("STOP_TIMED_OUT", message)), timeoutMs);
   });
   try {

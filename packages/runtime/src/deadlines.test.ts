@@ -10,7 +10,7 @@ function useDeadlines(delayMs = 1_000) {
 }
 
 describe("Deadlines", () => {
-  it("calls back once for each item, when its time is over, in the order in which they were begun", () => {
+  it("calls back once for each item when it is due, in the order in which they were started", () => {
     const { clock, due, deadlines } = useDeadlines();
     deadlines.start("a");
     clock.advance(400);
@@ -25,7 +25,7 @@ describe("Deadlines", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  it("begins the time of an item anew, and forgets one that is called off", () => {
+  it("restarts an item, and forgets one that is cancelled", () => {
     const { clock, due, deadlines } = useDeadlines();
     deadlines.start("a");
     deadlines.start("b");
@@ -38,7 +38,7 @@ describe("Deadlines", () => {
     expect(due).to.deep.equal(["a"]);
   });
 
-  it("has one timer for all, and none for nothing", () => {
+  it("has one timer for all, and none without items", () => {
     const { clock, deadlines } = useDeadlines();
     for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
     expect(clock.pendingTimers).to.equal(1);
@@ -46,7 +46,7 @@ describe("Deadlines", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  it("is in time for one that waits behind another which begins anew when it falls due", () => {
+  it("is in time for an item behind another that is restarted when it is due", () => {
     const clock = new ManualClock();
     const due: [string, number][] = [];
     const deadlines = new Deadlines<string>(clock, 1_000, (item) => {
@@ -66,7 +66,7 @@ describe("Deadlines", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  it("keeps one timer where what falls due is called off and begun anew", () => {
+  it("keeps one timer while due items are cancelled and restarted", () => {
     const clock = new ManualClock();
     const deadlines: Deadlines<string> = new Deadlines<string>(clock, 1_000, (item) => {
       deadlines.cancel(item);
@@ -77,14 +77,14 @@ describe("Deadlines", () => {
     expect(clock.pendingTimers).to.equal(1);
   });
 
-  it("takes many that fall due together in several turns, and forgets none", () => {
+  it("handles many that are due together in several turns, and forgets none", () => {
     const { clock, due, deadlines } = useDeadlines();
     for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
     clock.advance(1_000);
     expect(due).to.have.length(1_000);
   });
 
-  it("calls back once for each item, its time after it was last begun", () => {
+  it("calls back once for each item, one delay after its last start", () => {
     const { clock, due, deadlines } = useDeadlines(100);
     deadlines.start("a");
     clock.advance(40);
@@ -99,7 +99,7 @@ describe("Deadlines", () => {
     expect(due).to.deep.equal(["a", "b"]);
   });
 
-  it("begins the time of an item anew, behind those that were begun meanwhile", () => {
+  it("restarts an item behind those that were started meanwhile", () => {
     const { clock, due, deadlines } = useDeadlines(100);
     deadlines.start("a");
     deadlines.start("b");
@@ -111,7 +111,7 @@ describe("Deadlines", () => {
     expect(due).to.deep.equal(["b", "a"]);
   });
 
-  it("keeps the one timer where all are begun anew, and knows how many there are", () => {
+  it("keeps one timer while all are restarted, and knows how many there are", () => {
     const { clock, deadlines } = useDeadlines(100);
     for (let i = 0; i < 1_000; i++) deadlines.start(String(i));
     expect(clock.pendingTimers).to.equal(1);
@@ -123,7 +123,7 @@ describe("Deadlines", () => {
     expect(deadlines.size).to.equal(0);
   });
 
-  it("lets what it calls begin and cancel items", () => {
+  it("lets the callback start and cancel items", () => {
     const clock = new ManualClock();
     const due: string[] = [];
     const deadlines: Deadlines<string> = new Deadlines<string>(clock, 100, (item) => {

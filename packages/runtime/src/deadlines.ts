@@ -1,17 +1,17 @@
 import type { Clock } from "./clock.js";
 
 /**
- * Calls back for each item that nobody spoke of for a while. The while is the same for all, so that they fall due in the order in which
- * they were begun: one timer serves any number of them, and to begin or end one allocates nothing.
+ * Calls back for each item that was neither restarted nor cancelled within a delay. The delay is the same for all items, so they fall due in
+ * the order in which they were started: one timer serves any number of them, and starting or cancelling one allocates nothing.
  */
 export class Deadlines<Item> {
   readonly #clock: Clock;
   readonly #delayMs: number;
   readonly #onDue: (item: Item) => void;
-  /** When each is due, the first at the head: a Map keeps the order in which keys came. */
+  /** When each item is due, the earliest first: a Map keeps insertion order. */
   readonly #dueMs = new Map<Item, number>();
   #cancelTimer: (() => void) | undefined;
-  /** Then the timer is set at the end: by what is first then, and not by what is begun anew first. */
+  /** While true, `#expire` sets the timer at its end, for the item that is first by then. */
   #isExpiring = false;
 
   constructor(clock: Clock, delayMs: number, onDue: (item: Item) => void) {
@@ -24,7 +24,7 @@ export class Deadlines<Item> {
     return this.#dueMs.size;
   }
 
-  /** Begins an item's time, or begins it anew. */
+  /** Starts an item's delay, or restarts it. */
   start(item: Item): void {
     this.#dueMs.delete(item);
     this.#dueMs.set(item, this.#clock.monotonicMs() + this.#delayMs);
@@ -42,7 +42,7 @@ export class Deadlines<Item> {
     return this.#clock.after(afterMs, () => this.#expire());
   }
 
-  /** At most so many in one turn of the event loop, or 10,000 that were begun by one broadcast would hold up everybody else. */
+  /** Limited per turn of the event loop: 10,000 items that were started by one broadcast would otherwise block everything else. */
   #expire(): void {
     const nowMs = this.#clock.monotonicMs();
     let left = maxPerTurn;

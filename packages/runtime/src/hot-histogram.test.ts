@@ -3,7 +3,7 @@ import { HotHistogram } from "./hot-histogram.js";
 import { createRegistry, Histogram } from "./metrics.js";
 
 describe("HotHistogram", () => {
-  it("reads in Prometheus exactly as an ordinary histogram does", async () => {
+  it("has the same output for Prometheus as an ordinary histogram", async () => {
     const hot = createRegistry(false);
     const plain = createRegistry(false);
     const configuration = { name: "x_seconds", help: "An x.", buckets: [0.1, 1, 10] };

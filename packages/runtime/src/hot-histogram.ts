@@ -3,7 +3,7 @@ import { Histogram, type HistogramConfiguration } from "prom-client";
 interface Sample {
   readonly metricName: string;
   readonly labels: Readonly<Record<string, string | number>>;
-  /** prom-client's `get` reads it, though there are none. */
+  /** Always empty, but prom-client's `get` reads it. */
   readonly sharedLabels: Readonly<Record<string, string>>;
   readonly value: number;
 }
@@ -17,8 +17,8 @@ interface Reading {
 }
 
 /**
- * A histogram without labels for paths that run ten thousand times a broadcast: `record` touches two numbers, where `observe` checks and
- * hashes labels each time. What Prometheus reads is the same.
+ * A histogram without labels for code that runs ten thousand times per broadcast: `record` changes two numbers, where `observe` checks and
+ * hashes labels each time. Its output for Prometheus is the same.
  */
 export class HotHistogram extends Histogram {
   readonly #bounds: readonly number[];
@@ -44,7 +44,7 @@ export class HotHistogram extends Histogram {
     this.#sum += value;
   }
 
-  /** What prom-client's registry asks a histogram for, also by way of `get`; its types do not have it. */
+  /** Called by prom-client's registry, directly and through `get`; it is missing from prom-client's types. */
   getForPromString(): Promise<Reading> {
     let count = 0;
     const values: Sample[] = [...this.#counts].map((inBucket, index) => {

@@ -7,7 +7,7 @@ function lines(): { write(line: string): void; readonly written: string[] } {
 }
 
 describe("createLogger", () => {
-  it("writes one JSON object a line with level, ts and msg", () => {
+  it("writes one JSON object per line with level, ts and msg", () => {
     const out = lines();
     createLogger({ format: "json", debug: false, fields: { service: "proxy" } }, out).warn(
       { topic: "a/b" },
@@ -25,7 +25,7 @@ describe("createLogger", () => {
     expect(out.written[0]).to.match(/^\S+Z ERROR source failed topic=a\/b error="no such file"\n$/);
   });
 
-  it("keeps debug lines for those who ask", () => {
+  it("writes debug lines only if debug is on", () => {
     const out = lines();
     createLogger({ format: "json", debug: false }, out).debug("quiet");
     createLogger({ format: "json", debug: true }, out).debug("loud");

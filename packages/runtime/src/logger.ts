@@ -1,19 +1,19 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from "pino";
 
-/** Structured log: a constant sentence, and fields beside it. */
+/** Structured log: a constant sentence, and fields. */
 export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
   child(fields: Readonly<Record<string, unknown>>): Logger;
 };
 
 export interface LoggerOptions {
-  /** `json`: one JSON object a line, keys level, ts, msg. `console`: one readable line each. */
+  /** `json`: one JSON object per line, with level, ts and msg. `console`: one readable line per entry. */
   readonly format: "console" | "json";
   readonly debug: boolean;
   /** Fields on every line, for instance the service. */
   readonly fields?: Readonly<Record<string, unknown>>;
 }
 
-/** Logs go to stderr, as flagd's do; stdout stays free for what was asked for. */
+/** Logs go to stderr, as flagd's do; stdout is for output that a command was asked for. */
 export function createLogger(options: LoggerOptions, destination?: DestinationStream): Logger {
   const out = destination ?? pino.destination({ dest: 2, sync: true });
   return pino(
@@ -29,7 +29,7 @@ export function createLogger(options: LoggerOptions, destination?: DestinationSt
   );
 }
 
-/** Turns pino's JSON lines into lines for a person: time, level, sentence, then key=value. */
+/** Turns pino's JSON lines into lines for people: time, level, sentence, then key=value. */
 class ConsoleLines implements DestinationStream {
   readonly #out: DestinationStream;
 

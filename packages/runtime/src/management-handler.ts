@@ -4,15 +4,14 @@ import type { Registry } from "prom-client";
 /** Whether a process may be sent traffic, and why not. */
 export interface Readiness {
   readonly isReady: boolean;
-  /** A sentence: why it is not ready, or what is stale although it is. */
+  /** A sentence: why it is not ready, or what is stale although it is ready. */
   readonly reason: string;
 }
 
 /**
- * /healthz, /readyz and /metrics, as flagd and flagd-proxy answer them: readiness that fails is 412. Liveness is that the event
- * loop answers at all.
+ * Serves /healthz, /readyz and /metrics as flagd and flagd-proxy do: 412 means not ready. /healthz answers as long as the event loop runs.
  *
- * @param pages further ones, by path: asked with GET and HEAD only.
+ * @param pages further pages by path, for GET and HEAD only.
  */
 export function managementHandler(
   readiness: () => Readiness,

@@ -3,9 +3,9 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 export { Counter, Gauge, Histogram, Registry } from "prom-client";
 
 /**
- * A registry of its own for each service: nothing is registered globally.
+ * Each service has its own registry; nothing is registered globally.
  *
- * @param processMetrics also CPU, memory, event loop and garbage collection of the process, as prom-client names them.
+ * @param processMetrics also collect CPU, memory, event loop and garbage collection of the process, with prom-client's names.
  */
 export function createRegistry(processMetrics: boolean): Registry {
   const registry = new Registry();
@@ -13,7 +13,7 @@ export function createRegistry(processMetrics: boolean): Registry {
   return registry;
 }
 
-/** The metrics of a registry as a Markdown table: what docs/reference is made of. */
+/** The metrics of a registry as a Markdown table, for docs/reference. */
 export async function renderMetricsReference(registry: Registry): Promise<string> {
   const metrics = await registry.getMetricsAsJSON();
   const rows = metrics

@@ -1,6 +1,6 @@
 /**
- * Turns SIGTERM and SIGINT into an AbortSignal. The first one asks for a clean stop; a second one exits at once, for a person who
- * does not want to wait for a drain.
+ * Turns SIGTERM and SIGINT into an AbortSignal. The first one asks for a clean stop; a second one exits at once, for people who
+ * do not want to wait for a drain.
  */
 export function processSignals(target: NodeJS.Process = process): {
   readonly signal: AbortSignal;

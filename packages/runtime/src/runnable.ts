@@ -1,4 +1,4 @@
-/** Something that runs until it is told to stop. Its constructor started nothing; `run` releases all it took before it settles. */
+/** Something that runs until its signal aborts. The constructor starts nothing, and `run` releases everything before it settles. */
 export interface Runnable {
   readonly name: string;
   /** Runs until the signal aborts (resolves) or it can't go on (rejects). */

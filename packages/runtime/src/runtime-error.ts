@@ -1,10 +1,10 @@
 /**
- * What can go wrong in the craft of running a process.
+ * What can go wrong when a process is started and stopped.
  *
  * - OPTION_INVALID: a flag, an environment variable or a key of the config file has a value that can't be used.
- * - CONFIG_UNREADABLE: the config file is not there or not readable as what its ending says.
- * - COMMAND_UNKNOWN: the command line names no command there is.
- * - STOP_TIMED_OUT: a component did not stop in time and was left behind.
+ * - CONFIG_UNREADABLE: the config file does not exist, or is not in the format of its extension.
+ * - COMMAND_UNKNOWN: the command line names an unknown command.
+ * - STOP_TIMED_OUT: a component did not stop in time and was abandoned.
  */
 export type RuntimeErrorCode = "OPTION_INVALID" | "CONFIG_UNREADABLE" | "COMMAND_UNKNOWN" | "STOP_TIMED_OUT";
 

@@ -1,26 +1,26 @@
 import type { ValueType } from "./value-types.js";
 
-/** One option of a command: everything that the reader, `--help` and docs/reference say of it stands here, once. */
+/** One option of a command: the single definition for the reader, `--help` and docs/reference. */
 export interface OptionSpec<T> {
   readonly type: ValueType<T>;
   readonly default: NoInfer<T>;
   /** Meaning, in a sentence or two. */
   readonly describe: string;
-  /** The heading it stands under in `--help`. */
+  /** Its heading in `--help` and docs/reference. */
   readonly group: string;
-  /** The flag's name without dashes, where it is not the kebab-case of its key. */
+  /** The flag's name without dashes, if it is not the kebab-case of its key. */
   readonly flag?: string;
   /** Other names of the flag, without dashes. */
   readonly aliases?: readonly string[];
   /** One letter. */
   readonly short?: string;
-  /** Environment variables, the first that is set wins. */
+  /** Environment variables; the first that is set wins. */
   readonly env: readonly string[];
-  /** True while the option is taken, so that nobody's command line breaks, but does nothing yet: using it prints a warning. */
+  /** True if the option is accepted, so that no command line breaks, but has no effect yet: using it logs a warning. */
   readonly notYetInEffect?: boolean;
 }
 
-// The type parameter stands on both sides of functions, so unlike options meet only in `unknown`'s stead here.
+// The type parameter occurs in parameters and results of functions, so options of different types have no common type but this union.
 export type OptionTable = Readonly<Record<string, OptionSpec<never> | OptionSpec<unknown>>>;
 
 export type OptionsOf<Table> = {

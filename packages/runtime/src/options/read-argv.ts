@@ -2,18 +2,18 @@ import { parseArgs, type ParseArgsConfig } from "node:util";
 import { flagName, type OptionTable } from "./option.js";
 
 export interface ArgvReading {
-  /** What was given for each option key, in order. A switch that stands alone is "true". */
+  /** The values of each option key, in order. A switch without a value is "true". */
   readonly given: ReadonlyMap<string, readonly string[]>;
-  /** Words that belong to no flag. */
+  /** Words that do not belong to a flag. */
   readonly positionals: readonly string[];
-  /** Flags that the table does not know, with their dashes. */
+  /** Flags that are not in the table, with their dashes. */
   readonly unknown: readonly string[];
 }
 
 /**
  * Reads a command line as Go's pflag does (`--port 1`, `--port=1`, `-p 1`, `-p1`, `-p=1`, `--debug`, `--debug=false`). Unknown flags
- * are set aside with the word that follows them, for the caller to warn of: a workload must not fail to start over a flag that a newer
- * flagd knows.
+ * are returned separately, without the word that follows them, for the caller to warn about: a workload must not fail to start because of
+ * a flag that only a newer flagd has.
  */
 export function readArgv(table: OptionTable, argv: readonly string[]): ArgvReading {
   const keyOf = new Map<string, string>();

@@ -3,8 +3,8 @@ import path from "node:path";
 import { RuntimeError } from "../runtime-error.js";
 
 /**
- * Reads a config file: JSON, YAML or TOML by its ending, keys named as flags. Without a path, `$HOME/.agent.yaml` is read if it is
- * there, as flagd does. The parsers are loaded only when a file asks for them: they cost memory.
+ * Reads a config file: JSON, YAML or TOML by its extension, with keys named like the flags. Without a path, `$HOME/.agent.yaml` is read if
+ * it exists, as flagd does. The parsers are loaded only when a file needs them, because they cost memory.
  *
  * @throws RuntimeError CONFIG_UNREADABLE
  */
@@ -28,7 +28,7 @@ export async function readConfig(
   if (typeof content !== "object" || Array.isArray(content)) {
     throw new RuntimeError(
       "CONFIG_UNREADABLE",
-      `--config ${file} must hold a map of options, keys named as the flags are`,
+      `--config ${file} must hold a map of options, with keys named like the flags`,
     );
   }
   return content as Readonly<Record<string, unknown>>;

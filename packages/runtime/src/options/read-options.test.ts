@@ -83,7 +83,7 @@ describe("readOptions", () => {
     expect(options).to.be.frozen;
   });
 
-  it("takes the command line before the environment, that before the config file, that before the default", async () => {
+  it("prefers the command line to the environment, that to the config file, and that to the default", async () => {
     const file = config("c.yaml", "port: 1\nmanagement-port: 2\nlog-format: json\n");
     const { options } = await read(["--port", "10", "--config", file], { X_PORT: "20", X_M: "30" });
     expect(options).to.include({ port: 10, managementPort: 30, logFormat: "json", streamDeadline: 0 });
@@ -133,7 +133,7 @@ describe("readOptions", () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it("warns of an unknown flag, takes the word after it as its value, and names a near one", async () => {
+  it("warns of an unknown flag, takes the word after it as its value, and suggests a similar one", async () => {
     const { options, warnings } = await read(["--prot", "1", "--flux=2", "--debug", "--port", "3"]);
     expect(options).to.include({ debug: true, port: 3 });
     expect(warnings).to.deep.equal([
@@ -151,7 +151,7 @@ describe("readOptions", () => {
     ]);
   });
 
-  it("says where a bad value came from and what is expected", async () => {
+  it("says where an invalid value came from and what was expected", async () => {
     expect((await refusal(["--port", "http"])).message).to.equal(
       '--port: expected a whole number from 0 to 65535, got "http"',
     );
@@ -183,13 +183,13 @@ describe("readOptions", () => {
     expect((await refusal(["--config", config("l.yaml", "- a")])).message).to.contain("must hold a map");
   });
 
-  it("reads $HOME/.agent.yaml without being asked, as flagd does", async () => {
+  it("reads $HOME/.agent.yaml by default, as flagd does", async () => {
     config(".agent.yaml", "port: 4\n");
     expect((await read([], { HOME: directory })).options.port).to.equal(4);
   });
 });
 
-describe("what users read of the options", () => {
+describe("the documentation of options", () => {
   it("has every flag, group, default and variable in --help", () => {
     const help = renderHelp({ usage: "x start", describe: "An x.", table, epilogue: "End." });
     for (const part of [

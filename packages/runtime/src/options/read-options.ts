@@ -10,16 +10,16 @@ export interface OptionsInput {
 }
 
 export interface OptionsReading<Table> {
-  /** Complete, checked and frozen: behind this door only this type exists. */
+  /** Complete, checked and frozen. */
   readonly options: OptionsOf<Table>;
-  /** Sentences to log once there is a logger. */
+  /** Sentences to log as soon as there is a logger. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads a command's options: command line before environment before config file before default.
+ * Reads a command's options. The command line overrides the environment, which overrides the config file, which overrides the default.
  *
- * @throws RuntimeError OPTION_INVALID or CONFIG_UNREADABLE; the message says where the value came from and what is expected.
+ * @throws RuntimeError OPTION_INVALID or CONFIG_UNREADABLE; the message says where the value came from and what was expected.
  */
 export async function readOptions<const Table extends OptionTable>(
   table: Table,
@@ -29,7 +29,7 @@ export async function readOptions<const Table extends OptionTable>(
   const warnings = [
     ...unknown.map((flag) => unknownFlag(flag, table)),
     ...positionals.map(
-      (word) => `the word ${quoted(word)} on the command line is ignored: it belongs to no flag`,
+      (word) => `the word ${quoted(word)} on the command line is ignored: it does not belong to a flag`,
     ),
   ];
   const config = await readConfig(given.get("config")?.at(-1), env);
@@ -80,7 +80,7 @@ function readOne(
   return { value: spec.default, from: "default" };
 }
 
-/** A Service called `flagd` makes kubelet set FLAGD_PORT=tcp://10.0.0.1:80 in every pod of its namespace: nobody's setting. */
+/** For a Service called `flagd`, kubelet sets FLAGD_PORT=tcp://10.0.0.1:80 in every pod of its namespace: that is not a setting. */
 function isServiceLink(value: string): boolean {
   return /^(?:tcp|udp|sctp):\/\//.test(value);
 }
@@ -101,7 +101,7 @@ function unknownFlag(flag: string, table: OptionTable): string {
   return `${flag} is ignored: there is no such flag${near === undefined ? "" : `; did you mean --${near}?`}`;
 }
 
-/** True for one changed, missing, added or swapped letter. */
+/** True if one letter was changed, left out or added, or two adjacent ones were swapped. */
 function editDistanceIsSmall(a: string, b: string): boolean {
   if (Math.abs(a.length - b.length) > 1) return false;
   let start = 0;

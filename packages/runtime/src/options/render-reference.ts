@@ -1,6 +1,6 @@
 import { flagName, type OptionSpec, type OptionTable } from "./option.js";
 
-/** The options of a command as Markdown tables, one a group: what docs/reference is made of. */
+/** The options of a command as Markdown tables, one per group, for docs/reference. */
 export function renderOptionsReference(table: OptionTable): string {
   const groups = new Map<string, string[]>();
   for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {

@@ -1,19 +1,19 @@
 import { quoted } from "../quoted.js";
 
 /**
- * How the text of a flag or environment variable becomes a value. Functions throw a plain Error whose message completes
+ * How the text of a flag or environment variable becomes a value. The functions throw a plain Error whose message completes
  * "--port: …"; the reader adds where the text came from.
  */
 export interface ValueType<T> {
-  /** What stands for the value in `--help`; empty for a switch. */
+  /** The placeholder of the value in `--help`; empty for a switch. */
   readonly placeholder: string;
-  /** True if the flag stands alone (`--debug`) or takes its value only after `=` (`--debug=false`). */
+  /** True if the flag needs no value (`--debug`) and takes one only after `=` (`--debug=false`). */
   readonly isSwitch: boolean;
-  /** `texts` are all that was given, in order: more than one where a flag was repeated. Never empty. */
+  /** `texts` are all values, in order: more than one if a flag was repeated. Never empty. */
   fromTexts(texts: readonly string[]): T;
   /** From a value of a config file. */
   fromConfig(value: unknown): T;
-  /** As `--help` and the reference show it. */
+  /** The value in `--help` and the reference. */
   show(value: T): string;
 }
 
@@ -38,7 +38,7 @@ export function integer(bounds: { readonly min: number; readonly max: number }):
   });
 }
 
-/** A TCP port; 0 lets the system choose one. */
+/** A TCP port; 0 means that the system chooses one. */
 export const port: ValueType<number> = { ...integer({ min: 0, max: 65_535 }), placeholder: "port" };
 
 export function choice<const T extends string>(...choices: readonly T[]): ValueType<T> {
@@ -64,7 +64,7 @@ export const durationMs: ValueType<number> = {
   show: showDuration,
 };
 
-/** Repeated, or with commas between. */
+/** Repeated, or separated by commas. */
 export const list: ValueType<readonly string[]> = {
   placeholder: "a,b",
   isSwitch: false,
@@ -77,7 +77,7 @@ export const list: ValueType<readonly string[]> = {
   show: (value) => (value.length === 0 ? "none" : value.join(",")),
 };
 
-/** `key=value`, repeated or with commas between; in an environment variable also a JSON object. */
+/** `key=value`, repeated or separated by commas; in an environment variable also a JSON object. */
 export const mapping: ValueType<Readonly<Record<string, string>>> = {
   placeholder: "key=value",
   isSwitch: false,
@@ -96,7 +96,7 @@ export const mapping: ValueType<Readonly<Record<string, string>>> = {
 
 function readMapping(given: string): [string, string][] {
   if (given.trim().startsWith("{")) return Object.entries(mapping.fromConfig(JSON.parse(given)));
-  // A comma starts a new pair only where a pair follows, so that values may hold commas.
+  // A comma starts a new pair only if a pair follows, so that values may contain commas.
   const pairs = given.split(/,(?=[^,=]+=)/).filter((pair) => pair !== "");
   return pairs.map((pair) => {
     const at = pair.indexOf("=");
@@ -105,7 +105,7 @@ function readMapping(given: string): [string, string][] {
   });
 }
 
-/** Text that a config file may also give as a structure, kept as JSON text (`sources`). */
+/** Text that a config file may also hold as a structure, which becomes JSON text (`sources`). */
 export const jsonText: ValueType<string> = {
   ...text,
   placeholder: "json",
@@ -119,7 +119,7 @@ function scalar<T extends string | number | boolean>(
   return {
     placeholder,
     isSwitch: false,
-    // As in Go's flag packages, the last one counts.
+    // As in Go's flag packages, the last value wins.
     fromTexts: (texts) => read(texts.at(-1) ?? ""),
     fromConfig: (value) => {
       if (typeof value === "string") return read(value);
