@@ -6,9 +6,6 @@ import { readWholeFile } from "./read-whole-file.js";
 /** How long size and times must not have moved before a file is read; absence must last as long. */
 export const restMs = 25;
 
-/** A file that is being written is looked at no more often than this. */
-const lookEveryMs = 5;
-
 /** How often a listener may ask for the same content again. */
 const maxRetries = 2;
 
@@ -27,7 +24,6 @@ export class TrackedFile {
   readonly #maxBytes: number;
   #stamp: FileStamp | undefined;
   #noticedMs = 0;
-  #lookMs: number | undefined;
   #restedMs: number | undefined;
   /** Stands for the last event; undefined if there was none, or the file is gone. */
   #told: string | undefined;
@@ -40,34 +36,19 @@ export class TrackedFile {
     this.#maxBytes = maxBytes;
   }
 
-  /** When this file is to be looked at, whatever else happens; undefined if only after an event. */
-  get dueMs(): number | undefined {
-    if (this.#lookMs === undefined || this.#restedMs === undefined) return this.#lookMs ?? this.#restedMs;
-    return Math.min(this.#lookMs, this.#restedMs);
-  }
-
-  get isResting(): boolean {
-    return this.#restedMs !== undefined;
+  /** When the rest of the file ends; undefined if it does not rest. */
+  get restedMs(): number | undefined {
+    return this.#restedMs;
   }
 
   /** True if there is no file, and no event of it is to come. */
   get isNothing(): boolean {
-    return this.#stamp === undefined && this.#told === undefined && !this.isResting;
+    return this.#stamp === undefined && this.#told === undefined && this.#restedMs === undefined;
   }
 
   /** Where the bytes were at the last look, if the path is a symbolic link. */
   get linkTarget(): string | undefined {
     return this.#stamp?.isLink === true ? this.#stamp.realPath : undefined;
-  }
-
-  /** A look is about to begin: events from now on ask for another. */
-  beginLook(): void {
-    this.#lookMs = undefined;
-  }
-
-  /** An event says that the file was written to. */
-  note(nowMs: number): void {
-    this.#lookMs ??= this.isResting ? nowMs + lookEveryMs : nowMs;
   }
 
   /** The next look tells the content again, even if it is the one that was told last. */
@@ -79,7 +60,6 @@ export class TrackedFile {
 
   /** Takes in what a look found; returns the event that follows from it, if any. */
   async look(found: Found, nowMs: number, isRescan: boolean): Promise<FileEvent | undefined> {
-    if (found === undefined || found instanceof Error) this.#lookMs = undefined;
     if (found instanceof Error) return this.#fail(found);
     const before = this.#stamp;
     this.#stamp = found;

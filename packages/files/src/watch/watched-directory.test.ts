@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
-import { systemClock } from "@bunting/runtime";
+import { systemClock, type Clock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
@@ -152,6 +152,23 @@ describe("WatchedDirectory", () => {
     ]);
     writeFileSync(directory.file("a.json"), "2");
     await eventually(() => told.events.length === 6, "three tries of the next content");
+  });
+
+  it("waits quietly for a directory that vanished while a file in it rested", async () => {
+    mkdirSync(directory.file("flags"));
+    writeFileSync(directory.file("flags/a.json"), "1");
+    let asked = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => (asked++, systemClock.monotonicMs()) };
+    const told = await start({ path: directory.file("flags"), clock });
+    writeFileSync(directory.file("flags/a.json"), "2");
+    await wait(10);
+    renameSync(directory.file("flags"), directory.file("away"));
+    await wait(100);
+    asked = 0;
+    await wait(200);
+    expect(asked).to.equal(0);
+    renameSync(directory.file("away"), directory.file("flags"));
+    await eventually(() => textsOf(told).at(-1) === "2", "what was written before");
   });
 
   it("watches one file of a directory, also one whose name starts with a dot", async () => {

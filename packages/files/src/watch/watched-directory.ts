@@ -1,17 +1,16 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import type { Clock, Runnable } from "@bunting/runtime";
+import { sleep, systemClock, type Clock, type Runnable } from "@bunting/runtime";
 import type { FileListener } from "./file-event.js";
 import { toError } from "./file-stamp.js";
-import { Listing } from "./listing.js";
-import { TargetWatches } from "./target-watches.js";
+import { scanTree, type FilesOfInterest, type TreeScan } from "./scan-tree.js";
 import { TrackedFile, type Found } from "./tracked-file.js";
-import { TreeScan, type TreeScanOptions } from "./tree-scan.js";
+import { WatchSet } from "./watch-set.js";
 
 export interface WatchedDirectoryOptions {
   readonly path: string;
   /** The files of interest: those with an accepted name in the whole tree, or one file of the directory. */
-  readonly files: TreeScanOptions["files"];
+  readonly files: FilesOfInterest;
   readonly clock: Clock;
   readonly listener: FileListener;
   /** A larger file is not read. */
@@ -22,6 +21,12 @@ export interface WatchedDirectoryOptions {
   readonly rescanEveryMs?: number;
 }
 
+/**
+ * However many events come, scans take no more than a fifth of the process's time: after one that took 2 ms, the next begins 8 ms later.
+ * The same thread serves applications.
+ */
+const idleShare = 4;
+
 /** How long `synced` waits for files that are just being written. */
 const syncWithinMs = 1_000;
 
@@ -31,22 +36,20 @@ const syncWithinMs = 1_000;
  * Events only say where to look: what counts is what the next scan finds, so neither merged nor lost events leave anything behind.
  * Scans, reads and calls of the listener come one after the other. A directory that vanished proves nothing about its files: they are
  * told gone only while it is there.
- *
- * Symbolic links are followed, but each directory is entered once, by a path without links if there is one. Names that start with a dot
- * are skipped: in a ConfigMap mount they hold the same files once more, and elsewhere what editors and rsync write before they rename.
  */
 export class WatchedDirectory implements Runnable {
   readonly name = "files";
   readonly #options: WatchedDirectoryOptions;
   readonly #path: string;
   readonly #files = new Map<string, TrackedFile>();
-  readonly #targets = new TargetWatches(() => this.#scanSoon());
-  #listings: ReadonlyMap<string, Listing> = new Map();
-  #errors: ReadonlyMap<string, Error> = new Map();
+  readonly #watches = new WatchSet(() => this.#scanSoon());
+  #directories: ReadonlyMap<string, string> = new Map();
+  #errors: ReadonlyMap<string, string> = new Map();
   #lost: string | undefined;
   #syncByMs: number | undefined;
   #hasSynced = false;
   #rescanMs = -Infinity;
+  #idleUntilMs = -Infinity;
   #isScanWanted = false;
   #wake: () => void = () => undefined;
 
@@ -60,12 +63,10 @@ export class WatchedDirectory implements Runnable {
       while (!signal.aborted) {
         this.#isScanWanted = false;
         await this.#scan(signal);
-        if (await this.#targets.set(await this.#targetNames())) this.#isScanWanted = true;
         await this.#nextScan(signal);
       }
     } finally {
-      this.#targets.close();
-      for (const listing of this.#listings.values()) listing.close();
+      this.#watches.close();
     }
   }
 
@@ -80,41 +81,34 @@ export class WatchedDirectory implements Runnable {
     const startMs = clock.monotonicMs();
     const isRescan = startMs >= this.#rescanMs;
     if (isRescan) this.#rescanMs = startMs + rescanEveryMs;
-    const scan = new TreeScan({
-      path: this.#path,
-      files,
-      maxDirectories,
-      known: this.#listings,
-      createListing: (...place) => new Listing(...place, (path) => this.#onChange(path)),
-      isDue: (path) => (this.#files.get(path)?.dueMs ?? Infinity) <= startMs,
-      beginLook: (path) => this.#files.get(path)?.beginLook(),
-      isForced: isRescan,
-    });
-    const error = await scan.run().catch(toError);
-    const kept = new Set(scan.listings.values());
-    for (const listing of this.#listings.values()) if (!kept.has(listing)) listing.close();
-    this.#listings = scan.listings;
-    if (error !== undefined && error.message !== this.#lost) listener.lost(error);
-    else if (error === undefined && this.#lost !== undefined) listener.found();
-    this.#lost = error?.message;
-    if (error !== undefined) return;
-    this.#tellErrors(new Map([...scan.unwatched, ...scan.unreadable]));
-    await this.#lookAtFiles(scan, isRescan, signal);
+    const beganMs = systemClock.monotonicMs();
+    const scan = await scanTree(this.#path, files, this.#directories, maxDirectories).catch(toError);
+    const endedMs = systemClock.monotonicMs();
+    this.#idleUntilMs = endedMs + idleShare * (endedMs - beganMs);
+    const nowMs = clock.monotonicMs();
+    if (scan instanceof Error) {
+      if (scan.message !== this.#lost) listener.lost(scan);
+      this.#lost = scan.message;
+      this.#directories = new Map();
+      await this.#watch(new Map());
+      return;
+    }
+    if (this.#lost !== undefined) listener.found();
+    this.#lost = undefined;
+    this.#directories = scan.directories;
+    const unwatched = await this.#watch(scan.files);
+    this.#tellErrors(scan, unwatched);
+    await this.#lookAtFiles(scan, nowMs, isRescan, signal);
     if (!signal.aborted) this.#tellSynced();
   }
 
-  async #lookAtFiles(scan: TreeScan, isRescan: boolean, signal: AbortSignal): Promise<void> {
-    const { clock, listener, maxBytes } = this.#options;
-    const nowMs = clock.monotonicMs();
-    for (const path of scan.present) {
-      if (!this.#files.has(path)) this.#files.set(path, new TrackedFile(path, maxBytes));
+  async #lookAtFiles(scan: TreeScan, nowMs: number, isRescan: boolean, signal: AbortSignal): Promise<void> {
+    for (const path of scan.files.keys()) {
+      if (!this.#files.has(path)) this.#files.set(path, new TrackedFile(path, this.#options.maxBytes));
     }
-    const looks: (readonly [file: TrackedFile, found: Found])[] = [];
-    for (const file of this.#files.values()) {
-      const found = scan.found.get(file.path);
-      if (found !== undefined) looks.push([file, found]);
-      else if (!scan.present.has(file.path)) looks.push([file, errorAbove(file.path, scan.unreadable)]);
-    }
+    const looks = [...this.#files.values()].map((file): readonly [TrackedFile, Found] => {
+      return [file, scan.files.get(file.path) ?? errorAbove(file.path, scan.unreadable)];
+    });
     // By path, so that every start ends the same; what is gone comes last, since it may only have moved.
     const rank = ([file, found]: (typeof looks)[number]): string =>
       `${found === undefined ? 1 : 0}${file.path}`;
@@ -122,54 +116,67 @@ export class WatchedDirectory implements Runnable {
     for (const [file, found] of looks) {
       if (signal.aborted) return;
       const event = await file.look(found, nowMs, isRescan);
-      if (event !== undefined && (await listener.event(event)) === "retry") file.retry();
+      if (event !== undefined && (await this.#options.listener.event(event)) === "retry") file.retry();
       if (file.isNothing) this.#files.delete(file.path);
     }
   }
 
-  #tellErrors(errors: ReadonlyMap<string, Error>): void {
-    const before = this.#errors;
-    this.#errors = errors;
+  #tellErrors({ unreadable, leftOut }: TreeScan, unwatched: ReadonlyMap<string, Error>): void {
+    const errors = new Map([...unwatched, ...unreadable]);
+    for (const path of leftOut)
+      errors.set(path, new Error(`${path} is not read: there are too many directories`));
     for (const [path, error] of errors) {
-      if (before.get(path)?.message !== error.message) this.#options.listener.directoryError(path, error);
+      if (this.#errors.get(path) !== error.message) this.#options.listener.directoryError(path, error);
     }
+    this.#errors = new Map([...errors].map(([path, { message }]) => [path, message]));
   }
 
   #tellSynced(): void {
     if (this.#hasSynced) return;
     const nowMs = this.#options.clock.monotonicMs();
     this.#syncByMs ??= nowMs + syncWithinMs;
-    const isResting = [...this.#files.values()].some((file) => file.isResting);
+    const isResting = [...this.#files.values()].some(({ restedMs }) => restedMs !== undefined);
     if (isResting && nowMs < this.#syncByMs) return;
     this.#hasSynced = true;
     this.#options.listener.synced();
   }
 
-  /** What is outside of the watched directories and must be watched too: targets of links, and the root directory itself. */
-  async #targetNames(): Promise<Map<string, Set<string>>> {
-    const names = new Map<string, Set<string>>();
+  /**
+   * Watches the directories, and by name what lies outside of them and matters: targets of links, which make no event where the link is,
+   * and the root directory itself. Returns why some can't be watched.
+   */
+  async #watch(files: TreeScan["files"]): Promise<ReadonlyMap<string, Error>> {
+    const wanted = new Map<string, Set<string> | undefined>();
+    for (const realPath of this.#directories.values()) wanted.set(realPath, undefined);
     const add = (directory: string, name: string): void => {
-      const known = names.get(directory);
-      if (known === undefined) names.set(directory, new Set([name]));
-      else known.add(name);
+      if (!wanted.has(directory)) wanted.set(directory, new Set());
+      wanted.get(directory)?.add(name);
     };
-    const watched = new Set([...this.#listings.values()].map(({ realPath }) => realPath));
-    for (const { linkTarget } of this.#files.values()) {
-      if (linkTarget === undefined || watched.has(dirname(linkTarget))) continue;
-      add(dirname(linkTarget), basename(linkTarget));
+    for (const found of files.values()) {
+      if (!(found instanceof Error) && found.isLink) add(dirname(found.realPath), basename(found.realPath));
     }
     const above = await nearestAncestor(this.#path);
     const [name] = relative(above, this.#path).split(sep);
     if (name !== undefined && name !== "") add(above, name);
-    return names;
+    const { isNew, errors } = await this.#watches.set(wanted);
+    if (isNew) this.#isScanWanted = true;
+    return errors;
   }
 
   /** Waits until something happened, or something is due. */
   async #nextScan(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    while (!this.#isScanWanted && !signal.aborted) {
-      const dueMs = [...this.#files.values()].map((file) => file.dueMs ?? Infinity);
-      const delayMs = dueMs.reduce((a, b) => Math.min(a, b), this.#rescanMs) - clock.monotonicMs();
+    while (!signal.aborted) {
+      if (this.#isScanWanted) {
+        const idleMs = this.#idleUntilMs - systemClock.monotonicMs();
+        if (idleMs > 0) await sleep(idleMs, signal);
+        return;
+      }
+      // While the directory is lost, no file can be looked at, however long it has rested.
+      const resting = this.#lost === undefined ? [...this.#files.values()] : [];
+      const rests = resting.map(({ restedMs }) => restedMs ?? Infinity);
+      const dueMs = rests.reduce((a, b) => Math.min(a, b), this.#rescanMs);
+      const delayMs = dueMs - clock.monotonicMs();
       if (delayMs <= 0) return;
       await new Promise<void>((resolve) => {
         const done = (): void => {
@@ -182,13 +189,6 @@ export class WatchedDirectory implements Runnable {
         this.#wake = done;
       });
     }
-  }
-
-  #onChange(writtenPath: string | undefined): void {
-    const file = this.#files.get(writtenPath ?? "");
-    file?.note(this.#options.clock.monotonicMs());
-    if (file?.isResting === true) this.#wake();
-    else this.#scanSoon();
   }
 
   #scanSoon(): void {
