@@ -29,6 +29,9 @@ const common = {
   conditions: ["@bunting/source"],
   alias: { yaml },
   legalComments: "linked",
+  // Read by node only with --enable-source-maps, which costs memory: docs/operations.md has the figures.
+  sourcemap: "linked",
+  sourcesContent: false,
   logLevel: "warning",
 } satisfies BuildOptions;
 
