@@ -15,7 +15,7 @@ interface Golden {
   };
   readonly key: string;
   readonly ctx: JsonObject;
-  /** Go refuses the whole document for one bad flag; ours refuses that flag alone. */
+  /** Go refuses the whole document for one bad flag; we refuse only that flag. */
   readonly documentRefused?: string;
   readonly expect: {
     readonly value?: JsonValue;
@@ -52,7 +52,7 @@ describe("the golden answers of flagd", () => {
     ["B", "rules that mind no types", 2_390],
     ["C", "states, defaults, metadata and references at their edges", 1_196 - 123],
   ] as const) {
-    it(`are ours, each one, for ${what}`, () => {
+    it(`are also ours, every one, for ${what}`, () => {
       const asked = answers.filter((one) => one.tier === tier && one.documentRefused === undefined);
       expect(asked).to.have.length(count);
       const different = asked.filter((one) => !agrees(one, answer(one)));
@@ -60,7 +60,7 @@ describe("the golden answers of flagd", () => {
     });
   }
 
-  it("differ where flagd refuses a document for one bad flag: ours refuses that flag, and serves the others", () => {
+  it("differ where flagd refuses a document for one bad flag: we refuse that flag, and serve the others", () => {
     const refused = answers.filter(({ documentRefused }) => documentRefused !== undefined);
     expect(refused).to.have.length(123);
     for (const golden of refused) {

@@ -62,7 +62,7 @@ const employee = { targetingKey: "é-1", email: "ada@example.com" };
 interface Way {
   readonly name: string;
   readonly provider: (ports: { proxy: number; agent: number; sync: number; ofrep: number }) => Provider;
-  /** OFREP's server provider holds no flags and announces no change. */
+  /** OFREP's server provider caches no flags and emits no change events. */
   readonly announcesChanges: boolean;
 }
 
@@ -140,16 +140,16 @@ describe("the OpenFeature providers from npm, unchanged", () => {
         });
       });
 
-      it("gives the default in the code for flags that are disabled or have no default variant", async () => {
+      it("returns the default in the code for flags that are disabled or have no default variant", async () => {
         expect((await client.getBooleanDetails("disabled", false)).value).to.equal(false);
         expect((await client.getBooleanDetails("disabled", true)).value).to.equal(true);
         const codeDefault = await client.getBooleanDetails("code-default", true);
         expect(codeDefault.value).to.equal(true);
-        // This version of the OFREP provider takes an answer without a value, as the protocol has it, for an error.
+        // This version of the OFREP provider treats an answer without a value, which the protocol allows, as an error.
         if (way.announcesChanges) expect(codeDefault.reason).to.equal(StandardResolutionReasons.DEFAULT);
       });
 
-      it("tells what is wrong with a question", async () => {
+      it("reports what is wrong with a request", async () => {
         expect((await client.getBooleanDetails("nowhere", true)).errorCode).to.equal(
           ErrorCode.FLAG_NOT_FOUND,
         );
@@ -159,9 +159,9 @@ describe("the OpenFeature providers from npm, unchanged", () => {
     });
   }
 
-  // After the others: these edit the flags, and end the proxy.
+  // These run last: they edit the flags and stop the proxy.
   describe("together", () => {
-    it("put the same user in the same bucket, whichever way they ask", async () => {
+    it("put the same user in the same bucket, whichever protocol they use", async () => {
       for (let i = 0; i < 20; i++) {
         const context = { targetingKey: `user-${i}` };
         const answers = await Promise.all(
@@ -171,7 +171,7 @@ describe("the OpenFeature providers from npm, unchanged", () => {
       }
     });
 
-    it("are told of an edit on disk, and of the flag that changed", async () => {
+    it("are notified of an edit on disk, and of the flag that changed", async () => {
       const changes = new EventQueue<string>();
       for (const { name, announcesChanges } of ways) {
         if (!announcesChanges) continue;
@@ -180,8 +180,8 @@ describe("the OpenFeature providers from npm, unchanged", () => {
         });
       }
       directory.replace("flags.json", flagFile("blue"));
-      const told = new Set<string>();
-      while (told.size < 3) told.add(await changes.nextEvent(`a change after ${[...told].join()}`));
+      const changed = new Set<string>();
+      while (changed.size < 3) changed.add(await changes.nextEvent(`a change after ${[...changed].join()}`));
       for (const { name } of ways) {
         await eventually(
           async () => (await OpenFeature.getClient(name).getStringValue("colour", "")) === "blue",

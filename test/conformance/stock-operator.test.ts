@@ -24,7 +24,7 @@ function read(file: string): unknown {
   return JSON.parse(readFileSync(path.join(fixtures, file), "utf8"));
 }
 
-/** What the stock open-feature-operator made on a real cluster: our binaries are started with exactly that. */
+/** What the stock open-feature-operator created on a real cluster: our binaries are started with exactly that. */
 const deployment = read("proxy-deployment.json") as {
   spec: { template: { spec: { containers: Container[] } } };
 };
@@ -33,7 +33,7 @@ const [proxyContainer] = deployment.spec.template.spec.containers;
 const [sidecar] = pod.initContainers;
 if (proxyContainer === undefined || sidecar === undefined) throw new Error("the fixtures hold no container");
 
-/** As the container's user, where the tests run as root; and with no environment but the container's. */
+/** As the container's user, if the tests run as root, and with only the container's environment. */
 function containerOf(container: Container): { readonly env: Record<string, string>; readonly user: object } {
   const env = Object.fromEntries((container.env ?? []).map(({ name, value }) => [name, value]));
   const { runAsUser: uid, runAsGroup: gid } = container.securityContext ?? {};
@@ -54,7 +54,7 @@ describe("the command lines of the stock operator", () => {
     directory.replace("end-to-end.yaml", manifest("end-to-end", 1, "demo"));
     const proxy = new ServiceProcess(binaries.proxy, {
       args: proxyContainer.args,
-      // What a cluster gives by its API, a directory gives here.
+      // A directory stands in for the API of a cluster.
       env: { ...containerOf(proxyContainer).env, BUNTING_SOURCE: `dir:${directory.path}` },
     });
     running.push(proxy);
@@ -70,7 +70,7 @@ describe("the command lines of the stock operator", () => {
     expect(proxy.logs.filter(({ level }) => level === "warn")).to.deep.equal([]);
   });
 
-  it("start our agent as the sidecar, which gets its flags from the proxy and answers the operator's own end-to-end check", async () => {
+  it("start our agent as the sidecar, which receives its flags from the proxy and passes the operator's own end-to-end check", async () => {
     directory.replace("end-to-end.yaml", manifest("end-to-end", 1, "demo"));
     const proxy = await startProxy(directory.path);
     running.push(proxy.process);
@@ -118,7 +118,7 @@ describe("the command lines of the stock operator", () => {
     expect(await agent.stop()).to.equal(0);
   });
 
-  it("start our agent with what the operator passes and flagd refuses", async () => {
+  it("start our agent with arguments that the operator passes and flagd refuses", async () => {
     const extra = [
       "--sync-provider-args",
       "key=value",

@@ -28,14 +28,14 @@ async function ask(
   return (await response.json()) as OfrepAnswer;
 }
 
-/** What a process that can't start leaves behind. */
+/** The output of a process that fails to start. */
 async function refusal(args: readonly string[]): Promise<string> {
   const agent = new ServiceProcess(binaries.agent, { args, nodeArgs: agentEntrypointFlags });
   expect(await agent.exit, agent.output).to.equal(1);
   return agent.words.join("\n");
 }
 
-/** What the server answers to a client that sends this and then nothing. */
+/** The answer of the server to a client that sends this and then nothing. */
 function slowly(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   socket.write(bytes);
@@ -90,7 +90,7 @@ describe("bunting-agent as a process", () => {
     expect((await ask(agent.ofrep, "b")).value, "the other source's flags are still there").to.equal("B");
   });
 
-  it("starts while the proxy is away, is not ready until flags come, and gets them soon after it is there (S-2, S-3)", async () => {
+  it("starts while the proxy is unreachable, is not ready until it has flags, and receives them soon after the proxy starts (S-2, S-3)", async () => {
     directory.replace("flags.yaml", manifest("flags", 1));
     const reserved = createServer().listen(0, "127.0.0.1");
     await new Promise((resolve) => reserved.once("listening", resolve));
@@ -123,7 +123,7 @@ describe("bunting-agent as a process", () => {
     );
   });
 
-  it("starts from its last-known-good while the proxy is away, and takes no other source's file for it", async () => {
+  it("starts from its last-known-good while the proxy is unreachable, and never from the file of another source", async () => {
     directory.replace("flags.yaml", manifest("flags", 7));
     const cache = ["--cache-dir", directory.file("cache")];
     const proxy = await proxyOf();
@@ -152,7 +152,7 @@ describe("bunting-agent as a process", () => {
       log: "lost the source; its flags are served on, and it is tried again and again",
     },
   ]) {
-    it(`refuses a document of ${what} its heap has room for, keeps the flags it had, and lives on`, async () => {
+    it(`refuses a document of ${what} its heap has room for, and keeps running with the flags it had`, async () => {
       const small = (value: string): string =>
         JSON.stringify({ flags: { a: { state: "ENABLED", variants: { x: value }, defaultVariant: "x" } } });
       directory.replace("flags.json", small("before"));
@@ -205,7 +205,7 @@ describe("bunting-agent as a process", () => {
   });
 
   describe("sockets", () => {
-    it("serves on unix sockets in place of TCP, with the mode it was given, and removes them", async () => {
+    it("serves on unix sockets instead of TCP, with the configured mode, and removes them", async () => {
       directory.replace(
         "flags.json",
         '{"flags":{"a":{"state":"ENABLED","variants":{"x":true},"defaultVariant":"x"}}}',
@@ -251,7 +251,7 @@ describe("bunting-agent as a process", () => {
       expect([existsSync(evaluation), existsSync(sync)]).to.deep.equal([false, false]);
     });
 
-    it("takes the place of a socket that nobody listens on any more", async () => {
+    it("replaces a socket file that no process listens on any more", async () => {
       directory.replace("flags.json", '{"flags":{}}');
       const socket = [
         "--socket-path",
@@ -266,7 +266,7 @@ describe("bunting-agent as a process", () => {
       expect(await second.process.stop()).to.equal(0);
     });
 
-    it("ends start with the path and the remedy where a socket can't be bound", async () => {
+    it("fails to start where a socket can't be bound, with a message that names the path and the remedy", async () => {
       directory.replace("flags.json", '{"flags":{}}');
       const args = [
         "start",
@@ -292,7 +292,7 @@ describe("bunting-agent as a process", () => {
   });
 
   describe("start", () => {
-    it("ends with a sentence for a source it has not, or can't read", async () => {
+    it("fails with a message where sources are missing, unsupported or invalid", async () => {
       expect(await refusal(["start"])).to.contain("--sources");
       expect(await refusal(["start", "--uri", "core.openfeature.dev/demo/flags"])).to.match(
         /kubernetes.*bunting-proxy/,
@@ -306,7 +306,7 @@ describe("bunting-agent as a process", () => {
       );
     });
 
-    it("says which port is taken", async () => {
+    it("names the port that is taken", async () => {
       const taken = createServer().listen(0, "127.0.0.1");
       await new Promise((resolve) => taken.once("listening", resolve));
       const { port } = taken.address() as AddressInfo;
@@ -328,12 +328,12 @@ describe("bunting-agent as a process", () => {
       taken.close();
     });
 
-    it("serves without a cache where the cache directory can't be written, and says so once", async () => {
+    it("serves without a cache where the cache directory can't be written, and logs that once", async () => {
       directory.replace("flags.json", '{"flags":{}}');
       mkdirSync(directory.file("locked"));
       writeFileSync(directory.file("locked/file"), "");
       chmodSync(directory.file("locked"), 0o500);
-      // A file where a directory is wanted can't be written to by root either.
+      // Not even root can write to a file in place of a directory.
       const agent = await agentOf(
         "--uri",
         `file:${directory.file("flags.json")}`,

@@ -3,16 +3,16 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 const megabyte = 1024 * 1024;
 const everyMs = 10_000;
 
-/** Of the garbage that V8 would let come together, the part at which it collects, in percent. */
+/** The lowest share of the garbage V8 would let accumulate at which it collects, in percent. */
 const leastPercent = 15;
-/** For each megabyte that is in use. More in use is more work for each collection, so there must be fewer. */
+/** Percent for each megabyte in use. The more is in use, the more a collection costs, so there must be fewer of them. */
 const percentPerMegabyte = 1.25;
 
 /**
- * Has V8 collect before 8 MB of garbage have come together, which is more than an agent of 1,000 flags has in use: 6 MB less at the
- * peak of a load, for 3 % of the time at work instead of 1 %. From 80 MB in use on it is as without.
+ * Makes V8 collect before 8 MB of garbage have accumulated, which is more than an agent with 1,000 flags has in use: 6 MB less at the peak
+ * of a load, for 3 % of the CPU time instead of 1 %. From 80 MB in use, it changes nothing.
  *
- * For the whole process, and for good: only main.ts may call this.
+ * Affects the whole process, permanently: only main.ts may call it.
  */
 export function collectEarly(): void {
   let current: number | undefined;
@@ -25,7 +25,11 @@ export function collectEarly(): void {
   setInterval(tune, everyMs).unref();
 }
 
-/** @param usedBytes what is in use on the heap; some of it may be garbage. 0 leaves the decision to V8. */
+/**
+ * The share at which to collect; 0 leaves the decision to V8.
+ *
+ * @param usedBytes heap in use, which may include garbage
+ */
 export function collectionPercent(usedBytes: number): number {
   const percent = Math.round((usedBytes / megabyte) * percentPerMegabyte);
   return percent >= 100 ? 0 : Math.max(leastPercent, percent);

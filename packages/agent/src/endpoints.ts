@@ -3,11 +3,11 @@ import type { AgentOptions } from "./options.js";
 
 export interface NamedEndpoint {
   readonly endpoint: ListenEndpoint;
-  /** The option that chose it, for the sentence about a port or path that can't be used. */
+  /** The option that chose it, for the message about a port or path that can't be used. */
   readonly optionName: string;
 }
 
-/** Where the agent listens. A socket path takes the place of its TCP port. */
+/** Where the agent listens. A socket path replaces the TCP port. */
 export function endpoints(options: AgentOptions): {
   readonly evaluationEndpoint: NamedEndpoint;
   readonly syncEndpoint: NamedEndpoint;

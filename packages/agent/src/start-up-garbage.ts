@@ -1,16 +1,16 @@
 import { setFlagsFromString } from "node:v8";
 
-/** After the first, what the first document brought along is garbage; V8 gives memory back only with the collections that follow. */
+/** The first collection frees what parsing the first document left; V8 returns memory to the system only at later collections. */
 const afterMs = [1_000, 1_500, 2_000, 2_500];
 
-/** After how many collections without a call V8 drops the bytecode of a function, to compile it anew if it is called again: V8's own value. */
+/** After how many collections without a call V8 drops the bytecode of a function, which is compiled again when it is called: V8's default. */
 const usualAge = Number.parseInt(process.versions.v8, 10) < 12 ? 5 : 6;
-/** Most of what ran so far never runs again. */
+/** Most functions that run during the start never run again. */
 const startUpAge = 2;
 
 /**
- * Has the garbage of the start collected, and its code. V8 would let some megabytes lie until much more has been made, which on an idle
- * agent is never. Does nothing without --expose-gc, which the image's entrypoint has; each takes some ms.
+ * Collects the garbage and the bytecode of the start. V8 would keep some megabytes until much more had been allocated, which never happens
+ * in an idle agent. Does nothing without --expose-gc, which the image's entrypoint sets. Each collection takes a few milliseconds.
  */
 export function collectStartUpGarbage(): void {
   const { gc } = globalThis as { readonly gc?: () => void };

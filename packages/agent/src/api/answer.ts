@@ -5,9 +5,9 @@ import type { Accessor, TypedValue } from "./typed-value.js";
 /** The reasons that clients see. */
 export type AnswerReason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "DISABLED" | "ERROR";
 
-/** The answer to one evaluation, in the terms that a protocol has for it. */
+/** The answer to one evaluation, in the terms of a protocol. */
 export interface Answer {
-  /** Undefined where the protocol can say "use the default in the code", and means it. */
+  /** Undefined means "use the default in the code", in protocols that can say so. */
   readonly value: TypedValue | undefined;
   readonly reason: AnswerReason;
   readonly variant: string | undefined;
@@ -17,13 +17,13 @@ export interface Answer {
 /** One flag of a ResolveAll answer. */
 export interface AnyFlagAnswer {
   readonly key: string;
-  /** Which member of AnyFlag's oneof the value is. Never Int: nobody asked for one. */
+  /** Which member of AnyFlag's oneof the value is. Never Int, which only a request can ask for. */
   readonly accessor: Accessor;
   readonly value: TypedValue;
   readonly reason: AnswerReason;
   readonly variant: string;
   readonly metadata: EncodedObject;
-  /** Why the reason is ERROR: counted, not sent. */
+  /** The cause of reason ERROR: counted, not sent. */
   readonly error?: ApiErrorCode | undefined;
 }
 

@@ -1,10 +1,7 @@
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 
-/**
- * What the API counts, under flagd's names. The wiring backs it with a registry. Called on every evaluation, so that no call hands
- * over an object made for it.
- */
+/** What the API counts, under flagd's names. These methods run at every evaluation: none takes an object allocated for the call. */
 export interface ApiMetrics {
   /** `feature_flag.flagd.impression` and `feature_flag.flagd.result.reason`: an evaluation that was answered. */
   evaluated(flagKey: string, reason: AnswerReason, variant: string): void;
@@ -19,7 +16,7 @@ export interface ApiMetrics {
     durationMs: number,
     responseBytes: number,
   ): void;
-  /** `http.server.active_requests`: 1 when one begins, -1 when it is answered or its client has gone. */
+  /** `http.server.active_requests`: 1 when a request begins, -1 when it is answered or its client has gone. */
   httpActiveRequests(service: HttpServiceName, change: 1 | -1): void;
   /** `feature_flag.flagd.sync.active_streams`. */
   syncStreamOpened(selector: string, providerId: string): void;

@@ -27,7 +27,7 @@ export function afterwards(release: () => unknown): void {
   releases.push(release);
 }
 
-/** To be called in a describe block: releases after each test what it took, and fails it if a socket stays behind. */
+/** To be called in a describe block: releases after each test what it acquired, and fails it if a socket stays open. */
 export function releaseAfterEach(): void {
   const sockets = (): number =>
     process.getActiveResourcesInfo().filter((kind) => kind.startsWith("TCP")).length;
@@ -85,7 +85,7 @@ export function recordingMetrics(): RecordingMetrics {
   };
 }
 
-/** A store with one document a source, and everything the API takes. */
+/** A store with one document for each source, and everything the API needs. */
 export interface World {
   readonly store: FlagStore;
   readonly evaluator: FlagEvaluator;
@@ -96,7 +96,7 @@ export interface World {
   readonly clock: ManualClock;
   /** v2, v1 and schema.v1, in this order. */
   readonly services: readonly EvaluationService[];
-  /** Replaces the document of a source, by its place. */
+  /** Replaces the document of a source, by its index. */
   put(document: JsonObject, sourceIndex?: number): void;
 }
 
@@ -154,7 +154,7 @@ interface MessageType<T> {
   decode(bytes: Uint8Array): T;
 }
 
-/** A real gRPC client that speaks the messages of the generated code. */
+/** A real gRPC client with the messages of the generated code. */
 export class GrpcClient {
   readonly #client: Client;
 
@@ -254,7 +254,7 @@ export interface HttpAnswer {
   readonly text: string;
 }
 
-/** POSTs with fetch; a body that is no string is sent as JSON. */
+/** POSTs with fetch; a body that is not a string or bytes is sent as JSON. */
 export async function post(
   port: number,
   path: string,

@@ -1,9 +1,9 @@
-/** What a label says for values beyond its bound. */
+/** The label of all values beyond the limit. */
 export const otherLabel = "other";
 
 /**
- * Metric labels of words that clients choose: the first `max` different ones as they are, all others as "other", so that nobody can make
- * the process remember names without end.
+ * Metric labels from values that clients choose: the first `max` distinct values as they are, all others as "other", so that a client
+ * can't make the process remember values without limit.
  */
 export function boundedLabels(max: number): (value: string) => string {
   const known = new Set<string>();

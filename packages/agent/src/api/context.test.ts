@@ -9,7 +9,7 @@ const options = (given: Partial<ContextOptions>): ContextOptions => ({
 });
 
 describe("createContextEnrichment", () => {
-  it("gives back the very context it was given when there is nothing to add", () => {
+  it("returns the same object when there is nothing to add", () => {
     const { enrich, enrichStatic } = createContextEnrichment(options({}));
     const context = { a: 1 };
     expect(enrich(context, headers({ a: "2" }))).to.equal(context);
@@ -34,7 +34,7 @@ describe("createContextEnrichment", () => {
     });
   });
 
-  it("asks for headers by lower-case name and takes only values that are not empty", () => {
+  it("looks headers up by lower-case name and ignores empty values", () => {
     const { enrich } = createContextEnrichment(
       options({ contextFromHeader: { "X-UsEr": "user", "X-Empty": "empty" } }),
     );

@@ -2,21 +2,21 @@ import type { EvaluationContext } from "@bunting/evaluation";
 import type { RequestHeaders } from "./request-headers.js";
 
 export interface ContextOptions {
-  /** `--context-value`: what every evaluation's context gets. Values are strings, as flagd has them. */
+  /** `--context-value`: added to the context of every evaluation. Values are strings, as in flagd. */
   readonly contextValues: Readonly<Record<string, string>>;
-  /** `--context-from-header`: header name (any case) to context key. */
+  /** `--context-from-header`: from header name (any case) to context key. */
   readonly contextFromHeader: Readonly<Record<string, string>>;
 }
 
-/** Adds to a request's context what the agent was told to add. With nothing to add it gives back what it was given. */
+/** Adds the configured values to a request's context. With nothing to add it returns the same object. */
 export interface ContextEnrichment {
-  /** request < `--context-value` < `--context-from-header`. */
+  /** Precedence: request < `--context-value` < `--context-from-header`. */
   readonly enrich: (context: EvaluationContext, headers: RequestHeaders) => EvaluationContext;
-  /** Without headers: schema.v1 never looks at them. */
+  /** Ignores headers, as schema.v1 does. */
   readonly enrichStatic: (context: EvaluationContext) => EvaluationContext;
 }
 
-/** What a request without a context is evaluated against. */
+/** The context of a request without one. */
 export const emptyContext: EvaluationContext = Object.freeze({});
 
 export function createContextEnrichment(options: ContextOptions): ContextEnrichment {

@@ -3,19 +3,19 @@ import type { EncodedObject } from "./encoded-object.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 import type { Accessor } from "./typed-value.js";
 
-/** What v2, v1 and schema.v1 do not have in common. The rest of them is one: evaluation-service.ts. */
+/** Where v2, v1 and schema.v1 differ. What they have in common is evaluation-service.ts. */
 export interface Dialect {
-  /** As in the path `/service/method`. */
+  /** The `service` in the path `/service/method`. */
   readonly service: string;
-  /** Whether `--context-from-header` is in effect. */
+  /** Whether `--context-from-header` applies. */
   readonly mapsHeadersToContext: boolean;
-  /** Whether value and variant of a Resolve response may be unset, which is not the same as empty. */
+  /** Whether value and variant of a Resolve response can be unset, as distinct from empty. */
   readonly hasPresence: boolean;
   /** Whether there is ResolveAll, and whether its messages have metadata. */
   readonly resolveAll: "none" | "with-metadata" | "without-metadata";
   /**
-   * What is said for a flag that has no value: it is disabled, or leaves it to the default in the code (FALLBACK). A protocol that has
-   * no answer for that gives the code of the error it says instead.
+   * The answer for a flag without a value: it is disabled, or leaves the value to the default in the code (FALLBACK). A protocol that
+   * can't express that answers an error instead, whose code this returns.
    */
   withoutValue(
     reason: "DISABLED" | "FALLBACK",

@@ -2,8 +2,8 @@ import { canonicalJson, type JsonObject } from "@bunting/protocol";
 import { encodeStruct } from "./codec/struct-writer.js";
 
 /**
- * An immutable JSON object with its encodings, each made on first use and kept: metadata and object values are the same objects from
- * one evaluation to the next, and encoding them would cost more than evaluating.
+ * An immutable JSON object with its encodings, each made on first use and kept: evaluations share their metadata and object values, and
+ * encoding these each time would cost more than evaluating.
  */
 export class EncodedObject {
   readonly object: JsonObject;
@@ -19,7 +19,7 @@ export class EncodedObject {
     return (this.#json ??= canonicalJson(this.object));
   }
 
-  /** The fields of a google.protobuf.Struct, without a length before them. */
+  /** The fields of a google.protobuf.Struct, without a length prefix. */
   get struct(): Buffer {
     return (this.#struct ??= encodeStruct(this.object));
   }
@@ -27,7 +27,7 @@ export class EncodedObject {
 
 const kept = new WeakMap<JsonObject, EncodedObject>();
 
-/** The encodings of an object that never changes, such as the value of a variant; kept for as long as the object lives. */
+/** The encodings of an immutable object, such as the value of a variant; kept as long as the object lives. */
 export function encodedOnce(object: JsonObject): EncodedObject {
   let encoded = kept.get(object);
   if (encoded === undefined) kept.set(object, (encoded = new EncodedObject(object)));

@@ -5,7 +5,7 @@ import type { EvaluationErrorCode } from "@bunting/evaluation";
 export type ApiErrorCode = EvaluationErrorCode | "TYPE_MISMATCH";
 
 /**
- * The statuses and messages of flagd. Made once: an application that asks for a flag which is not there does so often, and a stack
+ * The statuses and messages of flagd. Created once: an application that asks for a missing flag does so often, and capturing a stack
  * trace each time would cost more than the answer.
  */
 const errors: Readonly<Record<ApiErrorCode, RpcError>> = {

@@ -128,7 +128,7 @@ describe("the evaluation services over gRPC", () => {
     }
   });
 
-  it("cut the fraction off an Int and keep it within 64 bits", async () => {
+  it("drop the fraction of an Int and keep it within 64 bits", async () => {
     const { client } = await serve();
     const ask = (number: string): Promise<v2.ResolveIntResponse> =>
       client.unary(`${pathV2}Int`, [v2.ResolveIntRequest, v2.ResolveIntResponse], asked("pi", { number }));
@@ -136,7 +136,7 @@ describe("the evaluation services over gRPC", () => {
     expect(await ask("huge")).to.include({ value: "9223372036854775807" });
   });
 
-  it("say nothing for value and variant where v2 leaves it to the code, or the flag is disabled", async () => {
+  it("leave value and variant unset where v2 means the default in the code, or the flag is disabled", async () => {
     const { client } = await serve();
     expect(await client.unary(`${pathV2}Boolean`, boolV2, asked("codeDefault"))).to.deep.equal({
       value: undefined,
@@ -152,7 +152,7 @@ describe("the evaluation services over gRPC", () => {
     });
   });
 
-  it("fail where v1 leaves it to the code, and answer the zero value of a disabled flag", async () => {
+  it("fail where v1 means the default in the code, and answer the zero value for a disabled flag", async () => {
     const { client, world } = await serve();
     await expectStatus(
       client.unary(`${pathV1}Boolean`, boolV1, asked("codeDefault")),
@@ -175,7 +175,7 @@ describe("the evaluation services over gRPC", () => {
     ).to.deep.include({ value: {}, reason: "DISABLED" });
   });
 
-  it("answer a zero value with reason DEFAULT, never FALLBACK, where schema.v1 leaves it to the code", async () => {
+  it("answer a zero value with reason DEFAULT, never FALLBACK, where schema.v1 means the default in the code", async () => {
     const { client } = await serve();
     expect(await client.unary(`${pathSchema}Boolean`, boolSchema, asked("codeDefault"))).to.include({
       value: false,
@@ -209,7 +209,7 @@ describe("the evaluation services over gRPC", () => {
     );
   });
 
-  it("lay a flag's metadata over its set's, and both over the selector's", async () => {
+  it("merge metadata: the flag's over its set's over the selector's", async () => {
     const { client } = await serve({ documents: [document, otherSet] });
     const ask = async (key: string, selector?: string): Promise<JsonValue> => {
       const headers: Record<string, string> = selector === undefined ? {} : { "flagd-selector": selector };
@@ -227,7 +227,7 @@ describe("the evaluation services over gRPC", () => {
     expect(await ask("off", "")).to.deep.equal(setMetadata);
   });
 
-  it("look only into the selected set", async () => {
+  it("evaluate only flags of the selected set", async () => {
     const { client } = await serve({ documents: [document, otherSet] });
     const select = { "flagd-selector": "flagSetId=other" };
     expect(
@@ -245,7 +245,7 @@ describe("the evaluation services over gRPC", () => {
     );
   });
 
-  it("refuse a selector that can't be read with INVALID_ARGUMENT and its sentence", async () => {
+  it("refuse a selector that can't be parsed with INVALID_ARGUMENT and a message", async () => {
     const { client } = await serve();
     try {
       await client.unary(`${pathV2}Boolean`, boolV2, asked("on"), { "flagd-selector": "color=red" });
@@ -286,7 +286,7 @@ describe("the evaluation services over gRPC", () => {
     ).to.include({ value: "b" });
   });
 
-  it("refuse a request that is no message with INVALID_ARGUMENT", async () => {
+  it("refuse a request that is not a valid message with INVALID_ARGUMENT", async () => {
     const { client, world } = await serve();
     await expectStatus(
       client.raw(`${pathV2}Boolean`, Buffer.from("0a05616263", "hex")),
@@ -316,7 +316,7 @@ describe("the evaluation services over gRPC", () => {
   describe("ResolveAll", () => {
     const all = [v1.ResolveAllRequest, v1.ResolveAllResponse] as const;
 
-    it("gives each flag with a type: values, disabled ones as zero, failed ones as ERROR; none left to the code", async () => {
+    it("answers flags that have a type: values, disabled ones with zero values, failed ones with ERROR", async () => {
       const { client } = await serve();
       const { flags, metadata } = await client.unary(`${pathV1}All`, all, { context: { color: "red" } });
       expect(metadata).to.deep.equal({});
@@ -358,7 +358,7 @@ describe("the evaluation services over gRPC", () => {
       });
     });
 
-    it("gives the selected set only, and says which", async () => {
+    it("answers the selected set only, and names it", async () => {
       const { client } = await serve({ documents: [document, otherSet] });
       const { flags, metadata } = await client.unary(
         `${pathV1}All`,
@@ -370,7 +370,7 @@ describe("the evaluation services over gRPC", () => {
       expect(metadata).to.deep.equal({ flagSetId: "other" });
     });
 
-    it("gives each key the answer it has alone: that of the latest source, or of the selected set", async () => {
+    it("answers each key as a single evaluation does: with the flag of the latest source, or of the selected set", async () => {
       const of = (flagSetId: string, variant: string): JsonObject => ({
         flags: { shared: { state: "ENABLED", variants: { a: "a", b: "b" }, defaultVariant: variant } },
         metadata: { flagSetId },
@@ -395,7 +395,7 @@ describe("the evaluation services over gRPC", () => {
 
     it("has no metadata in schema.v1", async () => {
       const { client } = await serve();
-      // Read as v1, which would see it.
+      // Decoded as v1, which would show the metadata.
       const { flags, metadata } = await client.unary(`${pathSchema}All`, all, { context: {} });
       expect(metadata).to.equal(undefined);
       expect(flags["on"]).to.deep.equal({

@@ -21,10 +21,10 @@ export interface EvaluationDependencies {
   readonly logger: Pick<Logger, "error">;
 }
 
-/** The evaluation protocol of one dialect, without its bytes: gRPC and HTTP/JSON lie above it. */
+/** The evaluation protocol of one dialect, without its encoding: gRPC and Connect add that. */
 export interface EvaluationService {
   readonly dialect: Dialect;
-  /** Throws the RpcError that the call ends with. */
+  /** @throws RpcError: the status that the call ends with. */
   resolve(accessor: Accessor, request: ResolveRequest, headers: RequestHeaders): Answer;
   resolveAll(context: EvaluationContext, headers: RequestHeaders): AllAnswer;
 }
@@ -91,8 +91,8 @@ function outcomeOf(
 }
 
 /**
- * A flag in ResolveAll has the type of its default variant, in success, failure and disabled alike; without a default variant that of
- * the value targeting gave. A flag with neither is left out: these protocols cannot say "use the default in the code" of one flag.
+ * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled; without a default variant it has
+ * the type of the value that targeting chose. A flag with neither is left out: these protocols can't say "use the default in the code".
  */
 function anyFlagAnswer({ flag, resolution }: ResolvedFlag, selection: Selection): AnyFlagAnswer | undefined {
   const typeGiver =

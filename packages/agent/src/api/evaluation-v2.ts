@@ -1,6 +1,6 @@
 import type { Dialect } from "./dialect.js";
 
-/** Spoken by the JS, Go, Java, Python and .NET providers: an unset value says "use the default in the code". */
+/** Used by the JS, Go, Java, Python and .NET providers. An unset value means "use the default in the code". */
 export const evaluationV2: Dialect = {
   service: "flagd.evaluation.v2.Service",
   mapsHeadersToContext: true,

@@ -1,12 +1,12 @@
 import type { JsonValue } from "@bunting/protocol";
 
 /**
- * How many objects and lists may lie within each other in a context. JSON.parse reads any depth, but what walks the result calls
- * itself: the bound is kept here, at the door, for all that follows.
+ * How deeply objects and lists may be nested in a context. JSON.parse reads any depth, but what walks the result is recursive: the limit
+ * is enforced on requests, so that nothing behind them needs to.
  */
 export const maxNesting = 64;
 
-/** True if a value's objects and lists lie deeper within each other than `limit`. */
+/** Whether a value's objects and lists are nested more than `limit` levels deep. */
 export function isNestedDeeper(value: JsonValue, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (limit === 0) return true;

@@ -3,7 +3,7 @@ import { connect, type ClientHttp2Session, type ClientHttp2Stream } from "node:h
 import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { afterwards } from "./api.fixture.js";
 
-/** A gRPC client whose reading a test can stop: a small window, and a stream that takes nothing while it is paused. */
+/** A gRPC client whose reading a test can pause: it has a small window and reads nothing while paused. */
 export class RawStream {
   readonly messages = new EventQueue<Buffer>();
   readonly closed: Promise<{ readonly rstCode: number }>;
@@ -45,7 +45,7 @@ export class RawStream {
     this.#stream.end(frame);
   }
 
-  /** Begins to read, or goes on. */
+  /** Starts reading, or continues. */
   read(): void {
     if (this.#stream.listenerCount("data") === 0)
       this.#stream.on("data", (chunk: Buffer) => this.#take(chunk));

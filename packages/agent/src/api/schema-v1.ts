@@ -2,8 +2,8 @@ import type { Dialect } from "./dialect.js";
 import { zeroValue } from "./typed-value.js";
 
 /**
- * Spoken by the PHP provider. It answers the zero value where the default in the code is meant, as in flagd; but flagd lets its
- * internal reason FALLBACK out here, which no client knows: we say DEFAULT.
+ * Used by the PHP provider. For "use the default in the code" it answers the zero value, as flagd does; but flagd leaks its internal
+ * reason FALLBACK here, which no client knows: we answer DEFAULT.
  */
 export const schemaV1: Dialect = {
   service: "schema.v1.Service",

@@ -30,7 +30,7 @@ const deadlineStatus: RpcStatus = {
   message: "stream closed due to server-side timeout",
 };
 
-/** Never OK, on which JavaScript stays stale for ever, and never CANCELLED, on which .NET stops for good. */
+/** Never OK, after which JS clients stay stale for ever, and never CANCELLED, after which .NET clients stop for good. */
 export const shutdownStatus: RpcStatus = { code: "UNAVAILABLE", message: "the agent is shutting down" };
 
 /** The open streams of a service, grouped by selector, each until it closes, its deadline passes or the agent shuts down. */

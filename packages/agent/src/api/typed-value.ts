@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 
-/** The type that a client asks a flag's value as: the last word of `ResolveBoolean` … */
+/** The type that a client requests a flag's value as: the last word of `ResolveBoolean` etc. */
 export type Accessor = "Boolean" | "String" | "Float" | "Int" | "Object";
 
 export const accessors: readonly Accessor[] = ["Boolean", "String", "Float", "Int", "Object"];
@@ -9,8 +9,8 @@ export const accessors: readonly Accessor[] = ["Boolean", "String", "Float", "In
 export type TypedValue = boolean | string | number | JsonObject;
 
 /**
- * The value as the accessor asks for it, or undefined if it is of another type. A number becomes an Int by losing its fraction, as
- * in flagd (and minus zero its sign: int64 has none). A list is no Object.
+ * The value as the accessor's type, or undefined if it has another type. A number becomes an Int by dropping its fraction, as in flagd
+ * (and minus zero drops its sign: int64 has none). A list is not an Object.
  */
 export function typedValue(accessor: Accessor, value: JsonValue | undefined): TypedValue | undefined {
   switch (accessor) {
@@ -29,7 +29,7 @@ export function typedValue(accessor: Accessor, value: JsonValue | undefined): Ty
 
 const emptyObject: JsonObject = Object.freeze({});
 
-/** What protocols without a word for "no value" send instead of one. */
+/** What protocols that can't express "no value" send instead. */
 export function zeroValue(accessor: Accessor): TypedValue {
   switch (accessor) {
     case "Boolean":
@@ -44,7 +44,7 @@ export function zeroValue(accessor: Accessor): TypedValue {
   }
 }
 
-/** The accessor that a value is sent as where nobody asked for a type (ResolveAll); undefined for null and lists. */
+/** The accessor that a value is sent as where the request names no type (ResolveAll); undefined for null and lists. */
 export function accessorOf(value: JsonValue | undefined): Accessor | undefined {
   switch (typeof value) {
     case "boolean":

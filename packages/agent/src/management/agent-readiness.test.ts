@@ -24,14 +24,14 @@ function readinessOf(...sources: SourceStatus[]): AgentReadiness {
 }
 
 describe("AgentReadiness", () => {
-  it("is not ready until every source has delivered, although its stream is open (upstream is, and has no flags)", () => {
+  it("is not ready until every source has delivered, even while its stream is open (flagd is ready then, without flags)", () => {
     const readiness = readinessOf(status({}), status({ sourceIndex: 1, uri: "file" }));
     expect(readiness.check().isReady).to.equal(false);
     expect(readiness.delivered(0)).to.equal(false);
     expect(readiness.check()).to.have.property("reason").that.contains("waiting for the first flags of file");
     expect(readiness.delivered(1)).to.equal(true);
     expect(readiness.check().isReady).to.equal(true);
-    expect(readiness.delivered(1), "told once").to.equal(false);
+    expect(readiness.delivered(1), "reported once").to.equal(false);
   });
 
   it("stays ready when a source is lost, and says in the body which one and why", () => {
@@ -45,7 +45,7 @@ describe("AgentReadiness", () => {
     expect(reason).to.contain("connection refused");
   });
 
-  it("names what is spoken with a source, and what it says instead of sending flags", () => {
+  it("names the protocol of a source, and what the source reports instead of flags", () => {
     const readiness = readinessOf(
       status({
         protocol: "bunting.sync.v1",
@@ -58,7 +58,7 @@ describe("AgentReadiness", () => {
     );
   });
 
-  it("is not ready any more once it shuts down", () => {
+  it("is no longer ready once it shuts down", () => {
     const readiness = readinessOf(status({}));
     readiness.delivered(0);
     readiness.stopping();

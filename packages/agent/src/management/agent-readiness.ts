@@ -2,9 +2,9 @@ import type { Clock, Readiness } from "@bunting/runtime";
 import type { SourceStatus } from "../sync/flag-source.js";
 
 /**
- * Whether the agent may be asked: once every source has delivered a document, or its last-known-good was loaded. From there on only
- * shutting down makes it unready. That a source is away, or its flags old, is told in the body and by metrics: if it took the agent out
- * of service, an outage of one proxy would take every workload with it.
+ * Whether the agent is ready: as soon as every source has delivered a document, or its last-known-good was loaded. From then on, only
+ * shutting down makes it unready. An unreachable source and stale flags are reported in the body and as metrics: if they took the agent out
+ * of service, an outage of one proxy would take every workload down with it.
  */
 export class AgentReadiness {
   readonly #clock: Clock;
@@ -22,7 +22,7 @@ export class AgentReadiness {
     this.#waitingFor = new Set(Array.from({ length: options.sourceCount }, (_, index) => index));
   }
 
-  /** To be called with each document that was taken over; true if it was the last one waited for. */
+  /** To be called for each document that was accepted; true if it was the last one the agent waited for. */
   delivered(sourceIndex: number): boolean {
     return this.#waitingFor.delete(sourceIndex) && this.#waitingFor.size === 0;
   }

@@ -1,6 +1,6 @@
 import { Counter, type Registry } from "@bunting/runtime";
 
-/** How many series one metric may have, as in flagd; what goes beyond is counted in one series marked as overflow. */
+/** The limit of series in a metric, as in flagd; evaluations beyond it are counted in one series marked as overflow. */
 const maxSeries = 2_000;
 
 interface Tally {
@@ -11,8 +11,8 @@ interface Tally {
 }
 
 /**
- * Counts evaluations by flag, reason and variant. This runs at every evaluation, so it touches maps and a number only; the counters
- * of prom-client, which check and hash labels, are filled when Prometheus asks.
+ * Counts evaluations by flag, reason and variant. It runs at every evaluation and touches only maps and a number; the counters of
+ * prom-client, which check and hash labels, are filled when Prometheus scrapes.
  */
 export class EvaluationCounts {
   readonly #byFlag = new Map<string, Map<string, Tally[]>>();
@@ -53,7 +53,7 @@ export class EvaluationCounts {
     });
     new Counter({
       name: "feature_flag_flagd_result_reason_total",
-      help: "Evaluations by reason; failed ones have reason ERROR and say which error.",
+      help: "Evaluations by reason; failed ones have reason ERROR and name the error.",
       labelNames: ["feature_flag_reason", "feature_flag_provider_name", "exception_type"],
       registers: [registry],
       collect() {

@@ -19,7 +19,7 @@ describe("the agent's metrics", () => {
     expect(await registry.metrics(), "asking twice counts nothing twice").to.equal(text);
   });
 
-  it("keep the number of series bounded, whatever clients ask for, and lose no count", async () => {
+  it("keep the number of series bounded, whatever clients request, and lose no count", async () => {
     const registry = createRegistry(false);
     const metrics = prometheusMetrics(registry);
     for (let i = 0; i < 2_500; i++) metrics.evaluated(`flag-${i}`, "STATIC", "on");
@@ -28,7 +28,7 @@ describe("the agent's metrics", () => {
     expect(text).to.contain('feature_flag_flagd_impression_total{otel_metric_overflow="true"} 500');
   });
 
-  it("tell requests by route and the status that was sent, and sources by their place", async () => {
+  it("label requests with their route and the status that was sent, and sources with their index", async () => {
     const registry = createRegistry(false);
     const metrics = prometheusMetrics(registry);
     metrics.httpRequest("ofrep", "/ofrep/v1/evaluate/flags/{key}", "POST", 404, 2, 90);

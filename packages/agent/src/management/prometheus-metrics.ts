@@ -9,7 +9,7 @@ const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1
 const sizeBuckets = [100, 1_000, 10_000, 100_000, 1_000_000];
 const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 
-/** Backs the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is rendered from what is registered here. */
+/** Implements the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is generated from those registered here. */
 export function prometheusMetrics(registry: Registry): SyncMetrics & StoreMetrics & ApiMetrics {
   return { ...syncMetrics(registry), ...storeMetrics(registry), ...apiMetrics(registry) };
 }
@@ -18,49 +18,49 @@ function syncMetrics(registry: Registry): SyncMetrics {
   const registers = [registry];
   const connected = new Gauge({
     name: "bunting_agent_sync_connected",
-    help: "1 while the source can be heard, 0 while it can't and its flags may be stale.",
+    help: "1 while the source is connected, 0 while it is not and its flags may be stale.",
     labelNames: ["source"],
     registers,
   });
   const lastDocument = new Gauge({
     name: "bunting_agent_sync_last_document_timestamp_seconds",
-    help: "When the newest document of the source came, or was last found to be the newest, in seconds since the epoch.",
+    help: "When the newest document of the source was received or last confirmed as the newest, in seconds since the epoch.",
     labelNames: ["source"],
     registers,
   });
   const received = new Counter({
     name: "bunting_agent_sync_documents_total",
-    help: "Documents that came from the source.",
+    help: "Documents received from the source.",
     labelNames: ["source"],
     registers,
   });
   const protocols = new Gauge({
     name: "bunting_agent_sync_protocol",
-    help: "1 for the protocol that is spoken with the source, or was last: bunting.sync.v1 or flagd.sync.v1.",
+    help: "1 for the protocol used with the source, now or last: bunting.sync.v1 or flagd.sync.v1.",
     labelNames: ["source", "protocol"],
     registers,
   });
   const messages = new Counter({
     name: "bunting_agent_sync_messages_total",
-    help: "Messages that came from the source; each of flagd.sync.v1 is of kind document.",
+    help: "Messages received from the source; each message of flagd.sync.v1 is of kind document.",
     labelNames: ["source", "kind"],
     registers,
   });
   const messageBytes = new Counter({
     name: "bunting_agent_sync_message_bytes_total",
-    help: "Bytes of the messages that came from the source.",
+    help: "Bytes of the messages received from the source.",
     labelNames: ["source", "kind"],
     registers,
   });
   const nacks = new Counter({
     name: "bunting_agent_sync_nacks_total",
-    help: "Messages of the proxy of which nothing was applied: refused, or mismatch where it does not follow from what is held.",
+    help: "Messages of the proxy that were not applied: refused, or mismatch where a delta does not start from the document that is held.",
     labelNames: ["source", "reason"],
     registers,
   });
   const failures = new Counter({
     name: "bunting_agent_sync_failures_total",
-    help: "Streams of the source that ended, files that could not be read, connections that did not come about.",
+    help: "Streams of the source that ended, files that could not be read, connections that failed.",
     labelNames: ["source", "reason"],
     registers,
   });
@@ -90,19 +90,19 @@ function storeMetrics(registry: Registry): StoreMetrics {
   const registers = [registry];
   const update = new Histogram({
     name: "bunting_agent_store_update_seconds",
-    help: "Seconds that taking over a document held the event loop.",
+    help: "Seconds that applying a document blocked the event loop.",
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
     registers,
   });
   const documentBytes = new Gauge({
     name: "bunting_agent_store_document_bytes",
-    help: "Size of the document the source stands at.",
+    help: "Size of the newest document of the source that was applied.",
     labelNames: ["source"],
     registers,
   });
   const refused = new Counter({
     name: "bunting_agent_store_refused_documents_total",
-    help: "Documents refused as a whole; the one before is served on.",
+    help: "Documents refused as a whole; the previous document is still served.",
     labelNames: ["source", "code"],
     registers,
   });
@@ -143,14 +143,14 @@ function apiMetrics(registry: Registry): ApiMetrics {
   ];
   const duration = new Histogram({
     name: "http_server_request_duration_seconds",
-    help: "Seconds an HTTP request took to answer.",
+    help: "Seconds to answer an HTTP request.",
     labelNames: httpLabels,
     buckets: requestBuckets,
     registers,
   });
   const size = new Histogram({
     name: "http_server_response_body_size_bytes",
-    help: "Bytes of the answer to an HTTP request.",
+    help: "Bytes of the response body of an HTTP request.",
     labelNames: httpLabels,
     buckets: sizeBuckets,
     registers,
@@ -174,7 +174,7 @@ function apiMetrics(registry: Registry): ApiMetrics {
     buckets: streamBuckets,
     registers,
   });
-  // Resolving labels costs more than counting; there are few combinations, and routes are ours, so they are kept.
+  // Resolving labels costs more than counting, so the observers are kept: routes are ours, and combinations few.
   const kept = new Map<string, { readonly duration: Observer; readonly size: Observer }>();
   return {
     evaluated: (flagKey, reason, variant) => counts.evaluated(flagKey, reason, variant),

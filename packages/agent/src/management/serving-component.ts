@@ -7,18 +7,18 @@ export interface ServingOptions {
   readonly reason: string;
   readonly port: PortListener;
   readonly logger: Logger;
-  /** Ends a stream of this port that would go on for ever; calls under way end by themselves. */
+  /** Ends a stream of this port that would not end by itself, as unary calls do. */
   readonly drain?: (stream: TransportStream) => void;
-  /** Called before connections are ended. */
+  /** Called before connections are closed. */
   readonly onStopping?: () => void;
-  /** Called when none is left: timers of the service behind the port go now. Earlier, trailers would overtake the GOAWAY. */
+  /** Called when no connection is left, to stop the service behind the port. Earlier, its trailers would overtake the GOAWAY. */
   readonly onStopped?: () => void;
 }
 
-/** How long calls under way and last messages may take once the agent was told to stop; its pod is on its way out. */
+/** How long calls under way and last messages may take once the agent is stopping. */
 const graceMs = 1_000;
 
-/** A port of the agent. Stopping tells clients to go elsewhere (GOAWAY), ends their streams with UNAVAILABLE, and drops what is left. */
+/** A port of the agent. Stopping it sends clients a GOAWAY, ends their streams with UNAVAILABLE, and closes the connections that are left. */
 export function servingComponent(options: ServingOptions): Component {
   const { name, reason, port, logger, drain, onStopping, onStopped } = options;
   return {

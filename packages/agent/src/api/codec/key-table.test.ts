@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { KeyTable } from "./key-table.js";
 
 describe("KeyTable", () => {
-  it("gives each key as it is written, whatever shares its slot", () => {
+  it("returns each key as it was written, whichever keys share its slot", () => {
     const table = new KeyTable();
     const key = fc.string({ unit: fc.constantFrom("a", "b", "-", "\u007f"), maxLength: 8 });
     fc.assert(
@@ -20,7 +20,7 @@ describe("KeyTable", () => {
     }
   });
 
-  it("leaves what is long or not ASCII to others", () => {
+  it("does not take keys that are long or not ASCII", () => {
     const table = new KeyTable();
     for (const text of ["é", "a".repeat(49), "\u0080"]) {
       expect(table.key(Buffer.from(text), 0, Buffer.byteLength(text))).to.equal(undefined);

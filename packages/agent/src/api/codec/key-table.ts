@@ -2,8 +2,8 @@ const slots = 512;
 const maxBytes = 48;
 
 /**
- * Remembers keys: those of flags and contexts are the same from one request to the next, and making a string of bytes costs V8 many
- * times what comparing them does. Each key has one slot, where the newest stays; so it takes a bounded amount, whatever clients send.
+ * Remembers strings of keys: requests repeat the keys of flags and contexts, and creating a string from bytes costs V8 many times what
+ * comparing them does. A key has one slot, which keeps the newest key it was given: the memory is bounded, whatever clients send.
  */
 export class KeyTable {
   readonly #keys: string[] = Array.from({ length: slots }, () => "");

@@ -7,7 +7,7 @@ import { decodeResolveAllRequest, decodeResolveRequest } from "./resolve-request
 import { encodeStruct } from "./struct-writer.js";
 import { WireWriter } from "./wire-writer.js";
 
-/** Without the key that the generated code loses; there is a test of its own for it. */
+/** Without the key that the generated code loses; that key has its own test. */
 const context = fc
   .dictionary(
     fc.string({ unit: "grapheme", maxLength: 40 }),
@@ -55,7 +55,7 @@ describe("decodeResolveRequest", () => {
     expect(decodeResolveRequest(joined)).to.deep.equal({ flagKey: "b", context: { x: 1, y: 2 } });
   });
 
-  it("passes over fields of every wire type that it does not know", () => {
+  it("skips unknown fields of every wire type", () => {
     const unknown = Buffer.from(
       "48ffffffffffffffffff01" + // 9: varint of 10 bytes
         "510000000000000000" + // 10: fixed64
@@ -82,7 +82,7 @@ describe("decodeResolveRequest", () => {
     expect((decoded as { admin?: boolean }).admin).to.equal(undefined);
   });
 
-  it("reads numbers that JSON cannot say as their names, as Go does", () => {
+  it("reads numbers that JSON can't express as their names, as Go does", () => {
     const encoded = evaluationV2.ResolveBooleanRequest.encode({
       flagKey: "",
       context: { a: Number.NaN, b: Infinity, c: -Infinity },
@@ -95,7 +95,7 @@ describe("decodeResolveRequest", () => {
     lists: (inner) => [inner],
   };
   for (const [what, around] of Object.entries(nestings)) {
-    it(`reads ${maxNesting} ${what} within each other and refuses one more`, () => {
+    it(`reads ${maxNesting} nested ${what} and refuses one more`, () => {
       const nested = (depth: number): Uint8Array => {
         let value: JsonValue = "innermost";
         for (let i = 1; i < depth; i++) value = around(value);
@@ -137,14 +137,14 @@ describe("decodeResolveRequest", () => {
     "a double cut short": "120b0a090a0161120411000000",
   };
   for (const [what, hex] of Object.entries(hostile)) {
-    it(`refuses ${what} with INVALID_ARGUMENT and a sentence`, () => {
+    it(`refuses ${what} with INVALID_ARGUMENT and a message`, () => {
       const error = refusal(Buffer.from(hex, "hex"));
       expect(error.code).to.equal("INVALID_ARGUMENT");
       expect(error.message).to.match(/^The request is not a valid protobuf message: .+\.$/);
     });
   }
 
-  it("either reads or refuses any bytes, and any damage to a valid request", () => {
+  it("reads or refuses any bytes, and a valid request with any damage", () => {
     const readsOrRefuses = (bytes: Uint8Array): void => {
       try {
         decodeResolveRequest(bytes);

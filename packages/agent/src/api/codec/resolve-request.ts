@@ -3,7 +3,7 @@ import { emptyContext } from "../context.js";
 import { readStruct } from "./struct-reader.js";
 import { WireReader, wireType } from "./wire-reader.js";
 
-/** What every Resolve request asks; the same on the wire in v1, v2 and schema.v1, whatever the type of the flag. */
+/** A Resolve request; the same on the wire in v1, v2 and schema.v1, for every accessor. */
 export interface ResolveRequest {
   readonly flagKey: string;
   readonly context: EvaluationContext;

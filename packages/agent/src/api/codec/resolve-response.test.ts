@@ -102,7 +102,7 @@ describe("responseEncoder", () => {
     );
   });
 
-  it("tells false from unset in v2, and leaves out what v1 takes as false", () => {
+  it("distinguishes false from unset in v2, and omits what v1 reads as false", () => {
     const none = new EncodedObject({});
     const no = { value: false, reason: "STATIC", variant: "off", metadata: none } as const;
     expect(v2.ResolveBooleanResponse.decode(responseEncoder(evaluationV2, "Boolean")(no)).value).to.equal(
@@ -114,7 +114,7 @@ describe("responseEncoder", () => {
     expect(responseEncoder(evaluationV1, "Boolean")(no)[0], "first field is reason").to.equal(0x12);
   });
 
-  it("always has metadata, if empty", () => {
+  it("always writes metadata, even if empty", () => {
     const bytes = responseEncoder(
       evaluationV1,
       "Boolean",

@@ -4,7 +4,7 @@ import { encodedOnce } from "../encoded-object.js";
 import type { Accessor, TypedValue } from "../typed-value.js";
 import { WireWriter } from "./wire-writer.js";
 
-/** Encoding never awaits, so that one writer does for all responses. */
+/** Encoding never awaits: all responses can share one writer. */
 const writer = new WireWriter();
 
 /** `{ value = 1, reason = 2, variant = 3, metadata = 4 }`, with or without presence of value and variant. */
@@ -20,7 +20,7 @@ export function responseEncoder(dialect: Dialect, accessor: Accessor): (answer: 
   };
 }
 
-/** `{ flags = 1, metadata = 2 }`; schema.v1 knows no metadata, neither here nor in the flags. */
+/** `{ flags = 1, metadata = 2 }`; schema.v1 has no metadata, neither here nor in the flags. */
 export function encodeAllResponse(dialect: Dialect, { flags, metadata }: AllAnswer): Buffer {
   const hasMetadata = dialect.resolveAll === "with-metadata";
   writer.reset();
@@ -69,7 +69,7 @@ function writeTyped(accessor: Accessor, field: number, value: TypedValue): void 
   }
 }
 
-/** What proto3 leaves out of a field without presence. Minus zero is not zero here, as its bits are not all zero. */
+/** Whether proto3 omits the value of a field without presence. It does not omit minus zero, whose bits are not all zero. */
 function isUnwritten(value: TypedValue): boolean {
   return value === false || value === "" || Object.is(value, 0);
 }

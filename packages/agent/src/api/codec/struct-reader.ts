@@ -3,8 +3,8 @@ import { maxNesting } from "../nesting.js";
 import { malformed, wireType, type WireReader } from "./wire-reader.js";
 
 /**
- * Reads google.protobuf.Struct straight into plain JSON, without the message objects in between, which are most of the cost of a
- * request. Numbers that JSON has no word for become strings, as in Go's AsInterface.
+ * Reads google.protobuf.Struct directly into plain JSON, without intermediate message objects, which are most of the cost of a request.
+ * Numbers that JSON can't express become strings, as in Go's AsInterface.
  */
 
 const fieldsEntry = (1 << 3) | wireType.bytes;
@@ -19,9 +19,9 @@ const boolValue = (4 << 3) | wireType.varint;
 const structValue = (5 << 3) | wireType.bytes;
 const listValue = (6 << 3) | wireType.bytes;
 
-/** Reads a Struct up to `end`; `into` takes the fields of one that came in several pieces. */
+/** Reads a Struct up to `end`; `into` collects the fields of a Struct that comes in several pieces. */
 export function readStruct(reader: WireReader, end: number, into: JsonObject = {}, depth = 1): JsonObject {
-  if (depth > maxNesting) throw malformed(`its values are nested more than ${maxNesting} deep`);
+  if (depth > maxNesting) throw malformed(`its values are nested more than ${maxNesting} levels deep`);
   while (reader.at < end) {
     const tag = reader.tag(end);
     if (tag === fieldsEntry) readEntry(reader, reader.messageEnd(end), into, depth);
@@ -74,7 +74,7 @@ function readValue(reader: WireReader, end: number, depth: number): JsonValue {
 }
 
 function readList(reader: WireReader, end: number, depth: number): JsonValue {
-  if (depth > maxNesting) throw malformed(`its values are nested more than ${maxNesting} deep`);
+  if (depth > maxNesting) throw malformed(`its values are nested more than ${maxNesting} levels deep`);
   const values: JsonValue[] = [];
   while (reader.at < end) {
     const tag = reader.tag(end);
@@ -88,7 +88,7 @@ function jsonNumber(value: number): JsonValue {
   return Number.isFinite(value) ? value : String(value);
 }
 
-/** An assignment to `__proto__` would set the prototype; JSON.parse makes an own member of it, and so do we. */
+/** Defines `__proto__` as an own member, as JSON.parse does: an assignment would set the prototype. */
 function setMember(object: JsonObject, key: string, value: JsonValue): void {
   if (key === "__proto__") {
     Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });

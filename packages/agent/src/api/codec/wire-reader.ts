@@ -5,14 +5,14 @@ import { KeyTable } from "./key-table.js";
 /** The wire types of protobuf. */
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const;
 
-/** Groups within groups, which only a hostile client sends; nobody uses them any more. */
+/** The limit of nested groups. Groups are obsolete; only a hostile client nests them. */
 const maxGroupDepth = 32;
 
 const keys = new KeyTable();
 
 /**
- * Reads protobuf from a request. Whatever the bytes are, it either reads or throws INVALID_ARGUMENT: every length is checked against
- * the end of the message around it, and every string for being UTF-8, as proto3 asks.
+ * Reads protobuf from a request. Any bytes either parse or throw INVALID_ARGUMENT: every length is checked against the end of the enclosing
+ * message, and every string must be UTF-8, as proto3 requires.
  */
 export class WireReader {
   readonly #bytes: Buffer;
@@ -64,7 +64,7 @@ export class WireReader {
     return this.#bytes.readDoubleLE(this.#at - 8);
   }
 
-  /** Reads the length of an embedded message and gives where it ends. */
+  /** Reads the length of an embedded message and returns the offset of its end. */
   messageEnd(end: number): number {
     const length = this.varint(end);
     if (length > end - this.#at) throw malformed("it is cut short");
@@ -76,13 +76,13 @@ export class WireReader {
     const stop = this.messageEnd(end);
     const first = this.#at;
     this.#at = stop;
-    // Short and ASCII is what keys and values are; V8 makes a one-byte string of it without decoding.
+    // Most keys and values are short and ASCII; V8 creates a one-byte string from these without decoding.
     if (stop - start <= 64 && this.#isAscii(first, stop)) return this.#bytes.toString("latin1", first, stop);
     if (!isUtf8(this.#bytes.subarray(first, stop))) throw malformed("a string in it is not UTF-8");
     return this.#bytes.toString("utf8", first, stop);
   }
 
-  /** A string that is likely to come again and again. */
+  /** Reads a string that is likely to repeat. */
   key(end: number): string {
     const start = this.#at;
     const stop = this.messageEnd(end);
@@ -95,7 +95,7 @@ export class WireReader {
     return this.string(end);
   }
 
-  /** Passes over a field that nobody asked for. */
+  /** Skips an unknown field. */
   skip(tag: number, end: number, groupDepth = 0): void {
     switch (tag & 7) {
       case wireType.varint:

@@ -20,9 +20,9 @@ export const connectHttpStatus: Readonly<Record<Exclude<StatusName, "OK">, numbe
   UNAUTHENTICATED: 401,
 };
 
-/** The body of a Connect error: JSON, whatever the request was. */
+/** The body of a Connect error: JSON, also in answer to protobuf. */
 export function connectErrorJson(code: Exclude<StatusName, "OK">, message: string): string {
-  // Connect spells the one code that gRPC has with two l with one.
+  // Connect spells this one code with a single l.
   const name = code === "CANCELLED" ? "canceled" : code.toLowerCase();
   return `{"code":"${name}","message":${JSON.stringify(message)}}`;
 }

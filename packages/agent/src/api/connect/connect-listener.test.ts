@@ -72,7 +72,7 @@ function expectError(answer: HttpAnswer, status: number, code: string): void {
   });
 }
 
-describe("HTTP/JSON", () => {
+describe("Connect", () => {
   releaseAfterEach();
 
   it("answers the operator's end-to-end request with the members in order", async () => {
@@ -83,7 +83,7 @@ describe("HTTP/JSON", () => {
     expect(text).to.equal('{"value":true,"reason":"STATIC","variant":"on","metadata":{}}');
   });
 
-  it("reads both spellings of a field, and passes over those it does not know", async () => {
+  it("reads both spellings of a field, and ignores unknown ones", async () => {
     const { post } = await serve();
     for (const body of [
       { flag_key: "on" },
@@ -94,7 +94,7 @@ describe("HTTP/JSON", () => {
     }
   });
 
-  it("writes what is empty too: false, the empty string, int64 as a string", async () => {
+  it("writes empty values too: false, the empty string; int64 as a string", async () => {
     const { post } = await serve();
     expect((await post(booleanV1, { flagKey: "off" })).text).to.equal(
       '{"value":false,"reason":"STATIC","variant":"off","metadata":{}}',
@@ -120,7 +120,7 @@ describe("HTTP/JSON", () => {
     );
   });
 
-  it("leaves value and variant out of a v2 answer that has none, and writes zero values in the others", async () => {
+  it("omits value and variant from a v2 answer without them, and writes zero values in the other dialects", async () => {
     const { post } = await serve();
     expect((await post(booleanV2, { flagKey: "codeDefault" })).text).to.equal(
       '{"reason":"DEFAULT","metadata":{}}',
@@ -155,7 +155,7 @@ describe("HTTP/JSON", () => {
     expectError(await post("/flagd.evaluation.v2.Service/ResolveAll", {}), 404, "unimplemented");
   });
 
-  it("answers errors in Connect's words", async () => {
+  it("answers errors as Connect does", async () => {
     const { post } = await serve();
     const missing = await post(booleanV1, { flagKey: "nowhere" });
     expect(missing.text).to.equal('{"code":"not_found","message":"Flag not found"}');
@@ -175,7 +175,7 @@ describe("HTTP/JSON", () => {
     "a list": "[]",
     null: "null",
     "a flag key that is no string": '{"flagKey":1}',
-    "a context that is no object": '{"flagKey":"on","context":[]}',
+    "a context that is not an object": '{"flagKey":"on","context":[]}',
     "a context nested too deeply": `{"flagKey":"on","context":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`,
   };
   for (const [what, body] of Object.entries(unreadable)) {
@@ -191,7 +191,7 @@ describe("HTTP/JSON", () => {
     expectError(await post(booleanV1, Buffer.from('{"flagKey":"\xff"}', "latin1")), 400, "invalid_argument");
   });
 
-  it("speaks protobuf where the content type says so, and errors as JSON", async () => {
+  it("answers protobuf to protobuf, and errors as JSON", async () => {
     const { post, port } = await serve();
     const proto = { "content-type": "application/proto" };
     const body = v2.ResolveBooleanRequest.encode({ flagKey: "on", context: { a: 1 } }).finish();
@@ -218,7 +218,7 @@ describe("HTTP/JSON", () => {
     expectError(await post(booleanV2, Buffer.from("0a05616263", "hex"), proto), 400, "invalid_argument");
   });
 
-  it("takes parameters of the content type, and answers others 415 with what it takes", async () => {
+  it("accepts parameters of the content type, and answers other types 415 with a list of the supported ones", async () => {
     const { post } = await serve();
     expect(
       (await post(booleanV1, { flagKey: "on" }, { "content-type": "Application/JSON; charset=utf-8" }))
@@ -231,7 +231,7 @@ describe("HTTP/JSON", () => {
     }
   });
 
-  it("says of Connect streams and gRPC-Web that they are not in effect yet", async () => {
+  it("answers Connect streams and gRPC-Web as not supported yet", async () => {
     const { post } = await serve();
     for (const [path, type] of [
       ["/flagd.evaluation.v1.Service/EventStream", "application/connect+json"],
@@ -240,7 +240,7 @@ describe("HTTP/JSON", () => {
     ] as const) {
       const answer = await post(path, "{}", { "content-type": type });
       expectError(answer, 415, "unimplemented");
-      expect(answer.text).to.include("not in effect yet");
+      expect(answer.text).to.include("not supported yet");
     }
   });
 
@@ -263,7 +263,7 @@ describe("HTTP/JSON", () => {
     ]);
   });
 
-  it("answers a body beyond the limit with resource_exhausted once it is there, and takes one at the limit", async () => {
+  it("answers a body beyond the limit with resource_exhausted at its end, and accepts one at the limit", async () => {
     const { post } = await serve({ maxRequestBodyBytes: 100 });
     const body = (bytes: number): string => `{"flagKey":"on","x":"${"x".repeat(bytes - 23)}"}`;
     expect(body(100)).to.have.length(100);
@@ -306,7 +306,7 @@ describe("HTTP/JSON", () => {
     expect((await ask("/schema.v1.Service/ResolveString", "blue")).text).to.include('"value":"r"');
   });
 
-  it("keeps to a set by the Flagd-Selector header and refuses one it can't read", async () => {
+  it("evaluates the set of the Flagd-Selector header, and refuses a selector that can't be parsed", async () => {
     const { post } = await serve();
     expect((await post(booleanV1, { flagKey: "on" }, { "Flagd-Selector": "source-0" })).text).to.include(
       '"metadata":{"source":"source-0"}',
@@ -340,7 +340,7 @@ describe("HTTP/JSON", () => {
     expect(text).to.equal('{"value":true,"reason":"STATIC","variant":"on","metadata":{}}');
   });
 
-  it("logs what it can't answer and says no more than that", async () => {
+  it("logs an internal error, and answers without its details", async () => {
     const { world, post } = await serve();
     world.evaluator.resolve = () => {
       throw new Error("the evaluator is broken");

@@ -15,7 +15,7 @@ import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
 
 export interface ConnectListenerOptions {
-  /** The dialects that are served: v2, v1 and schema.v1. */
+  /** v2, v1 and schema.v1. */
   readonly services: readonly EvaluationService[];
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
@@ -24,7 +24,7 @@ export interface ConnectListenerOptions {
   readonly maxRequestBodyBytes: number;
 }
 
-/** One method, in each of the forms that a body may have. */
+/** A method, for each encoding of its bodies. */
 interface Route {
   readonly json: (body: Buffer, headers: RequestHeaders) => string;
   readonly proto: (body: Buffer, headers: RequestHeaders) => Buffer;
@@ -34,9 +34,9 @@ const protoHeaders = { "content-type": "application/proto" };
 const contentTypes = "application/json, application/proto";
 
 /**
- * The unary half of the Connect protocol: `POST /package.Service/Method` with JSON or protobuf, over HTTP/1.1 or bridged from h2c.
- * What PHP's provider, curl and anything without a gRPC library speak. Connect streams and gRPC-Web are not in effect yet and are
- * answered 415.
+ * The unary half of the Connect protocol: `POST /package.Service/Method` with JSON or protobuf, over HTTP/1.1 or bridged from h2c, for
+ * PHP's provider, curl and everything else without a gRPC library. Connect streams and gRPC-Web are not supported yet and are answered
+ * 415.
  */
 export function createConnectListener(options: ConnectListenerOptions): RequestListener {
   const { metrics, clock, logger } = options;
@@ -111,7 +111,7 @@ function resolveRoute(service: EvaluationService, accessor: Accessor): Route {
 interface Refusal {
   readonly code: Exclude<StatusName, "OK">;
   readonly message: string;
-  /** Where Connect has another status than that of its code. */
+  /** The HTTP status, where it is not the one of the code. */
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -120,10 +120,10 @@ const unknownMethod: Refusal = {
   status: 404,
   code: "UNIMPLEMENTED",
   message:
-    "There is no such method: POST /<service>/<method>, for instance /schema.v1.Service/ResolveBoolean.",
+    "There is no such method. Expected POST /<service>/<method>, for instance /schema.v1.Service/ResolveBoolean.",
 };
 
-/** What can be said against a request before its body is read. */
+/** Why a request is refused before its body is read, if it is. */
 function refusalOf(request: IncomingMessage, isUnary: boolean, isStream: boolean): Refusal | undefined {
   if (!isUnary && !isStream) return unknownMethod;
   if (request.method !== "POST") {
@@ -133,17 +133,17 @@ function refusalOf(request: IncomingMessage, isUnary: boolean, isStream: boolean
   const type = mediaType(request);
   if (isStream || type.startsWith("application/connect+") || type.startsWith("application/grpc")) {
     const message = isStream
-      ? "EventStream over Connect or gRPC-Web is not in effect yet: use gRPC for it."
-      : `Requests of type ${quoted(type)} are not in effect yet: use gRPC, or ${contentTypes}.`;
+      ? "EventStream over Connect or gRPC-Web is not supported yet: use gRPC."
+      : `Requests of type ${quoted(type)} are not supported yet: use gRPC, or ${contentTypes}.`;
     return { status: 415, code: "UNIMPLEMENTED", message, headers: { "accept-post": contentTypes } };
   }
   if (type !== "application/json" && type !== "application/proto") {
-    const message = `The content type ${quoted(type)} can't be read: send one of ${contentTypes}.`;
+    const message = `The content type ${quoted(type)} is not supported: send one of ${contentTypes}.`;
     return { status: 415, code: "INVALID_ARGUMENT", message, headers: { "accept-post": contentTypes } };
   }
   const encoding = request.headers["content-encoding"] ?? "identity";
   if (encoding !== "identity" && encoding !== "") {
-    const message = `The content encoding ${quoted(encoding)} can't be read: send the body as it is.`;
+    const message = `The content encoding ${quoted(encoding)} is not supported: send the body unencoded.`;
     return { code: "UNIMPLEMENTED", message };
   }
   return undefined;

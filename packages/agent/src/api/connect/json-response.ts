@@ -5,8 +5,8 @@ import { encodedOnce } from "../encoded-object.js";
 import type { Accessor, TypedValue } from "../typed-value.js";
 
 /**
- * Responses in protobuf's JSON form, members in the order of the fields: value, reason, variant, metadata. What has no presence is
- * written even if empty (flagd's EmitUnpopulated); what has and is unset is left out.
+ * Responses in protobuf's JSON form, members in the order of the fields: value, reason, variant, metadata. Fields without presence are
+ * written even if empty (flagd's EmitUnpopulated); fields with presence are omitted if unset.
  */
 export function resolveResponseJson(
   accessor: Accessor,
@@ -50,7 +50,7 @@ function valueJson(accessor: Accessor, value: TypedValue): string {
 
 const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** JSON has int64 as a string; out of range it is the nearest that is in it. */
+/** Protobuf's JSON has int64 as a string; a value out of range becomes the nearest one in range. */
 function int64Text(value: number): string {
   if (Number.isSafeInteger(value)) return String(value);
   const whole = BigInt(value);

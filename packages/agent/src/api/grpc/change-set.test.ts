@@ -59,13 +59,13 @@ describe("ChangeSet", () => {
     });
   }
 
-  it("keeps a deletion where it must not cancel", () => {
+  it("keeps a deletion that must not cancel a write", () => {
     const set = all(change("a", "write"));
     set.add(all(change("a", "delete")), false);
     expect(read(set)).to.deep.equal({ a: "delete" });
   });
 
-  it("takes flags of one key in two sets for two flags, and tells clients of one that was updated", () => {
+  it("treats flags with one key in two sets as two flags, and reports one updated key to clients", () => {
     const set = all(change("a", "write", "one"));
     set.add(all(change("a", "delete", "two")));
     expect(read(set)).to.deep.equal({ a: "update" });
@@ -73,7 +73,7 @@ describe("ChangeSet", () => {
     expect(read(set)).to.deep.equal({ a: "delete" });
   });
 
-  it("has a key called __proto__ like any other", () => {
+  it("treats a key called __proto__ like any other", () => {
     expect([...all(change("__proto__", "write")).byKey()]).to.deep.equal([["__proto__", "write"]]);
   });
 });

@@ -7,13 +7,13 @@ interface Change {
 }
 
 /**
- * What happened to a set of flags, net of everything that came in between: a flag that was written and deleted again did not change.
- * It goes by flagSetId and key, as only those together are one flag; clients are told keys.
+ * The net changes of a set of flags: a flag that was written and deleted again did not change. Flags are identified by flagSetId and key
+ * together; clients learn only keys.
  */
 export class ChangeSet {
   readonly #changes = new Map<string, Change>();
 
-  /** What of an update a selector's clients see: a flag that moves out of their set is deleted for them. */
+  /** The changes that clients with a selector see: for them, a flag that leaves the selected set is deleted. */
   static select(changes: Iterable<FlagChange>, select: FlagFilter | undefined): ChangeSet {
     const set = new ChangeSet();
     for (const change of changes) {
@@ -28,8 +28,8 @@ export class ChangeSet {
   }
 
   /**
-   * Adds what happened after. `canCancel` false keeps the deletion of a flag that was written within: for a set that several
-   * clients wait for, of whom some know that flag.
+   * Adds later changes. With `canCancel` false, a flag that was written and then deleted stays as deleted: for a set that is shared by
+   * several clients, some of which know that flag.
    */
   add(later: ChangeSet, canCancel = true): void {
     for (const [id, { key, type }] of later.#changes) {
@@ -39,7 +39,7 @@ export class ChangeSet {
     }
   }
 
-  /** By key; one that changed differently in several sets was updated. */
+  /** By key; a key that changed differently in several flag sets counts as updated. */
   byKey(): Map<string, ChangeType> {
     const keys = new Map<string, ChangeType>();
     for (const { key, type } of this.#changes.values()) {

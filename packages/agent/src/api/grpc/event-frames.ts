@@ -17,7 +17,7 @@ export const providerReadyFrame = eventFrame("provider_ready", noData);
 export const keepAliveFrame = eventFrame("keep_alive", undefined);
 export const providerShutdownFrame = eventFrame("provider_shutdown", noData);
 
-/** Which flags changed, and how. */
+/** A configuration_change event with the keys of the flags that changed, and how each did. */
 export function configurationChangeFrame(changes: ChangeSet): Buffer {
   const flags = Object.fromEntries([...changes.byKey()].map(([key, type]) => [key, { type }]));
   return eventFrame("configuration_change", encodeStruct({ flags }));

@@ -32,11 +32,11 @@ function flag(key: string): Flag {
   };
 }
 
-/** A stream whose write ends when the test says so, and a client behind it that caches what it evaluates. */
+/** A stream whose writes finish when the test lets them, and its client, which caches what it evaluates. */
 class Client implements EventSubscriber {
   pending: PendingChanges | undefined;
   readonly frames: Buffer[] = [];
-  /** Of each flag that was evaluated since it was last said to have changed: what it was. */
+  /** Each flag that was evaluated since the last event that named it, as it was then. */
   readonly cache = new Map<string, Flag | undefined>();
   #inFlight: Buffer | undefined;
   #isStalled = false;
@@ -78,7 +78,7 @@ class Client implements EventSubscriber {
 
 const selection = createSelections().of(undefined);
 
-/** The flags of a store that changes one at a time, and the groups that are told. */
+/** The flags of a store, and a group that gets their changes. */
 class World {
   readonly group = new EventGroup(selection);
   readonly flags = new Map<string, Flag>();
@@ -117,7 +117,7 @@ describe("EventGroup", () => {
     });
   });
 
-  it("sends a blocked stream one event afterwards, with the net of what happened, encoded once for all of its kind", () => {
+  it("sends a blocked stream one event afterwards, with the net changes, encoded once for all streams blocked at the same update", () => {
     const world = new World();
     const clients = Array.from({ length: 3 }, () => new Client(world.group));
     world.set("kept", "gone", "back");
@@ -137,7 +137,7 @@ describe("EventGroup", () => {
     });
   });
 
-  it("sends nothing afterwards if in sum nothing changed", () => {
+  it("sends nothing afterwards if there is no net change", () => {
     const world = new World();
     const client = new Client(world.group);
     client.stall();
@@ -147,10 +147,10 @@ describe("EventGroup", () => {
     client.read();
     expect(client.frames).to.have.length(1);
     world.set("brief");
-    expect(client.frames, "and is told of what comes next").to.have.length(2);
+    expect(client.frames, "and is sent the next change").to.have.length(2);
   });
 
-  it("forgets what nobody waits for", () => {
+  it("drops pending changes that no stream waits for", () => {
     const world = new World();
     const client = new Client(world.group);
     client.stall();
@@ -166,7 +166,7 @@ describe("EventGroup", () => {
     expect(late.frames.map((frame) => Object.keys(decode(frame).flags))).to.deep.equal([["c"], ["d"]]);
   });
 
-  it("bounds what it keeps however many streams stop at different times", () => {
+  it("bounds the pending changes, however many streams stop at different times", () => {
     const world = new World();
     const clients: Client[] = [];
     for (let i = 0; i < 50; i++) {
@@ -178,7 +178,7 @@ describe("EventGroup", () => {
     expect(new Set(clients.map(({ pending }) => pending)).size).to.be.at.most(9);
   });
 
-  it("tells a stream that shares the changes of others of the end of a flag that they never heard of", () => {
+  it("sends a stream that shares pending changes the deletion of a flag that the other streams never saw", () => {
     const world = new World();
     const early = Array.from({ length: 8 }, () => new Client(world.group));
     const knowing = new Client(world.group);
@@ -196,7 +196,7 @@ describe("EventGroup", () => {
     expect(decode(knowing.frames.at(-1) ?? Buffer.alloc(0)).flags["brief"]).to.deep.equal({ type: "delete" });
   });
 
-  it("tells a stream that reads later than others what happened since they did", () => {
+  it("sends a stream that reads later than others also the changes since then", () => {
     const world = new World();
     const [first, second] = [new Client(world.group), new Client(world.group)];
     first.stall();

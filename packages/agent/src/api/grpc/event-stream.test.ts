@@ -58,7 +58,7 @@ const change = (changed: Record<string, string>): unknown => ({
 describe("EventStream", () => {
   releaseAfterEach();
 
-  it("begins with provider_ready and tells each change of flags, in all three protocols", async () => {
+  it("begins with provider_ready and sends each change of flags, in all three protocols", async () => {
     const { world, open } = await serve();
     for (const [index, response] of [evaluationV2, evaluationV1, schemaV1].entries()) {
       expect(
@@ -78,7 +78,7 @@ describe("EventStream", () => {
     }
   });
 
-  it("tells nothing of an update that changes nothing", async () => {
+  it("sends nothing for an update that changes nothing", async () => {
     const { world, open } = await serve();
     const stream = open();
     await stream.next();
@@ -87,7 +87,7 @@ describe("EventStream", () => {
     expect(await stream.next()).to.deep.equal(change({ b: "write" }));
   });
 
-  it("tells a stream of its selector's set only", async () => {
+  it("sends a stream the changes of its selector's set only", async () => {
     const { world, open } = await serve(0, [
       { flags: flags("a") },
       { flags: flags("b"), metadata: { flagSetId: "other" } },
@@ -116,7 +116,7 @@ describe("EventStream", () => {
     expect(await other.next()).to.deep.equal(change({ b: "delete" }));
   });
 
-  it("refuses a selector that can't be read", async () => {
+  it("refuses a selector that can't be parsed", async () => {
     const { open } = await serve();
     expect(await open({ "flagd-selector": "color=red" }).status).to.include({
       code: statusCode.INVALID_ARGUMENT,
@@ -157,7 +157,7 @@ describe("EventStream", () => {
     await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
   });
 
-  it("says provider_shutdown and ends with UNAVAILABLE, never OK, when the agent stops; so do streams that still come", async () => {
+  it("sends provider_shutdown and ends with UNAVAILABLE, never OK, when the agent stops; later streams end so too", async () => {
     const { world, events, open } = await serve();
     const stream = open();
     await stream.next();
@@ -182,7 +182,7 @@ describe("EventStream", () => {
     expect(world.clock.pendingTimers).to.equal(0);
   });
 
-  it("sends a client that did not read for a while the net of what it missed, in one event", async () => {
+  it("sends a client that did not read for a while its net missed changes in one event", async () => {
     const { world, port } = await serve();
     const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
     stream.read();
@@ -202,13 +202,13 @@ describe("EventStream", () => {
     expect(next).to.deep.equal(change({ late: "delete" }));
   });
 
-  it("still tells a later stream of changes when one with the same selector, that left at its deadline, closes", async () => {
+  it("keeps sending changes to a later stream when one with the same selector closes that had left at its deadline", async () => {
     const { world, events, port, open } = await serve(60_000);
     const early = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
     await eventually(() => events.size === 1, "the stream is open");
     world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
     world.clock.advance(60_000);
-    expect(events.size, "left, and not closed as its client does not read").to.equal(0);
+    expect(events.size, "it has left, but not closed: its client does not read").to.equal(0);
     const late = open();
     expect(await late.next()).to.deep.equal(ready);
     world.clock.advance(5_000);
@@ -217,7 +217,7 @@ describe("EventStream", () => {
     expect(await late.next()).to.deep.equal(change({ "flag-200": "write" }));
   });
 
-  it("resets a stream whose client never reads its end, in a way that clients take as UNAVAILABLE", async () => {
+  it("resets a stream whose client never reads its end, with a code that clients take as UNAVAILABLE", async () => {
     const { world, events, port } = await serve();
     const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
     await eventually(() => events.size === 1, "the stream is open");

@@ -5,7 +5,7 @@ import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js
 import type { EvaluationService } from "../evaluation-service.js";
 import { accessors } from "../typed-value.js";
 
-/** The unary gRPC methods of one dialect; its EventStream comes from event-stream.ts. */
+/** The unary gRPC methods of one dialect; EventStream is in event-stream.ts. */
 export function grpcMethods(service: EvaluationService): Method[] {
   const { dialect } = service;
   const methods: Method[] = accessors.map((accessor) =>

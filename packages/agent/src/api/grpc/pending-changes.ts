@@ -1,7 +1,7 @@
 import { ChangeSet } from "./change-set.js";
 import { configurationChangeFrame } from "./event-frames.js";
 
-/** What happened while some streams were not able to take it: the same for all that were blocked by the same update. */
+/** The changes that blocked streams have yet to be sent, shared by all streams that were blocked at the same update. */
 export class PendingChanges {
   readonly #changes = new ChangeSet();
   #frame: Buffer | undefined;
@@ -16,7 +16,7 @@ export class PendingChanges {
     this.#waiting++;
   }
 
-  /** To be called before streams join that know some of the changes in here already. */
+  /** To be called before streams join that already know some of these changes. */
   mix(): void {
     this.#isMixed = true;
   }
@@ -30,7 +30,7 @@ export class PendingChanges {
     this.#frame = undefined;
   }
 
-  /** What a stream that waited is to be sent; undefined if, in sum, nothing changed. */
+  /** The event to send to a stream that waited; undefined if there is no net change. */
   frame(): Buffer | undefined {
     if (this.#changes.size === 0) return undefined;
     return (this.#frame ??= configurationChangeFrame(this.#changes));

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 
-/** A strong ETag of a response body: the same body, the same tag. */
+/** A strong ETag: equal response bodies have equal tags. */
 export function etagOf(body: string): string {
   return `"${createHash("sha1").update(body).digest("base64url")}"`;
 }
 
 /**
- * Whether If-None-Match names the current ETag: a list of tags or `*`, compared weakly, as RFC 9110 13.1.2 asks. What is no tag is
- * passed over.
+ * Whether If-None-Match names the current ETag: a list of tags or `*`, compared weakly, as RFC 9110 13.1.2 requires. Anything that is not
+ * a tag is ignored.
  */
 export function isNoneMatchFor(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;

@@ -84,7 +84,7 @@ describe("OFREP", () => {
       expect((await post(`${bulk}/object`, {})).text).to.include('"value":{"a":null,"b":[1]}');
     });
 
-    it("may have a body, a context and a slash at the end, or not", async () => {
+    it("is answered with or without a body, a context and a slash at the end", async () => {
       const { post } = await serve();
       for (const sent of ["", "{}", '{"context":null}', "null", '{"context":{},"more":1}']) {
         expect((await post(`${bulk}/on/`, sent)).status, sent).to.equal(200);
@@ -97,7 +97,7 @@ describe("OFREP", () => {
       expect(body(answer)).to.deep.include({ key: "naïve/key with space", value: 1 });
     });
 
-    it("has neither value nor variant where it is left to the code, or disabled", async () => {
+    it("has neither value nor variant where the default in the code is meant, or the flag is disabled", async () => {
       const { post } = await serve();
       expect((await post(`${bulk}/codeDefault`, {})).text).to.equal(
         '{"key":"codeDefault","reason":"DEFAULT","metadata":{}}',
@@ -107,7 +107,7 @@ describe("OFREP", () => {
       );
     });
 
-    it("is evaluated against the context, which static and header values add to", async () => {
+    it("is evaluated against the context with the static and header values added", async () => {
       const { post } = await serve({ contextFromHeader: { "x-color": "color" } });
       expect((await post(`${bulk}/targeted`, { context: { color: "blue" } })).text).to.include('"value":"b"');
       expect((await post(`${bulk}/targeted`, {}, { "X-Color": "blue" })).text).to.include('"value":"b"');
@@ -139,7 +139,7 @@ describe("OFREP", () => {
       });
     });
 
-    it("is answered INVALID_CONTEXT if the body can't be read", async () => {
+    it("is answered INVALID_CONTEXT if the body is invalid", async () => {
       const { post } = await serve();
       const deep = `{"context":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
       for (const sent of ["{", "[]", '"text"', deep, Buffer.from('{"context":{"a":"\xff"}}', "latin1")]) {
@@ -155,7 +155,7 @@ describe("OFREP", () => {
       });
     });
 
-    it("is evaluated without a context that is no object, with one warning for all", async () => {
+    it("is evaluated without a context that is not an object, with one warning for all requests", async () => {
       const { post, world } = await serve();
       for (const context of [[], "text", 1]) {
         expect((await post(`${bulk}/on`, { context })).status).to.equal(200);
@@ -186,7 +186,7 @@ describe("OFREP", () => {
     expect((await post(`${bulk}/on`, '{"context":{"a":11}}')).status).to.equal(200);
   });
 
-  it("keeps to a set by the Flagd-Selector header and refuses one it can't read", async () => {
+  it("evaluates the set of the Flagd-Selector header, and refuses a selector that can't be parsed", async () => {
     const { post } = await serve({ documents: [document, broken] });
     const select = (selector: string): Record<string, string> => ({ "Flagd-Selector": selector });
     expect((await post(`${bulk}/on`, {}, select("source=source-0"))).text).to.include(
@@ -204,7 +204,7 @@ describe("OFREP", () => {
   });
 
   describe("all flags", () => {
-    it("come sorted by set and key, with those that have no value or failed", async () => {
+    it("are sorted by set and key, and include those without a value and failed ones", async () => {
       const { post } = await serve({ documents: [document, broken] });
       for (const path of [bulk, `${bulk}/`]) {
         const answer = await post(path, { context: { color: "blue" } });
@@ -248,7 +248,7 @@ describe("OFREP", () => {
       );
     });
 
-    it("answer each key once, as it is answered alone: with that of the latest source, or of the selected set", async () => {
+    it("have each key once, answered as it is alone: with the flag of the latest source, or of the selected set", async () => {
       const of = (variant: string): JsonObject => ({
         flags: { shared: { state: "ENABLED", variants: { a: "a", b: "b" }, defaultVariant: variant } },
       });
@@ -273,7 +273,7 @@ describe("OFREP", () => {
       }
     });
 
-    it("have an ETag of the body, which a client that has them gets 304 for", async () => {
+    it("have an ETag of the body, and are answered 304 to a client that has that body", async () => {
       const { post, world } = await serve();
       const first = await post(bulk, {});
       const etag = first.headers.get("etag") ?? "";
@@ -293,7 +293,7 @@ describe("OFREP", () => {
       expect(changed.headers.get("etag")).not.to.equal(etag);
     });
 
-    it("that can't be evaluated are answered 500 with an id that the log has too", async () => {
+    it("are answered 500 with a tracking id that is logged too, if the evaluation fails", async () => {
       const { post, world } = await serve();
       world.evaluator.resolveAll = () => {
         throw new Error("the evaluator is broken");
@@ -310,7 +310,7 @@ describe("OFREP", () => {
     });
   });
 
-  it("counts evaluations, which flagd leaves out, and requests by route, not by path", async () => {
+  it("counts evaluations, which flagd does not, and requests by route, not by path", async () => {
     const { post, world } = await serve();
     await post(`${bulk}/on`, {});
     await post(`${bulk}/nowhere`, {});

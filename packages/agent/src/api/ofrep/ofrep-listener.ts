@@ -26,7 +26,7 @@ export interface OfrepListenerOptions {
 }
 
 const onlyPostHeaders = { ...jsonHeaders, allow: "POST" };
-const notFound = `{"errorDetails":"there is nothing here: POST /ofrep/v1/evaluate/flags or /ofrep/v1/evaluate/flags/<key>"}`;
+const notFound = `{"errorDetails":"not found: expected POST /ofrep/v1/evaluate/flags or /ofrep/v1/evaluate/flags/<key>"}`;
 const onlyPost = `{"errorDetails":"only POST is answered here"}`;
 const bodyTooLarge = `{"errorDetails":"request body too large"}`;
 

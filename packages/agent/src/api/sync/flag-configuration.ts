@@ -1,14 +1,14 @@
 import { canonicalJson, compareUtf8, type JsonObject } from "@bunting/protocol";
 import type { Flag } from "@bunting/evaluation";
 
-/** A flag never changes, and an update leaves most flags what they were: each is written once. */
+/** The JSON of each flag, written once: flags are immutable, and an update keeps most of them. */
 const written = new WeakMap<Flag, string>();
 
 /**
- * Flags as the document that providers evaluate in process: flagd's fields only, `$ref` replaced, the set's metadata in each flag, no
- * `key` (on which Python refuses the whole document). Equal flags give equal text.
+ * The document that providers evaluate in process: only flagd's fields, `$ref` replaced, the set's metadata in each flag, and no `key`,
+ * for which Python would refuse the whole document. Equal flags give equal text.
  *
- * A map has room for one flag of a key: of those in several flag sets, the one with the greatest flagSetId is in it, as in flagd.
+ * Flags are members by key: of flags in several sets with the same key, the one with the greatest flagSetId is taken, as in flagd.
  */
 export function flagConfiguration(flags: Iterable<Flag>): string {
   const byKey = new Map<string, Flag>();

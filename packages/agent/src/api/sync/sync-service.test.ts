@@ -123,22 +123,22 @@ describe("the agent's flagd.sync.v1", () => {
     const { world, open } = await serve();
     const stream = open("source=source-0");
     const first = await stream.next();
+    // An equal document: nothing to send.
     world.put(one, 0);
-    // Ours by its flags before and after, but the same in the end.
     world.put({ ...one, flags: { ...(one["flags"] as JsonObject), extra: simple() } }, 0);
     expect(keysOf(await stream.next())).to.include("extra");
     world.put(one, 0);
     expect((await stream.next()).flagConfiguration).to.equal(first.flagConfiguration);
   });
 
-  it("has room for one flag of a key, and takes that of the greatest set", async () => {
+  it("sends one flag for each key, that of the greatest flagSetId", async () => {
     const { open } = await serve();
     const { flagConfiguration } = await open().next();
     const { flags } = JSON.parse(flagConfiguration) as { flags: Record<string, { defaultVariant: string }> };
     expect(flags["plain"]?.defaultVariant).to.equal("off");
   });
 
-  it("goes by the header's selector, even an empty one, before the body's", async () => {
+  it("prefers the header's selector, even an empty one, to the body's", async () => {
     const { open } = await serve();
     const header = (selector: string): Record<string, string> => ({ "flagd-selector": selector });
     expect(keysOf(await open("flagSetId=two").next())).to.deep.equal(["other", "plain"]);
@@ -146,7 +146,7 @@ describe("the agent's flagd.sync.v1", () => {
     expect(keysOf(await open("flagSetId=two", header("")).next())).to.have.length(4);
   });
 
-  it("refuses a selector that can't be read with INVALID_ARGUMENT", async () => {
+  it("refuses a selector that can't be parsed with INVALID_ARGUMENT", async () => {
     const { open, client } = await serve();
     expect(await open("color=red").status).to.include({ code: statusCode.INVALID_ARGUMENT });
     await client.unary(`${path}FetchAllFlags`, fetchAll, { selector: "color=red", providerId: "" }).then(
@@ -183,7 +183,7 @@ describe("the agent's flagd.sync.v1", () => {
     );
   });
 
-  it("answers FetchAllFlags with the set as it is", async () => {
+  it("answers FetchAllFlags with the current set", async () => {
     const { client, open, world } = await serve();
     const stream = open("flagSetId=two");
     const { flagConfiguration } = await stream.next();
@@ -211,7 +211,7 @@ describe("the agent's flagd.sync.v1", () => {
       expect(world.clock.pendingTimers).to.equal(0);
     });
 
-    it("but for no more than 5 s, counted from the start", async () => {
+    it("holds for no more than 5 s, counted from the start", async () => {
       const { world, open } = await serve({ isHeld: true });
       world.clock.advance(2_000);
       const stream = open();
@@ -230,7 +230,7 @@ describe("the agent's flagd.sync.v1", () => {
       await stream.headers;
       const fetched = client.unary(`${path}FetchAllFlags`, fetchAll, { selector: "", providerId: "" });
       const refused = expectStatus(fetched, "UNAVAILABLE", "the agent is shutting down");
-      // A call that was made after has come after.
+      // Calls arrive in order: the answer to this one shows that the one before is held.
       await client.unary(`${path}GetMetadata`, getMetadata, {});
       service.shutdown();
       await refused;
@@ -240,7 +240,7 @@ describe("the agent's flagd.sync.v1", () => {
     });
   });
 
-  it("sends a client that did not read for a while the newest only", async () => {
+  it("sends a client that did not read for a while only the newest version", async () => {
     const { world, port } = await serve({ documents: [{ flags: {} }] });
     const padding = "x".repeat(10_000);
     const version = (n: number): JsonObject => ({
@@ -286,7 +286,7 @@ describe("the agent's flagd.sync.v1", () => {
     expect((await stream.trailers)["grpc-status"]).to.equal(String(statusCode.UNAVAILABLE));
   });
 
-  it("still tells a later stream of changes when one with the same selector, that left at its deadline, closes", async () => {
+  it("keeps sending changes to a later stream when one with the same selector closes that had left at its deadline", async () => {
     const { world, service, port, open } = await serve({
       documents: [{ flags: { flag: { ...simple(), metadata: { padding: "x".repeat(10_000) } } } }],
       streamDeadlineMs: 60_000,
@@ -298,7 +298,7 @@ describe("the agent's flagd.sync.v1", () => {
     );
     await eventually(() => service.size === 1, "the stream is open");
     world.clock.advance(60_000);
-    expect(service.size, "left, and not closed as its client does not read").to.equal(0);
+    expect(service.size, "it has left, but not closed: its client does not read").to.equal(0);
     const late = open();
     expect(keysOf(await late.next())).to.deep.equal(["flag"]);
     world.clock.advance(5_000);
@@ -319,7 +319,7 @@ describe("the agent's flagd.sync.v1", () => {
     await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
   });
 
-  it("counts streams, how long they lived and why they ended", async () => {
+  it("counts streams, their duration and the reason for their end", async () => {
     const { world, service, open } = await serve({ streamDeadlineMs: 60_000 });
     const gone = open("flagSetId=two");
     await gone.next();
