@@ -4,8 +4,8 @@ import type { MessageHead, MessageKind } from "./message-head.js";
 import type { SubscriberProtocol } from "./subscriber-protocol.js";
 
 /**
- * bunting.sync.v1 (docs/bunting-sync-v1.md) as far as a subscriber must speak it to be counted: hello, one subscription that holds nothing,
- * and an ack for every snapshot, delta and unchanged. By hand, as a codec that makes objects would be what is measured.
+ * The part of bunting.sync.v1 (docs/bunting-sync-v1.md) that a counted subscriber needs: hello, one subscription that holds nothing, and an
+ * ack for every snapshot, delta and unchanged. Written by hand, because with a codec that makes objects the codec would be measured.
  */
 export function buntingProtocol(topic: string): SubscriberProtocol {
   const reader = new BuntingHeads(topic);
@@ -28,7 +28,7 @@ const digestField = 4;
 const digestBytes = 32;
 const streamId = 1;
 
-/** Where in a snapshot, a delta and an unchanged the version stands, and what comes after it. */
+/** The fields of the version and of the content that follows it, in a snapshot, a delta and an unchanged. */
 const layouts: Readonly<Record<number, { kind: MessageKind; version: number; content: number }>> = {
   [responseField.unchanged]: { kind: "other", version: 2, content: 0 },
   [responseField.snapshot]: { kind: "snapshot", version: 2, content: 3 },
@@ -40,7 +40,7 @@ class BuntingHeads {
   readonly #topic: string;
   #digest = Buffer.alloc(0);
   #head = unanswered;
-  /** Where reading stands; set by `#varint`. */
+  /** The current offset; advanced by `#varint`. */
   #at = 0;
 
   constructor(topic: string) {
@@ -99,7 +99,7 @@ class BuntingHeads {
   }
 }
 
-/** The ack of one version, made once for each number that it has on some stream: nearly all streams have it at the same one. */
+/** The ack of one version, made once for each number that the version has on a stream; nearly all streams have it at the same number. */
 function acksOf(topic: string, digest: Buffer): (number: number) => Buffer {
   const acks = new Map<number, Buffer>();
   return (number) => {

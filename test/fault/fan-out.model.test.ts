@@ -4,13 +4,13 @@ import { commands } from "./fan-out/command.js";
 import { FanOutModel } from "./fan-out/fan-out-model.js";
 import { ackTimeoutMs, graceMs, lingerMs } from "./fan-out/replica.js";
 
-/** `FAN_OUT_RUNS=400` looks further than a test run has time for. */
+/** `FAN_OUT_RUNS=400` tries more than a test run has time for. */
 const numRuns = Number(process.env["FAN_OUT_RUNS"] ?? 120);
 
-describe("two proxies, whatever happens to them and to those they serve", function () {
+describe("two proxies, whatever happens to them and to their subscribers", function () {
   this.timeout(Math.max(120_000, 2_000 * numRuns));
 
-  it("bring every subscriber of either protocol to the last version, none of them ever backwards, and keep nothing of those who left", async () => {
+  it("bring every subscriber of either protocol to the last version, never backwards, and keep nothing of those that left", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom("keep" as const, "empty" as const, "close" as const),

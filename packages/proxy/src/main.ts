@@ -8,7 +8,7 @@ process.exitCode = await runProgram(
   {
     name: "bunting-proxy",
     version,
-    describe: "Watches feature flags and streams every change of them to agents and OpenFeature providers.",
+    describe: "Watches feature flags and streams every change to agents and OpenFeature providers.",
     table: proxyOptionTable,
     userErrors: ["ProxyError", "KubeError"],
     start: async (options, warnings) => {

@@ -31,7 +31,7 @@ export const proxyOptionTable = {
   host: option({
     type: text,
     default: "",
-    describe: "Address that both ports are bound to; none means every address of the machine, IPv6 and IPv4.",
+    describe: "Address that both ports listen on; if not given, all addresses of the machine, IPv6 and IPv4.",
     group: listening,
     env: ["BUNTING_HOST"],
   }),
@@ -39,7 +39,7 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "kubernetes watches the FeatureFlags of a cluster, and is the default in a pod; dir:PATH serves the FeatureFlag manifests and flagd files below a directory, and every change of them.",
+      "kubernetes watches the FeatureFlags of a cluster, and is the default in a pod; dir:PATH serves the FeatureFlag manifests and flagd files in a directory and its subdirectories.",
     group: flags,
     env: ["BUNTING_SOURCE"],
   }),
@@ -47,7 +47,7 @@ export const proxyOptionTable = {
     type: choice("auto", "object", "namespace", "cluster"),
     default: "auto",
     describe:
-      "What is watched in a cluster: auto begins with single FeatureFlags and turns to namespaces, then the cluster, where there are many and RBAC allows; the others stay with one kind.",
+      "What is watched in a cluster: auto watches single FeatureFlags, and namespaces or the whole cluster if there are many and RBAC allows it; the others watch in one way only.",
     group: cluster,
     env: ["BUNTING_WATCH_SCOPE"],
   }),
@@ -55,7 +55,7 @@ export const proxyOptionTable = {
     type: durationMs,
     default: 300_000,
     describe:
-      "How long the API server is asked to keep a watch open, at least; each watch asks for a time between this and twice as long.",
+      "How long the API server is asked to keep a watch open; each watch asks for a random time between this and twice as long.",
     group: cluster,
     env: ["BUNTING_WATCH_TIMEOUT"],
   }),
@@ -63,14 +63,14 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "Kubeconfig file that says how to reach the cluster; else the pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
+      "Kubeconfig file for the cluster; if not given, the pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
     group: cluster,
     env: ["BUNTING_KUBECONFIG"],
   }),
   kubeContext: option({
     type: text,
     default: "",
-    describe: "Context of the kubeconfig; none means its current-context.",
+    describe: "Context of the kubeconfig; if not given, its current-context.",
     group: cluster,
     env: ["BUNTING_KUBE_CONTEXT"],
   }),
@@ -78,7 +78,7 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "Where token, ca.crt and namespace of the pod's ServiceAccount are; none means /var/run/secrets/kubernetes.io/serviceaccount.",
+      "Directory with token, ca.crt and namespace of the pod's ServiceAccount; if not given, /var/run/secrets/kubernetes.io/serviceaccount.",
     group: cluster,
     env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
   }),
@@ -86,7 +86,7 @@ export const proxyOptionTable = {
     type: toggle,
     default: false,
     describe:
-      "Lets a subscriber name any JSON or YAML file this process can read, with the selector file:PATH. For tests only.",
+      "Lets subscribers select any JSON or YAML file that this process can read, with the selector file:PATH. For tests only.",
     group: flags,
     env: ["BUNTING_ALLOW_FILE_SELECTORS"],
   }),
@@ -102,7 +102,7 @@ export const proxyOptionTable = {
     type: durationMs,
     default: 60_000,
     describe:
-      "How long a deleted FeatureFlag is served as it was, to everyone, before the deletion policy counts.",
+      "How long the last flags of a deleted FeatureFlag are served, to new subscribers too, before the deletion policy applies.",
     group: life,
     env: ["BUNTING_DELETION_GRACE"],
   }),
@@ -110,14 +110,14 @@ export const proxyOptionTable = {
     type: choice("keep", "empty", "close"),
     default: "keep",
     describe:
-      "After the grace: keep serves the last flags on, empty sends a document without flags, close ends the streams with NOT_FOUND.",
+      "After the grace: keep still serves the last flags, empty sends a document without flags, close ends the streams with NOT_FOUND.",
     group: life,
     env: ["BUNTING_DELETION_POLICY"],
   }),
   topicLinger: option({
     type: durationMs,
     default: 30_000,
-    describe: "How long a topic without subscribers keeps its flags ready for the next one.",
+    describe: "How long the flags of a FeatureFlag without subscribers are kept for the next one.",
     group: life,
     env: ["BUNTING_TOPIC_LINGER"],
   }),
@@ -125,7 +125,7 @@ export const proxyOptionTable = {
     type: choice("auto", "off"),
     default: "auto",
     describe:
-      "auto sends gzip to the streams whose grpc-accept-encoding lists it, compressed once a version; off sends it to nobody.",
+      "auto sends gzip to streams whose grpc-accept-encoding lists it, compressed once for each version; off never does.",
     group: subscribers,
     env: ["BUNTING_COMPRESSION"],
   }),
@@ -133,22 +133,21 @@ export const proxyOptionTable = {
     type: durationMs,
     default: 60_000,
     describe:
-      "A stream whose peer has taken nothing of a message for so long is ended, for its client to begin anew; 0 waits for ever.",
+      "A stream whose peer has taken nothing of a message for this long is ended, so that its client reconnects; 0 never ends it.",
     group: subscribers,
     env: ["BUNTING_STALL_TIMEOUT"],
   }),
   keepaliveInterval: option({
     type: durationMs,
     default: 30_000,
-    describe:
-      "A connection on which nothing has come for so long is asked for a sign of life, by PING; 0 asks nobody.",
+    describe: "After this time without data from a peer, the proxy sends it a PING; 0 never does.",
     group: subscribers,
     env: ["BUNTING_KEEPALIVE_INTERVAL"],
   }),
   keepaliveTimeout: option({
     type: durationMs,
     default: 20_000,
-    describe: "How long its peer may take to answer before the connection is dropped.",
+    describe: "How long a peer may take to answer the PING before its connection is closed.",
     group: subscribers,
     env: ["BUNTING_KEEPALIVE_TIMEOUT"],
   }),
@@ -156,7 +155,7 @@ export const proxyOptionTable = {
     type: durationMs,
     default: 0,
     describe:
-      "Ends connections of that age, a tenth more or less, as a shutdown would, so that clients spread over new replicas; 0 lets them be. Applications of stock clients see STALE for a moment.",
+      "Ends connections of this age, plus or minus a tenth, as a shutdown does, so that clients spread over new replicas; 0 never does. Applications with stock clients see STALE for a moment.",
     group: subscribers,
     env: ["BUNTING_MAX_CONNECTION_AGE"],
   }),
@@ -164,21 +163,21 @@ export const proxyOptionTable = {
     type: integer({ min: 0, max: 1_000_000 }),
     default: 5_000,
     describe:
-      "How many streams a second get their first flags; others wait, in turns by connection. Edits wait for nobody. 0 is any number.",
+      "How many streams per second get their first flags; the others wait, and connections take turns. Edits are not delayed. 0 is unlimited.",
     group: limits,
     env: ["BUNTING_FIRST_SNAPSHOT_RATE"],
   }),
   firstSnapshotBurst: option({
     type: integer({ min: 1, max: 1_000_000 }),
     default: 5_000,
-    describe: "How many streams get their first flags at once after a quiet time.",
+    describe: "How many streams may get their first flags at once after a quiet time.",
     group: limits,
     env: ["BUNTING_FIRST_SNAPSHOT_BURST"],
   }),
   maxStreamsPerConnection: option({
     type: integer({ min: 1, max: 100_000 }),
     default: 1_000,
-    describe: "How many streams a connection may have open; clients open another connection, or wait.",
+    describe: "How many streams a connection may have; clients open another connection, or wait.",
     group: limits,
     env: ["BUNTING_MAX_STREAMS_PER_CONNECTION"],
   }),
@@ -186,7 +185,7 @@ export const proxyOptionTable = {
     type: integer({ min: 0, max: 1_000_000 }),
     default: 32,
     describe:
-      "How many different FeatureFlags one connection may be subscribed to; 0 is any number, for proxies that bundle the streams of many clients.",
+      "How many different FeatureFlags one connection may subscribe to; 0 is unlimited, for load balancers that multiplex many clients.",
     group: limits,
     env: ["BUNTING_MAX_TOPICS_PER_CONNECTION"],
   }),
@@ -194,7 +193,7 @@ export const proxyOptionTable = {
     type: integer({ min: 0, max: 1_000_000 }),
     default: 1_024,
     describe:
-      "How many different FeatureFlags the connections from one address may be subscribed to; 0 is any number. Loopback is not counted.",
+      "How many different FeatureFlags the connections from one address may subscribe to; 0 is unlimited. Loopback is not counted.",
     group: limits,
     env: ["BUNTING_MAX_TOPICS_PER_ADDRESS"],
   }),
@@ -202,7 +201,7 @@ export const proxyOptionTable = {
     type: durationMs,
     default: 30_000,
     describe:
-      "How long an agent that speaks bunting.sync.v1 may take to acknowledge what it was sent before it is sent the whole document.",
+      "How long an agent that speaks bunting.sync.v1 may take to acknowledge a message before it is sent the whole document.",
     group: subscribers,
     env: ["BUNTING_ACK_TIMEOUT"],
   }),
@@ -210,7 +209,7 @@ export const proxyOptionTable = {
     type: durationMs,
     default: 3_000,
     describe:
-      "After SIGTERM: how long to accept and serve on while /readyz answers 412, so that load balancers look away first.",
+      "After SIGTERM: how long to continue to accept and serve while /readyz answers 412, so that load balancers stop sending clients first.",
     group: stopping,
     env: ["BUNTING_DRAIN_DELAY"],
   }),
@@ -218,7 +217,7 @@ export const proxyOptionTable = {
     type: durationMs,
     default: 5_000,
     describe:
-      "After the delay: the time over which connections are ended one by one, so that agents do not come back all at once.",
+      "After the delay: the time over which connections are ended one by one, so that agents do not reconnect all at once.",
     group: stopping,
     env: ["BUNTING_DRAIN_WINDOW"],
   }),
@@ -226,7 +225,7 @@ export const proxyOptionTable = {
     type: choice("loopback", "all", "off"),
     default: "loopback",
     describe:
-      "Who is answered on /status of the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward.",
+      "Who may read /status on the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward.",
     group: listening,
     env: ["BUNTING_STATUS"],
   }),
@@ -234,7 +233,7 @@ export const proxyOptionTable = {
     type: choice("console", "json"),
     default: "console",
     short: "z",
-    describe: "Lines for a person, or one JSON object a line; both on stderr.",
+    describe: "console is for people, json is one object per line; both on stderr.",
     group: general,
     env: ["FLAGD_PROXY_LOG_FORMAT", "BUNTING_LOG_FORMAT"],
   }),
@@ -242,7 +241,7 @@ export const proxyOptionTable = {
     type: toggle,
     default: false,
     short: "x",
-    describe: "Also log what is only of use while looking for a fault.",
+    describe: "Also log at debug level.",
     group: general,
     env: ["FLAGD_PROXY_DEBUG_LOGGING", "BUNTING_DEBUG"],
   }),
@@ -250,7 +249,7 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "A JSON, YAML or TOML file of options, keys named as the flags; $HOME/.agent.yaml is read if it is there.",
+      "A JSON, YAML or TOML file of options, with keys named as the flags; $HOME/.agent.yaml is read if it exists.",
     group: general,
     env: [],
   }),

@@ -1,16 +1,16 @@
 /**
- * What can go wrong in the proxy.
+ * The errors of the proxy.
  *
- * - OPTION_INVALID: an option has a value that can't be used, or a needed one is absent.
+ * - OPTION_INVALID: an option has an invalid value, or a required one is missing.
  * - PORT_UNUSABLE: a port can't be listened on.
- * - SOURCE_UNREADABLE: a source can't be read for now; what it told last still stands.
- * - SOURCE_CONFLICT: two places of a source claim the same FeatureFlag; the one already served stays.
- * - DOCUMENT_INVALID: a document can't be served; the one before it still stands.
+ * - SOURCE_UNREADABLE: a source can't be read for now; its last documents are still served.
+ * - SOURCE_CONFLICT: two files of a source define the same FeatureFlag; the one served first stays.
+ * - DOCUMENT_INVALID: a document can't be served; the version before it is still served.
  * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
- * - LIMIT_REACHED: a peer has as much as one may have of something; it may try again later.
- * - CALLER_GONE: whoever waited for an answer went away.
- * - SHUTTING_DOWN: the proxy takes no new subscriber any more.
+ * - LIMIT_REACHED: a peer has reached a limit; it may try again later.
+ * - CALLER_GONE: the caller that waited for a response is gone.
+ * - SHUTTING_DOWN: the proxy accepts no new subscribers.
  */
 export type ProxyErrorCode =
   | "OPTION_INVALID"
@@ -24,7 +24,7 @@ export type ProxyErrorCode =
   | "CALLER_GONE"
   | "SHUTTING_DOWN";
 
-/** The one error of this package; the message is a sentence for whoever can do something about it. */
+/** The only error class of this package. The message says what to do about it, where something can be done. */
 export class ProxyError extends Error {
   override readonly name = "ProxyError";
   readonly code: ProxyErrorCode;

@@ -1,49 +1,49 @@
 import type { SourceMetrics } from "./source/source-metrics.js";
 
 /**
- * What all stages count, the source's own metrics included. They see only this; management/prometheus-metrics.ts backs it. Called on
- * hot paths: nothing is allocated for a call.
+ * The metrics of all stages, including those of the source; management/prometheus-metrics.ts implements them. Called on hot paths: a call
+ * allocates nothing.
  */
 export interface ProxyMetrics extends SourceMetrics {
   /** SyncFlags streams opened (1) or closed (-1): `sync_active_streams`, the name flagd-proxy gave it. */
   activeStreams(delta: number): void;
-  /** Topics that came into a state (1) or left it (-1): `bunting_proxy_topic_topics{state}`. */
+  /** Topics that entered a state (1) or left it (-1): `bunting_proxy_topic_topics{state}`. */
   topics(state: string, delta: number): void;
-  /** Subscribers that wait since there is nothing to serve them: `bunting_proxy_topic_held_subscribers`. */
+  /** Subscribers that wait because there is nothing to serve them: `bunting_proxy_topic_held_subscribers`. */
   heldSubscribers(delta: number): void;
   /** A topic got a new document: `bunting_proxy_snapshot_published_total`, `bunting_proxy_snapshot_encoded_bytes_total`. */
   snapshotPublished(bytes: number): void;
-  /** From the source's notice of a change until this share of the subscribers there were had it: `bunting_proxy_topic_convergence_seconds{share}`. */
+  /** From when the source noticed a change until this share of the subscribers had it: `bunting_proxy_topic_convergence_seconds{share}`. */
   converged(share: number, ms: number): void;
-  /** Snapshots a subscriber was never sent, since a newer one took their place: `bunting_proxy_subscriber_conflated_total`. */
+  /** Snapshots not sent to a subscriber because a newer one took their place: `bunting_proxy_subscriber_conflated_total`. */
   conflated(snapshots: number): void;
   /** A snapshot was written to a stream: `bunting_proxy_subscriber_frames_written_total`. */
   frameWritten(): void;
-  /** From a snapshot's publication to its having been written to one who was subscribed by then: `bunting_proxy_subscriber_fan_out_seconds`. */
+  /** From the publication of a snapshot until it was written to a subscriber that was subscribed by then: `bunting_proxy_subscriber_fan_out_seconds`. */
   fannedOut(ms: number): void;
-  /** A stream was ended as its peer did not read: `bunting_proxy_subscriber_stalled_total`. */
+  /** A stream was ended because its peer did not read: `bunting_proxy_subscriber_stalled_total`. */
   stalled(): void;
-  /** Streams that began (1) or ended (-1) to wait for their first snapshot's turn: `bunting_proxy_subscriber_queued`. */
+  /** Streams that began (1) or stopped (-1) waiting for their first snapshot: `bunting_proxy_subscriber_queued`. */
   queuedStarts(delta: number): void;
-  /** A subscription was refused for a limit: `bunting_proxy_service_refusals_total{reason}`. */
+  /** A subscription was refused because of a limit: `bunting_proxy_service_refusals_total{reason}`. */
   refused(reason: string): void;
-  /** This end has ended a connection: `bunting_proxy_service_connections_ended_total{reason}`. */
+  /** The proxy ended a connection: `bunting_proxy_service_connections_ended_total{reason}`. */
   connectionEnded(reason: string): void;
   /** A message of bunting.sync.v1 was written: `bunting_proxy_subscriber_messages_total{kind}`, `bunting_proxy_subscriber_message_bytes_total{kind}`. */
   agentMessage(kind: AgentMessageKind, bytes: number): void;
   /** Subscriptions of bunting.sync.v1 opened (1) or closed (-1): `bunting_proxy_subscriber_subscriptions`. */
   agentSubscriptions(delta: number): void;
-  /** An agent applied nothing of what it was sent: `bunting_proxy_subscriber_nacks_total{kind}`. */
+  /** An agent applied nothing of a message: `bunting_proxy_subscriber_nacks_total{kind}`. */
   nacked(kind: "refused" | "mismatch"): void;
   /** An agent did not answer in time: `bunting_proxy_subscriber_ack_timeouts_total`. */
   ackTimedOut(): void;
-  /** Flags that agents began (1) or ceased (-1) to refuse: `bunting_proxy_subscriber_rejected_flags`. */
+  /** Flags that agents began (1) or stopped (-1) refusing: `bunting_proxy_subscriber_rejected_flags`. */
   rejectedFlags(delta: number): void;
-  /** Subscriptions that wait until the source was read again, as their agent knows of a newer version: `bunting_proxy_subscriber_held_back`. */
+  /** Subscriptions that began (1) or stopped (-1) waiting for a read of the source, because their agent holds a newer version: `bunting_proxy_subscriber_held_back`. */
   heldBack(delta: number): void;
 }
 
-/** What a proxy says to an agent. */
+/** The kinds of messages from a proxy to an agent. */
 export const agentMessageKinds = [
   "unchanged",
   "delta",
@@ -55,7 +55,7 @@ export const agentMessageKinds = [
 ] as const;
 export type AgentMessageKind = (typeof agentMessageKinds)[number];
 
-/** Counts nothing. */
+/** Ignores all metrics. */
 export const noMetrics: ProxyMetrics = {
   activeStreams: ignore,
   topics: ignore,

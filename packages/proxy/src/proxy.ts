@@ -1,6 +1,6 @@
 /**
- * The one file that sees the whole proxy. Read it top down and you have the way of a flag change: source → topics (which encode
- * snapshots and hold subscriptions) → the services on the sync port. Nothing is started here; `components` says in which order it is.
+ * The only file that sees the whole proxy. Read from top to bottom it is the way of a flag change: source → topics (which encode snapshots
+ * and hold subscriptions) → the services on the sync port. Nothing is started here; `components` is the order of the start.
  */
 import {
   GrpcServer,
@@ -45,13 +45,13 @@ import { TopicRegistry } from "./topic/topic-registry.js";
 import { version } from "./version.js";
 
 export interface Proxy {
-  /** Runs until the signal aborts, then drains. Rejects with what kept it from starting or ended it. */
+  /** Runs until the signal aborts, then drains. Rejects with the error that prevented the start or ended it. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** How long after its turn to drain a connection may take to get its last bytes out. */
+/** How long a connection being drained may take to send its last bytes. */
 const drainGraceMs = 1_000;
-/** Requests of the sync port are small: a selector, or what an agent says about its topics. */
+/** Requests of the sync port are small: a selector, or a message of an agent. */
 const maxRequestBytes = 1024 * 1024;
 const maxHeaderBytes = 16 * 1024;
 
@@ -139,7 +139,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     onDropped: (reason) => {
       metrics.connectionEnded(reason);
       if (reason === "flood")
-        log.warn("flood", {}, "ended a connection that sent PING or SETTINGS frames without end");
+        log.warn("flood", {}, "ended a connection that flooded the proxy with PING or SETTINGS frames");
     },
   });
   const startedMs = clock.monotonicMs();
@@ -167,16 +167,16 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const components: Component[] = [
     listeningComponent({
       name: "management",
-      reason: "first up and last down: probes and Prometheus see the start and the drain",
+      reason: "starts first and stops last: probes and Prometheus see the start and the drain",
       port: managementPort,
       logger,
     }),
-    runnableComponent(source, "read before anybody asks, and watched until nobody does"),
-    runnableComponent(topics, "outlive the streams that are fed from them"),
-    ...(stallWatch === undefined ? [] : [runnableComponent(stallWatch, "for as long as there are streams")]),
+    runnableComponent(source, "reads before the first subscriber, and watches until the last one is gone"),
+    runnableComponent(topics, "outlive the streams that they feed"),
+    ...(stallWatch === undefined ? [] : [runnableComponent(stallWatch, "runs as long as there are streams")]),
     ...(connectionAge === undefined
       ? []
-      : [runnableComponent(connectionAge, "for as long as there are connections")]),
+      : [runnableComponent(connectionAge, "runs as long as there are connections")]),
     new DrainingPort({
       port: syncPort,
       logger,

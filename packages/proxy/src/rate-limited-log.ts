@@ -2,7 +2,7 @@ import type { Clock, Logger } from "@bunting/runtime";
 
 const intervalMs = 60_000;
 
-/** Warnings that others can cause as often as they like: each kind is logged once a minute, with how many it stands for. */
+/** Warnings that peers can cause as often as they like: each kind is logged at most once a minute, with the number left out since. */
 export class RateLimitedLog {
   readonly #logger: Logger;
   readonly #clock: Clock;

@@ -23,7 +23,7 @@ export type Command =
   | { readonly kind: "turn"; readonly ms: number }
   | { readonly kind: "advance"; readonly ms: number };
 
-/** Where the proxies are at work already: what is worth finding takes several commands from there. */
+/** The first commands, so that the random ones begin with proxies at work. */
 const opening: Command[] = [
   { kind: "edit", topic: 0, flag: 0, value: 1, isLarge: false },
   { kind: "edit", topic: 1, flag: 0, value: 1, isLarge: true },
@@ -34,7 +34,7 @@ const opening: Command[] = [
   { kind: "turn", ms: 4 },
 ];
 
-/** What may happen. Of topics, proxies and subscribers it names the one with that number, modulo how many there are. */
+/** Random commands. Topics, proxies and subscribers are named by a number, modulo how many there are. */
 export function commands(times: readonly number[]): fc.Arbitrary<Command[]> {
   const proxy = fc.nat(1);
   const topic = fc.nat(1);
@@ -61,9 +61,9 @@ export function commands(times: readonly number[]): fc.Arbitrary<Command[]> {
         kind: fc.constant("edit" as const),
         topic,
         flag: fc.nat(9),
-        // So few that edits are taken back.
+        // So few values that edits are reverted.
         value: fc.nat(2),
-        // Undefined: as large as it was.
+        // Undefined: as large as before.
         isLarge: fc.option(fc.boolean(), { nil: undefined, freq: 3 }),
       }),
     },
@@ -102,7 +102,7 @@ export function commands(times: readonly number[]): fc.Arbitrary<Command[]> {
     },
     {
       weight: 16,
-      // A short one is less than a message and its answer take.
+      // The short one is less than a message and its answer take.
       arbitrary: fc.record({ kind: fc.constant("turn" as const), ms: fc.constantFrom(1, 4, 4) }),
     },
     { weight: 2, arbitrary: fc.constant({ kind: "read" as const }) },

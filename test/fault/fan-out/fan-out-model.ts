@@ -15,18 +15,18 @@ const windowBytes: Readonly<Record<Exclude<SubscriberKind, "real agent" | "scrip
   "64 KB": 65_536,
   "1 MB": 1_048_576,
 };
-/** More than may be under way to a stream with a small window that is not read. */
+/** More than may be in flight to a stream with a small window that is not read. */
 const ballastBytes = 200_000;
 const maxSubscribers = 8;
 const flagNames = Array.from({ length: 10 }, (_, index) => `k${index}`);
 
-/** What the document of a topic is made from. */
+/** What the document of a topic is made of. */
 interface Draft {
   readonly values: number[];
   isLarge: boolean;
 }
 
-/** Two proxies, what happens to the FeatureFlags they serve, and who is subscribed. */
+/** Two proxies, the history of the FeatureFlags they serve, and their subscribers. */
 export class FanOutModel {
   readonly #history: FlagHistory;
   readonly #replicas: readonly Replica[];
@@ -88,7 +88,7 @@ export class FanOutModel {
     for (const subscriber of this.#subscribers) await subscriber.look();
   }
 
-  /** From here on all is well: everybody reads and answers, all proxies run, and there is one edit more of each topic. */
+  /** From here on all is well: all subscribers read and answer, all proxies run, and each topic gets one more edit. */
   async recover(): Promise<void> {
     for (const replica of this.#replicas) {
       await replica.revive();
@@ -103,7 +103,7 @@ export class FanOutModel {
     for (const { source } of this.#replicas) source?.follow();
   }
 
-  /** True once everybody has the last version. */
+  /** True once all subscribers have the last version. */
   async isSettled(): Promise<boolean> {
     this.#read();
     for (const [index, subscriber] of this.#subscribers.entries()) {
@@ -118,7 +118,7 @@ export class FanOutModel {
     return behind.map((one) => one.describe()).join("; ");
   }
 
-  /** Everybody leaves; fails unless nothing is left of them. */
+  /** All subscribers leave; fails if anything is left of them. */
   async judgeEnd(): Promise<void> {
     await this.#leave(this.#subscribers);
     for (const replica of this.#replicas) await replica.judgeEnd();

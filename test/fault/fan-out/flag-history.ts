@@ -3,18 +3,18 @@ import { encodeDocument } from "@bunting/protocol";
 import type { ScriptedVersion } from "../../support/scripted-source.js";
 import { HeldFlags } from "../../support/held-flags.js";
 
-/** A version of a FeatureFlag, or that it was deleted. */
+/** A version of a FeatureFlag, or its deletion. */
 export interface HistoryEntry {
   readonly index: number;
   /** Undefined if this is a deletion. */
   readonly document: FlagDocument | undefined;
   readonly version: Required<ScriptedVersion>;
-  /** Canonical; of a deletion what subscribers of flagd.sync.v1 may be served for it, undefined if nothing. */
+  /** Canonical JSON; for a deletion what subscribers of flagd.sync.v1 may be served instead, undefined if nothing. */
   readonly text: string | undefined;
   readonly digest: string;
 }
 
-/** Everything that ever happened to one FeatureFlag, in order: what no proxy can know better, whichever of them it is. */
+/** All that ever happened to one FeatureFlag, in order: the truth that all proxies are judged by. */
 export class TopicHistory {
   readonly entries: HistoryEntry[] = [];
   readonly #deletionText: string | undefined;
@@ -30,7 +30,7 @@ export class TopicHistory {
     return this.entries.at(-1);
   }
 
-  /** An edit of what exists, or a FeatureFlag that is new. */
+  /** Edits the FeatureFlag, or creates it. */
   put(document: FlagDocument): void {
     const before = this.last;
     const exists = before?.document !== undefined;
@@ -48,7 +48,7 @@ export class TopicHistory {
     this.#add(undefined, { ...last.version, resourceVersion: String(this.#nextResourceVersion()) });
   }
 
-  /** The entry an agent is told of, by the words it is told it in. */
+  /** The entry that a Version of a message stands for. */
   entryOf({ uid, generation, resourceVersion, digest }: buntingSyncV1.Version): HistoryEntry {
     const found = this.entries.find(
       ({ version, document }) => document !== undefined && version.resourceVersion === resourceVersion,
@@ -85,7 +85,7 @@ export class TopicHistory {
   }
 }
 
-/** The FeatureFlags of a cluster; one row of resourceVersions for all of them, as Kubernetes has it. */
+/** The FeatureFlags of a cluster, with one sequence of resourceVersions for all of them, as in Kubernetes. */
 export class FlagHistory {
   readonly topics: ReadonlyMap<TopicKey, TopicHistory>;
 

@@ -9,8 +9,8 @@ interface Watch {
 }
 
 /**
- * A proxy's source that tells what happens to the FeatureFlags, and may be behind: what happens while it lags it tells when it is let
- * catch up, or by the next consistent read. A new watch begins with what the source knows, as one that a wider watch stands behind.
+ * A proxy's source that reports what happens to the FeatureFlags, and may lag: then it reports the changes when it may catch up, or by the
+ * next consistent read. A new watch begins with what the source knows, as if a wider watch fed it.
  */
 export class FollowingSource implements FlagSource {
   readonly name = "following source";
@@ -19,7 +19,7 @@ export class FollowingSource implements FlagSource {
   readonly #history: FlagHistory;
   readonly #clock: Clock;
   readonly #watches = new Map<TopicKey, Watch>();
-  /** How many entries of each topic's history are known here. It begins by a read of them all. */
+  /** How many entries of each topic's history are known here; all at the start. */
   readonly #positions: Map<TopicKey, number>;
   /** The newest document of each topic that was seen here. A read that finds a FeatureFlag deleted does not show what it was last. */
   readonly #newest = new Map<TopicKey, number>();
@@ -64,17 +64,17 @@ export class FollowingSource implements FlagSource {
     this.#reads.push({ topic, watch: this.#watches.get(topic), done });
   }
 
-  /** Up to which entry of its history a topic is known here. */
+  /** How many entries of its history are known here. */
   positionOf(topic: TopicKey): number {
     return this.#positions.get(topic) ?? 0;
   }
 
-  /** The newest document its topic may have been told of; no older one may be served to those who come now. */
+  /** The newest document that its topic may have seen; new subscribers may not be served an older one. */
   newestTold(topic: TopicKey): number {
     return this.#newest.get(topic) ?? 0;
   }
 
-  /** Tells one by one what has happened since, unless it lags. */
+  /** Reports all changes since the last call one by one, unless it lags. */
   follow(): void {
     if (this.isLagging) return;
     for (const [topic, { entries }] of this.#history.topics) {
@@ -83,7 +83,7 @@ export class FollowingSource implements FlagSource {
     }
   }
 
-  /** The consistent reads that were asked for are answered, by the newest alone. */
+  /** Answers the consistent reads that were asked for, with the newest state only. */
   read(): void {
     for (const { topic, watch, done } of this.#reads.splice(0)) {
       if (watch === undefined || watch.signal.aborted) continue;

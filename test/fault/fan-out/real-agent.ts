@@ -14,10 +14,10 @@ import type { TopicHistory } from "./flag-history.js";
 import type { Replica } from "./replica.js";
 import type { Subscriber } from "./subscriber.js";
 
-/** More of it at once, and the agent would take a proxy for silent that the test gave no time to speak. */
+/** With larger steps the agent would take the proxy for silent, which had no time to send anything. */
 const maxStepMs = 10_000;
 
-/** The agent's own source and store. Its proxy is whichever one its address leads to: it finds out by losing its connection. */
+/** The agent's own source and store. Its address leads to one proxy or the other; it notices a change by the loss of its connection. */
 export class RealAgent implements Subscriber {
   readonly #history: TopicHistory;
   readonly #address: TcpSwitch;
@@ -27,7 +27,7 @@ export class RealAgent implements Subscriber {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #floor = -1;
-  /** What it found wrong while it was called from where a throw is caught. */
+  /** The first error found in a callback, where a throw would be caught. */
   #fault: Error | undefined;
 
   private constructor(topic: TopicKey, history: TopicHistory, address: TcpSwitch) {
@@ -72,13 +72,13 @@ export class RealAgent implements Subscriber {
   }
 
   look(): Promise<void> {
-    // Time to its next try, where it waits for that.
+    // Time until its next try, if it waits for that.
     if (this.#source.status().state !== "connected") this.advance(500);
     return this.#fault === undefined ? Promise.resolve() : Promise.reject(this.#fault);
   }
 
   stall(): void {
-    // It is never told to.
+    // It always reads.
   }
 
   resume(): void {
@@ -98,7 +98,7 @@ export class RealAgent implements Subscriber {
   }
 
   lose(): void {
-    // It finds out.
+    // It notices by itself.
   }
 
   advance(ms: number): void {

@@ -12,12 +12,12 @@ export const ackTimeoutMs = 30_000;
 export const lingerMs = 10_000;
 export const graceMs = 45_000;
 
-/** One life of a proxy, from its start to its end or death. */
+/** One run of a proxy, from its start to its end. */
 class Life {
   readonly clock = new ManualClock();
   readonly source: FollowingSource;
   readonly server: SyncServer;
-  /** What there is at the moment, by the proxy's own count. */
+  /** The proxy's own gauges. */
   readonly counts = { streams: 0, subscriptions: 0, heldBack: 0, rejected: 0, heldSubscribers: 0 };
 
   constructor(history: FlagHistory, deletionPolicy: DeletionPolicy) {
@@ -41,7 +41,7 @@ class Life {
     });
   }
 
-  /** Nobody is connected any more, and it has noticed. */
+  /** Waits until the proxy has noticed that no client is connected. */
   async deserted(): Promise<void> {
     const { server, counts } = this;
     const isDeserted = (): boolean =>
@@ -63,7 +63,7 @@ class Life {
   }
 }
 
-/** One of several proxies, behind an address that stays the same whether it is up or not. */
+/** One of several proxies, behind an address that stays the same, whether the proxy is up or not. */
 export class Replica {
   readonly #history: FlagHistory;
   readonly #deletionPolicy: DeletionPolicy;
@@ -94,7 +94,7 @@ export class Replica {
     return this.#life?.source;
   }
 
-  /** Starts it anew, with nothing. */
+  /** Starts it anew, without any state. */
   async revive(): Promise<void> {
     if (this.#life !== undefined) return;
     this.#life = new Life(this.#history, this.#deletionPolicy);
@@ -102,7 +102,7 @@ export class Replica {
     this.#address.setBackends([port]);
   }
 
-  /** All its connections and its port are gone, and nobody is told. */
+  /** Ends it without notice: all its connections and its port are gone. */
   async kill(): Promise<void> {
     const life = this.#life;
     if (life === undefined) return;
@@ -118,7 +118,7 @@ export class Replica {
     this.#life?.clock.advance(ms);
   }
 
-  /** To be called when all have left: what was kept for them goes with time. */
+  /** To be called when all subscribers have left: what was kept for them expires. */
   async judgeEnd(): Promise<void> {
     await this.#life?.deserted();
     // A topic in grace lingers until it is over, and then once more.

@@ -15,28 +15,28 @@ type SendAnswer = () => void;
 /** How many answers are kept to be sent again. */
 const maxSentAnswers = 8;
 
-/** What it has of one topic. */
+/** What the agent has of one topic. */
 interface Topic {
   held: { readonly flags: HeldFlags; readonly entry: HistoryEntry } | undefined;
-  /** Nothing older may come. What it holds counts on every connection, what it has only seen on the one it saw it on. */
+  /** No older version may come: than what it holds on any connection, than what it has only seen on the same connection. */
   floor: number;
   /** Digests it has refused on this connection: it refuses them each time. */
   readonly refused: Set<string>;
 }
 
-/** An agent of bunting.sync.v1 with all topics on one stream, that answers when and how it is told. */
+/** An agent of bunting.sync.v1 with all topics on one stream, which answers when and how the test says. */
 export class ScriptedAgent implements Subscriber {
   readonly #history: FlagHistory;
   readonly #windowBytes: number;
   readonly #topics: ReadonlyMap<string, Topic>;
-  /** What has come and was not looked at, in order: what was given up counts as much as what came after it. */
+  /** Messages received and not handled, in order, including those that the proxy has given up waiting for. */
   readonly #unanswered: (Versioned | Extract<NumberedResponse, { $case: "deleted" }>)[] = [];
-  /** Answers to what it has applied, or refused, without saying so. */
+  /** Answers to messages that were applied or refused, not sent yet. */
   readonly #deferred: SendAnswer[] = [];
   readonly #sent: SendAnswer[] = [];
   #open: { connection: AgentConnection; stream: AgentClientStream; replica: Replica } | undefined;
   #isHushed = false;
-  /** Was told to refuse what had not come yet. */
+  /** The test has said to refuse the next message. */
   #refusesNext = false;
 
   constructor(history: FlagHistory, windowBytes: number) {
@@ -94,7 +94,7 @@ export class ScriptedAgent implements Subscriber {
     const message = this.#unanswered.shift();
     const stream = this.#open?.stream;
     if (message?.$case === "deleted") {
-      // It holds nothing then, and so can't tell another proxy how far it was.
+      // It holds nothing then, and can't tell another proxy which version it had.
       if (message.value.policy === buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY)
         this.#of(message.value.topic).held = undefined;
       return;
@@ -108,7 +108,7 @@ export class ScriptedAgent implements Subscriber {
     const digest = message.value.version?.digest ?? Buffer.alloc(0);
     const promised = digest.toString("hex");
     const leadsTo = lead(topic.held?.flags, message);
-    // The proxy knows what this agent holds by its own word, so that a delta always fits.
+    // The proxy knows what this agent holds from its answers, so a delta always fits.
     if (leadsTo?.digest !== promised)
       throw new Error(`${message.$case} of ${topicKey} does not fit what is held`);
     const isNews = topic.held?.flags.digest !== promised;
@@ -207,7 +207,7 @@ export class ScriptedAgent implements Subscriber {
   }
 }
 
-/** What the agent would hold by a message, if it can be applied to what it holds. */
+/** What the agent would hold after a message, if it can be applied. */
 function lead(held: HeldFlags | undefined, message: Versioned): HeldFlags | undefined {
   if (message.$case === "snapshot") return HeldFlags.ofSnapshot(message.value);
   if (message.$case === "unchanged") return held;

@@ -8,11 +8,11 @@ interface Connection {
   readonly connection: RawSyncConnection;
   readonly stream: RawSyncStream;
   readonly replica: Replica;
-  /** The oldest version it may be given. */
+  /** The oldest version it may receive. */
   readonly since: number;
 }
 
-/** A client of flagd.sync.v1: it tells nothing, not even what it has. */
+/** A client of flagd.sync.v1, which sends nothing after its request. */
 export class StockSubscriber implements Subscriber {
   readonly #topic: TopicKey;
   readonly #history: TopicHistory;
@@ -94,7 +94,7 @@ export class StockSubscriber implements Subscriber {
     }
   }
 
-  /** The stream gives whole documents for versions, as these have no flag of the name it looks for. */
+  /** The versions of the stream are whole documents, because these have no flag of the name it looks for. */
   #judge(): void {
     if (this.#open !== undefined) this.#history.judge(this.#open.stream.versions, this.#open.since);
   }

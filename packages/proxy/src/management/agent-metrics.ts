@@ -6,10 +6,10 @@ type AgentMetrics = Pick<
   "agentMessage" | "agentSubscriptions" | "nacked" | "ackTimedOut" | "rejectedFlags" | "heldBack"
 >;
 
-/** The metrics of bunting.sync.v1; all zero where only stock clients are served. */
+/** The metrics of bunting.sync.v1; all zero if there are only stock clients. */
 export function agentMetrics(registry: Registry): AgentMetrics {
   const registers = [registry];
-  // Counted here and handed over when Prometheus asks: this runs once for each subscriber of each broadcast.
+  // Counted here and handed over when Prometheus scrapes: this runs for each subscriber of each broadcast.
   const written = new Map<AgentMessageKind, { messages: number; bytes: number }>(
     agentMessageKinds.map((kind) => [kind, { messages: 0, bytes: 0 }]),
   );
@@ -35,24 +35,24 @@ export function agentMetrics(registry: Registry): AgentMetrics {
   });
   const subscriptions = new Gauge({
     name: "bunting_proxy_subscriber_subscriptions",
-    help: "Topics that agents are subscribed to by bunting.sync.v1, each counted once an agent.",
+    help: "Subscriptions of agents by bunting.sync.v1.",
     registers,
   });
   const nacks = new Counter({
     name: "bunting_proxy_subscriber_nacks_total",
-    help: "Times an agent applied nothing of what it was sent: refused, or mismatch where a delta did not lead to its digest and a snapshot followed.",
+    help: "Messages of which an agent applied nothing: refused, or mismatch if a delta did not lead to its digest and a snapshot followed.",
     labelNames: ["kind"],
     registers,
   });
   for (const kind of ["refused", "mismatch"]) nacks.inc({ kind }, 0);
   const ackTimeouts = new Counter({
     name: "bunting_proxy_subscriber_ack_timeouts_total",
-    help: "Times an agent did not answer within --ack-timeout, and is sent the whole document again.",
+    help: "Times an agent did not answer within --ack-timeout, and was sent the whole document.",
     registers,
   });
   const rejectedFlags = new Gauge({
     name: "bunting_proxy_subscriber_rejected_flags",
-    help: "Flags that agents can't serve and keep at their previous value, each counted once an agent; the log and /status name them.",
+    help: "Flags that agents can't serve and keep at their previous value, counted for each agent; the log and /status name them.",
     registers,
   });
   const heldBack = new Gauge({

@@ -3,17 +3,17 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 
 type LimitMetrics = Pick<ProxyMetrics, "stalled" | "queuedStarts" | "refused" | "connectionEnded">;
 
-/** The metrics of what is refused, ended or made to wait so that nobody costs more than their share. */
+/** The metrics of streams and connections that are refused, ended or delayed by a limit. */
 export function limitMetrics(registry: Registry): LimitMetrics {
   const registers = [registry];
   const stalled = new Counter({
     name: "bunting_proxy_subscriber_stalled_total",
-    help: "Streams that were ended since their peer took nothing for --stall-timeout.",
+    help: "Streams ended because their peer took nothing for --stall-timeout.",
     registers,
   });
   const queued = new Gauge({
     name: "bunting_proxy_subscriber_queued",
-    help: "Streams that wait for their turn to get the first snapshot (--first-snapshot-rate).",
+    help: "Streams that wait for their first snapshot (--first-snapshot-rate).",
     registers,
   });
   const refusals = new Counter({

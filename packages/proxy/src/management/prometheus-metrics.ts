@@ -6,7 +6,7 @@ import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Backs the metrics of the stages with Prometheus ones; docs/reference/proxy-metrics.md is rendered from what is registered here. */
+/** Implements the metrics of all stages with Prometheus; docs/reference/proxy-metrics.md is rendered from what is registered here. */
 export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetrics {
   const registers = [registry];
   const activeStreams = new Gauge({
@@ -32,22 +32,22 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetri
   });
   const snapshotBytes = new Counter({
     name: "bunting_proxy_snapshot_encoded_bytes_total",
-    help: "Bytes of all snapshots, each encoded once however many subscribers it has.",
+    help: "Bytes of all snapshots; each is encoded once for all of its subscribers.",
     registers,
   });
   const convergence = new Histogram({
     name: "bunting_proxy_topic_convergence_seconds",
-    help: "Seconds from the source's notice of a change until 0.5, 0.99 or all (1) of the subscribers there were had it: acknowledged where the protocol can, else written.",
+    help: "Seconds from when the source noticed a change until 0.5, 0.99 or all (1) of the subscribers at its publication had it: acknowledged if the protocol has acks, else written.",
     labelNames: ["share"],
     buckets: fanOutBuckets,
     registers,
   });
   const conflated = new Counter({
     name: "bunting_proxy_subscriber_conflated_total",
-    help: "Snapshots that a subscriber was never sent because a newer one took their place.",
+    help: "Snapshots not sent to a subscriber because a newer one took their place.",
     registers,
   });
-  // Counted here and handed over when Prometheus asks: this runs once for each subscriber of each broadcast.
+  // Counted here and handed over when Prometheus scrapes: this runs for each subscriber of each broadcast.
   let frames = 0;
   new Counter({
     name: "bunting_proxy_subscriber_frames_written_total",
@@ -60,24 +60,24 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetri
   });
   const fanOut = new HotHistogram({
     name: "bunting_proxy_subscriber_fan_out_seconds",
-    help: "Seconds from a snapshot's publication to its having been written to one subscriber.",
+    help: "Seconds from the publication of a snapshot until it was written to a subscriber.",
     buckets: fanOutBuckets,
     registers,
   });
   const sourceErrors = new Counter({
     name: "bunting_proxy_source_errors_total",
-    help: "Times the source could not be read or watched, by kind; what it told last is served on.",
+    help: "Times the source could not be read or watched, by kind; the last documents are still served.",
     labelNames: ["kind"],
     registers,
   });
   const invalidDocuments = new Counter({
     name: "bunting_proxy_source_invalid_documents_total",
-    help: "Documents that can't be served; the one before each is served on.",
+    help: "Documents that can't be served; the version before is still served.",
     registers,
   });
   const documentWarnings = new Counter({
     name: "bunting_proxy_source_document_remarks_total",
-    help: "Things left out of documents (metadata that is no string, number or boolean), or worth their author's look.",
+    help: "Warnings about documents: parts left out (metadata other than strings, numbers and booleans), or worth a look.",
     registers,
   });
   for (const state of ["starting", "live", "missing", "deleted", "stale"]) topics.set({ state }, 0);

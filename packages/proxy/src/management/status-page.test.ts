@@ -62,7 +62,7 @@ describe("statusPage", () => {
     expect(await response.json()).to.deep.equal(JSON.parse(JSON.stringify(report)));
   });
 
-  it("is a page where a browser asks, with nothing in it that could be markup", async () => {
+  it("is HTML for a browser, with all text escaped", async () => {
     const text = await (await ask("loopback", "127.0.0.1", "text/html,*/*")).text();
     expect(text).to.contain("default/b").and.contain("2.5 ms / – / –").and.contain("4 (01234567)");
     expect(text).to.contain("default/b 01234567: 3 agents refuse the flag &#60;b&#62;: no variants");
@@ -73,7 +73,7 @@ describe("statusPage", () => {
     .flat()
     .find((each) => each?.family === "IPv4" && !each.internal)?.address;
 
-  it("is shown on loopback only, unless told otherwise", async function () {
+  it("is shown on loopback only by default", async function () {
     if (outside === undefined) this.skip();
     const refused = await ask("loopback", outside);
     expect(refused.status).to.equal(403);
@@ -82,7 +82,7 @@ describe("statusPage", () => {
     expect((await ask("all", outside)).status).to.equal(200);
   });
 
-  it("is shown to nobody if it is off", async () => {
+  it("is not shown if it is off", async () => {
     expect((await ask("off")).status).to.equal(403);
   });
 });

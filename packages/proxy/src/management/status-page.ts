@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { StatusReport, TopicReport } from "./status-report.js";
 
-/** Who may see it: those on the same machine or pod (that is, by `kubectl port-forward`), everybody, or nobody. */
+/** Who may see it: clients on the same machine or pod (also by `kubectl port-forward`), all, or none. */
 export type StatusAudience = "loopback" | "all" | "off";
 
-/** /status: JSON, or a page for people where a browser asks. */
+/** /status: JSON, or HTML for browsers. */
 export function statusPage(report: () => StatusReport, audience: StatusAudience): RequestListener {
   return (request, response) => {
     if (!isAllowed(request, audience)) {
@@ -93,7 +93,7 @@ function cells({ topic, state, staleReason, subscribers, newest }: TopicReport):
   ];
 }
 
-/** Names of topics can't hold markup, reasons of errors can. */
+/** Names of topics can't contain markup; reasons of errors can. */
 function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

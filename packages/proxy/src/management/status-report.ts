@@ -4,7 +4,7 @@ import type { Rejection } from "../topic/topic-acks.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
 
-/** What /status answers. It holds no flag and no address: names of topics, versions and counts. */
+/** The content of /status: names of topics, versions and counts, but no flags and no addresses. */
 export interface StatusReport {
   readonly version: string;
   readonly uptimeSeconds: number;
@@ -21,13 +21,13 @@ export interface StatusReport {
 export interface TopicReport {
   readonly topic: string;
   readonly state: string;
-  /** What stands while the state is `stale`, and why it is. */
+  /** While the state is `stale`: the state before, and the reason. */
   readonly standing?: string;
   readonly staleReason?: string;
   readonly subscribers: number;
   /** Absent while there is nothing to serve. */
   readonly newest?: {
-    /** Counts the versions since this proxy began with the topic. */
+    /** The number of versions since this proxy created the topic. */
     readonly sequence: number;
     readonly digest: string;
     readonly bytes: number;
@@ -36,15 +36,15 @@ export interface TopicReport {
     readonly generation: number | undefined;
     readonly resourceVersion: string | undefined;
     readonly ageSeconds: number;
-    /** Of those that were there when it was published. */
+    /** Of the subscribers at its publication: those that have it, and those that do not. */
     readonly arrived: number;
     readonly behind: number;
-    /** ms from the source's notice until 50, 99 and 100 % of them had it. */
+    /** ms from when the source noticed the change until 50, 99 and 100 % of them had it. */
     readonly afterMs: Readonly<Record<string, number>>;
   };
-  /** By digest, how many agents say they hold that version; those that speak bunting.sync.v1 only. */
+  /** By digest, how many agents say they hold that version; bunting.sync.v1 only. */
   readonly held?: Readonly<Record<string, number>>;
-  /** What agents refuse now, of which version, why, and how many of them. Without a flag it is the whole version. */
+  /** What agents refuse now; without a flag it is the whole version. */
   readonly rejections?: readonly Rejection[];
 }
 
@@ -58,7 +58,6 @@ export interface StatusSources {
   readonly connections: () => number;
 }
 
-/** Looks at everything at this moment. */
 export function statusReport(sources: StatusSources): StatusReport {
   const { version, startedMs, clock, readiness, connections, watches } = sources;
   const nowMs = clock.monotonicMs();

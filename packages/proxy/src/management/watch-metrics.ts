@@ -5,11 +5,11 @@ export interface WatchMetrics extends Pick<
   SourceMetrics,
   "relisted" | "watchEvent" | "writtenToEvent" | "watchCounts"
 > {
-  /** The watches there are now. */
+  /** The current watches. */
   readWatchCounts(): WatchCounts;
 }
 
-/** The metrics of watches on the Kubernetes API; all zero where flags come from elsewhere. */
+/** The metrics of watches on the Kubernetes API; all zero for other sources. */
 export function watchMetrics(registry: Registry): WatchMetrics {
   const registers = [registry];
   let read: () => WatchCounts = () => ({
@@ -38,7 +38,7 @@ export function watchMetrics(registry: Registry): WatchMetrics {
   });
   new Gauge({
     name: "bunting_proxy_source_watch_silence_seconds",
-    help: "Longest time, in seconds, for which an open watch has brought nothing; the API server sends a bookmark a minute.",
+    help: "Longest time, in seconds, without an event on an open watch; the API server sends a bookmark every minute.",
     registers,
     collect() {
       this.set(read().silentMs / 1_000);
@@ -46,7 +46,7 @@ export function watchMetrics(registry: Registry): WatchMetrics {
   });
   new Gauge({
     name: "bunting_proxy_source_unwatched_topics",
-    help: "Topics that are only read now and then, as there are too many for a watch each and RBAC allows no wider one.",
+    help: "Topics that are polled, because there are too many for one watch each and RBAC allows no wider one.",
     registers,
     collect() {
       this.set(read().unwatched);
@@ -60,13 +60,13 @@ export function watchMetrics(registry: Registry): WatchMetrics {
   });
   const events = new Counter({
     name: "bunting_proxy_source_watch_events_total",
-    help: "Events of watches, by type, those of initial reads included.",
+    help: "Events of watches, by type, including those of initial reads.",
     labelNames: ["type"],
     registers,
   });
   const writtenToEvent = new HotHistogram({
     name: "bunting_proxy_source_written_to_event_seconds",
-    help: "Seconds from an edit, by the annotation bunting.dev/written-at (ms since the epoch) where its author set one, to its event.",
+    help: "Seconds from an edit to its event, for edits with the annotation bunting.dev/written-at (ms since the epoch).",
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });

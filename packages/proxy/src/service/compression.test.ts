@@ -85,7 +85,7 @@ describe("compression", () => {
     });
   }
 
-  it("leaves small documents as they are, also on a stream that was told to expect gzip", async () => {
+  it("leaves small documents uncompressed, also on a stream that announced gzip", async () => {
     await start(true);
     server.source.publish(topic, version("v1", 10));
     const { frame, headers } = await firstFrame(session, "flagd.sync.v1.FlagSyncService", "gzip");
@@ -93,7 +93,7 @@ describe("compression", () => {
     expect(frame[0]).to.equal(0);
   });
 
-  it("is off where it is switched off", async () => {
+  it("can be switched off", async () => {
     await start(false);
     server.source.publish(topic, version("v1", 50_000));
     const { frame, headers } = await firstFrame(session, "flagd.sync.v1.FlagSyncService", "gzip");

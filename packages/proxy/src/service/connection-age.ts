@@ -3,27 +3,27 @@ import { aborted, type Clock, type Runnable } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
 export interface ConnectionAgeOptions {
-  /** How old a connection may get; each gets a tenth more or less of it, by chance. */
+  /** How old a connection may get, in ms; each gets a random tenth more or less. */
   readonly maxAgeMs: number;
-  /** How long a connection has to get out what is queued on it. */
+  /** How long a connection has to send what is queued on it, in ms. */
   readonly graceMs: number;
-  /** Hands the stream what it still should have, and ends it with this status. */
+  /** Sends the stream the newest flags, and ends it with this status. */
   readonly drain: (stream: TransportStream, status: RpcStatus) => void;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random?: () => number;
 }
 
 const goodbye: RpcStatus = {
   code: "UNAVAILABLE",
-  message: "this connection has reached its greatest age; connect again",
+  message: "this connection has reached its maximum age; connect again",
 };
 const jitter = 0.1;
 
 /**
- * Ends connections of a certain age as a drain does, so that clients spread over replicas that came up after they had connected.
- * Several may be due at once after a storm of connects a while ago: hence the jitter, which is wider the older they may get.
+ * Ends connections of a certain age as a drain does, so that clients spread over replicas that started after they had connected. Many
+ * connections opened at once would be due at once: hence the jitter, which grows with the maximum age.
  */
 export class ConnectionAge implements Runnable {
   readonly name = "connection age";
@@ -34,7 +34,7 @@ export class ConnectionAge implements Runnable {
     this.#options = options;
   }
 
-  /** Begins to count. */
+  /** Starts to measure the age of a connection. */
   add(session: TransportSession): void {
     const { maxAgeMs, clock, random = Math.random } = this.#options;
     const ageMs = maxAgeMs * (1 - jitter + 2 * jitter * random());

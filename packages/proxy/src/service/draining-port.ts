@@ -4,15 +4,15 @@ import { listen } from "./listening-component.js";
 
 export interface DrainingPortOptions {
   readonly port: PortListener;
-  /** Sends a stream what is newest, then ends it. False if it carries no flags. */
+  /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
   readonly drainStream: (stream: TransportStream, status: RpcStatus) => boolean;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** How long to accept and serve on after being told to stop. */
+  /** How long to continue to accept and serve after SIGTERM, in ms. */
   readonly delayMs: number;
-  /** The time over which connections take their turn. */
+  /** The time over which connections are ended, in ms. */
   readonly windowMs: number;
-  /** How long a connection has from its turn on. */
+  /** How long each connection has to send what is queued on it, in ms. */
   readonly graceMs: number;
   readonly onListening: () => void;
   readonly onDraining: () => void;
@@ -21,14 +21,14 @@ export interface DrainingPortOptions {
 const goodbye: RpcStatus = { code: "UNAVAILABLE", message: "the proxy is shutting down; connect again" };
 
 /**
- * The sync port. It opens at once, whatever the source does: a stock flagd sidecar that is refused a connection exits. It closes in three
- * steps, so that nobody notices more than a reconnect: unready but serving on, until load balancers look elsewhere; deaf to new
- * connections; then connection by connection, at random moments, each stream its newest flags and UNAVAILABLE.
+ * The sync port. It opens at once, whatever the source does: a stock flagd sidecar exits if its connection is refused. It closes in three
+ * steps, so that clients notice no more than a reconnect: it turns unready but still serves, until load balancers have noticed; it stops
+ * accepting connections; then it ends them one by one at random moments, each stream with its newest flags and UNAVAILABLE.
  */
 export class DrainingPort implements Component {
   readonly name = "sync";
   readonly reason =
-    "last up, as nothing it needs is missing then; first down, so that streams end before what feeds them";
+    "starts last, when all it needs is there; stops first, so that streams end before what feeds them";
   readonly #options: DrainingPortOptions;
 
   constructor(options: DrainingPortOptions) {

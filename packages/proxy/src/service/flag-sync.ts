@@ -15,13 +15,13 @@ import { rpcErrorOf, statusOf } from "./status-of.js";
 
 export interface FlagSyncOptions {
   readonly topics: TopicRegistry;
-  /** Throws a ProtocolError that says the expected form. */
+  /** Throws a ProtocolError that names the expected form. */
   readonly parseSelector: (selector: string) => TopicKey;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
-  /** How long FetchAllFlags waits for a document that is not there; 5 s, as flagd-proxy does. */
+  /** How long FetchAllFlags waits for a document that does not exist, in ms; 5 s if not given, as in flagd-proxy. */
   readonly fetchTimeoutMs?: number;
-  /** Whether streams that accept gzip are sent it; they are if not given. */
+  /** Whether streams that accept gzip receive it; true if not given. */
   readonly compresses?: boolean;
   readonly stallWatch?: StallWatch | undefined;
   readonly startQueue?: StartQueue | undefined;
@@ -34,7 +34,7 @@ export interface SnapshotFrames {
   readonly gzip: (snapshot: Snapshot) => GzipFrame;
 }
 
-/** More than any selector needs, so that streams which send half a request and wait hold little. */
+/** More than any selector needs. A stream that sends half a request and waits keeps no more than this. */
 export const maxSelectingBytes = 64 * 1024;
 
 /** The request of every method that names a topic, in flagd.sync.v1 and sync.v1 alike. */
@@ -42,7 +42,7 @@ export interface SelectingRequest {
   readonly selector: string;
 }
 
-/** What flagd.sync.v1 and sync.v1 have in common: a request becomes a subscription, and that a stream or one answer. */
+/** What flagd.sync.v1 and sync.v1 share: a request becomes a subscription, and that a stream or one response. */
 export class FlagSync {
   readonly #options: FlagSyncOptions;
   readonly #streams = new Map<TransportStream, SubscriberStream>();
@@ -81,7 +81,7 @@ export class FlagSync {
     };
   }
 
-  /** The handler of FetchAllFlags: the bytes of its answer. */
+  /** The handler of FetchAllFlags. Returns the encoded response. */
   async fetchAllFlags(request: SelectingRequest, call: Call): Promise<Uint8Array> {
     const { topics, clock, quota, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
@@ -99,7 +99,7 @@ export class FlagSync {
     }
   }
 
-  /** Flushes the newest version to a stream, then ends it. False if it is none of ours. A stream whose peer does not read stays as it is. */
+  /** Sends a stream the newest version, then ends it. False if the stream is of another service. One whose peer does not read stays open. */
   drain(stream: TransportStream, status: RpcStatus): boolean {
     const subscriber = this.#streams.get(stream);
     subscriber?.drain(status);

@@ -19,7 +19,7 @@ export function listeningComponent({ name, reason, port, logger }: ListeningOpti
   };
 }
 
-/** @throws ProxyError PORT_UNUSABLE with a sentence that says which port and how to choose another. */
+/** @throws ProxyError PORT_UNUSABLE with a message that names the port and the option to choose another. */
 export async function listen(name: string, port: PortListener, logger: Logger): Promise<void> {
   await port.listen().catch((cause: unknown) => {
     throw new ProxyError("PORT_UNUSABLE", (cause as Error).message, { cause });

@@ -30,7 +30,7 @@ describe("the proxy's readiness", () => {
     expect(readiness.check()).to.deep.equal({ isReady: true, reason: "ready" });
   });
 
-  it("is not lost again but by draining", () => {
+  it("is lost again only by draining", () => {
     const { source, readiness } = useReadiness(true);
     readiness.listening();
     expect(readiness.check().isReady).to.be.true;

@@ -4,14 +4,14 @@ import type { FlagSource } from "../source/flag-source.js";
 export interface ProxyReadinessOptions {
   readonly source: Pick<FlagSource, "hasSynced">;
   readonly clock: Clock;
-  /** How long after it began to listen the proxy waits for its source before it is ready without. */
+  /** How long after it began to listen the proxy waits for its source before it is ready without it, in ms; 10 s if not given. */
   readonly syncTimeoutMs?: number;
 }
 
 /**
- * Whether the proxy may be sent traffic: once it listens, and its source has synced or has had 10 s for it (subscribers are then held,
- * which is better than refused). From there on only draining makes it unready: an outage of what is behind the source must not take
- * the proxy, and with it every agent's connection, out of service.
+ * Whether the proxy may receive traffic: once it listens, and its source has synced or has had 10 s to do so (subscribers are then held,
+ * which is better than refused). After that only draining makes it unready: an outage behind the source must not take the proxy, and with
+ * it every agent's connection, out of service.
  */
 export class ProxyReadiness {
   readonly #source: Pick<FlagSource, "hasSynced">;
@@ -32,7 +32,7 @@ export class ProxyReadiness {
     this.#listeningSinceMs ??= this.#clock.monotonicMs();
   }
 
-  /** To be called when the proxy was told to stop; it serves on for a while. */
+  /** To be called when the proxy starts to shut down; it still serves for a while. */
   draining(): void {
     this.#isDraining = true;
   }

@@ -157,7 +157,7 @@ describe("a subscriber", () => {
     for (const stream of [two, three]) stream?.cancel();
   });
 
-  it("of a connection that is old enough gets the newest and UNAVAILABLE, and is served on a new connection", async () => {
+  it("on a connection of the maximum age gets the newest and UNAVAILABLE, and is served on a new connection", async () => {
     const age = new ConnectionAge({
       maxAgeMs: 60_000,
       graceMs: 1_000,

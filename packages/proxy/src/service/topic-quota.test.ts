@@ -43,13 +43,13 @@ describe("a topic quota", () => {
     quota.enter(session("10.0.0.2"), topic(3));
   });
 
-  it("does not count loopback and unix sockets by address: they may stand for anybody", () => {
+  it("does not count loopback and unix sockets by address: they may carry any client", () => {
     const quota = quotaOf(0, 1);
     for (const address of ["127.0.0.1", "127.0.0.6", "::1", "unix"])
       for (let i = 0; i < 10; i++) quota.enter(session(address), topic(i));
   });
 
-  it("refuses with UNAVAILABLE and a pushback, counts each, and logs one line a minute and limit", () => {
+  it("refuses with UNAVAILABLE and a pushback, counts each refusal, and logs one line per minute and limit", () => {
     const quota = quotaOf(1, 1);
     const one = session("10.0.0.1");
     quota.enter(one, topic(0));
@@ -72,7 +72,7 @@ describe("a topic quota", () => {
     expect(lines[2]).to.include('"unsaidSinceLast":99');
   });
 
-  it("forgets all when all have left, however refusals were mixed in", () => {
+  it("keeps nothing after all have left, refused or not", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(3), fc.nat(5))), (visits) => {
         const quota = quotaOf(2, 3);

@@ -5,23 +5,23 @@ import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
 export interface TopicQuotaOptions {
-  /** How many different topics one connection may be subscribed to; 0 is any number. */
+  /** How many different topics one connection may be subscribed to; 0 is unlimited. */
   readonly perConnection: number;
-  /** How many different topics the connections of one address may be subscribed to; 0 is any number. */
+  /** How many different topics the connections of one address may be subscribed to; 0 is unlimited. */
   readonly perAddress: number;
   readonly metrics: ProxyMetrics;
   readonly log: RateLimitedLog;
 }
 
-/** Whose topics are counted: a connection or an address. */
+/** What topics are counted for: a connection or an address. */
 type Holder = TransportSession | string;
 /** How many subscriptions there are to each topic. */
 type Tally = Map<TopicKey, number>;
 
 /**
- * Bounds how many topics one peer can keep alive: each costs a watch and a snapshot, or a place among those that do not exist. Different
- * topics count, not streams, so that a thousand pods behind one address that are subscribed to the same few share them. Loopback and
- * unix sockets have no limit by address: who comes from there is a mesh's sidecar with the streams of others.
+ * Limits how many topics one peer can keep alive: each costs a watch and a snapshot, or a place in the budget of those that do not exist.
+ * Different topics count, not streams, so that a thousand pods behind one address share the few topics they are subscribed to. Loopback and
+ * unix sockets have no limit by address: they may be the sidecar of a mesh, with the streams of many clients.
  */
 export class TopicQuota {
   readonly #options: TopicQuotaOptions;
@@ -32,9 +32,9 @@ export class TopicQuota {
   }
 
   /**
-   * Counts a subscription; each needs its `leave`.
+   * Counts a subscription; `leave` must be called after it.
    *
-   * @throws ProxyError LIMIT_REACHED; then nothing was counted.
+   * @throws ProxyError LIMIT_REACHED; then it is not counted.
    */
   enter(session: TransportSession, topic: TopicKey): void {
     const { perConnection, perAddress } = this.#options;

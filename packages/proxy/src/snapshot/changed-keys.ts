@@ -10,7 +10,7 @@ export interface ChangedKeys {
   readonly evaluators: boolean;
 }
 
-/** The versions before one that follows `previous`, the oldest first. Each document has its own list; they share what is in it. */
+/** The history of the version that follows `previous`, oldest first. Each version has its own list; they share the entries. */
 export function extendHistory(
   previous: Omit<SnapshotBytes, "syncFrame" | "textStart" | "textLength">,
   next: EncodedContent,
@@ -25,8 +25,8 @@ export function extendHistory(
 }
 
 /**
- * What may differ between the version with this digest and the newest: the union of what changed on the way. Undefined if the version
- * is not among the last 32. Where a document came back to what it was, the way from its last occurrence is the shortest.
+ * What may differ between the version with this digest and the newest: the union of the changes since then. Undefined if the version is not
+ * among the last 32. If the document had this digest several times, the last time counts, which is the shortest way.
  */
 export function changedSince(history: readonly PastVersion[], digest: string): ChangedKeys | undefined {
   const from = history.findLastIndex((version) => version.digest === digest);
@@ -39,7 +39,7 @@ export function changedSince(history: readonly PastVersion[], digest: string): C
   };
 }
 
-/** An unchanged flag keeps its object, and the same text under another object is no change either. */
+/** Compares texts: an unchanged flag usually keeps its object, but the same text in another object is no change either. */
 function changedFlags(
   before: ReadonlyMap<string, EncodedFlag>,
   after: ReadonlyMap<string, EncodedFlag>,

@@ -13,13 +13,12 @@ import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-byte
 import { varintBytes, writeVarint } from "./varint.js";
 
 /**
- * Turns a document into the bytes that all its subscribers share: the only place that encodes. What costs in a fan-out is a copy
- * of the payload for each subscriber, so there is none: the text is written once, into the buffer that goes on the wire.
+ * Turns a document into the bytes that all its subscribers share: the only place that encodes. The expensive part of a fan-out would be a
+ * copy of the payload for each subscriber, so there is none: the text is written once, into the buffer that goes on the wire.
  *
  * The text is that of `encodeDocument`: equal documents give equal bytes and equal digests.
  *
- * @param previous the version before; flags that did not change are taken from it and not hashed again,
- * and it becomes part of the history.
+ * @param previous the version before; unchanged flags are taken from it and not hashed again, and it becomes part of the history.
  */
 export function encodeSnapshot(document: FlagDocument, previous?: SnapshotBytes): SnapshotBytes {
   const flags = encodeFlags(document.flags, previous?.flags);

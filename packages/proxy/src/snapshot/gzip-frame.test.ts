@@ -20,7 +20,7 @@ function never(): void {
 
 describe("a gzip frame", () => {
   for (const bytes of [2_000, 100_000, 128 * 1_024, 1_000_000]) {
-    it(`holds ${bytes} bytes compressed, with the flag that says so, and is one buffer for all who take it`, async () => {
+    it(`holds ${bytes} bytes compressed, with the compressed flag, in one buffer for all`, async () => {
       const message = repetitive(bytes);
       const frame = new GzipFrame(frameMessage(message));
       const [first, second] = await Promise.all([taken(frame), taken(frame)]);
@@ -34,20 +34,20 @@ describe("a gzip frame", () => {
     });
   }
 
-  it("is made at once where that is quick, and elsewhere where it would hold up others", () => {
+  it("is made at once if that is quick, else in the thread pool", () => {
     expect(new GzipFrame(frameMessage(repetitive(100_000))).take({ frameReady: never })).to.exist;
     const large = new GzipFrame(frameMessage(repetitive(1_000_000)));
     expect(large.take({ frameReady: () => undefined })).to.be.undefined;
   });
 
-  it("is the plain frame where there is nothing to gain", async () => {
+  it("is the plain frame if there is nothing to gain", async () => {
     for (const message of [repetitive(1_023), randomBytes(5_000), randomBytes(200_000)]) {
       const plain = frameMessage(message);
       expect(await taken(new GzipFrame(plain))).to.equal(plain);
     }
   });
 
-  it("calls all who waited, in several turns of the event loop if they are many", async () => {
+  it("calls all waiters, in several turns of the event loop if there are many", async () => {
     const frame = new GzipFrame(frameMessage(repetitive(300_000)));
     const perTurn: number[] = [];
     let called = 0;

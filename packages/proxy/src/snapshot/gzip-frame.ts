@@ -1,25 +1,25 @@
 import { gzip, gzipSync } from "node:zlib";
 import { frameMessage, framePrefixBytes } from "@bunting/rpc";
 
-/** Who waits for a frame that is being compressed. */
+/** Waits for a frame that is being compressed. */
 export interface FrameWaiter {
-  /** The frame is there now. Must not throw. */
+  /** The frame is ready. Must not throw. */
   frameReady(): void;
 }
 
-/** Below this a message fits a packet or two as it is: there is next to nothing to gain. */
+/** A smaller message fits into a packet or two as it is: compression gains next to nothing. */
 const minMessageBytes = 1_024;
 /**
- * Up to this size compressing takes about as long (0.4 ms) as handing the work to the thread pool and hearing back from it, and what has
- * to be read from disk waits in no queue behind it. A larger message (1 MB: 3 ms) would hold up those who take it as it is.
+ * Up to this size compressing takes about as long (0.4 ms) as a round trip to the thread pool, and does not delay file reads, which use the
+ * same pool. A larger message (1 MB: 3 ms) would hold up the streams that take it uncompressed.
  */
 const maxSyncMessageBytes = 128 * 1_024;
-/** How many waiters are called in one turn of the event loop, as in a fan-out. */
+/** How many waiters are called in one turn of the event loop, as many as in a fan-out. */
 const waitersPerTurn = 256;
 
 /**
- * A frame in the form for streams that accept gzip: made once, on first use, and shared by all of them. It is the frame itself where
- * compressing gains nothing; the compressed flag is in each frame, so that needs no telling.
+ * A frame for streams that accept gzip: made once, on first use, and shared by all of them. It is the plain frame where compressing gains
+ * nothing, which clients see by the compressed flag of the frame.
  */
 export class GzipFrame {
   readonly #plain: Buffer;
@@ -31,7 +31,7 @@ export class GzipFrame {
     this.#plain = plain;
   }
 
-  /** The frame, always the same; undefined while it is being made: then `waiter` is called when it is there, and takes it then. */
+  /** The frame, always the same object. Undefined while it is being made: then `waiter` is called when it is ready, and takes it again. */
   take(waiter: FrameWaiter): Buffer | undefined {
     if (this.#frame !== undefined) return this.#frame;
     if (this.#waiting === undefined) {
@@ -41,7 +41,7 @@ export class GzipFrame {
       if (this.#frame !== undefined) return this.#frame;
       this.#waiting = [];
       gzip(message, (error, compressed) => {
-        // It could only be short of memory; then everyone gets the frame as it is.
+        // Fails only for lack of memory; then all streams get the plain frame.
         this.#frame = error === null ? this.#smaller(compressed) : this.#plain;
         this.#callWaiters(0);
       });
@@ -64,7 +64,7 @@ export class GzipFrame {
   }
 }
 
-/** Does a `grpc-accept-encoding` header list gzip? Stock flagd (grpc-go) lists nothing, and fails on what is compressed all the same. */
+/** True if a `grpc-accept-encoding` header lists gzip. Stock flagd (grpc-go) lists nothing, and fails on compressed messages. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   return acceptEncoding !== undefined && /(?:^|,)\s*gzip\s*(?:,|$)/.test(acceptEncoding);
 }

@@ -9,7 +9,7 @@ export interface EncodedFlag {
 export interface EncodedContent {
   /** By flag key, in the order of the document. */
   readonly flags: ReadonlyMap<string, EncodedFlag>;
-  /** Canonical JSON; undefined where there is none. */
+  /** Canonical JSON; undefined if there is none. */
   readonly metadata: string | undefined;
   readonly evaluators: string | undefined;
 }
@@ -25,7 +25,7 @@ export interface PastVersion {
 
 /** The bytes of a document, made once by `encodeSnapshot`, and what they were made of. */
 export interface SnapshotBytes extends EncodedContent {
-  /** A complete gRPC frame of flagd.sync.v1 SyncFlagsResponse. Shared by all streams: nobody may write to it. */
+  /** A complete gRPC frame of flagd.sync.v1 SyncFlagsResponse. Shared by all streams: must not be modified. */
   readonly syncFrame: Buffer;
   /** Where the document's JSON begins in the frame, and how long it is. */
   readonly textStart: number;

@@ -61,7 +61,7 @@ describe("a snapshot", () => {
     );
   });
 
-  it("can be read where the length of its text takes one byte more", () => {
+  it("is readable at sizes where the length takes one byte more", () => {
     for (const length of [127, 128, 16_383, 16_384, 2_097_151, 2_097_152]) {
       const overhead = encodeDocument({ flags: { f: { state: "" } } }).length;
       const snapshot = snapshotOf({ flags: { f: { state: "x".repeat(length - overhead) } } });
@@ -102,7 +102,7 @@ describe("a snapshot's digest", () => {
     );
   });
 
-  it("tells apart what is absent, empty, and elsewhere", () => {
+  it("distinguishes what is absent, empty, and elsewhere", () => {
     const documents: FlagDocument[] = [
       { flags: {} },
       { flags: {}, metadata: {} },
@@ -116,7 +116,7 @@ describe("a snapshot's digest", () => {
     expect(new Set(documents.map((document) => snapshotOf(document).digest)).size).to.equal(documents.length);
   });
 
-  it("stays what it is, since the agent computes it too (these were computed apart, in Python)", () => {
+  it("is stable, because the agent computes it too (these were computed independently, in Python)", () => {
     expect(snapshotOf({ flags: {} }).digest).to.equal(
       "2dba5dbc339e7316aea2683faf839c1b7b1ee2313db792112588118df066aa35",
     );

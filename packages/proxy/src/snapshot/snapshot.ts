@@ -13,7 +13,7 @@ export interface SnapshotProperties {
   readonly bytes: SnapshotBytes;
 }
 
-/** What is made of a document's bytes on first use. It outlives an edit that did not touch the flags. */
+/** Frames made from a document's bytes on first use. They survive an edit that does not touch the flags. */
 interface DerivedFrames {
   legacySync?: Buffer;
   gzipSync?: GzipFrame;
@@ -21,18 +21,18 @@ interface DerivedFrames {
 }
 
 /**
- * One immutable version of a topic's document with the bytes that every subscriber gets. flagd.sync.v1 is what nearly all of them
- * speak, so its frame is the one that is always there; the other messages are views of it or made of it on first use:
+ * One immutable version of a topic's document with the bytes that all subscribers share. Nearly all stock clients speak flagd.sync.v1, so
+ * its frame always exists; the other messages are views of it, or made from it on first use:
  *
  *     gRPC prefix │ 0a, length, the document's JSON │ 12 00
  *                   ╰─ FetchAllFlagsResponse ─────╯   ╰─ sync_context, empty but set; legacy has 10 01 here, state = ALL
  */
 export class Snapshot {
   readonly topic: TopicKey;
-  /** Counts the topic's versions up from 1; orders its snapshots. */
+  /** The number of the topic's versions so far; orders its snapshots. */
   readonly sequence: number;
   readonly version: SourceVersion;
-  /** When the topic got it, in ms of the monotonic clock. */
+  /** When the topic published it, in ms of the monotonic clock. */
   readonly publishedMs: number;
   readonly bytes: SnapshotBytes;
   readonly #derived: DerivedFrames;
@@ -55,7 +55,7 @@ export class Snapshot {
     return this.bytes.syncFrame;
   }
 
-  /** A complete gRPC frame of sync.v1 SyncFlagsResponse with state = SYNC_STATE_ALL: sidecars of that age ignore any other. */
+  /** A complete gRPC frame of sync.v1 SyncFlagsResponse with state = SYNC_STATE_ALL: sidecars of that time ignore all others. */
   get legacySyncFrame(): Buffer {
     this.#derived.legacySync ??= withSuffix(this.bytes.syncFrame, stateAll);
     return this.#derived.legacySync;
@@ -73,7 +73,7 @@ export class Snapshot {
     return this.#derived.gzipLegacySync;
   }
 
-  /** The messages of bunting.sync.v1. They say which version of its object this is, and so are made anew where that changes. */
+  /** The messages of bunting.sync.v1. They contain the version of the object, and are made anew when that changes. */
   get topicFrames(): TopicFrames {
     this.#topicFrames ??= new TopicFrames(this);
     return this.#topicFrames;
@@ -97,7 +97,7 @@ export class Snapshot {
   }
 }
 
-/** `sync_context` (field 2 of flagd.sync.v1 SyncFlagsResponse) as an empty Struct: some clients take its absence for an old server. */
+/** `sync_context` (field 2 of flagd.sync.v1 SyncFlagsResponse) as an empty Struct: some clients conclude from its absence that the server is old. */
 export const emptySyncContext = Uint8Array.of(0x12, 0x00);
 /** `state` (field 2 of sync.v1 SyncFlagsResponse) as SYNC_STATE_ALL. As long as `emptySyncContext`, so that lengths agree. */
 const stateAll = Uint8Array.of(0x10, 0x01);

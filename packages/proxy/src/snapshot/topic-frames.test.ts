@@ -65,7 +65,7 @@ const content: fc.Arbitrary<FlagDocument> = fc.record(
 );
 
 describe("the messages of bunting.sync.v1 about a version", () => {
-  it("give a document the digest that both ends agreed on", () => {
+  it("have the digests that both ends agreed on", () => {
     const url = new URL("../../../../test/fixtures/document-digests.json", import.meta.url);
     const vectors = JSON.parse(readFileSync(url, "utf8")) as { document: FlagDocument; digest: string }[];
     for (const { document, digest } of vectors) expect(snapshotOf(document).digest).to.equal(digest);
@@ -126,7 +126,7 @@ describe("the messages of bunting.sync.v1 about a version", () => {
     );
   });
 
-  it("speak of metadata and $evaluators only where they changed, and say that they are gone by no bytes", () => {
+  it("contain metadata and $evaluators only if they changed, and no bytes if they were removed", () => {
     const [before, after] = twoSnapshots(
       { flags: ballast, metadata: { v: 1 }, $evaluators: { e: 1 } },
       { flags: ballast, metadata: { v: 1 } },
@@ -147,7 +147,7 @@ describe("the messages of bunting.sync.v1 about a version", () => {
     expect(frames?.from(snapshots[1]?.digest ?? "").kind).to.equal("delta");
   });
 
-  it("are the snapshot where the delta would have more than half its bytes", () => {
+  it("are the snapshot if the delta would have more than half its bytes", () => {
     const flags = (changed: number, state: string): JsonObject =>
       Object.fromEntries(
         Array.from({ length: 100 }, (_, i) => [
@@ -165,13 +165,13 @@ describe("the messages of bunting.sync.v1 about a version", () => {
     expect([1, 40, 60, 100].map(kindOf)).to.deep.equal(["delta", "delta", "snapshot", "snapshot"]);
   });
 
-  it("are the snapshot to whom the held digest is unknown, however often and with whatever digest one asks", () => {
+  it("are the snapshot if the held digest is unknown, and keep nothing of it", () => {
     const { topicFrames } = snapshotOf({ flags: ballast });
     for (const digest of ["", "00".repeat(32), "ff".repeat(32)])
       expect(topicFrames.from(digest)).to.equal(topicFrames.whole);
   });
 
-  it("are made once, however many agents need them, and again for a later version of the object", () => {
+  it("are made once for all agents, and again for a later version of the object", () => {
     const [before, after] = twoSnapshots({ flags: ballast }, { flags: { ...ballast, f: { state: "1" } } });
     const from = before.digest;
     expect(after.topicFrames.from(from)).to.equal(after.topicFrames.from(from));

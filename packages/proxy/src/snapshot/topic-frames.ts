@@ -5,14 +5,14 @@ import type { SnapshotBytes } from "./snapshot-bytes.js";
 import type { SourceVersion } from "../source/flag-source.js";
 import { varintBytes, writeVarint } from "./varint.js";
 
-/** A message of bunting.sync.v1 that leads an agent to a version. */
+/** A message of bunting.sync.v1 that brings an agent to a version. */
 export interface VersionFrame {
   readonly kind: "unchanged" | "delta" | "snapshot";
-  /** A complete gRPC frame, shared by all streams: nobody may write to it. */
+  /** A complete gRPC frame, shared by all streams: must not be modified. */
   readonly frame: Buffer;
 }
 
-/** A snapshot, as far as its messages are concerned. */
+/** The parts of a snapshot that its messages are made of. */
 export interface FramedVersion {
   readonly topic: TopicKey;
   readonly version: SourceVersion;
@@ -20,13 +20,10 @@ export interface FramedVersion {
   readonly bytes: SnapshotBytes;
 }
 
-/**
- * The messages of bunting.sync.v1 about one version of a topic, each made when the first agent needs it, and once however many do. They
- * are dropped with the version.
- */
+/** The messages of bunting.sync.v1 about one version of a topic. Each is made once, when the first agent needs it, and dropped with the version. */
 export class TopicFrames {
   readonly #snapshot: FramedVersion;
-  /** By the digest they start from; undefined where the snapshot is better. */
+  /** By the digest they start from; undefined if the snapshot is better. */
   readonly #deltas = new Map<string, VersionFrame | undefined>();
   #unchanged: VersionFrame | undefined;
   #whole: VersionFrame | undefined;
@@ -35,7 +32,7 @@ export class TopicFrames {
     this.#snapshot = snapshot;
   }
 
-  /** What to send to an agent that holds the version with this digest; empty if it holds none. */
+  /** The message for an agent that holds the version with this digest; empty if it holds none. */
   from(heldDigest: string): VersionFrame {
     if (heldDigest === this.#snapshot.digest) return (this.#unchanged ??= this.#makeUnchanged());
     return this.#delta(heldDigest) ?? this.whole;
@@ -46,7 +43,7 @@ export class TopicFrames {
     return (this.#whole ??= { kind: "snapshot", frame: this.#makeWhole() });
   }
 
-  /** Digests come from strangers: what is kept of them is bounded by what the history knows. */
+  /** Digests come from agents, which are not trusted: only those in the history are kept. */
   #delta(fromDigest: string): VersionFrame | undefined {
     if (!this.#deltas.has(fromDigest)) {
       const { history } = this.#snapshot.bytes;
@@ -68,7 +65,7 @@ export class TopicFrames {
     const changed = changedSince(bytes.history, fromDigest);
     if (changed === undefined) return undefined;
     const keys = [...changed.flags].sort(compareUtf8);
-    // A character is a byte or more: what is too long by this count needs no encoding to be known to be.
+    // A UTF-16 unit takes at least one byte, so what is too long by this count need not be encoded.
     const characters = keys.reduce((sum, key) => sum + (bytes.flags.get(key)?.text.length ?? 0), 0);
     const maxBytes = this.#wholeFrameBytes / 2;
     if (characters > maxBytes) return undefined;
@@ -84,7 +81,7 @@ export class TopicFrames {
     return frame.length > maxBytes ? undefined : { kind: "delta", frame };
   }
 
-  /** The document is copied once, from the frame of flagd.sync.v1; the rest is some hundred bytes before it. */
+  /** Copies the document once, from the frame of flagd.sync.v1, behind some hundred bytes of head. */
   #makeWhole(): Buffer {
     const { syncFrame, textStart, textLength } = this.#snapshot.bytes;
     const { head, messageLength } = this.#wholeLayout;
@@ -120,7 +117,7 @@ export class TopicFrames {
   }
 }
 
-/** A complete gRPC frame of one of the proxy's messages. */
+/** A complete gRPC frame of a message of the proxy. */
 export function frameResponse(message: buntingSyncV1.SyncResponse["message"]): Buffer {
   return frameMessage(buntingSyncV1.SyncResponse.encode({ message }).finish());
 }

@@ -1,7 +1,7 @@
 import { buntingSyncV1 } from "@bunting/protocol";
 import { RpcError } from "@bunting/rpc";
 
-/** A message of an agent that keeps the bounds; see `readAgentRequest`. */
+/** A message of an agent that was checked by `readAgentRequest`. */
 export type AgentRequest = NonNullable<buntingSyncV1.SyncRequest["message"]>;
 
 const maxRequestBytes = 1024 * 1024;
@@ -15,10 +15,10 @@ export const maxKeyCharacters = 256;
 const digestBytes = [0, 32];
 
 /**
- * Reads what an agent says. Agents are strangers: whatever is kept of it or repeated is bounded here. Undefined for a message of a kind that
- * is not known, which a newer agent may send.
+ * Decodes a message of an agent and checks its limits: agents are not trusted, and parts of their messages are kept or logged. Undefined for
+ * a message of an unknown kind, which a newer agent may send.
  *
- * @throws RpcError INVALID_ARGUMENT with a sentence that says which bound was not kept.
+ * @throws RpcError INVALID_ARGUMENT with a message that names the limit.
  */
 export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
   atMost(maxRequestBytes, bytes.length, "a message");
@@ -39,7 +39,7 @@ export function readAgentRequest(bytes: Uint8Array): AgentRequest | undefined {
       textAtMost(maxTopicBytes, message.value.topic, "topic");
       checkDigest(message.value.digest, "digest");
       atMost(maxRejectedFlags, message.value.rejectedFlags.length, "rejected_flags", "entries");
-      // Keys may be as long as a document has them; see maxKeyCharacters.
+      // A key may be as long as in the document; see maxKeyCharacters.
       for (const { reason } of message.value.rejectedFlags)
         textAtMost(maxReasonBytes, reason, "the reason of a rejected flag");
       break;
@@ -57,7 +57,7 @@ function decode(bytes: Uint8Array): AgentRequest | undefined {
   try {
     return buntingSyncV1.SyncRequest.decode(bytes).message;
   } catch (cause) {
-    throw new RpcError("INVALID_ARGUMENT", "the message is no SyncRequest", { cause });
+    throw new RpcError("INVALID_ARGUMENT", "the message is not a SyncRequest", { cause });
   }
 }
 
@@ -73,7 +73,7 @@ function checkDigest(digest: Buffer, what: string): void {
   throw new RpcError("INVALID_ARGUMENT", `${what} has ${digest.length} bytes; SHA-256 has 32`);
 }
 
-/** A character has at most three bytes of UTF-8 a unit, so that most texts need not be counted. */
+/** A UTF-16 unit takes at most three bytes of UTF-8, so most texts need not be encoded to be checked. */
 function textAtMost(max: number, text: string, what: string): void {
   if (text.length * 3 > max) atMost(max, Buffer.byteLength(text), what);
 }

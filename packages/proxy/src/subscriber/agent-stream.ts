@@ -19,18 +19,18 @@ import {
   type TopicSubscriberContext,
 } from "./topic-subscriber.js";
 
-/** What all agents' streams have in common. */
+/** What all streams of bunting.sync.v1 share. */
 export interface AgentStreamContext extends TopicSubscriberContext {
   readonly maxTopics: number;
-  /** Throws a ProtocolError that says the expected form. */
+  /** Throws a ProtocolError that names the expected form. */
   readonly parseTopic: (selector: string) => TopicKey;
-  /** Throws a ProxyError if the topic is refused; else the subscription needs its `left`. */
+  /** Throws a ProxyError if the topic is refused; else `left` must be called after the subscription. */
   readonly subscribe: (session: TransportSession, topic: TopicKey, subscriber: Subscriber) => Subscription;
   readonly left: (session: TransportSession, topic: TopicKey) => void;
   readonly statusOf: (error: ProxyError) => RpcStatus;
   /** Counts and logs that a limit was reached, and returns the error to refuse with. */
   readonly limitReached: (reason: string, session: TransportSession, message: string) => ProxyError;
-  /** Streams on which nothing was written for a while. */
+  /** Calls `beat` for streams on which nothing was written for a while. */
   readonly silent: Deadlines<AgentStream>;
   /** Ends streams whose peer does not read. */
   readonly stallWatch?: StallWatch | undefined;
@@ -40,18 +40,18 @@ const heartbeat: AgentMessage = {
   kind: "heartbeat",
   frame: frameResponse({ $case: "heartbeat", value: {} }),
 };
-/** How many errors may wait to be written: an agent that reads none makes no more. */
+/** How many errors may wait to be written to an agent that does not read; one more ends its stream. */
 const maxErrors = 64;
 
 /**
- * One stream of bunting.sync.v1. Its topics take turns: one message is being written at a time, and what a topic says is decided when
- * its turn comes. What an agent that does not read can cost is thus one frame that others share, and a bounded number of errors.
+ * One stream of bunting.sync.v1. Its topics take turns: one message is written at a time, and each is made when the turn of its topic comes.
+ * So an agent that does not read costs no more than one frame, which others share, and a bounded number of errors.
  */
 export class AgentStream implements SubscriberOwner, Stallable {
   readonly #context: AgentStreamContext;
   readonly #out: ResponseStream;
   readonly #subscribers = new Map<TopicKey, TopicSubscriber>();
-  /** Who may have something to say, in the order in which they came. */
+  /** Subscribers that may have something to send, in the order of their wakes. */
   readonly #due = new Set<TopicSubscriber>();
   readonly #errors: AgentMessage[] = [];
   #hasSaidHello = false;
@@ -70,7 +70,7 @@ export class AgentStream implements SubscriberOwner, Stallable {
     this.#onWritten = (error) => this.#finishWrite(error);
   }
 
-  /** Begins to serve. */
+  /** Sends response headers and starts the heartbeat. */
   open(): void {
     this.#context.metrics.activeStreams(1);
     this.#context.stallWatch?.add(this);
@@ -83,7 +83,7 @@ export class AgentStream implements SubscriberOwner, Stallable {
     this.#context.silent.start(this);
   }
 
-  /** @throws RpcError with which the call is to end, if the agent does not keep the rules. */
+  /** @throws RpcError to end the call with, if the agent violates the protocol. */
   receive(message: Uint8Array): void {
     if (this.#hasEnded) return;
     try {
@@ -95,7 +95,7 @@ export class AgentStream implements SubscriberOwner, Stallable {
     }
   }
 
-  /** Sends what there is newer to say, as far as the agent answers, then ends. */
+  /** Sends the newest versions, as far as the agent answers, then ends. */
   drain(status: RpcStatus): void {
     this.#lastStatus ??= status;
     this.#speak();
@@ -118,7 +118,7 @@ export class AgentStream implements SubscriberOwner, Stallable {
     return this.#out.stream.session;
   }
 
-  /** Also once it has ended, for then its trailers wait for what is being written. */
+  /** True also after the end, as long as the trailers wait for the last write. */
   isStalledSince(tick: number): boolean {
     return this.#isWriting && this.#writingSince <= tick;
   }
@@ -258,11 +258,11 @@ export class AgentStream implements SubscriberOwner, Stallable {
     const speaking = this.#speaking;
     this.#speaking = undefined;
     this.#isWriting = false;
-    // The stream has ended: its close is on the way.
+    // The stream has ended and will be closed.
     if (error !== undefined || this.#hasEnded) return;
     if (speaking !== undefined) {
       speaking.written();
-      // It may have one thing more to say that asks for no answer.
+      // It may have a tombstone to send, which does not wait for an answer.
       if (this.#subscribers.get(speaking.topic) === speaking) this.#due.add(speaking);
     }
     this.#speak();

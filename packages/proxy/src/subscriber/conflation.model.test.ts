@@ -210,7 +210,7 @@ class Model {
     return this.peers.map(({ peer }) => peer).filter((peer) => peer.isOpen && peer.status === undefined);
   }
 
-  /** What whoever is served a deleted document may have been given last. */
+  /** What a subscriber of a deleted document may have taken last. */
   get lastWords(): (string | undefined)[] {
     const last = this.history.findLast((text) => text !== emptyText);
     return this.#policies.deletionPolicy === "empty" ? [last, emptyText] : [last];
@@ -271,7 +271,7 @@ class Model {
       return;
     }
     this.peers.push({ peer, since });
-    // A new watch is told what there is.
+    // A new watch reports the current state.
     if (this.source.watchCounts.get(key) !== watches) this.source.repeat(key);
   }
 
@@ -289,7 +289,7 @@ describe("topics, subscriptions and streams together", () => {
     deletionPolicy: fc.constantFrom("keep" as const, "empty" as const, "close" as const),
   });
 
-  it("bring every connected subscriber to the last version, by a way that is part of the history, and leave nothing behind", () => {
+  it("bring every connected subscriber to the last version, by a subsequence of the history, and leave nothing behind", () => {
     fc.assert(
       fc.property(
         policies,
@@ -310,7 +310,7 @@ describe("topics, subscriptions and streams together", () => {
             expectSubsequence(peer.got, model.history.slice(since));
             peer.got.forEach((text, index) => expect(text).not.to.equal(peer.got[index + 1]));
           }
-          // Whatever happened: one more version reaches everyone who is still there.
+          // Whatever happened: one more version reaches all that are still connected.
           model.run({ kind: "publish", version: 9 });
           model.tasks.runAll();
           for (const peer of model.connected) expect(peer.got.at(-1)).to.equal(model.history.at(-1));

@@ -1,12 +1,12 @@
 import type { SourceVersion } from "../source/flag-source.js";
 
-/** The version of a document that an agent says it holds, as far as order is concerned. */
+/** The fields of a version that order it. */
 export type ComparedVersion = Pick<SourceVersion, "uid" | "generation" | "resourceVersion">;
 
 /**
- * True if one version is known to be newer than another: its resourceVersion is greater, or, of the same object, its generation. Kubernetes
- * promises that resourceVersions of one resource type are whole numbers that grow, also from an object to the one that is created in its
- * place; what is none can't be compared. Of two clusters this says nothing: to be wrong then costs one more read.
+ * True if one version is known to be newer than another: by its resourceVersion, or for the same object by its generation. Kubernetes
+ * promises that resourceVersions of one resource type are integers that grow, also from an object to one created in its place; others can't
+ * be compared. For versions from two clusters the result is meaningless; a wrong one costs one more read.
  */
 export function isNewer(one: ComparedVersion, than: ComparedVersion): boolean {
   if (!isKnown(one.uid) || !isKnown(than.uid)) return false;

@@ -39,7 +39,7 @@ describe("the PING gate", () => {
     expect(PingGate.isNeeded(useSession(262_145).session)).to.be.true;
   });
 
-  it("lets a stream through with the answer to a PING sent after it came, and no sooner", () => {
+  it("lets a stream pass with the answer to a PING sent after it came, and no sooner", () => {
     const use = useSession();
     const [first, second, third] = [new Waiter(), new Waiter(), new Waiter()];
     PingGate.of(use.session).wait(first);
@@ -52,7 +52,7 @@ describe("the PING gate", () => {
     expect(use.isPinging).to.be.false;
   });
 
-  it("has one who comes back while it opens wait for the next PING", () => {
+  it("makes a stream that returns while it opens wait for the next PING", () => {
     const use = useSession();
     const gate = PingGate.of(use.session);
     let passed = 0;
@@ -71,7 +71,7 @@ describe("the PING gate", () => {
     expect(use.isPinging).to.be.false;
   });
 
-  it("is open where the session can't be pinged any more", () => {
+  it("is open if the session can't be pinged any more", () => {
     const use = useSession();
     const [before, after] = [new Waiter(), new Waiter()];
     PingGate.of(use.session).wait(before);

@@ -1,9 +1,9 @@
 import type { TransportSession } from "@bunting/rpc";
 
-/** Peers whose window is no larger than this may leave that much unread: the kernel's memory bears it, and the write callback says when. */
+/** A peer with a window up to this size may leave that much unread: the kernel has room for it, and the write callback is signal enough. */
 const ungatedWindowBytes = 256 * 1024;
 
-/** Who waits at a gate. */
+/** A stream that waits at a gate. */
 export interface Gated {
   passGate(): void;
 }
@@ -18,7 +18,7 @@ export class PingGate {
   static readonly #gates = new WeakMap<TransportSession, PingGate>();
 
   readonly #session: TransportSession;
-  /** Those whom the PING under way will let through, and those who came after it was sent. */
+  /** Streams that pass with the answer to the PING under way, and those that came after it was sent. */
   #waiting: Gated[] = [];
   #later: Gated[] = [];
   #isPinging = false;
@@ -63,7 +63,7 @@ export class PingGate {
   #open(): void {
     const passing = this.#waiting;
     this.#waiting = [];
-    // Who comes back to the gate from within this waits for the next PING.
+    // A stream that returns to the gate from within this waits for the next PING.
     for (const gated of passing) gated.passGate();
     this.#isPinging = false;
     if (this.#later.length > 0) this.#ping();

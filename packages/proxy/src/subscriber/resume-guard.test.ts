@@ -20,14 +20,14 @@ describe("ResumeGuard", () => {
     return { guard, reads, counts };
   }
 
-  it("lets pass what is as new as what the agent holds, without a read", () => {
+  it("passes a version as new as the one the agent holds, without a read", () => {
     const { guard, reads } = useGuard();
     expect(guard.mustWait(version("5"), false)).to.be.false;
     expect(guard.mustWait(version("6"), true)).to.be.false;
     expect(reads).to.be.empty;
   });
 
-  it("waits for one read, and lets pass what that found, even if it is older", () => {
+  it("waits for one read, and passes its result even if it is older", () => {
     const { guard, reads, counts } = useGuard();
     expect(guard.mustWait(version("4"), false)).to.be.true;
     expect(guard.mustWait(version("4"), false)).to.be.true;
@@ -38,20 +38,20 @@ describe("ResumeGuard", () => {
     expect(guard.mustWait(version("4"), false)).to.be.false;
   });
 
-  it("does not let pass what is served in the place of a deleted FeatureFlag", () => {
+  it("does not pass what is served in place of a deleted FeatureFlag", () => {
     const { guard, reads } = useGuard();
     expect(guard.mustWait(version("4"), true)).to.be.true;
     reads[0]?.();
     expect(guard.mustWait(version("4"), true)).to.be.true;
   });
 
-  it("answers at once, and wakes nobody, where the read is done at once", () => {
+  it("answers at once, without a wake, if the read is done at once", () => {
     const { guard, counts } = useGuard(true);
     expect(guard.mustWait(version("4"), false)).to.be.false;
     expect(counts).to.deep.equal({ heldBack: 0, wakes: 0 });
   });
 
-  it("counts as held back no longer than until it is closed", () => {
+  it("does not count as held back after it is closed", () => {
     const { guard, reads, counts } = useGuard();
     guard.mustWait(version("4"), false);
     guard.close();

@@ -2,16 +2,16 @@ import { aborted, type Clock, type Runnable } from "@bunting/runtime";
 import type { RateLimitedLog } from "../rate-limited-log.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
-/** A stream that may be held up by its peer. */
+/** A stream whose peer may stop reading. */
 export interface Stallable {
-  /** True if what it sends has been under way since this tick, or longer. */
+  /** True if its current write began at this tick or before. */
   isStalledSince(tick: number): boolean;
   /** Ends it without waiting for the peer. */
   cutOff(): void;
 }
 
 export interface StallWatchOptions {
-  /** How long a stream's peer may take nothing of a message before the stream is ended. */
+  /** A stream is ended when its peer has not taken a message for this long, in ms. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
@@ -24,8 +24,8 @@ const ticksPerTimeout = 8;
 const streamsPerTurn = 1_000;
 
 /**
- * Ends streams whose peer has not let a message through for too long. A write only notes the tick at which it began, a small integer:
- * no clock is read and no timer set, of which a broadcast would need ten thousand. A sweep each tick looks for those left behind.
+ * Ends streams whose peer has not taken a message for too long. A write only records the tick at which it began, a small integer: it reads
+ * no clock and sets no timer, of which a broadcast would need ten thousand. A sweep at each tick looks for writes that began too long ago.
  */
 export class StallWatch implements Runnable {
   readonly name = "stall watch";
@@ -37,7 +37,7 @@ export class StallWatch implements Runnable {
     this.#options = options;
   }
 
-  /** Counts up with time. A stream notes it when it begins to send something. */
+  /** Counts up with time. A stream records it when it begins a write. */
   get tick(): number {
     return this.#tick;
   }
@@ -66,7 +66,7 @@ export class StallWatch implements Runnable {
   }
 
   #sweep(streams: Iterator<Stallable>): void {
-    // One more than the timeout has: the tick at which the write began was under way already.
+    // One tick more than the timeout: the one in which the write began was not complete.
     const since = this.#tick - ticksPerTimeout - 1;
     for (let count = 0; count < streamsPerTurn; count++) {
       const next = streams.next();

@@ -38,7 +38,7 @@ class Storm {
 }
 
 describe("a start queue", () => {
-  it("lets a burst start at once, and then as many a second as it was told", () => {
+  it("lets a burst start at once, and then a fixed number per second", () => {
     const storm = new Storm(10);
     for (let i = 0; i < 60; i++) storm.come(`c${i}`, `s${i}`);
     expect(storm.started).to.have.length(10);
@@ -54,7 +54,7 @@ describe("a start queue", () => {
     expect(storm.started.at(-1)).to.equal("later");
   });
 
-  it("gives connections turns: one with many streams does not hold up those with one", () => {
+  it("lets connections take turns: one with many streams does not delay those with one", () => {
     const storm = new Storm(1);
     storm.come("first", "first");
     for (let i = 0; i < 50; i++) storm.come("greedy", `greedy ${i}`);
@@ -64,7 +64,7 @@ describe("a start queue", () => {
     expect(storm.started).to.have.length(8);
   });
 
-  it("lets nobody overtake who waits, though there are tokens again", () => {
+  it("lets no stream overtake a waiting one, even if there are tokens again", () => {
     const storm = new Storm(1);
     storm.come("a", "a");
     storm.clock.advance(5);
@@ -76,7 +76,7 @@ describe("a start queue", () => {
     expect(storm.started).to.deep.equal(["a", "b", "c"]);
   });
 
-  it("takes no turn from others for those that have gone", () => {
+  it("spends no turn on streams that have ended", () => {
     const storm = new Storm(1);
     storm.come("a", "a");
     for (let i = 0; i < 20; i++) {
@@ -89,7 +89,7 @@ describe("a start queue", () => {
     expect(storm.queued).to.equal(0);
   });
 
-  it("starts each exactly once, in the order of its connection, whoever comes and goes when", () => {
+  it("starts each stream exactly once, in the order of its connection", () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("come" as const), connection: fc.nat(3) }),
       fc.record({ kind: fc.constant("leave" as const), which: fc.nat(30) }),

@@ -3,16 +3,16 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 
 /** A stream that is about to be sent its first snapshot. */
 export interface Starter {
-  /** What it shares with others that are to share their turn with it: its connection. */
+  /** Its connection. Streams of one connection share turns. */
   readonly connection: object;
-  /** It is its turn. False if it has gone, or needs none any more: that costs nobody a turn. */
+  /** Starts the stream. False if it has ended, or has started otherwise: then the turn goes to the next. */
   start(): boolean;
 }
 
 export interface StartQueueOptions {
-  /** How many streams may start a second. */
+  /** Streams per second. */
   readonly perSecond: number;
-  /** How many may start at once after a quiet time. */
+  /** Streams that may start at once after a quiet time. */
   readonly burst: number;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
@@ -21,13 +21,13 @@ export interface StartQueueOptions {
 const turnMs = 10;
 
 /**
- * Spreads the first snapshots of a storm of connects (all agents come back at once after an outage) over some seconds, so that accepting
- * connections and broadcasting edits go on meanwhile. Connections take turns: one with a thousand streams does not hold up a thousand
- * with one. Who waits has its response headers already, and gets what is newest when its turn comes.
+ * Spreads the first snapshots of a storm of connects (all agents reconnect at once after an outage) over some seconds, so that accepting
+ * connections and broadcasting edits continue meanwhile. Connections take turns: one with a thousand streams does not delay a thousand with
+ * one. A waiting stream has its response headers already, and gets the snapshot that is newest when its turn comes.
  */
 export class StartQueue {
   readonly #options: StartQueueOptions;
-  /** In the order of their turns; each has at least one. */
+  /** By connection, in the order of their turns; each has at least one stream. */
   readonly #waiting = new Map<object, Starter[]>();
   #tokens: number;
   #countedMs: number;
@@ -39,7 +39,7 @@ export class StartQueue {
     this.#countedMs = options.clock.monotonicMs();
   }
 
-  /** True if it may start at once; else `start` is called when it is its turn. */
+  /** True if the stream may start at once; else `start` is called when its turn comes. */
   enter(starter: Starter): boolean {
     this.#countTokens();
     if (this.#waiting.size === 0 && this.#tokens >= 1) {
@@ -68,7 +68,7 @@ export class StartQueue {
   #startSome(): void {
     for (const [connection, starters] of this.#waiting) {
       if (this.#tokens < 1) return;
-      // To the end of the row; the walk comes by there again.
+      // To the end of the map, where this loop reaches it again.
       this.#waiting.delete(connection);
       let hasStarted = false;
       while (!hasStarted && starters.length > 0) {

@@ -15,7 +15,7 @@ function version(number: number, bytes: number): FlagDocument {
   return { flags: { f: { state: `v${number}` }, padding: { state: "x".repeat(bytes) } } };
 }
 
-/** Passes bytes on between a client and the server, until it is told to take none from the server. */
+/** Relays bytes between a client and the server, until it stops reading from the server. */
 class Relay {
   readonly #server: Server;
   #up: Socket | undefined;
@@ -96,7 +96,7 @@ describe("a subscriber stream", () => {
     expect(counts.conflated).to.equal(0);
   });
 
-  it("conflates: a slow subscriber gets what is in flight and then the newest, without the forty between", async () => {
+  it("conflates: a slow subscriber gets what is in flight and then the newest, without the forty in between", async () => {
     const stream = await stalledAt(version(1, 200_000));
     for (let number = 2; number <= 42; number++) server.source.publish(topic, version(number, 200_000));
     stream.resume();
@@ -104,7 +104,7 @@ describe("a subscriber stream", () => {
     expect(stream.versions).to.deep.equal(["v0", "v1", "v42"]);
     await eventually(() => counts.written === 3, "the last write");
     expect(counts.conflated).to.equal(40);
-    // Of v0, which the subscriber was there to wait for, and of the newest; nobody has caught up with those between.
+    // For v0, which the subscriber waited for, and the newest; no subscriber caught up with those in between.
     expect(counts.fannedOut).to.equal(3);
     await eventually(() => counts.converged === 2, "the convergence of the newest");
   });
@@ -142,7 +142,7 @@ describe("a subscriber stream", () => {
     expect(stream.status).to.equal(14);
   });
 
-  it("does not pile versions up in the kernel towards a peer with a large window that stopped reading", async () => {
+  it("does not pile up versions in the kernel for a peer with a large window that stopped reading", async () => {
     const relay = new Relay(server.port);
     const behindRelay = await RawSyncConnection.open(await relay.listen(), 16 * 1024 * 1024);
     try {

@@ -9,29 +9,29 @@ import { PingGate, type Gated } from "./ping-gate.js";
 import type { StallWatch, Stallable } from "./stall-watch.js";
 import type { Starter, StartQueue } from "./start-queue.js";
 
-/** What all streams of a protocol have in common. */
+/** What all streams of a protocol share. */
 export interface SubscriberProtocol {
   /**
-   * The frame in which this protocol sends a snapshot: always the same one for the same snapshot. Undefined while it is being made;
-   * then the waiter is called when it is there.
+   * The frame in which this protocol sends a snapshot: always the same object for the same snapshot. Undefined while it is being made; then
+   * the waiter is called when it is ready.
    */
   readonly frameOf: (snapshot: Snapshot, waiter: FrameWaiter) => Uint8Array | undefined;
-  /** Beside those that every gRPC response has. */
+  /** Headers in addition to those of every gRPC response. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** The status that tells a client why its topic ended it. */
+  /** The status for a stream that its topic refuses. */
   readonly statusOf: (error: ProxyError) => RpcStatus;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
   /** Ends streams whose peer does not read. */
   readonly stallWatch?: StallWatch | undefined;
-  /** Says when a stream may have its first snapshot. */
+  /** Decides when a stream gets its first snapshot. */
   readonly startQueue?: StartQueue | undefined;
 }
 
 /**
  * The stream of one subscriber. At most one message is in flight; when its write callback fires (and, where a gate is needed, the
- * peer has answered a PING sent then), the newest snapshot is next, and those between were conflated. `drain` events are too
- * weak a signal for this: Node's own queue takes megabytes before it gives the first.
+ * peer has answered a PING sent then), the newest snapshot is next, and those in between are conflated. `drain` events are too
+ * weak a signal for this: Node's own queue takes megabytes before the first one.
  *
  * There is one of these for each of 10,000 subscribers: it holds no bytes, and a write makes no closure.
  */
@@ -51,14 +51,14 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     this.#onWritten = (error) => this.#finishWrite(error);
   }
 
-  /** Begins to serve a subscription made for this stream. */
+  /** Starts to serve a subscription made for this stream. */
   open(subscription: Subscription): void {
     this.#subscription = subscription;
     const { metrics, stallWatch, startQueue } = this.#protocol;
     metrics.activeStreams(1);
     stallWatch?.add(this);
     this.#out.onClose(() => this.#close());
-    // At once, also if there is nothing to send yet: Rust clients give up after 5 s without.
+    // At once, even if there is nothing to send yet: Rust clients give up after 5 s without headers.
     this.#out.sendHeaders(this.#protocol.responseHeaders);
     this.#isQueued = startQueue?.enter(this) === false;
     this.wake();
@@ -83,7 +83,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     return this.#inFlight !== undefined && this.#inFlightSince <= tick;
   }
 
-  /** By a reset: trailers would queue behind what the peer does not read. */
+  /** Resets the stream: trailers would queue behind what the peer does not read. */
   cutOff(): void {
     this.#out.stream.reset("REFUSED_STREAM");
   }
@@ -92,7 +92,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     this.#out.end(this.#protocol.statusOf(error));
   }
 
-  /** Sends the newest snapshot if it was not sent yet, then ends. A peer that does not read gets neither: it has to be reset. */
+  /** Sends the newest snapshot if it was not sent yet, then ends. A stream whose peer does not read has to be reset instead. */
   drain(status: RpcStatus): void {
     if (this.#lastStatus !== undefined) return;
     this.#lastStatus = status;
@@ -117,7 +117,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     }
   }
 
-  /** One that is newer by the time the frame is there waits for its turn, or a stream of edits could hold this one up for ever. */
+  /** Writes the snapshot taken before, even if there is a newer one by now: else a series of edits could delay this stream for ever. */
   frameReady(): void {
     if (this.#inFlight !== undefined) this.#write(this.#inFlight);
   }
@@ -131,7 +131,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
   #finishWrite(error: Error | undefined): void {
     const snapshot = this.#inFlight;
     if (error !== undefined || snapshot === undefined) {
-      // The stream has ended: its close is on the way.
+      // The stream has ended and will be closed.
       this.#inFlight = undefined;
       return;
     }
@@ -144,7 +144,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
   #observe(snapshot: Snapshot): void {
     const { metrics, clock } = this.#protocol;
     metrics.frameWritten();
-    // How long it had been published before the subscriber came says nothing of our speed.
+    // For a snapshot published before the subscription, the time since then says nothing about our speed.
     const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;
     if (wasThere) metrics.fannedOut(clock.monotonicMs() - snapshot.publishedMs);
   }

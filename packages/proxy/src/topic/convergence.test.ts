@@ -21,7 +21,7 @@ describe("Convergence", () => {
     return { clock, convergence, reached, ends };
   }
 
-  it("tells when half, 99 % and all have a version", () => {
+  it("reports when half, 99 % and all have a version", () => {
     const { clock, convergence, reached, ends } = useConvergence();
     convergence.begin(clock.monotonicMs(), 200);
     for (let subscriber = 1; subscriber <= 200; subscriber++) {
@@ -37,7 +37,7 @@ describe("Convergence", () => {
     expect(convergence).to.include({ arrived: 200, behind: 0 });
   });
 
-  it("counts those who stayed, and takes the time of the last who arrived", () => {
+  it("counts the subscribers that stayed, and takes the time of the last arrival", () => {
     const { clock, convergence, reached, ends } = useConvergence();
     convergence.begin(clock.monotonicMs(), 3);
     clock.advance(1);
@@ -51,7 +51,7 @@ describe("Convergence", () => {
     expect(ends).to.deep.equal([1]);
   });
 
-  it("says nothing of a version that nobody was there for, or that all left", () => {
+  it("reports nothing for a version without subscribers, or whose subscribers all left", () => {
     const { convergence, reached, ends } = useConvergence();
     convergence.begin(0, 0);
     convergence.begin(0, 1);
@@ -64,7 +64,7 @@ describe("Convergence", () => {
     expect(ends).to.deep.equal([]);
   });
 
-  it("gives a version up when a newer one comes", () => {
+  it("stops measuring a version when a newer one is published", () => {
     const { clock, convergence, reached } = useConvergence();
     convergence.begin(clock.monotonicMs(), 2);
     convergence.caughtUp();

@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { FanOut, type Pass } from "./fan-out.js";
 
-/** A fan-out whose turns a test takes one by one. */
+/** A fan-out whose turns are run one by one by the test. */
 function useFanOut(stepsPerTurn: number): { fanOut: FanOut; turn: () => boolean } {
   const turns: (() => void)[] = [];
   const fanOut = new FanOut({ stepsPerTurn, nextTurn: (callback) => turns.push(callback) });
@@ -34,7 +34,7 @@ describe("the fan-out", () => {
     expect(log).to.have.length(256);
   });
 
-  it("takes no more steps a turn for all passes together than it may", () => {
+  it("limits the steps of a turn for all passes together", () => {
     const log: string[] = [];
     const { fanOut, turn } = useFanOut(256);
     for (let i = 0; i < 200; i++) fanOut.begin(countedPass(10, log, String(i)));
@@ -57,7 +57,7 @@ describe("the fan-out", () => {
     expect(log).to.have.length(102);
   });
 
-  it("takes up a pass that is begun by a step of another", () => {
+  it("does a pass that is begun by a step of another", () => {
     const log: string[] = [];
     const { fanOut, turn } = useFanOut(4);
     const second = countedPass(1, log, "second");
@@ -74,7 +74,7 @@ describe("the fan-out", () => {
     expect(log).to.deep.equal(["first", "first", "second"]);
   });
 
-  it("goes on with the other passes after a step that threw", () => {
+  it("continues with the other passes after a step that threw", () => {
     const log: string[] = [];
     const { fanOut, turn } = useFanOut(4);
     let hasThrown = false;

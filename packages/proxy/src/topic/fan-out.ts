@@ -1,20 +1,20 @@
 /** A walk that is done in steps. */
 export interface Pass {
-  /** Does one step; false if there was none left to do. */
+  /** Does one step; false if none was left. */
   step(): boolean;
 }
 
 export interface FanOutOptions {
-  /** How many steps a turn of the event loop may hold. */
+  /** Steps in one turn of the event loop; 256 if not given. */
   readonly stepsPerTurn?: number;
   /** Calls back in a later turn of the event loop. */
   readonly nextTurn?: (callback: () => void) => void;
 }
 
 /**
- * Does the passes of all topics, and gives the event loop a turn every 256 steps: without it the first subscriber's bytes leave only
- * after the last one was written to, and for so long nobody is accepted or answered. The bound is on all topics together, or 200
- * files that change at once would block for 200 times as long. Passes take turns; there is at most one of a topic under way.
+ * Does the passes of all topics, and yields to the event loop every 256 steps: otherwise the first subscriber's bytes leave only after the
+ * last one was written to, and no connection is accepted or answered until then. The limit is on all topics together: 200 files that change
+ * at once would block 200 times as long. Passes take turns; a topic has at most one under way.
  */
 export class FanOut {
   readonly #stepsPerTurn: number;
@@ -32,7 +32,7 @@ export class FanOut {
     this.#stepsLeft = this.#stepsPerTurn;
   }
 
-  /** Begins a pass: now, as far as this turn has steps left. It must not be due already. */
+  /** Begins a pass, at once if this turn has steps left. It must not be under way already. */
   begin(pass: Pass): void {
     this.#due.push(pass);
     if (!this.#isStepping) this.#step();
@@ -41,7 +41,7 @@ export class FanOut {
   #beginTurn(): void {
     this.#isTurnAsked = false;
     this.#stepsLeft = this.#stepsPerTurn;
-    // The pass that was cut short goes to the end of the row.
+    // The pass that was interrupted goes to the end of the queue.
     const first = this.#due.shift();
     if (first === undefined) return;
     this.#due.push(first);
@@ -61,7 +61,7 @@ export class FanOut {
         }
       }
     } finally {
-      // Also if a step threw: whoever's fault it was, no other topic may stand still for it.
+      // Also if a step threw: the other topics must go on.
       this.#isStepping = false;
       if (!this.#isTurnAsked) {
         this.#isTurnAsked = true;

@@ -7,17 +7,17 @@ import type { TopicRegistry } from "./topic-registry.js";
 
 export interface FirstSnapshotOptions {
   readonly clock: Clock;
-  /** How long to wait for a document that is not there. */
+  /** How long to wait for a document that does not exist. */
   readonly timeoutMs: number;
-  /** Whose signal ends the waiting; it is asked for only if there is something to wait for. */
+  /** Its signal ends the wait; it is read only if there is something to wait for. */
   readonly caller: { readonly signal: AbortSignal };
 }
 
 /**
- * The newest snapshot of a topic for those who want just one: a subscription that ends with the first thing it gets.
+ * The newest snapshot of a topic, for a caller that wants just one: a subscription that ends with its first snapshot.
  *
- * @throws ProxyError TOPIC_MISSING if there is still nothing after the timeout, or at once if the missing policy is `fail`; what the
- * topic refuses its subscribers with; the reason of the caller's signal.
+ * @throws ProxyError TOPIC_MISSING if there is none after the timeout, or at once if the missing policy is `fail`; the error with which the
+ * topic refuses its subscribers; CALLER_GONE when the caller's signal aborts.
  */
 export async function firstSnapshot(
   topics: TopicRegistry,

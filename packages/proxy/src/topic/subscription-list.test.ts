@@ -24,7 +24,7 @@ function subscription(): Subscription {
 }
 
 describe("a subscription list", () => {
-  it("walks past each one that was there all the time exactly once, whoever comes and goes meanwhile", () => {
+  it("visits each subscription that is there all the time exactly once, whatever is added and removed meanwhile", () => {
     const command = fc.oneof(
       fc.constant("add" as const),
       fc.constant("step" as const),

@@ -1,9 +1,8 @@
 import type { Subscription } from "./subscription.js";
 
 /**
- * The subscriptions of a topic, linked through themselves, with one cursor that walks along them. A fan-out pass stops half-way to let
- * the event loop turn, and subscribers come and go meanwhile: the cursor survives any of that, none is left out, and neither a
- * step nor a change allocates anything.
+ * The subscriptions of a topic as an intrusive linked list with one cursor. A fan-out pass yields half-way to the event loop, and
+ * subscribers come and go meanwhile: the cursor stays valid, no subscription is left out, and neither a step nor a change allocates.
  */
 export class SubscriptionList {
   #first: Subscription | undefined;
@@ -15,7 +14,7 @@ export class SubscriptionList {
     return this.#size;
   }
 
-  /** Adds at the end, which a walk under way has yet to reach, or has just reached. */
+  /** Adds at the end. A walk that has reached the end already does not see it. */
   add(subscription: Subscription): void {
     subscription.previous = this.#last;
     if (this.#last === undefined) this.#first = subscription;
@@ -24,7 +23,7 @@ export class SubscriptionList {
     this.#size++;
   }
 
-  /** Removes one that is in this list. */
+  /** Removes a subscription, which must be in this list. */
   delete(subscription: Subscription): void {
     const { previous, next } = subscription;
     if (this.#cursor === subscription) this.#cursor = next;
@@ -37,7 +36,7 @@ export class SubscriptionList {
     this.#size--;
   }
 
-  /** Removes and gives back the first. */
+  /** Removes and returns the first. */
   shift(): Subscription | undefined {
     const first = this.#first;
     if (first !== undefined) this.delete(first);

@@ -1,14 +1,14 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 
-/** What agents refuse of a version, and how many of them do. */
+/** A flag or a whole version that agents refuse. */
 export interface Rejection {
-  /** Of the version that was refused in part or whole. */
+  /** Digest of the version. */
   readonly digest: string;
-  /** Undefined if nothing of the version was applied. */
+  /** Undefined if the whole version is refused. */
   readonly flag: string | undefined;
   readonly reason: string;
-  /** Agents that refuse it now. */
+  /** The number of agents that refuse it now. */
   readonly subscribers: number;
 }
 
@@ -17,14 +17,14 @@ interface Entry extends Rejection {
 }
 
 const maxRejections = 100;
-/** How long it is waited before a rejection is logged, so that all agents there are have spoken; and how far apart the log has them. */
+/** Rejections are logged after this delay, so that one line counts all agents, and at most once per `logEveryMs`. */
 const firstLogMs = 1_000;
 const logEveryMs = 10_000;
 const maxLinesAtOnce = 20;
 
 /**
- * What the agents of a topic that speak bunting.sync.v1 said they hold, and what of it they refuse. Bounded: digests by the number of
- * subscribers, rejections to a hundred; those that nobody upholds any more make room for new ones.
+ * What the agents of a topic acknowledged by bunting.sync.v1: which versions they hold, and what they refuse. Bounded: digests by the number
+ * of subscribers, rejections to a hundred; those without a subscriber make room for new ones.
  */
 export class TopicAcks {
   readonly #topic: TopicKey;
@@ -42,17 +42,17 @@ export class TopicAcks {
     this.#logger = logger;
   }
 
-  /** By digest, how many subscribers hold that version, by their own word. */
+  /** By digest, how many subscribers say they hold that version. */
   get held(): ReadonlyMap<string, number> {
     return this.#held;
   }
 
-  /** The oldest first; some may have no subscriber any more. */
+  /** Oldest first; some may have no subscriber any more. */
   get rejections(): Iterable<Rejection> {
     return this.#rejections.values();
   }
 
-  /** A subscriber holds another version now; an empty digest is none. */
+  /** A subscriber now holds another version; an empty digest stands for none. */
   hold(before: string, now: string): void {
     if (before === now) return;
     if (before !== "") {
@@ -63,9 +63,9 @@ export class TopicAcks {
     if (now !== "") this.#held.set(now, (this.#held.get(now) ?? 0) + 1);
   }
 
-  /** A subscriber refuses something; to be released when it does no more. Undefined if there is no room to keep it. */
+  /** A subscriber refuses something, and must release it later. Undefined if there is no room to keep it. */
   reject(digest: string, flag: string | undefined, reason: string): Rejection | undefined {
-    // For a flag the first reason stands for all.
+    // Of a flag only the first reason is kept.
     const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} flag ${flag}`;
     let entry = this.#rejections.get(key);
     if (entry === undefined) {
@@ -82,7 +82,7 @@ export class TopicAcks {
     (rejection as Entry).subscribers--;
   }
 
-  /** Nobody is subscribed any more, and nobody will be. */
+  /** The topic has ended: logs what is left. */
   close(): void {
     this.#cancelLog?.();
     this.#log();
@@ -118,6 +118,6 @@ export class TopicAcks {
     }
     const more = entries.length - maxLinesAtOnce;
     if (more > 0)
-      this.#logger.warn({ topic, more }, "agents refused more than is logged at once; /status has all");
+      this.#logger.warn({ topic, more }, "agents refused more than is logged at once; /status lists all");
   }
 }

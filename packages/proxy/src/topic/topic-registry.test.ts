@@ -39,7 +39,7 @@ function textOf(subscription: Subscription): string | undefined {
 }
 
 describe("the topic registry", () => {
-  it("opens one watch a topic, however many subscribe", async () => {
+  it("opens one watch for each topic, however many subscribe", async () => {
     const { source, topics } = useRegistry();
     source.publish(key, one);
     const subscriptions = Array.from({ length: 10 }, () => topics.subscribe(key, noWork));
@@ -49,7 +49,7 @@ describe("the topic registry", () => {
     for (const subscription of subscriptions) expect(textOf(subscription)).to.include("v1");
   });
 
-  it("keeps an idle topic for a while, and drops it and its watch when nobody came back", async () => {
+  it("keeps an idle topic for a while, then drops it and its watch", async () => {
     const { clock, source, topics } = useRegistry();
     source.publish(key, one);
     const first = topics.subscribe(key, noWork);
@@ -67,7 +67,7 @@ describe("the topic registry", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  it("begins a dropped topic anew, with a watch of its own", async () => {
+  it("creates a dropped topic anew, with a new watch", async () => {
     const { clock, source, topics } = useRegistry();
     source.publish(key, one);
     topics.subscribe(key, noWork).close();
@@ -96,7 +96,7 @@ describe("the topic registry", () => {
     }
   });
 
-  it("lets the next one in as soon as the source has failed the one before, where the missing policy is fail", async () => {
+  it("accepts the next subscriber after the one before was refused, by the missing policy fail", async () => {
     const { clock, source, topics } = useRegistry({ missingPolicy: "fail" });
     topics.subscribe(key, noWork);
     await answered();
@@ -109,7 +109,7 @@ describe("the topic registry", () => {
     expect(textOf(topics.subscribe(key, noWork))).to.include("v1");
   });
 
-  it("drops a topic nobody asks for again, also if its last subscriber was refused", async () => {
+  it("drops an idle topic also if its last subscriber was refused", async () => {
     const { clock, source, topics } = useRegistry({ missingPolicy: "fail" });
     topics.subscribe(key, noWork);
     await answered();
@@ -118,7 +118,7 @@ describe("the topic registry", () => {
     expect(source.watchCount).to.equal(0);
   });
 
-  it("keeps an idle topic through its deletion grace: the last snapshot was promised to whoever comes", async () => {
+  it("keeps an idle topic through its deletion grace: new subscribers get the last snapshot", async () => {
     const { clock, source, topics } = useRegistry();
     source.publish(key, one);
     const first = topics.subscribe(key, noWork);
@@ -129,7 +129,7 @@ describe("the topic registry", () => {
     expect(textOf(topics.subscribe(key, noWork))).to.include("v1");
   });
 
-  it("drops it once the grace is over and nobody came", async () => {
+  it("drops it when the grace is over and there is no new subscriber", async () => {
     const { clock, source, topics } = useRegistry();
     source.publish(key, one);
     const first = topics.subscribe(key, noWork);
@@ -141,7 +141,7 @@ describe("the topic registry", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  it("ends every topic and watch when it is told to stop, and takes nobody in any more", async () => {
+  it("ends every topic and watch when it stops, and accepts no subscribers after that", async () => {
     const { clock, source, topics } = useRegistry();
     const abort = new AbortController();
     const running = topics.run(abort.signal);
@@ -160,7 +160,7 @@ describe("the topic registry", () => {
 describe("the first snapshot of a topic", () => {
   const caller = { signal: new AbortController().signal };
 
-  it("is there at once if the topic has one, without asking for the caller's signal", async () => {
+  it("is returned at once if the topic has one, without reading the caller's signal", async () => {
     const { clock, source, topics } = useRegistry();
     source.publish(key, one);
     topics.subscribe(key, noWork);
@@ -175,7 +175,7 @@ describe("the first snapshot of a topic", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
-  it("is waited for, and nothing is left of the waiting", async () => {
+  it("is waited for, and the wait leaves nothing behind", async () => {
     const { clock, source, topics } = useRegistry();
     const waiting = firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller });
     await answered();
@@ -195,7 +195,7 @@ describe("the first snapshot of a topic", () => {
     expect(error).to.have.property("code", "TOPIC_MISSING");
   });
 
-  it("is missing at once where the policy is fail", async () => {
+  it("is missing at once by the policy fail", async () => {
     const { clock, topics } = useRegistry({ missingPolicy: "fail" });
     const error: unknown = await firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller }).catch(
       (reason: unknown) => reason,
@@ -203,7 +203,7 @@ describe("the first snapshot of a topic", () => {
     expect(error).to.have.property("code", "TOPIC_MISSING");
   });
 
-  it("is waited for no longer when the caller is gone", async () => {
+  it("is not waited for after the caller is gone", async () => {
     const { clock, topics } = useRegistry();
     const abort = new AbortController();
     const waiting = firstSnapshot(topics, key, { clock, timeoutMs: 5_000, caller: abort });

@@ -12,9 +12,9 @@ export interface TopicRegistryOptions extends TopicPolicies {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: ProxyMetrics;
-  /** How long a topic without subscribers is kept, watch and snapshot, for the next one. */
+  /** How long a topic without subscribers keeps its watch and snapshot for the next subscriber, in ms. */
   readonly lingerMs: number;
-  /** Default: one of its own. */
+  /** A new one if not given. */
   readonly fanOut?: FanOut;
 }
 
@@ -26,9 +26,9 @@ interface Entry {
 }
 
 /**
- * All topics somebody is or was lately subscribed to, each with one watch of the source. An entry is in the map exactly as long as
- * its topic is alive and watched: it is taken out in the same turn that ends it, so that nobody can subscribe to a dead one (which is
- * how flagd-proxy wedges a target until it is restarted). A topic whose document does not exist is alive: its watch tells it when it does.
+ * All topics that have subscribers or had some lately, each with one watch of the source. An entry is in the map exactly as long as its
+ * topic is alive and watched: it is removed in the same turn that ends it, so that no subscriber can join a dead topic (which is how
+ * flagd-proxy wedges a target until it is restarted). A topic whose document does not exist is alive: its watch reports the document later.
  */
 export class TopicRegistry implements Runnable {
   readonly name = "topics";
@@ -42,18 +42,18 @@ export class TopicRegistry implements Runnable {
     this.#fanOut = options.fanOut ?? new FanOut();
   }
 
-  /** Topics at the moment, those that linger included. */
+  /** The number of topics, lingering ones included. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** The topics at the moment. */
+  /** The topics, lingering ones included. */
   *topics(): IterableIterator<Topic> {
     for (const { topic } of this.#entries.values()) yield topic;
   }
 
   /**
-   * Subscribes to a topic, which begins with its first subscriber. The caller takes what there is from the subscription at once.
+   * Subscribes to a topic, which is created for its first subscriber. The caller takes the snapshot there is from the subscription at once.
    *
    * @throws ProxyError TOPIC_MISSING if the document does not exist and the missing policy is `fail`; SHUTTING_DOWN after the end.
    */
@@ -65,14 +65,14 @@ export class TopicRegistry implements Runnable {
     try {
       return entry.topic.subscribe(subscriber);
     } finally {
-      // A refused one comes again soon: it finds this topic, which need not be begun and warned of anew.
+      // A refused subscriber tries again soon: it finds this topic, which needs no new watch and no second warning.
       if (entry.topic.size === 0) this.#linger(key);
     }
   }
 
   /**
-   * Has the source read a topic once more, because a subscriber knows of a newer version than the topic. `done` is called once the topic
-   * was told; at once where the source has nothing newer to tell, and never if the topic ends before.
+   * Has the source read a topic once more, because a subscriber holds a newer version than the topic has. `done` is called after the topic
+   * was updated, and never if the topic ends before. A source without refresh is always current: then `done` is called at once.
    */
   refresh(key: TopicKey, done: () => void): void {
     const { source } = this.#options;
@@ -105,7 +105,7 @@ export class TopicRegistry implements Runnable {
     if (entry === undefined) return;
     entry.cancelLinger?.();
     entry.cancelLinger = this.#options.clock.after(this.#options.lingerMs, () => {
-      // In grace the last snapshot was promised to everyone, also to those who come only now.
+      // During the grace the last snapshot is kept for new subscribers too.
       if (entry.topic.isInGrace) this.#linger(key);
       else this.#end(key);
     });

@@ -12,7 +12,7 @@ import { Topic, type TopicPolicies } from "./topic.js";
 const graceMs = 60_000;
 const defaults: TopicPolicies = { missingPolicy: "hold", deletionGraceMs: graceMs, deletionPolicy: "keep" };
 
-/** A document that is told by its version. */
+/** A document that names its version. */
 function version(number: number | "empty"): FlagDocument {
   return number === "empty" ? { flags: {} } : { flags: { f: { state: `v${number}` } } };
 }
@@ -63,7 +63,7 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
   };
 }
 
-/** Takes whatever it is woken for, unless it is told to be slow; remembers what it got. */
+/** Takes each snapshot it is woken for unless it is slow, and records it. */
 class Reader {
   readonly got: string[] = [];
   refusal: ProxyError | undefined;
@@ -92,7 +92,7 @@ class Reader {
 }
 
 describe("a topic", () => {
-  it("holds who comes before its document exists, and gives it to them once", () => {
+  it("holds subscribers until its document exists, and gives it to them once", () => {
     const { topic, tell, counts } = useTopic();
     const early = new Reader(topic);
     expect(topic.state.kind).to.equal("starting");
@@ -110,7 +110,7 @@ describe("a topic", () => {
     for (const reader of [early, later, last]) expect(reader.got).to.deep.equal(["v1"]);
   });
 
-  it("warns once, and by name, that a document does not exist", () => {
+  it("warns once that a document does not exist, and names it", () => {
     const { topic, logged } = useTopic();
     new Reader(topic);
     topic.missing();
@@ -122,7 +122,7 @@ describe("a topic", () => {
     expect(warnings[0]).to.include('"topic":"demo/flags"');
   });
 
-  it("refuses those held and those that come while the document is missing, where the policy is fail", () => {
+  it("refuses held and new subscribers while the document is missing, by the policy fail", () => {
     const { topic, tell, turn } = useTopic({ missingPolicy: "fail" });
     const early = new Reader(topic);
     expect(early.refusal).to.be.undefined;
@@ -135,7 +135,7 @@ describe("a topic", () => {
     expect(new Reader(topic).got).to.deep.equal(["v1"]);
   });
 
-  it("does not send an equal document again, but keeps what is new about its object", () => {
+  it("does not send an equal document again, but keeps the new version of its object", () => {
     const { topic, counts } = useTopic();
     const reader = new Reader(topic);
     topic.document(version(1), { noticedMs: 0, uid: "a", resourceVersion: "1" });
@@ -154,7 +154,7 @@ describe("a topic", () => {
     expect(new Reader(topic).got).to.have.length(1);
   });
 
-  it("goes on serving while the source can't keep up, and is live again with its next word", () => {
+  it("keeps serving while the source is stale, and is live again with its next document", () => {
     const { topic, tell, counts } = useTopic();
     tell(1);
     topic.stale(new Error("away"));
@@ -166,7 +166,7 @@ describe("a topic", () => {
     expect(counts.topics).to.deep.equal({ starting: 0, live: 1, stale: 0 });
   });
 
-  it("holds subscribers while the source has not said a word but that it can't keep up", () => {
+  it("holds subscribers while the source has reported nothing but that it is stale", () => {
     const { topic, tell } = useTopic({ missingPolicy: "fail" });
     topic.stale(new Error("away"));
     const reader = new Reader(topic);
@@ -175,7 +175,7 @@ describe("a topic", () => {
     expect(reader.got).to.deep.equal(["v1"]);
   });
 
-  it("times once a version its way to half and to all of those who were there", () => {
+  it("measures once for each version how long it takes to reach half and all of its subscribers", () => {
     const { topic, clock, tell, counts } = useTopic();
     const quick = new Reader(topic);
     const slow = new Reader(topic);
@@ -196,7 +196,7 @@ describe("a topic", () => {
     expect(counts.converged).to.deep.equal(all);
   });
 
-  it("does not wait, for its convergence, for one that left", () => {
+  it("does not count subscribers that left in its convergence", () => {
     const { topic, clock, tell, counts } = useTopic();
     const gone = new Reader(topic);
     new Reader(topic);
@@ -212,7 +212,7 @@ describe("a topic", () => {
     ]);
   });
 
-  it("tells who is idle when the last subscription is closed, however often it is closed", () => {
+  it("reports once that it is idle when the last subscription is closed, however often that is closed", () => {
     const use = useTopic();
     const a = new Reader(use.topic);
     const b = new Reader(use.topic);
@@ -252,7 +252,7 @@ describe("a topic's conflation", () => {
     expect(counts.conflated).to.equal(1);
   });
 
-  it("gives a slow subscriber the newest only, and counts those passed over", () => {
+  it("gives a slow subscriber only the newest, and counts the conflated versions", () => {
     const { topic, tell, counts } = useTopic();
     tell(1);
     const reader = new Reader(topic);
@@ -263,7 +263,7 @@ describe("a topic's conflation", () => {
     expect(counts.conflated).to.equal(3);
   });
 
-  it("brings everyone to the newest when it is published while a pass is under way", () => {
+  it("brings all subscribers to a version that is published while a pass is under way", () => {
     const { topic, tell, turn } = useTopic({}, 3);
     const readers = Array.from({ length: 10 }, () => new Reader(topic));
     tell(1);
@@ -285,7 +285,7 @@ describe("a topic's conflation", () => {
 
 describe("a topic whose document is deleted", () => {
   for (const deletionPolicy of ["keep", "empty", "close"] as const) {
-    it(`serves the last snapshot to everyone during the grace (${deletionPolicy})`, () => {
+    it(`serves the last snapshot to all during the grace (${deletionPolicy})`, () => {
       const { topic, clock, tell } = useTopic({ deletionPolicy });
       const before = new Reader(topic);
       tell(1);
@@ -299,7 +299,7 @@ describe("a topic whose document is deleted", () => {
       }
     });
 
-    it(`sends what is re-created during the grace, and forgets the deletion (${deletionPolicy})`, () => {
+    it(`sends a document re-created during the grace, and cancels the deletion (${deletionPolicy})`, () => {
       const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
       const same = new Reader(topic);
       tell(1);
@@ -317,7 +317,7 @@ describe("a topic whose document is deleted", () => {
       expect(same.refusal).to.be.undefined;
     });
 
-    it(`lets the grace run on, and the policy count, while the source can't keep up (${deletionPolicy})`, () => {
+    it(`continues the grace, and applies the policy, while the source is stale (${deletionPolicy})`, () => {
       const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
       tell(1);
       topic.deleted();
@@ -330,7 +330,7 @@ describe("a topic whose document is deleted", () => {
       expect(new Reader(topic).got).to.deep.equal(["v2"]);
     });
 
-    it(`sends what is re-created after the policy has counted (${deletionPolicy})`, () => {
+    it(`sends a document re-created after the policy was applied (${deletionPolicy})`, () => {
       const { topic, clock, tell, turn } = useTopic({ deletionPolicy });
       tell(1);
       topic.deleted();
@@ -369,7 +369,7 @@ describe("a topic whose document is deleted", () => {
     expect(topic.state.kind).to.equal("live");
   });
 
-  it("ends those there are and holds those that come, by the policy close", () => {
+  it("ends its subscribers and holds new ones, by the policy close", () => {
     const { topic, clock, tell, turn, counts, logged } = useTopic({ deletionPolicy: "close" }, 3);
     tell(1);
     const before = Array.from({ length: 10 }, () => new Reader(topic));
@@ -386,7 +386,7 @@ describe("a topic whose document is deleted", () => {
     expect(after.got).to.deep.equal(["v1"]);
   });
 
-  it("does not end those whom a re-created document found first, by the policy close", () => {
+  it("does not end subscribers that a re-created document reached first, by the policy close", () => {
     const { topic, clock, tell, turn } = useTopic({ deletionPolicy: "close" }, 3);
     tell(1);
     topic.deleted();
@@ -399,7 +399,7 @@ describe("a topic whose document is deleted", () => {
     expect(held.refusal).to.be.undefined;
   });
 
-  it("takes it for a deletion when the source forgot that it had what this topic serves", () => {
+  it("treats as deleted what the source reports missing after it was served", () => {
     const { topic, clock, tell } = useTopic({ deletionPolicy: "empty" });
     tell(1);
     topic.missing();
@@ -410,7 +410,7 @@ describe("a topic whose document is deleted", () => {
     expect(new Reader(topic).got).to.deep.equal(["empty"]);
   });
 
-  it("holds, having nothing to keep, when the document was gone before it began", () => {
+  it("holds subscribers if the document was deleted before the topic began", () => {
     const { topic, clock, tell, counts, logged } = useTopic({ deletionPolicy: "keep" });
     const reader = new Reader(topic);
     topic.deleted();
@@ -423,7 +423,7 @@ describe("a topic whose document is deleted", () => {
     expect(reader.got).to.deep.equal(["v1"]);
   });
 
-  it("is not missed by anyone who never had it: a deletion of what is missing changes nothing", () => {
+  it("stays missing when a missing document is deleted", () => {
     const { topic, clock } = useTopic({ deletionPolicy: "close" });
     topic.missing();
     const reader = new Reader(topic);
@@ -433,7 +433,7 @@ describe("a topic whose document is deleted", () => {
     expect(reader.refusal).to.be.undefined;
   });
 
-  it("leaves nothing behind when it is closed, and hears nothing any more", () => {
+  it("leaves nothing behind when it is closed, and ignores the source", () => {
     const { topic, clock, tell, turn, counts } = useTopic();
     const reader = new Reader(topic);
     topic.close();

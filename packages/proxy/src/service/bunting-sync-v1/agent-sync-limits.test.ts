@@ -75,7 +75,7 @@ describe("limits on streams of bunting.sync.v1", () => {
     }
   });
 
-  it("let first snapshots wait for their turn, but nobody who holds the newest", async () => {
+  it("delay first snapshots, but not agents that hold the newest version", async () => {
     await start({ startQueue: usingParts(clock).startQueue });
     const document = { flags: { f: { state: "" } } };
     server.source.publish(topic, document);
@@ -92,7 +92,7 @@ describe("limits on streams of bunting.sync.v1", () => {
     await second.next("snapshot");
   });
 
-  it("forget those who leave while they wait", async () => {
+  it("forget agents that leave while they wait", async () => {
     await start({ startQueue: usingParts(clock).startQueue });
     server.source.publish(topic, { flags: {} });
     const agents = Array.from({ length: 3 }, () => connection.stream());
@@ -105,7 +105,7 @@ describe("limits on streams of bunting.sync.v1", () => {
     await agents[2]?.next("snapshot");
   });
 
-  it("end a stream whose agent takes nothing of a message, by a reset", async () => {
+  it("reset a stream whose agent takes nothing of a message", async () => {
     const { stallWatch } = usingParts(clock);
     await start({ stallWatch });
     const abort = new AbortController();

@@ -111,7 +111,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
 );
 
-/** The sending half of a call, whose writes a test lets go one by one. */
+/** The sending half of a call; the test completes its writes one by one. */
 class ScriptedCall implements ResponseStream {
   readonly session = {} as TransportSession;
   readonly stream: ResponseStream["stream"];
@@ -133,7 +133,7 @@ class ScriptedCall implements ResponseStream {
   }
 
   sendHeaders(): void {
-    // Nobody waits for them here.
+    // Nothing waits for them here.
   }
 
   write(frame: Uint8Array, onWritten: (error?: Error) => void = () => undefined): void {
@@ -312,7 +312,7 @@ class Model {
   }
 
   advance(ms: number): void {
-    // A deletion whose grace ends becomes a version of its own by the policy `empty`.
+    // By the policy `empty` a deletion is a version of its own after the grace.
     if (this.#deletionPolicy === "empty")
       for (const name of topics)
         if (!this.existing.has(name)) this.histories.get(name)?.push(new HeldFlags(new Map()));
@@ -465,7 +465,7 @@ class Model {
     }
   }
 
-  /** Everyone who is subscribed holds the newest, unless they refused just that. */
+  /** All subscribed agents hold the newest version, unless they refused it. */
   judgeEnd(isUnseen: boolean): void {
     for (const one of this.agents)
       for (const [name, { isSubscribed, held, refused }] of one.topics) {
@@ -540,7 +540,7 @@ describe("bunting.sync.v1 under random edits, answers and ends", function () {
             model.edit(1, [8, undefined, 8, 8, undefined]);
           }
           model.settle();
-          // Those who were never answered are so no longer than the timeout.
+          // Messages that were never answered time out.
           model.advance(ackTimeoutMs);
           model.settle();
           model.judgeEnd(hasLastEdit);

@@ -137,7 +137,7 @@ describe("bunting.sync.v1", () => {
       expect(HeldFlags.of(version(3)).apply(delta).digest).to.equal(delta.version?.digest.toString("hex"));
     });
 
-    it("with the snapshot if it holds one that is not known", async () => {
+    it("with the snapshot if it holds an unknown version", async () => {
       server.source.publish(topic, version(1));
       const agent = connection.stream();
       agent.subscribe(topic, { digest: digestOf(version(77)) });
@@ -163,7 +163,7 @@ describe("bunting.sync.v1", () => {
       await agent.next("snapshot");
     });
 
-    it("with an error that says the expected form if it names no topic, and serves the others", async () => {
+    it("with an error that names the expected form if it names no topic, and serves the others", async () => {
       server.source.publish(topic, version(1));
       const agent = connection.stream();
       for (const bad of ["", "flags", "Demo/flags", "a/b/c", "core.openfeature.dev/demo/flags"]) {
@@ -177,7 +177,7 @@ describe("bunting.sync.v1", () => {
       await agent.next("snapshot");
     });
 
-    it("with an error beyond 32 topics, until one is given up", async () => {
+    it("with an error beyond 32 topics, until the agent unsubscribes from one", async () => {
       const agent = connection.stream();
       for (let i = 0; i < 33; i++) {
         server.source.publish(`demo/f${i}`, version(1));
@@ -201,8 +201,8 @@ describe("bunting.sync.v1", () => {
     });
   });
 
-  describe("takes the answer for flow control", () => {
-    it("sends nothing of a topic while a message of it is not answered, then only the newest", async () => {
+  describe("uses the answers for flow control", () => {
+    it("sends nothing about a topic while a message is not answered, then only the newest", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
@@ -227,7 +227,7 @@ describe("bunting.sync.v1", () => {
       await other.next("snapshot");
     });
 
-    it("sends nothing if an edit was taken back before it could be sent", async () => {
+    it("sends nothing if an edit was reverted before it could be sent", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
@@ -248,7 +248,7 @@ describe("bunting.sync.v1", () => {
       expect(keysOf(delta)).to.deep.equal(["added", "f"]);
     });
 
-    it("does not send again what was refused, but what comes after it, were it the one before", async () => {
+    it("does not send a refused version again, but sends what follows it, even the version before", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
@@ -261,7 +261,7 @@ describe("bunting.sync.v1", () => {
       expect(counts.nacks).to.deep.equal(["refused"]);
     });
 
-    it("sends the snapshot at once where a delta did not lead to its digest, once", async () => {
+    it("sends the snapshot at once, and once, if a delta did not lead to its digest", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
@@ -273,7 +273,7 @@ describe("bunting.sync.v1", () => {
       expect(counts.nacks).to.deep.equal(["mismatch", "refused"]);
     });
 
-    it("sends the snapshot also to whom unchanged was a mistake", async () => {
+    it("sends the snapshot also if unchanged was wrong", async () => {
       server.source.publish(topic, version(1));
       const agent = connection.stream();
       agent.subscribe(topic, { digest: digestOf(version(1)) });
@@ -282,7 +282,7 @@ describe("bunting.sync.v1", () => {
       await agent.next("snapshot");
     });
 
-    it("goes on as if the agent held nothing when no answer comes in time, and takes a late one for what it is", async () => {
+    it("continues as if the agent held nothing when no answer comes in time, and ignores a late one", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
@@ -327,7 +327,7 @@ describe("bunting.sync.v1", () => {
       });
     }
 
-    it("ignores late answers in whatever order, and takes the one to the last message", async () => {
+    it("ignores late answers in any order, and takes the one to the last message", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
@@ -392,7 +392,7 @@ describe("bunting.sync.v1", () => {
     });
   });
 
-  describe("tells of a FeatureFlag that is not there any more", () => {
+  describe("announces that a FeatureFlag was deleted", () => {
     for (const deletionPolicy of ["keep", "empty", "close"] as const) {
       it(`with the policy ${deletionPolicy} when the grace is over, and of its return`, async () => {
         await restart({ deletionPolicy });
@@ -413,7 +413,7 @@ describe("bunting.sync.v1", () => {
       });
     }
 
-    it("to those who come later: keep answers with the last document first, empty and close with nothing else", async () => {
+    it("to later agents: keep sends the last document first, empty and close send nothing else", async () => {
       for (const deletionPolicy of ["keep", "empty", "close"] as const) {
         await restart({ deletionPolicy });
         const before = await holdingOne();
@@ -433,7 +433,7 @@ describe("bunting.sync.v1", () => {
       }
     });
 
-    it("only after the answer to what was sent, so that nobody is thought to hold what it has just emptied", async () => {
+    it("only after the answer to what was sent, so that no agent counts as holding what it has just emptied", async () => {
       await restart({ deletionPolicy: "empty", deletionGraceMs: 10_000 });
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
@@ -451,7 +451,7 @@ describe("bunting.sync.v1", () => {
     const newer = { uid: "u", resourceVersion: "100000000000000000010", digest: digestOf(version(9)) };
     const here = { uid: "u", resourceVersion: "99999999999999999999" };
 
-    it("holds an agent that knows of a newer version until its source was read again, and answers with that", async () => {
+    it("holds an agent with a newer version until its source was read again, and answers with the result", async () => {
       server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
       const agent = connection.stream();
       agent.subscribe(topic, { ...newer, resourceVersion: "10" });
@@ -467,7 +467,7 @@ describe("bunting.sync.v1", () => {
       expect(counts.heldBack).to.equal(0);
     });
 
-    it("answers as soon as its watch tells what is as new, without waiting for the read", async () => {
+    it("answers as soon as its watch brings what is as new, without waiting for the read", async () => {
       server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
       const agent = connection.stream();
       agent.subscribe(topic, { ...newer, resourceVersion: "10" });
@@ -479,7 +479,7 @@ describe("bunting.sync.v1", () => {
       await agent.messages.nothing(30);
     });
 
-    it("keeps to itself what it had of a FeatureFlag that a read says is deleted", async () => {
+    it("does not send what it had of a FeatureFlag that a read finds deleted", async () => {
       server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
       const agent = connection.stream();
       agent.subscribe(topic, { ...newer, resourceVersion: "10" });
@@ -494,7 +494,7 @@ describe("bunting.sync.v1", () => {
       expect((await agent.next("snapshot")).version?.uid).to.equal("w");
     });
 
-    it("compares whole numbers, also with the object that another took the place of", async () => {
+    it("compares integers, also between an object and one created in its place", async () => {
       const cases = [
         { held: { uid: "u", resourceVersion: "10" }, has: { uid: "u", resourceVersion: "9" }, isHeld: true },
         { held: { uid: "u", resourceVersion: "9" }, has: { uid: "u", resourceVersion: "10" }, isHeld: false },
@@ -528,7 +528,7 @@ describe("bunting.sync.v1", () => {
     });
   });
 
-  describe("knows who refuses what", () => {
+  describe("knows what agents refuse", () => {
     it("names the flags that agents can't serve, how many they are, and why, and logs each once", async () => {
       const agents = [await holdingOne(), connection.stream()];
       agents[1]?.subscribe(topic, { digest: digestOf(version(1)) });
@@ -576,7 +576,7 @@ describe("bunting.sync.v1", () => {
       expect(server.logs.filter((line) => line.includes("refused a version"))).to.have.length(1);
     });
 
-    it("keeps no more than a hundred rejections of a topic, and logs twenty", async () => {
+    it("keeps at most a hundred rejections of a topic, and logs twenty", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
@@ -601,7 +601,7 @@ describe("bunting.sync.v1", () => {
   });
 
   describe("keeps a stream", () => {
-    it("alive by a heartbeat after 20 s without anything sent", async () => {
+    it("alive by a heartbeat after 20 s without a message", async () => {
       const agent = connection.stream();
       await agent.headers;
       clock.advance(19_000);
@@ -637,7 +637,7 @@ describe("bunting.sync.v1", () => {
       expect(await agent.ended).to.include({ status: grpcStatus.UNAVAILABLE });
     });
 
-    it("from others: an unsubscribed topic sends nothing more and is left", async () => {
+    it("free of unsubscribed topics: they send nothing more", async () => {
       const agent = await holdingOne();
       agent.unsubscribe(topic);
       agent.unsubscribe(topic);
@@ -668,7 +668,7 @@ describe("bunting.sync.v1", () => {
     });
   });
 
-  describe("bears with agents that do not keep the rules", () => {
+  describe("survives agents that violate the protocol", () => {
     for (const [what, answer] of [
       [
         "acknowledges a message before it was sent",
@@ -738,7 +738,7 @@ describe("bunting.sync.v1", () => {
       expect(message).to.include("hello");
     });
 
-    it("passes over kinds of messages that it does not know", async () => {
+    it("ignores messages of an unknown kind", async () => {
       const agent = connection.stream();
       void agent.sendBytes(Buffer.from("7a021234", "hex"));
       agent.subscribe(topic);
@@ -752,7 +752,7 @@ describe("bunting.sync.v1", () => {
       expect(theTopic().size).to.equal(0);
     });
 
-    it("keeps a bounded number of errors for one that does not read them", async () => {
+    it("keeps a bounded number of errors for an agent that does not read them", async () => {
       const agent = connection.stream();
       await agent.headers;
       agent.pause();

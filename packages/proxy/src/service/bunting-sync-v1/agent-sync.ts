@@ -13,14 +13,14 @@ import type { TopicQuota } from "../topic-quota.js";
 
 export interface AgentSyncOptions {
   readonly topics: TopicRegistry;
-  /** Throws a ProtocolError that says the expected form. */
+  /** Throws a ProtocolError that names the expected form. */
   readonly parseSelector: (selector: string) => TopicKey;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
   readonly log: RateLimitedLog;
-  /** How long an agent may take to answer; 30 s if not given. */
+  /** How long an agent may take to answer, in ms; 30 s if not given. */
   readonly ackTimeoutMs?: number;
-  /** After how long a silence a stream gets a heartbeat; 20 s if not given. Agents take 60 s for the end of the connection. */
+  /** A stream gets a heartbeat after this time without a message, in ms; 20 s if not given. Agents give a connection up after 60 s. */
   readonly heartbeatMs?: number;
   /** 32 if not given. */
   readonly maxTopicsPerStream?: number;
@@ -29,7 +29,7 @@ export interface AgentSyncOptions {
   readonly quota?: TopicQuota | undefined;
 }
 
-/** bunting.sync.v1: what our own agents speak. See docs/bunting-sync-v1.md. */
+/** bunting.sync.v1, the protocol of our own agents; see docs/bunting-sync-v1.md. */
 export class AgentSync {
   readonly methods: readonly Method[];
   readonly #streams = new Map<TransportStream, AgentStream>();
@@ -65,7 +65,7 @@ export class AgentSync {
     };
     const sync = bidiStreaming({
       path: "/bunting.sync.v1.SyncService/Sync",
-      // The stream reads it, so that it ends all it holds where that fails.
+      // The stream decodes it, so that it can end its subscriptions if that fails.
       decode: (bytes) => bytes,
       handle: (out) => {
         const stream = new AgentStream(context, out);
@@ -81,7 +81,7 @@ export class AgentSync {
     this.methods = [sync];
   }
 
-  /** Sends a stream the newest versions, then ends it. False if it is none of ours. A stream whose peer does not read stays as it is. */
+  /** Sends a stream the newest versions, then ends it. False if the stream is of another service. One whose peer does not read stays open. */
   drain(stream: TransportStream, status: RpcStatus): boolean {
     const agent = this.#streams.get(stream);
     agent?.drain(status);
@@ -91,10 +91,10 @@ export class AgentSync {
 
 const halfClosed: RpcStatus = {
   code: "UNAVAILABLE",
-  message: "the agent has closed its side of the stream, and could answer nothing more",
+  message: "the agent has closed its side of the stream, and can answer no more",
 };
 
-/** Every message about a topic repeats it, and is shared by all agents: so all have to name it alike. */
+/** Messages repeat the name of their topic and are shared by all agents, so all agents have to use the same name. */
 function parseTopic(selector: string, parseSelector: (selector: string) => TopicKey): TopicKey {
   const topic = parseSelector(selector);
   if (topic === selector) return topic;

@@ -65,7 +65,7 @@ describe("the sync services", () => {
 
   for (const legacy of [false, true]) {
     describe(legacy ? "sync.v1" : "flagd.sync.v1", () => {
-      it("sends the first snapshot exactly once, then only what differs", async () => {
+      it("sends the first snapshot exactly once, then only different ones", async () => {
         server.source.publish("demo/flags", version(1));
         const stream = subscribe({ selector, legacy });
         expect(await nextText(stream)).to.equal('{"flags":{"f":{"state":"v1"}}}');
@@ -75,7 +75,7 @@ describe("the sync services", () => {
         expect(await nextText(stream)).to.include("v2");
       });
 
-      it("answers a selector that names nothing with INVALID_ARGUMENT and the expected form", async () => {
+      it("answers an invalid selector with INVALID_ARGUMENT and the expected form", async () => {
         for (const bad of ["", "flags", "file:/etc/passwd", "a/b/c"]) {
           const { code, details } = await subscribe({ selector: bad, legacy }).ended;
           expect(code).to.equal(grpcStatus.INVALID_ARGUMENT);
@@ -85,7 +85,7 @@ describe("the sync services", () => {
         }
       });
 
-      it("sends headers at once to a stream it holds, and the document when it comes", async () => {
+      it("sends headers at once to a held stream, and the document when there is one", async () => {
         const stream = subscribe({ selector, legacy });
         expect(await stream.headers).to.exist;
         await eventually(() => server.logs.length === 1, "the warning");
@@ -95,7 +95,7 @@ describe("the sync services", () => {
         expect(await nextText(stream)).to.include("v1");
       });
 
-      it("serves FetchAllFlags, waiting for what is not there yet", async () => {
+      it("serves FetchAllFlags, and waits for a document that does not exist yet", async () => {
         const waiting = client.fetchAll(selector, legacy);
         await eventually(() => server.source.watchCount === 1, "the watch");
         server.source.publish("demo/flags", version(1));
@@ -117,7 +117,7 @@ describe("the sync services", () => {
     expect(await client.metadata()).to.deep.equal({});
   });
 
-  it("takes the selector from the header, which wins over the message; an empty header is none", async () => {
+  it("takes the selector from the header, which wins over the message unless it is empty", async () => {
     server.source.publish("demo/flags", version(1));
     server.source.publish("demo/others", version(2));
     expect(await nextText(subscribe({ header: "demo/flags" }))).to.include("v1");
@@ -140,7 +140,7 @@ describe("the sync services", () => {
     expect(error).to.have.property("details").that.includes("there is no FeatureFlag demo/flags");
   });
 
-  it("ends streams and FetchAllFlags with NOT_FOUND where the missing policy is fail", async () => {
+  it("ends streams and FetchAllFlags with NOT_FOUND by the missing policy fail", async () => {
     await restart({ missingPolicy: "fail" });
     for (let i = 0; i < 3; i++) {
       const { code, details } = await subscribe({ selector }).ended;
@@ -153,7 +153,7 @@ describe("the sync services", () => {
     expect(await nextText(subscribe({ selector }))).to.include("v1");
   });
 
-  it("ends streams with NOT_FOUND after the grace of a deletion, by the policy close, and holds those that come", async () => {
+  it("ends streams with NOT_FOUND after the grace of a deletion, by the policy close, and holds new ones", async () => {
     const clock = new ManualClock();
     await restart({ clock, deletionPolicy: "close" });
     server.source.publish("demo/flags", version(1));

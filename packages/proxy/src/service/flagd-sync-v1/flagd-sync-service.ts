@@ -8,7 +8,7 @@ const service = "/flagd.sync.v1.FlagSyncService";
 /** The same as the `sync_context` of every snapshot: Java and Python providers ask for it before each stream. */
 const metadata = GetMetadataResponse.encode({ metadata: {} }).finish();
 
-/** flagd.sync.v1: what stock flagd sidecars and in-process providers speak. */
+/** flagd.sync.v1, the protocol of stock flagd sidecars and in-process providers. */
 export function flagdSyncService(flagSync: FlagSync): readonly Method[] {
   return [
     serverStreaming({

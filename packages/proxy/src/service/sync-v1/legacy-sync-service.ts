@@ -5,7 +5,7 @@ import { maxSelectingBytes, type FlagSync } from "../flag-sync.js";
 const { SyncFlagsRequest, FetchAllFlagsRequest } = legacySyncV1;
 const service = "/sync.v1.FlagSyncService";
 
-/** sync.v1: what flagd sidecars before v0.9 speak. */
+/** sync.v1, the protocol of flagd sidecars before v0.9. */
 export function legacySyncService(flagSync: FlagSync): readonly Method[] {
   return [
     serverStreaming({
