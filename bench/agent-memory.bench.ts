@@ -18,9 +18,9 @@ import { freePort, untilReady } from "./support/wait.js";
 export const agentMemoryCase: BenchCase = {
   name: "agent-memory",
   method:
-    "The shipped bundle under the V8 flags of the image's entrypoint, pinned to one core, is fed by the shipped proxy; both are started afresh for each run. Idle is read 5 s " +
-    "after the agent became ready. Then 25 updates, one flag each, come in while 8 callers over gRPC and 8 over OFREP evaluate as fast as they are answered; the peak " +
-    "is the kernel's own mark of the highest RSS (VmHWM). Private is anonymous memory (RssAnon); the rest is mostly node's binary, which sidecars of one image share.",
+    "The shipped bundle under the V8 flags of the image's entrypoint, pinned to one core, gets its flags from the shipped proxy; both are restarted for each run. Idle is measured 5 s " +
+    "after the agent became ready. Then 25 updates of one flag each arrive while 8 callers over gRPC and 8 over OFREP evaluate as fast as they get answers; the peak " +
+    "is the kernel's high-water mark of the RSS (VmHWM). Private is anonymous memory (RssAnon); the rest is mostly node's binary, which sidecars of the same image share.",
   run: runAgentMemory,
 };
 
@@ -169,7 +169,7 @@ async function measureOnce(
   }
 }
 
-/** Makes a watched folder, and returns what renames a document into it. */
+/** Creates a watched folder, and returns a function that renames a document into it. */
 function watchedFile(folder: string): (document: FlagDocument) => void {
   mkdirSync(path.join(folder, "watched"));
   return (document) => {
@@ -242,7 +242,7 @@ async function startAgent(proxyPort: number, core: number | undefined): Promise<
   return { process, grpcPort, ofrepPort };
 }
 
-/** Resolves once the agent serves the update of this number. */
+/** Resolves once the agent serves the update with this number. */
 async function untilUpdated(ofrepPort: number, key = "", update: number): Promise<void> {
   const until = performance.now() + 20_000;
   for (;;) {

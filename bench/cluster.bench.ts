@@ -22,9 +22,9 @@ const name = "flags";
 export const clusterCase: BenchCase = {
   name: "cluster",
   method:
-    "A real kube-apiserver and etcd, our proxy in the pod of a ServiceAccount with the stock operator's permissions, and one FeatureFlag of 10 KB that is edited again and again. " +
-    "Each edit is timed from the moment before its write is sent to its event at a bare watch (one node:http2 stream on the same object, its lines parsed as JSON), and to its payload at a subscriber of the proxy. " +
-    "Both are in the process that writes, both see every edit, and the next edit comes when both have this one.",
+    "A real kube-apiserver and etcd, our proxy in the pod of a ServiceAccount with the stock operator's permissions, and one FeatureFlag of 10 KB that is edited repeatedly. " +
+    "Each edit is timed from just before its write is sent until its event arrives at a bare watch (one node:http2 stream on the same object, its lines parsed as JSON), and until its payload arrives at a subscriber of the proxy. " +
+    "Both are in the process that writes, both see every edit, and the next edit is made when both have this one.",
   run: runCluster,
 };
 
@@ -85,7 +85,7 @@ async function measure(input: MeasureInput): Promise<Samples> {
   try {
     await arrivals.both(firstSequence);
     for (let edit = 1; edit <= warmUp + edits; edit++) {
-      // As edits come in a cluster: not in step with anything.
+      // As in a real cluster, edits are not synchronised with anything.
       await delay(2 + Math.random() * 8);
       const sequence = firstSequence + edit;
       const startMs = performance.now();
@@ -123,7 +123,7 @@ function readBareWatch(body: Readable, onSequence: (sequence: number) => void): 
   });
 }
 
-/** When which edit came to whom. */
+/** When each edit reached the watch and the subscriber. */
 class Arrivals {
   #sequence = 0;
   #bareMs: number | undefined;
@@ -145,7 +145,7 @@ class Arrivals {
     this.#settle?.reject(error);
   }
 
-  /** Resolves once this edit has come to both, with the times. */
+  /** Resolves with the times once this edit has reached both. */
   both(sequence: number): Promise<{ bareMs: number; proxyMs: number }> {
     this.#sequence = sequence;
     this.#bareMs = this.#early.get(`bare${sequence}`);

@@ -7,7 +7,7 @@ import { percent, range } from "./support/format.js";
 import { countParameter } from "./support/parameters.js";
 import { median, spread } from "./support/statistics.js";
 
-/** What of the fixture's flags is asked for, and the rules it stands for. */
+/** The kinds of flags of the fixture that are measured, and their rules. */
 const rules = [
   { kind: "static", name: "static", what: "no targeting", limit: 100 },
   {
@@ -34,9 +34,9 @@ const rules = [
 export const evaluateCase: BenchCase = {
   name: "evaluate",
   method:
-    "The agent's evaluator, compiled as the shipped bundle is and under the V8 flags of the image's entrypoint, answers from 1,000 flags, in its own process; no protocol is part of it. " +
-    "Each kind is asked for in turns: every flag of the kind in a row, with 1,024 different contexts, so that no answer and no rule comes twice in a row. " +
-    "A sample is the mean of 100,000 evaluations; there are 31 samples after 1,000,000 evaluations of all kinds to warm up.",
+    "The agent's evaluator, compiled as the shipped bundle is and under the V8 flags of the image's entrypoint, evaluates 1,000 flags in its own process, without any protocol. " +
+    "The kinds take turns: all flags of a kind are evaluated in a row, with 1,024 different contexts, so that neither a result nor a rule repeats directly. " +
+    "A sample is the mean of 100,000 evaluations; there are 31 samples, after 1,000,000 evaluations of all kinds as warm-up.",
   run: runEvaluate,
 };
 

@@ -9,7 +9,7 @@ import { cpuTime, processMemory } from "./support/processor.js";
 import { median, spread } from "./support/statistics.js";
 import { untilQuiet } from "./support/wait.js";
 
-/** How subscribers come to one kind of server. */
+/** How subscribers connect to one kind of server. */
 interface Storm {
   readonly entry: EntryName;
   readonly isAllAtOnce: boolean;
@@ -19,7 +19,7 @@ interface StormSample extends Storm {
   readonly round: number;
   readonly elapsedMs: number;
   readonly refused: number;
-  /** Why the first of them was. */
+  /** Why the first of them was refused. */
   readonly refusal?: string;
   readonly serverCpuUs: number;
   readonly clientBusyShare: number;
@@ -40,10 +40,10 @@ const maxClientBusyShare = 0.9;
 export const fanOutStormCase: BenchCase = {
   name: "fan-out-storm",
   method:
-    "A server that was just started gets 10,000 connections, 400 being opened at a time, or all at once; the time ends when each has its first " +
-    "document, of 1 KB. Then all rests for 3 s, and what RSS has grown by since before the first connection, divided by the number of " +
-    "connections, is what one costs. Nothing is told to collect garbage: it is what an operator would see. The shipped binary is measured. " +
-    "Where all come at once, what is seen is mostly the kernel's queue: the rest try again after 1 s.",
+    "A freshly started server gets 10,000 connections, opened 400 at a time or all at once; the time ends when each has its first " +
+    "document, of 1 KB. Then everything is idle for 3 s; the growth of the RSS since before the first connection, divided by the number of " +
+    "connections, is the cost of one. No garbage collection is forced: this is what an operator would see. The shipped binary is measured. " +
+    "If all connect at once, the result mostly shows the kernel's accept queue: the connections beyond it retry after 1 s.",
   run: runStorm,
 };
 

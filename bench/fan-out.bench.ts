@@ -4,7 +4,7 @@ import { fanOutCase } from "./fan-out/fan-out-case.js";
 import type { Target } from "./support/bench-case.js";
 import { bytesText } from "./support/format.js";
 
-/** The cases of one document to many subscribers; docs/benchmarks.md says what they have in common. */
+/** The cases that send one document to many subscribers; docs/benchmarks.md describes what they have in common. */
 
 const KB = 1000;
 const MB = 1_000_000;
@@ -15,12 +15,12 @@ export const fanOutCases = [
     name: "fan-out",
     method:
       "Every subscriber has a connection of its own. The naive server is grpc-js with a `call.write(message)` for each open call. " +
-      "“From rename” is the shipped binary on a directory in which a file is renamed over; the time counts from before the `rename`.",
+      "“From rename” is the shipped binary on a directory in which a new file is renamed over the old one; the time starts before the `rename`.",
     connections: 10_000,
     streams: 1,
     payloads: [KB, 10 * KB, 100 * KB],
     entries: ["floor", "wide-floor", "plain", "naive", "publish", "rename"],
-    // Short ones vary more from round to round.
+    // Short times vary more from round to round.
     rounds: (bytes) => (bytes < 100 * KB ? 21 : 7),
     targets: (measured) => [
       toFloor(measured, "floor", 10 * KB, 2.2),
@@ -55,7 +55,7 @@ export const fanOutCases = [
   fanOutCase({
     name: "fan-out-large",
     method:
-      "A document of many windows. Ours encodes it in its canonical form, as the others do, and hashes each flag.",
+      "A document larger than many windows. The proxy encodes it in canonical form, like the other servers, and hashes each flag.",
     connections: 1_000,
     streams: 1,
     payloads: [MB],
@@ -66,8 +66,8 @@ export const fanOutCases = [
   fanOutCase({
     name: "fan-out-gzip",
     method:
-      "Subscribers that accept gzip, beside the floor that sends the document as it is. Ours compresses a version once. The client " +
-      "decompresses the head of the first of equal payloads and compares the others with it.",
+      "Subscribers that accept gzip, compared with the floor, which sends the document uncompressed. The proxy compresses each version once. The client " +
+      "decompresses the beginning of the first of equal payloads and compares the others with it.",
     connections: 10_000,
     streams: 1,
     payloads: [100 * KB],
@@ -84,14 +84,14 @@ export const fanOutCases = [
   fanOutCase({
     name: "fan-out-delta",
     method:
-      "One flag of the document changes. Subscribers of bunting.sync.v1 acknowledge what they get, and their time ends when the proxy has " +
-      "the last acknowledgement; beside them the same proxy and the floor send the whole document by flagd.sync.v1. Bytes are those of one " +
-      "subscriber both ways.",
+      "One flag of the document changes. Subscribers of bunting.sync.v1 acknowledge each version, and their time ends when the proxy has " +
+      "the last acknowledgement; for comparison the same proxy and the floor send the whole document over flagd.sync.v1. Bytes are those of one " +
+      "subscriber in both directions.",
     connections: 10_000,
     streams: 1,
     payloads: [100 * KB, MB],
     entries: ["floor", "publish", "bunting"],
-    // A whole document of 1 MB to 10,000 is 10 GB a round.
+    // A whole document of 1 MB to 10,000 subscribers is 10 GB per round.
     rounds: (bytes) => (bytes >= MB ? 5 : 7),
     targets: (measured) => [
       {

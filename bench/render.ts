@@ -11,7 +11,7 @@ import { rootFolder } from "./support/bundle.js";
 import { digits } from "./support/format.js";
 import type { Machine } from "./support/machine.js";
 
-/** Writes the kept results into docs/benchmarks.md, each between the markers of its case; what stands around them stays. */
+/** Writes the kept results into docs/benchmarks.md, each between the markers of its case; the text around them stays. */
 
 export type CaseResult = CaseOutcome & {
   readonly case: string;

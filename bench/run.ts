@@ -43,7 +43,7 @@ for (const name of names) {
     process.exit(2);
   }
 }
-// Before this process is pinned: afterwards it sees one core.
+// Before this process is pinned, because afterwards it sees only one core.
 const machine = describeMachine();
 const cores = planCores();
 if (!args.includes("--render")) {
@@ -52,7 +52,7 @@ if (!args.includes("--render")) {
     try {
       await run(chosen);
     } catch (error) {
-      // The other cases can still be measured; this one keeps the result it had.
+      // The other cases can still be measured; this one keeps its previous result.
       console.error(`${chosen.name}: failed:`, error);
       process.exitCode = 1;
     }

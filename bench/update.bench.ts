@@ -9,15 +9,15 @@ import { countParameter } from "./support/parameters.js";
 import { spread } from "./support/statistics.js";
 import { encodeDocument } from "@bunting/protocol";
 
-/** What of a document changes from one update to the next. */
+/** What changes in a document from one update to the next. */
 const edits = ["one-flag", "every-flag"] as const;
 
 export const updateCase: BenchCase = {
   name: "update",
   method:
-    "The agent's store and evaluator, compiled as the shipped bundle is, are handed the bytes of a new document; the time ends when the new flags are served (`FlagStore.replace` and the evaluator behind it have returned). " +
-    'Half the flags have targeting, all have metadata. Each update changes one flag, another one every time; "every flag" changes them all, ' +
-    'and "first document" is the one an empty store gets. Documents of 1,000 flags are taken under the V8 flags of the image\'s entrypoint, those of 10,000 under a heap of 128 MB.',
+    "The agent's store and evaluator, compiled as the shipped bundle is, are given the bytes of a new document; the time ends when the new flags are served (`FlagStore.replace` and the evaluator behind it have returned). " +
+    'Half the flags have targeting, all have metadata. Each update changes one flag, a different one each time; "every flag" changes all, ' +
+    'and "first document" is the first one of an empty store. Documents of 1,000 flags are measured under the V8 flags of the image\'s entrypoint, those of 10,000 with a heap of 128 MB.',
   run: runUpdate,
 };
 

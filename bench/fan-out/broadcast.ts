@@ -10,7 +10,7 @@ export interface BroadcastSample {
   readonly bytes: number;
   readonly round: number;
   /**
-   * What counts: until the last subscriber has read the last byte, and where subscribers acknowledge, until the server has the last
+   * The measured time: until the last subscriber has read the last byte or, if subscribers acknowledge, until the server has the last
    * acknowledgement.
    */
   readonly tookMs: number;
@@ -18,14 +18,14 @@ export interface BroadcastSample {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly lastMs: number;
-  /** Until the server knew that everybody has it, if it is one that knows. */
+  /** Until the server knew that all subscribers have it; undefined if it can't know. */
   readonly convergedMs?: number;
-  /** CPU of the server for each subscriber. */
+  /** CPU of the server per subscriber. */
   readonly serverCpuUs: number;
-  /** How much longer it took since others ran on the server's core, as a share of `tookMs`. */
+  /** How long the server waited for its core because other processes ran there, as a share of `tookMs`. */
   readonly serverWaitShare: number;
   readonly clientBusyShare: number;
-  /** For one subscriber, both ways, gRPC messages and what answers them. */
+  /** Of one subscriber in both directions: gRPC messages and the answers to them. */
   readonly messageBytes: number;
   readonly kinds: Partial<Record<MessageKind, number>>;
 }
@@ -37,7 +37,7 @@ export interface BroadcastInput {
   readonly subscribers: number;
 }
 
-/** After the last subscriber has it, the server still has callbacks of writes to answer: they count too. */
+/** After the last subscriber has it, the server still has write callbacks to run, which count too. */
 const settleMs = 150;
 
 export async function broadcast(pair: Pair, input: BroadcastInput): Promise<BroadcastSample> {

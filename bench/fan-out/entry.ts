@@ -2,14 +2,14 @@ import type { MessageKind } from "../load/message-head.js";
 import type { ProtocolName } from "../load/subscriber-protocol.js";
 import type { ContenderName } from "../servers/contender.js";
 
-/** A server, and the subscribers it is measured with. */
+/** A server, and the subscribers with which it is measured. */
 export interface Entry {
-  /** In the tables. */
+  /** Its name in the tables. */
   readonly name: string;
   readonly server: ContenderName;
   readonly protocol: ProtocolName;
   readonly windowBytes?: number;
-  /** The form in which every payload of a round must come, or the run does not count. */
+  /** The form that every payload of a round must have for the run to count. */
   readonly form: MessageKind;
 }
 

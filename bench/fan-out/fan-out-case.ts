@@ -11,7 +11,7 @@ import { Measurements, warmUpRounds, type MemorySample } from "./measurements.js
 import { connectSwarm, startPair, stopPair, type Pair } from "./pair.js";
 import { reportFanOut } from "./report.js";
 
-/** What one fan-out case is: who is measured with how many subscribers and which documents, and what is aimed at. */
+/** One fan-out case: the servers, the number of subscribers, the documents, and the targets. */
 export interface FanOutDefinition {
   readonly name: string;
   readonly method: string;
@@ -19,7 +19,7 @@ export interface FanOutDefinition {
   readonly streams: number;
   readonly payloads: readonly number[];
   readonly entries: readonly EntryName[];
-  /** Rounds after those to warm up. */
+  /** Rounds after the warm-up. */
   readonly rounds: (bytes: number) => number;
   readonly targets: (measured: Measurements) => readonly Target[];
 }
@@ -71,7 +71,7 @@ async function runFanOut(definition: FanOutDefinition, options: RunOptions): Pro
   }
   const measured = new Measurements(samples, memory);
   const isWhole = !parameters.has("servers") && !parameters.has("payloads");
-  // Of a part of the servers or sizes not every target can be told.
+  // With only some of the servers or sizes, not every target can be computed.
   const targets = definition
     .targets(measured)
     .filter(({ measured: value }) => isWhole || !Number.isNaN(value));
@@ -121,7 +121,7 @@ function restMemory(pid: number): number {
   return processMemory(pid).rssMb;
 }
 
-/** Another one goes first each round. */
+/** A different server goes first in each round. */
 function rotated<T>(items: readonly T[], round: number): T[] {
   const first = (round + items.length * warmUpRounds) % items.length;
   return [...items.slice(first), ...items.slice(0, first)];

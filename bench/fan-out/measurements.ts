@@ -2,7 +2,7 @@ import { median } from "../support/statistics.js";
 import type { BroadcastSample } from "./broadcast.js";
 import type { EntryName } from "./entry.js";
 
-/** Rounds that are not counted: code is compiled, memory taken. */
+/** Rounds that are not counted, in which code is compiled and memory allocated. */
 export const warmUpRounds = 2;
 
 /** RSS of a server around the broadcasts of one size. */
@@ -11,14 +11,14 @@ export interface MemorySample {
   readonly bytes: number;
   /** Before the first of them. */
   readonly restMb: number;
-  /** The most it was until after the last. */
+  /** The peak until after the last. */
   readonly peakMb: number;
-  /** After the last, and what that is for each subscriber above what it was before the first connection. */
+  /** After the last; and its growth since before the first connection, per subscriber. */
   readonly afterMb: number;
   readonly afterKbPerSubscriber: number;
 }
 
-/** All that was measured in a case. */
+/** Everything measured in a case. */
 export class Measurements {
   readonly samples: readonly BroadcastSample[];
   readonly memory: readonly MemorySample[];
@@ -32,7 +32,7 @@ export class Measurements {
     return this.samples.filter((sample) => sample.entry === entry && sample.bytes === bytes);
   }
 
-  /** Of each broadcast's time to that of another entry in the same round. */
+  /** Ratios of each broadcast's time to that of another entry in the same round. */
   ratios(entry: EntryName, reference: EntryName, bytes: number): number[] {
     const others = new Map(this.of(reference, bytes).map((sample) => [sample.round, sample.tookMs]));
     return this.of(entry, bytes).map(({ round, tookMs }) => tookMs / (others.get(round) ?? NaN));
@@ -42,7 +42,7 @@ export class Measurements {
     return median(this.ratios(entry, reference, bytes));
   }
 
-  /** Bytes of one subscriber's broadcast to those of another entry. */
+  /** Ratio of one subscriber's bytes per broadcast to those of another entry. */
   bytesRatio(entry: EntryName, reference: EntryName, bytes: number): number {
     const bytesOf = (name: EntryName) => median(this.of(name, bytes).map(({ messageBytes }) => messageBytes));
     return bytesOf(entry) / bytesOf(reference);

@@ -59,15 +59,15 @@ describe("bench: the report of a fan-out case", () => {
     ]);
   });
 
-  it("does not count payloads of another form than the one that is measured, be it one of many", () => {
+  it("does not count a server if even one payload had another form than the measured one", () => {
     const form = [sample("gzip", 0, { kinds: { gzip: 9, document: 1 } }), sample("bunting", 0)];
     expect(report(form).invalid).to.deep.equal([
-      "bunting-proxy, from publish, gzip at 10.0 KB: payloads were to come as gzip, and came as gzip and document",
-      "bunting-proxy, from publish, bunting.sync.v1 at 10.0 KB: payloads were to come as delta, and came as document",
+      "bunting-proxy, from publish, gzip at 10.0 KB: payloads were expected as gzip, but came as gzip and document",
+      "bunting-proxy, from publish, bunting.sync.v1 at 10.0 KB: payloads were expected as delta, but came as document",
     ]);
   });
 
-  it("tells of broadcasts during which something else had the server's core", () => {
+  it("warns of broadcasts during which another process used the server's core", () => {
     const { warnings } = report([sample("floor", 0, { serverWaitShare: 0.07 }), sample("floor", 1)]);
     expect(warnings).to.deep.equal([
       "in 1 of 2 broadcasts the server waited for its core for over 6 % of the time: something else ran on it",

@@ -75,7 +75,7 @@ function payloadTable({ measured, names }: FanOutReport, bytes: number): ResultT
       percent(of(({ clientBusyShare }) => clientBusyShare)),
     ];
   });
-  // A column of nothing is left out.
+  // An empty column is omitted.
   const used = columns.map((_, index) => rows.some((row) => row[index] !== ""));
   const kept = (row: readonly string[]) => row.filter((_, index) => used[index]);
   return { title: `${bytesText(bytes)} to everyone`, columns: kept(columns), rows: rows.map(kept) };
@@ -89,7 +89,7 @@ function warnings({ samples }: Measurements): string[] {
   ];
 }
 
-/** Why what was measured of a server at a size does not count. */
+/** Reasons why the measurements of a server at a size do not count. */
 function invalid({ measured, isQuick }: FanOutReport, name: EntryName, bytes: number): string[] {
   const own = measured.of(name, bytes);
   const { form } = entries[name];
@@ -97,7 +97,7 @@ function invalid({ measured, isQuick }: FanOutReport, name: EntryName, bytes: nu
   const reasons: string[] = [];
   const forms = new Set(own.flatMap(({ kinds }) => Object.keys(kinds)));
   if (forms.size !== 1 || !forms.has(form))
-    reasons.push(`${what}: payloads were to come as ${form}, and came as ${[...forms].join(" and ")}`);
+    reasons.push(`${what}: payloads were expected as ${form}, but came as ${[...forms].join(" and ")}`);
   const busy = median(own.map(({ clientBusyShare }) => clientBusyShare));
   if (busy > maxClientBusyShare && !isQuick)
     reasons.push(`client-limited: with ${what} the load client was busy for ${percent(busy)} of the time`);

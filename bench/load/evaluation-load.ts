@@ -12,7 +12,7 @@ export interface EvaluationLoadInput {
   readonly ofrepPort: number;
   /** Callers of each protocol. */
   readonly concurrency: number;
-  /** Flags to ask for over gRPC, which has a method for each type. */
+  /** Flags to evaluate over gRPC, which has a method for each type. */
   readonly booleanKeys: readonly string[];
   /** Flags of any type. */
   readonly keys: readonly string[];
@@ -116,7 +116,7 @@ class EvaluationLoad {
           if (response.statusCode === 200) resolve();
           else
             reject(
-              new Error(`an evaluation over OFREP was answered ${response.statusCode ?? "without status"}`),
+              new Error(`an evaluation over OFREP was answered with status ${response.statusCode ?? "none"}`),
             );
         });
       });
@@ -147,7 +147,7 @@ const handlers = {
     load.start();
   },
   stop: async (): Promise<EvaluationCounts> => {
-    if (load === undefined) throw new Error("it was not started");
+    if (load === undefined) throw new Error("the load was not started");
     return load.stop();
   },
 };

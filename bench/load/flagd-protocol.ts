@@ -3,7 +3,7 @@ import { readSequence, sequenceHeadBytes } from "../fixtures/sequenced-document.
 import type { MessageHead } from "./message-head.js";
 import type { SubscriberProtocol } from "./subscriber-protocol.js";
 
-/** Of a compressed message: enough for the code tables and more of the text than `sequenceHeadBytes`. */
+/** For a compressed message: enough for the code tables and for more than `sequenceHeadBytes` of the text. */
 const gzipHeadBytes = 512;
 
 /** SyncFlags of flagd.sync.v1: one request, then whole documents. */
@@ -16,12 +16,12 @@ export function flagdProtocol(selector: string, acceptsGzip: boolean): Subscribe
       ["flagd-selector", selector],
       ...(acceptsGzip ? ([["grpc-accept-encoding", "identity,gzip"]] as const) : []),
     ],
-    // One message without a byte: the header names the topic.
+    // One empty message: the header names the topic.
     opening: Buffer.alloc(5),
     isHalfClosed: true,
     headBytes: acceptsGzip ? gzipHeadBytes : sequenceHeadBytes,
     readHead: (bytes, start, end, isCompressed) => {
-      if (isCompressed && !acceptsGzip) throw new Error("it is compressed, which was not asked for");
+      if (isCompressed && !acceptsGzip) throw new Error("it is compressed, although gzip was not accepted");
       if (isCompressed) return gzip.read(bytes, start, end);
       const sequence = readSequence(bytes, start, end);
       if (last.sequence !== sequence || last.kind !== "document") last = { kind: "document", sequence };
@@ -31,8 +31,8 @@ export function flagdProtocol(selector: string, acceptsGzip: boolean): Subscribe
 }
 
 /**
- * Reads heads of compressed messages. All subscribers are sent the same bytes, so a head is decompressed once and compared from then on:
- * the client would need longer for ten thousand heads than the server for the broadcast.
+ * Reads the beginnings of compressed messages. All subscribers get the same bytes, so the first is decompressed and the others are compared
+ * with it: to decompress ten thousand would take the client longer than the broadcast takes the server.
  */
 class GzipHeads {
   #bytes = Buffer.alloc(0);
@@ -42,7 +42,7 @@ class GzipHeads {
     const until = Math.min(end, start + gzipHeadBytes);
     if (this.#bytes.compare(bytes, start, until) !== 0) {
       this.#bytes = Buffer.from(bytes.subarray(start, until));
-      // The head of a compressed message is no whole one: what can be decompressed of it is wanted.
+      // The beginning of a compressed message is incomplete; decompress as much as possible.
       const text = gunzipSync(this.#bytes, { finishFlush: constants.Z_SYNC_FLUSH });
       this.#head = { kind: "gzip", sequence: readSequence(text, 0, text.length) };
     }

@@ -1,10 +1,10 @@
 import { frameFlag, frameHeaderBytes, frameType } from "./http2-frames.js";
 
-/** What a subscriber does with what its server sends. */
+/** What a subscriber does with the frames of its server. */
 export interface FrameHandler {
   /** Bytes of a DATA frame, without padding; only valid during the call. */
   onData(streamId: number, bytes: Buffer, start: number, end: number): void;
-  /** A DATA frame has been read, padding and all: what flow control counts. */
+  /** A DATA frame has been read; `bytes` includes padding, as flow control counts it. */
   onDataFrame(streamId: number, frameBytes: number): void;
   onSettings(): void;
   onPing(opaque: Buffer): void;
@@ -15,9 +15,9 @@ export interface FrameHandler {
 const controlBytes = 8;
 
 /**
- * Reads HTTP/2 frames as they come, in pieces of any size. It keeps nothing but where it stands: ten
- * thousand of these share one read buffer. Response headers are skipped, not decoded; that a subscriber got what it asked for shows
- * in its payloads.
+ * Reads HTTP/2 frames from pieces of any size. It keeps only its position: ten
+ * thousand readers share one buffer. Response headers are skipped, not decoded; the payloads show whether a subscriber got what it
+ * asked for.
  */
 export class FrameReader {
   readonly #handler: FrameHandler;
@@ -26,9 +26,9 @@ export class FrameReader {
   #type = 0;
   #flags = 0;
   #streamId = 0;
-  /** Payload bytes of the frame that are still to come. */
+  /** Payload bytes of the frame that have not been read yet. */
   #left = 0;
-  /** Of these, how many at the end are padding; -1 while the byte that says so is still to come. */
+  /** How many of these are padding, at the end; -1 until the byte with that length has been read. */
   #padding = 0;
   #control: Buffer | undefined;
   #controlRead = 0;
@@ -51,7 +51,7 @@ export class FrameReader {
     let at = start;
     for (; at < end && this.#headerRead < frameHeaderBytes; at++, this.#headerRead++) {
       const byte = bytes[at] ?? 0;
-      // Three bytes of length, type, flags, four of the stream's number.
+      // Three bytes of length, one of type, one of flags, four of the stream id.
       if (this.#headerRead < 3) this.#length = this.#length * 256 + byte;
       else if (this.#headerRead === 3) this.#type = byte;
       else if (this.#headerRead === 4) this.#flags = byte;

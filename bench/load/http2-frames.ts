@@ -1,4 +1,4 @@
-/** The few frames of HTTP/2 (RFC 9113) that a subscriber and the floor server write, and the numbers they must know to read. */
+/** The few HTTP/2 frames (RFC 9113) that a subscriber and the floor server write, and the numbers they need for reading. */
 
 export const frameHeaderBytes = 9;
 
@@ -15,7 +15,7 @@ export const frameType = {
 
 export const frameFlag = { endStream: 0x1, ack: 0x1, endHeaders: 0x4, padded: 0x8 } as const;
 
-/** What a peer may send before it hears of more, unless SETTINGS said otherwise. */
+/** The initial window, unless SETTINGS set another. */
 export const defaultWindowBytes = 65_535;
 
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -41,7 +41,7 @@ export interface GrpcRequest {
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** gRPC messages with their prefixes. */
   readonly opening: Uint8Array;
-  /** Whether the client sends no more than that. */
+  /** Whether the client sends nothing after these. */
   readonly isHalfClosed: boolean;
 }
 
@@ -60,7 +60,7 @@ export function dataFrame(streamId: number, payload: Uint8Array, endsStream: boo
 
 export const windowUpdateBytes = frameHeaderBytes + 4;
 
-/** Writes a WINDOW_UPDATE at the place of the buffer; stream 0 is the connection. */
+/** Writes a WINDOW_UPDATE into the buffer at the offset; stream 0 is the connection. */
 export function writeWindowUpdate(buffer: Buffer, at: number, streamId: number, bytes: number): void {
   buffer.writeUIntBE(4, at, 3);
   buffer.writeUInt8(frameType.windowUpdate, at + 3);

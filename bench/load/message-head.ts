@@ -1,9 +1,9 @@
-/** What a payload is to those who count: a whole document as it is or compressed (flagd.sync.v1), a snapshot or a delta (bunting.sync.v1). */
+/** The form of a payload: a whole document, plain or compressed (flagd.sync.v1), a snapshot or a delta (bunting.sync.v1). */
 export type MessageKind = "document" | "gzip" | "snapshot" | "delta" | "other";
 
 /**
- * What the head of a message says. Ten thousand subscribers get the same message one after the other, so whoever reads heads keeps the last
- * result and hands it out again.
+ * What the beginning of a message says. Ten thousand subscribers get the same message in turn, so a reader keeps the last result and
+ * returns it again.
  */
 export interface MessageHead {
   readonly kind: MessageKind;
@@ -17,5 +17,5 @@ export interface MessageHead {
   readonly answer?: (number: number) => Buffer;
 }
 
-/** Reads the head of a message, which lies at `start` … `end`. */
+/** Reads the beginning of a message, which is at `start` … `end`. */
 export type ReadHead = (bytes: Buffer, start: number, end: number, isCompressed: boolean) => MessageHead;

@@ -2,7 +2,7 @@ import type { MessageHead, ReadHead } from "./message-head.js";
 
 export interface MessageReaderOptions {
   readonly readHead: ReadHead;
-  /** How much of a message `readHead` must be given (less where the message is shorter). */
+  /** How many bytes of a message `readHead` needs (fewer if the message is shorter). */
   readonly headBytes: number;
   /** A message is complete. `length` is without the gRPC prefix; `number` counts the messages of the stream, from 1. */
   readonly onMessage: (head: MessageHead, length: number, number: number) => void;
@@ -13,8 +13,8 @@ const noHead: MessageHead = { kind: "other", sequence: -1 };
 const prefixBytes = 5;
 
 /**
- * Cuts a gRPC response stream into messages and reads the head of each, without keeping or copying a payload: the client must not be
- * what limits the server. Only a message whose head came in pieces has it put together.
+ * Splits a gRPC response stream into messages and reads the beginning of each, without keeping or copying a payload: the client must not
+ * limit the server. Bytes are copied only if the beginning of a message arrives in pieces.
  */
 export class MessageReader {
   readonly #options: MessageReaderOptions;
@@ -31,12 +31,12 @@ export class MessageReader {
     this.#options = options;
   }
 
-  /** How far into a message the stream stands; 0 between messages. */
+  /** The position within the current message; 0 between messages. */
   get pending(): number {
     return this.#prefixRead + this.#read;
   }
 
-  /** Takes the bytes `start` … `end`; the buffer may be used for something else afterwards. */
+  /** Reads the bytes `start` … `end`; the buffer may be reused afterwards. */
   push(bytes: Buffer, start: number, end: number): void {
     let at = start;
     while (at < end) {
@@ -58,7 +58,7 @@ export class MessageReader {
       this.#isCompressed = byte === 1;
       if (byte > 1) this.#options.onError(new Error(`a message begins with ${byte}: that is not gRPC`));
     }
-    // After the flag of compression, four bytes of length.
+    // After the compression flag come four bytes of length.
     if (this.#prefixRead > 0) this.#length = this.#length * 256 + byte;
     this.#prefixRead++;
   }

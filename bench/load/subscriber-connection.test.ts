@@ -38,7 +38,7 @@ function flagJson(sequence: number): string {
   return `{"defaultVariant":"at","state":"ENABLED","variants":{"at":${sequence}}}`;
 }
 
-/** Reads HTTP/2 as a subscriber does and tells what came of it. */
+/** Reads HTTP/2 as a subscriber does, and reports the result. */
 function reading(): { frames: FrameReader; events: string[] } {
   const events: string[] = [];
   const { readHead, headBytes } = subscriberProtocol("flagd", "default/bench");
@@ -88,11 +88,11 @@ describe("bench: the load client reads HTTP/2", () => {
     "end GOAWAY, code 11",
   ];
 
-  it("the same whatever pieces it comes in", () => {
+  it("with the same result whatever pieces it comes in", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1 }), (sizes) => {
         const { frames, events } = reading();
-        // As on a socket, the memory that held one piece holds the next.
+        // As on a socket, the buffer of one piece is reused for the next.
         const memory = Buffer.alloc(300);
         for (let at = 0, piece = 0; at < wire.length; piece++) {
           const size = sizes[piece % sizes.length] ?? 1;
@@ -105,7 +105,7 @@ describe("bench: the load client reads HTTP/2", () => {
     );
   });
 
-  it("and sees a payload without a number, an empty one, and one it cannot read", () => {
+  it("and reports a payload without a number, an empty one, and one that can't be read", () => {
     const { frames, events } = reading();
     const compressed = Buffer.concat([Buffer.of(1, 0, 0, 0, 1), Buffer.of(0)]);
     const data = Buffer.concat([
@@ -118,7 +118,7 @@ describe("bench: the load client reads HTTP/2", () => {
     expect(events).to.deep.equal([
       "message -1 of 14",
       "message -1 of 0",
-      "error a message can't be read: Error: it is compressed, which was not asked for",
+      "error a message can't be read: Error: it is compressed, although gzip was not accepted",
       "message -1 of 1",
       `data ${data.length} of 1`,
     ]);
@@ -196,7 +196,7 @@ describe("bench: a subscriber of the load client", () => {
   });
 
   for (const windowBytes of [65_535, 1_000_000]) {
-    it(`gives windows of ${windowBytes} bytes back, so that payloads of several windows arrive, one after the other`, async () => {
+    it(`updates windows of ${windowBytes} bytes, so that payloads larger than several windows arrive one after the other`, async () => {
       const { stream } = await subscribe("flagd", windowBytes);
       expect(stream.session?.remoteSettings.initialWindowSize ?? 65_535).to.be.oneOf([65_535, windowBytes]);
       const messages = [0, 1, 2].map((index) => messageOf(firstSequence + index, 2_500_000));
@@ -208,7 +208,7 @@ describe("bench: a subscriber of the load client", () => {
     });
   }
 
-  it("reads compressed payloads by their heads, equal ones and others, and takes others too", async () => {
+  it("reads compressed payloads by their beginnings, equal and different ones, and accepts plain ones too", async () => {
     const { stream, headers } = await subscribe("flagd+gzip");
     expect(headers["grpc-accept-encoding"]).to.equal("identity,gzip");
     const [first, second] = [messageOf(firstSequence, 100_000), messageOf(firstSequence + 1, 100_000)];
@@ -284,7 +284,7 @@ describe("bench: a subscriber of the load client", () => {
     ]);
   });
 
-  it("gives the window of a connection back for all of its streams together", async () => {
+  it("updates the window of a connection for all of its streams together", async () => {
     const streams: ServerHttp2Stream[] = [];
     server.on("stream", (stream: ServerHttp2Stream) => {
       streams.push(stream);
@@ -323,7 +323,7 @@ describe("bench: a subscriber of the load client", () => {
     expect(echoed).to.deep.equal(Buffer.from("12345678"));
   });
 
-  it("tells once how its stream ended", async () => {
+  it("reports once how its stream ended", async () => {
     const { stream } = await subscribe();
     stream.session?.goaway(11);
     await untilReceived(1);

@@ -16,18 +16,18 @@ import type { SubscriberProtocol } from "./subscriber-protocol.js";
 export interface SubscriberConnectionOptions {
   readonly host: string;
   readonly port: number;
-  /** The address to connect from: one has ports for 28,000 connections only. */
+  /** The address to connect from: one address has ports for only 28,000 connections. */
   readonly localAddress?: string;
   readonly protocol: SubscriberProtocol;
-  /** How many times to subscribe, each on a stream of its own. */
+  /** How many subscriptions, each on its own stream. */
   readonly streams: number;
   /** Initial window of the connection and each stream: 65,535 bytes is what most gRPC clients start with. */
   readonly windowBytes?: number;
-  /** `connectionRequests` of these options, for those who open many connections of a kind. Default: made anew. */
+  /** `connectionRequests` of these options, to share between many equal connections. Default: created for this one. */
   readonly requests?: Buffer;
   /** @param stream from 0. */
   readonly onMessage: (stream: number, head: MessageHead, length: number) => void;
-  /** Called once if the connection or a stream ends, however that came about, unless `close` was called. */
+  /** Called once if the connection or a stream ends for any reason other than `close`. */
   readonly onEnd: (error: Error) => void;
 }
 
@@ -36,7 +36,7 @@ export type ConnectionRequestsInput = Pick<
   "host" | "port" | "protocol" | "streams" | "windowBytes"
 >;
 
-/** All that a connection sends unasked: the preface, its settings, and one request for each stream. */
+/** Everything that a connection sends at first: the preface, its settings, and one request for each stream. */
 export function connectionRequests(input: ConnectionRequestsInput): Buffer {
   const { host, port, protocol, streams, windowBytes = defaultWindowBytes } = input;
   const { path, opening, isHalfClosed } = protocol;
@@ -63,16 +63,17 @@ function streamIdOf(index: number): number {
 interface SubscriberStream {
   readonly id: number;
   readonly messages: MessageReader;
-  /** Bytes read whose window was not given back. */
+  /** Bytes read that have not been added to the window again. */
   unacknowledgedBytes: number;
 }
 
-/** All sockets read into the same memory: each read is dealt with before the next begins. */
+/** All sockets read into the same buffer: each read is processed before the next begins. */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 
 /**
- * One connection with its subscriptions, by hand on a plain socket: with a client of node:http2 the clients would need more CPU than the
- * server, and the measurement would be of them. It keeps to the protocol: windows are given back when three quarters are used (at half, it would be busier than the floor), pings and settings answered.
+ * One connection with its subscriptions, hand-written on a plain socket: node:http2 clients would need more CPU than the server, and the
+ * measurement would be of them. It follows the protocol: it updates a window when three quarters are used (at half, it would be busier
+ * than the floor), and answers PING and SETTINGS.
  */
 export class SubscriberConnection implements FrameHandler {
   readonly #options: SubscriberConnectionOptions;
@@ -81,9 +82,9 @@ export class SubscriberConnection implements FrameHandler {
   readonly #streams: readonly SubscriberStream[];
   readonly #updateAtBytes: number;
   #unacknowledgedBytes = 0;
-  /** Streams that are to get their window back. */
+  /** Streams that need a WINDOW_UPDATE. */
   #due: SubscriberStream[] = [];
-  /** What the server still takes of a stream that is not half-closed. The few answers of a run fit the first window. */
+  /** The window for sending on each stream that is not half-closed. The few answers of a run fit into the first one. */
   #answerWindowBytes = defaultWindowBytes;
   #isClosed = false;
 
@@ -143,7 +144,7 @@ export class SubscriberConnection implements FrameHandler {
     this.#fail(new Error(`the server sent ${detail}`));
   }
 
-  /** Once for all that one read brought. */
+  /** Called once per read. */
   #updateWindows(): void {
     const isConnectionDue = this.#unacknowledgedBytes >= this.#updateAtBytes;
     const count = this.#due.length + Number(isConnectionDue);

@@ -1,7 +1,7 @@
 import { serveCalls } from "../support/child-protocol.js";
 import { Swarm, type Arrival, type Connected, type SwarmOptions } from "./swarm.js";
 
-/** The load client's process: one swarm, told by the case when to expect what. */
+/** The load client's process: one swarm; the case announces each broadcast. */
 
 let swarm: Swarm | undefined;
 let arrival: Promise<Arrival> | undefined;

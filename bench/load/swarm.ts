@@ -15,13 +15,13 @@ export interface SwarmOptions extends Pick<
   readonly protocol: ProtocolName;
   readonly topic: string;
   readonly connections: number;
-  /** Connections being opened at a time. Default: below what any accept queue holds. */
+  /** Connections that are opened at a time. Default: fewer than any accept queue holds. */
   readonly maxOpening?: number;
 }
 
-/** How the swarm came to be connected. */
+/** How the swarm connected. */
 export interface Connected {
-  /** From the first connection until every subscriber that was let in had its first payload. */
+  /** From the first connection until every accepted subscriber had its first payload. */
   readonly elapsedMs: number;
   /** CPU this process used meanwhile. */
   readonly cpuMs: number;
@@ -31,26 +31,26 @@ export interface Connected {
   readonly refusal?: string;
 }
 
-/** How one broadcast reached the swarm. Times are of the clock that all processes share. */
+/** How one broadcast reached the swarm. Times are on the clock that all processes share. */
 export interface Arrival {
   readonly sequence: number;
   readonly firstMs: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly lastMs: number;
-  /** CPU this process used since it was told to expect the broadcast, user and system, all threads. */
+  /** CPU that this process has used since the broadcast was announced: user and system, all threads. */
   readonly cpuMs: number;
-  /** Of one subscriber: its message, and what it answered. */
+  /** Of one subscriber: its message, and its answer. */
   readonly messageBytes: number;
   readonly answerBytes: number;
-  /** How many subscribers got it in which form. */
+  /** How many subscribers got it in each form. */
   readonly kinds: Partial<Record<MessageKind, number>>;
 }
 
 const defaultMaxOpening = 400;
 /**
- * A source address has 28,000 ports at most, and a server may limit what one address asks for. Long before they are all taken the kernel
- * takes ever longer to find a free one: with eight addresses the sixth swarm of 10,000 was connected in 40 s, with these in 5.
+ * A source address has 28,000 ports at most, and a server may limit each address. Long before all are taken, the kernel needs more and
+ * more time to find a free one: with eight addresses the sixth swarm of 10,000 connected in 40 s, with these in 5 s.
  */
 const sourceAddresses = Array.from({ length: 64 }, (_, index) => `127.0.0.${2 + index}`);
 
@@ -61,10 +61,10 @@ interface Expected {
   readonly kinds: Partial<Record<MessageKind, number>>;
 }
 
-/** N connections with M subscribers each, and the count of who has what. */
+/** N connections with M subscribers each, and which payload each subscriber has. */
 export class Swarm {
   readonly #options: SwarmOptions;
-  /** One for all, as it remembers what it read last. */
+  /** One for all, because it caches what it read last. */
   readonly #protocol: SubscriberProtocol;
   readonly #requests: Buffer;
   readonly #connections: SubscriberConnection[] = [];
@@ -81,7 +81,7 @@ export class Swarm {
   #expected: Expected | undefined;
   #onArrival: ((arrival: Arrival) => void) | undefined;
 
-  /** @param onFailure called when a subscriber lost its stream or got a payload that can't be: the measurement is void then. */
+  /** @param onFailure called when a subscriber loses its stream or gets an impossible payload: the measurement is void then. */
   constructor(options: SwarmOptions, onFailure: (error: Error) => void) {
     const { connections, streams, protocol, topic } = options;
     this.#options = options;
@@ -108,7 +108,7 @@ export class Swarm {
     return { elapsedMs: monotonicMs() - startedMs, cpuMs, refused: this.#refused, ...refusal };
   }
 
-  /** Resolves once every subscriber has got the payload of this number. To be called before it is sent. */
+  /** Resolves once every subscriber has the payload with this number. Call it before the payload is sent. */
   expect(sequence: number): Promise<Arrival> {
     return new Promise((resolve) => {
       const missing = this.#sequences.length;

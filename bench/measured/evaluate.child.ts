@@ -10,14 +10,14 @@ import { randomContext } from "../fixtures/targeting-rules.js";
 import { serveCalls } from "../support/child-protocol.js";
 import { cpuTime } from "../support/processor.js";
 
-/** Times the evaluator alone, in a process of its own. */
+/** Measures the evaluator alone, in its own process. */
 
 export interface EvaluateSamples {
-  /** Of one evaluation, the mean of each round. */
+  /** Time of one evaluation: the mean of each round. */
   readonly nanoseconds: readonly number[];
-  /** How much of the measured time the process was kept from its core by others. */
+  /** For how much of the measured time other processes used the core. */
   readonly waitShare: number;
-  /** How often each reason was given, to see that the rules were what was measured. */
+  /** How often each reason occurred, which shows that the rules were measured. */
   readonly reasons: Readonly<Record<string, number>>;
 }
 
@@ -41,7 +41,7 @@ function load({ flags }: { flags: number }): void {
   store.replace(0, Buffer.from(encodeDocument(flagSet.document)));
 }
 
-/** All kinds in turns, so that the code is optimised for what an agent meets, and not for one kind after the other. */
+/** All kinds in turns, so that the code is optimised for the mix in an agent, and not for one kind after the other. */
 function warmUp({ kinds, evaluations }: { kinds: readonly FlagKind[]; evaluations: number }): void {
   const turns = 20;
   for (let turn = 0; turn < turns; turn++) {
@@ -71,7 +71,7 @@ function measure({
   return { nanoseconds, waitShare: waitedMs / (performance.now() - startedMs), reasons: reasonsOf(keys) };
 }
 
-/** What every evaluation adds to: nothing may be left out as unused. */
+/** Every evaluation adds to it, so that none is optimised away as unused. */
 let used = 0;
 
 function evaluateMany(keys: readonly string[], evaluations: number): void {

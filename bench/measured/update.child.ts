@@ -8,12 +8,12 @@ import { makeFlagSet } from "../fixtures/flag-set.js";
 import { serveCalls } from "../support/child-protocol.js";
 import { cpuTime } from "../support/processor.js";
 
-/** Times the store with the evaluator behind it, in a process of its own. */
+/** Measures the store with the evaluator behind it, in its own process. */
 
 export interface UpdateSamples {
   readonly firstMs: number;
   readonly updateMs: readonly number[];
-  /** How much of the measured time the process was kept from its core by others. */
+  /** For how much of the measured time other processes used the core. */
   readonly waitShare: number;
 }
 
@@ -54,7 +54,7 @@ async function measure({ flags, edit, rounds }: UpdateInput): Promise<UpdateSamp
   return { firstMs, updateMs, waitShare: waitedMs / updateMs.reduce((sum, each) => sum + each, 0) };
 }
 
-/** Only bytes and keys are kept: the document's objects are not part of what an agent holds. */
+/** Only bytes and keys are kept, because an agent does not hold the document's objects. */
 function firstDocument(flags: number): { keys: string[]; bytes: Buffer } {
   const { document } = makeFlagSet(flags);
   return { keys: Object.keys(document.flags), bytes: Buffer.from(encodeDocument(document)) };
@@ -72,7 +72,7 @@ function timed(store: FlagStore, bytes: Buffer, expectedChanges: number): number
 
 const created = '"created":"';
 
-/** Another date of creation for one flag; of another length, so that what follows it moves. */
+/** Changes one flag's creation date to one of another length, so that everything after it moves. */
 function editOne(bytes: Buffer, key: string | undefined, round: number): Buffer {
   const from = bytes.indexOf(created, bytes.indexOf(`${JSON.stringify(key)}:{`)) + created.length;
   return Buffer.concat([

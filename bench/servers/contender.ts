@@ -10,12 +10,12 @@ import { monotonicMs } from "../support/monotonic.js";
 import { freePort, untilReady } from "../support/wait.js";
 import type { ConvergingHandlers, Published, PublishInput } from "./server-handlers.js";
 
-/** One of the servers that a broadcast is measured on. */
+/** One of the servers whose broadcasts are measured. */
 export interface Contender {
   readonly pid: number;
   readonly port: number;
   publish(input: PublishInput): Promise<Published>;
-  /** When the server knew that every subscriber has what was published last; absent where it does not know. */
+  /** When the server knew that every subscriber has the latest document; absent if it can't know. */
   converged?(): Promise<{ convergedMs: number }>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ interface ServerScript {
   readonly converges?: boolean;
 }
 
-/** A server that the case hands documents to over its channel. */
+/** A server that gets documents from the case over its channel. */
 async function startServer(server: ServerScript, core: number | undefined): Promise<Contender> {
   const { script, args = [], converges = false } = server;
   const child = new ChildProcess<ConvergingHandlers>({
@@ -48,10 +48,10 @@ async function startServer(server: ServerScript, core: number | undefined): Prom
   };
 }
 
-/** The proxy as it is shipped, on a directory whose file is renamed over: the time counts from before the rename. */
+/** The shipped proxy on a directory in which a new file is renamed over the old one: the time starts before the rename. */
 async function startWatchingProxy(core: number | undefined): Promise<Contender> {
   const folder = mkdtempSync(path.join(tmpdir(), "bunting-bench-"));
-  // Written beside the watched directory, so that the rename is the first the proxy hears of it.
+  // Written outside the watched directory, so that the rename is the first event the proxy sees.
   const watched = path.join(folder, "watched");
   mkdirSync(watched);
   const served = path.join(watched, "bench.json");
@@ -85,14 +85,14 @@ async function startWatchingProxy(core: number | undefined): Promise<Contender> 
   };
 }
 
-/** What a server is to be compared for, by the names that `--servers` takes. */
+/** All servers, by the names that `--servers` takes. */
 export const contenders = {
-  /** One shared buffer to each socket of node:net. */
+  /** Writes one shared buffer to each socket of node:net. */
   floor: (core) => startServer({ script: "servers/floor-server.ts" }, core),
-  /** One shared buffer to each stream of node:http2. */
+  /** Writes one shared buffer to each stream of node:http2. */
   plain: (core) => startServer({ script: "servers/plain-server.ts" }, core),
   yielding: (core) => startServer({ script: "servers/plain-server.ts", args: ["--yield=256"] }, core),
-  /** grpc-js, a write of the message for each call. */
+  /** grpc-js, with one write of the message per call. */
   naive: (core) => startServer({ script: "servers/naive-server.ts" }, core),
   /** The proxy's own stages from topic to stream, behind a source that the case drives. */
   publish: (core) => startServer({ script: "servers/publishing-proxy.ts", converges: true }, core),

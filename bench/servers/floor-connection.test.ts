@@ -16,7 +16,7 @@ function version(sequence: number, bytes: number): FramedVersion {
 }
 
 describe("bench: a version laid out in DATA frames", () => {
-  it("goes out whole and in order whatever windows it meets, and never beyond one", () => {
+  it("is sent whole and in order whatever the windows, and never exceeds one", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 200_000 }),
@@ -75,7 +75,7 @@ describe("bench: the floor server", () => {
   }
 
   for (const streams of [1, 7]) {
-    it(`brings every subscriber of ${streams} a connection what is published, the newest last`, async () => {
+    it(`sends every subscriber, ${streams} per connection, what is published, the newest last`, async () => {
       const received: number[][] = Array.from({ length: streams }, () => []);
       const last = firstSequence + 9;
       await new Promise<void>((resolve, reject) => {

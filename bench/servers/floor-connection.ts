@@ -11,7 +11,7 @@ import {
 } from "../load/http2-frames.js";
 import type { FramedVersion } from "./framed-version.js";
 
-/** HEADERS of the answer: `:status: 200` from the static table, and a literal `content-type: application/grpc`. */
+/** HEADERS of the response: `:status: 200` from the static table, and a literal `content-type: application/grpc`. */
 const responseBlock = Buffer.concat([
   Buffer.of(0x88, 0x5f, "application/grpc".length),
   Buffer.from("application/grpc"),
@@ -23,14 +23,14 @@ interface FloorStream {
   windowBytes: number;
   /** What is being sent or was sent last. */
   version: FramedVersion | undefined;
-  /** DATA frames of it that went out. */
+  /** How many of its DATA frames were sent. */
   sentFrames: number;
 }
 
 /**
- * One connection to the floor: every frame that is sent was laid out before, windows and the socket's own backpressure are kept, and a
- * stream that is done with a version goes on with the newest. Nothing else that HTTP/2 or gRPC want of a server is done: no header is
- * read, no limit kept, no stream ended.
+ * One connection to the floor: every frame is laid out in advance, windows and the socket's backpressure are respected, and a stream that
+ * has sent a version continues with the newest. Nothing else of HTTP/2 or gRPC is implemented: no headers are read, no limits are
+ * enforced, no stream is ended.
  */
 export class FloorConnection {
   readonly #socket: Socket;
@@ -38,10 +38,10 @@ export class FloorConnection {
   readonly #streams = new Map<number, FloorStream>();
   #windowBytes = defaultWindowBytes;
   #initialWindowBytes = defaultWindowBytes;
-  /** What came and is no whole frame yet. */
+  /** Received bytes that are not a whole frame yet. */
   #pending: Buffer = Buffer.alloc(0);
   #hasPreface = false;
-  /** Whether the socket took no more; it tells by `drain`. */
+  /** Whether the socket's buffer is full, until 'drain'. */
   #isFull = false;
 
   constructor(socket: Socket, newest: () => FramedVersion) {

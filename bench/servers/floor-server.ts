@@ -12,7 +12,7 @@ import { syncFrame } from "./sync-frame.js";
 const connections = new Set<FloorConnection>();
 let newest = new FramedVersion(syncFrame(sequencedDocument({ sequence: firstSequence, bytes: 1024 })));
 
-// With a high-water mark of one byte a socket that did not take everything at once always tells by `drain`.
+// With a high-water mark of one byte, a socket that could not write everything at once always emits 'drain'.
 const server = createServer({ noDelay: true, highWaterMark: 1 }, (socket) => {
   const connection = new FloorConnection(socket, () => newest);
   connections.add(connection);

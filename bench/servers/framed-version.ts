@@ -1,9 +1,9 @@
 import { frameHeaderBytes } from "../load/http2-frames.js";
 
-/** Of one DATA frame. Four of these fit the window of 65,535 bytes that most clients start with, so no frame must ever be cut. */
+/** Bytes of one DATA frame. Four fit into the window of 65,535 bytes with which most clients start, so no frame ever has to be split. */
 const frameBytes = 16_383;
 
-/** One version as it goes over the wire: all its DATA frames laid out one after the other, once for each stream number in use. */
+/** One version on the wire: all its DATA frames in sequence, laid out once for each stream id in use. */
 export class FramedVersion {
   readonly frames: number;
   readonly #message: Buffer;
@@ -14,7 +14,7 @@ export class FramedVersion {
     this.frames = Math.ceil(message.length / frameBytes);
   }
 
-  /** Up to which frame a sender may go that has sent `from` and has a window of so many bytes. */
+  /** The frame up to which a sender may continue after `from` with a window of that many bytes. */
   lastFrameWithin(from: number, windowBytes: number): number {
     if (this.dataBytes(from, this.frames) <= windowBytes) return this.frames;
     return from + Math.floor(Math.max(0, windowBytes) / frameBytes);

@@ -5,7 +5,7 @@ import { serveCalls } from "../support/child-protocol.js";
 import { monotonicMs } from "../support/monotonic.js";
 import type { PublishInput, Published, ServerHandlers } from "./server-handlers.js";
 
-/** What anybody would write: a grpc-js server that keeps the open calls and writes the message to each of them. */
+/** The obvious implementation: a grpc-js server that keeps the open calls and writes the message to each of them. */
 
 type SyncCall = ServerWritableStream<syncV1.SyncFlagsRequest, syncV1.SyncFlagsResponse>;
 

@@ -7,8 +7,8 @@ import type { PublishInput, Published, ServerHandlers } from "./server-handlers.
 import { syncFrame } from "./sync-frame.js";
 
 /**
- * What ours is compared with: the least that node:http2 needs to fan one shared buffer out and still leave every subscriber at the newest
- * one. No topics, no selectors, no limits, no metrics. `--yield=N` lets the event loop turn every N streams.
+ * The proxy is compared with this: the least code on node:http2 that fans one shared buffer out and still leaves every subscriber with the
+ * newest version. No topics, no selectors, no limits, no metrics. `--yield=N` lets the event loop turn every N streams.
  */
 
 interface Subscriber {

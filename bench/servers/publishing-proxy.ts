@@ -19,7 +19,7 @@ import { serveCalls } from "../support/child-protocol.js";
 import { monotonicMs } from "../support/monotonic.js";
 import type { ConvergingHandlers, Published, PublishInput } from "./server-handlers.js";
 
-/** The proxy's own stages, wired as in its proxy.ts with the defaults of its options, behind a source that publishes what the case hands it: no file is read or watched. */
+/** The proxy's own stages, wired as in proxy.ts with default options, behind a source that publishes the case's documents: no file is read or watched. */
 
 class HandedSource implements FlagSource {
   readonly name = "handed";
@@ -49,7 +49,7 @@ class HandedSource implements FlagSource {
   }
 }
 
-/** Keeps when something happened for whoever asks before or after. */
+/** Records when something happened, for callers that ask before or after it. */
 class Signal {
   raised!: Promise<number>;
   #resolve!: (atMs: number) => void;

@@ -1,11 +1,11 @@
 import type { SequencedDocumentInput } from "../fixtures/sequenced-document.js";
 
-/** What a case may ask of a server that it publishes to directly. */
+/** The calls of a case to a server to which it publishes directly. */
 
 export type PublishInput = SequencedDocumentInput;
 
 export interface Published {
-  /** When the server was handed the document, before anything of it was encoded. */
+  /** When the server received the document, before it was encoded. */
   readonly publishedMs: number;
 }
 
@@ -15,8 +15,8 @@ export interface ServerHandlers {
   publish: (input: PublishInput) => Published;
 }
 
-/** What else ours can be asked. */
+/** Further calls to the proxy. */
 export interface ConvergingHandlers extends ServerHandlers {
-  /** When the proxy knew that every subscriber has what was published last: acked in bunting.sync.v1, written in flagd.sync.v1. */
+  /** When the proxy knew that every subscriber has the latest document: acked in bunting.sync.v1, written in flagd.sync.v1. */
   converged: (input: null) => Promise<{ convergedMs: number }>;
 }

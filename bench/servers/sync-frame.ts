@@ -1,6 +1,6 @@
 import { encodeDocument, syncV1, type FlagDocument } from "@bunting/protocol";
 
-/** A SyncFlagsResponse with its gRPC prefix: what a server sends of one version. */
+/** A SyncFlagsResponse with its gRPC prefix: what a server sends for one version. */
 export function syncFrame(document: FlagDocument): Buffer {
   const flagConfiguration = encodeDocument(document);
   const message = syncV1.SyncFlagsResponse.encode({ flagConfiguration, syncContext: undefined }).finish();

@@ -1,18 +1,17 @@
 import type { CorePlan } from "./processor.js";
 
-/** What a case is, and what it hands to the renderer. */
-
+/** A benchmark case. */
 export interface BenchCase {
   readonly name: string;
-  /** One paragraph for docs/benchmarks.md: what is measured, and how. */
+  /** One paragraph for docs/benchmarks.md: what is measured and how. */
   readonly method: string;
   run(options: RunOptions): Promise<CaseOutcome>;
 }
 
 export interface RunOptions {
-  /** Small numbers, to see that everything runs and converges; times mean nothing then. */
+  /** Use small numbers, to check that everything runs and converges; the times mean nothing then. */
   readonly isQuick: boolean;
-  /** `--name=value` arguments that are the case's own. */
+  /** The case's own `--name=value` arguments. */
   readonly parameters: ReadonlyMap<string, string>;
   readonly cores: CorePlan;
   readonly progress: (line: string) => void;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { rootFolder } from "./bundle.js";
 
-/** Our binaries as they are shipped: the built file, with the flags of node that the image's entrypoint gives it. */
+/** Our binaries as shipped: the built file, with the node flags of the image's entrypoint. */
 export interface Binary {
   readonly script: string;
   readonly nodeFlags: readonly string[];
@@ -25,7 +25,7 @@ function built(file: string): string {
   return script;
 }
 
-/** What stands between node and the script in the ENTRYPOINT. */
+/** The arguments between node and the script in the ENTRYPOINT. */
 export function entrypointFlags(dockerfile: string): string[] {
   const file = path.join(rootFolder, "deploy/docker", dockerfile);
   const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(file, "utf8"))?.[1];

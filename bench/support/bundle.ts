@@ -5,12 +5,12 @@ import { build } from "esbuild";
 export const rootFolder = path.resolve(import.meta.dirname, "../..");
 const outputFolder = path.join(rootFolder, ".bunting/bench");
 
-/** How code is treated on its way into a process: as the proxy's build does, or as the agent's does (scripts/bundle-agent.ts). */
+/** How code is compiled: as in the proxy's build, or as in the agent's (scripts/bundle-agent.ts). */
 export type BundleStyle = "proxy" | "agent";
 
 /**
- * Makes one plain JavaScript file of a script below bench/ and what it imports, and returns its path. What is measured must not run
- * through a loader of TypeScript: that costs memory, and wraps every function that is made.
+ * Bundles a script below bench/ and its imports into one plain JavaScript file, and returns its path. Measured code must not run through a
+ * TypeScript loader, which costs memory and wraps every function.
  */
 export async function bundle(script: string, style: BundleStyle): Promise<string> {
   const outfile = path.join(outputFolder, script.replace(/\.ts$/, ".mjs").replaceAll("/", "-"));
@@ -26,7 +26,7 @@ export async function bundle(script: string, style: BundleStyle): Promise<string
     conditions: ["@bunting/source"],
     logLevel: "warning",
     ...(style === "agent" ? { minify: true, keepNames: true } : {}),
-    // CommonJS dependencies ask for node's own modules by require.
+    // CommonJS dependencies load node's own modules by require.
     banner: {
       js: 'import { createRequire as __createRequire } from "node:module";const require = __createRequire(import.meta.url);',
     },

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess as NodeChildProcess } from "node:child_process
 import type { Handlers, ReplyMessage } from "./child-protocol.js";
 
 export interface ChildProcessOptions {
-  /** For messages. */
+  /** For error messages. */
   readonly name: string;
   readonly script: string;
   readonly nodeFlags?: readonly string[];
@@ -10,7 +10,7 @@ export interface ChildProcessOptions {
   readonly args?: readonly string[];
   /** The core to run on; any if undefined. */
   readonly core: number | undefined;
-  /** Our binaries get none: a channel would be in their memory. Default: one to call by. */
+  /** Our binaries get no channel, which would count in their memory. Default: a channel for calls. */
   readonly hasChannel?: boolean;
 }
 
@@ -19,7 +19,7 @@ interface PendingCall {
   readonly reject: (error: Error) => void;
 }
 
-/** A process that a case measures, or that makes load. If it ends or fails unasked, so does everything that waits for it. */
+/** A process that a case measures, or that makes load. If it ends or fails unexpectedly, everything that waits for it fails. */
 export class ChildProcess<H extends Handlers = Handlers> {
   readonly name: string;
   readonly #child: NodeChildProcess;
@@ -34,7 +34,7 @@ export class ChildProcess<H extends Handlers = Handlers> {
     const { name, script, nodeFlags = [], args = [], core, hasChannel = true } = options;
     this.name = name;
     const command = [process.execPath, ...nodeFlags, script, ...args];
-    // taskset becomes the process it starts, so the channel and the pid are those of node.
+    // taskset replaces itself with the process it starts, so the channel and the pid are node's.
     const [file = "", ...rest] =
       core === undefined ? command : ["taskset", "--cpu-list", String(core), ...command];
     this.#child = spawn(file, rest, {
@@ -117,7 +117,7 @@ export class ChildProcess<H extends Handlers = Handlers> {
   }
 }
 
-/** Nothing of the caller's that changes what a process weighs or does: certificates to load, options of node. */
+/** Without the caller's variables that change the memory or behaviour of a process, such as certificates to load or node options. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const { PATH, HOME, LANG, TMPDIR } = process.env;
   return Object.fromEntries(

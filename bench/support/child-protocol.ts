@@ -1,4 +1,4 @@
-/** How the process that runs a case talks to those it started: calls by name over the channel that node gives a forked child. */
+/** How the process that runs a case talks to its children: calls by name over the channel of a forked child. */
 
 /** What a child can be asked to do. Input and output are plain JSON. */
 export type Handlers = Record<string, (input: never) => unknown>;
@@ -15,7 +15,7 @@ export type ReplyMessage =
   /** Not an answer: something went wrong that voids the measurement. */
   | { readonly failure: string };
 
-/** Answers calls in a child process. Returns a function that reports a failure nobody asked about. */
+/** Answers calls in a child process. Returns a function that reports a failure outside of any call. */
 export function serveCalls(handlers: Handlers): (error: Error) => void {
   const reply = (message: ReplyMessage): void => void process.send?.(message);
   const answer = async ({ id, name, input }: CallMessage): Promise<void> => {

@@ -5,7 +5,7 @@ import type { ServiceAccount } from "@bunting/test/cluster/support/service-accou
 import type { Binary } from "./binaries.js";
 import { rootFolder } from "./bundle.js";
 
-/** Where the binaries of a real control plane are; builds them if need be, which takes minutes and Go. */
+/** The folder with the binaries of a real control plane; builds them if needed, which takes minutes and needs Go. */
 export function machineryFolder(): string {
   const script = path.join(rootFolder, "scripts/cluster-machinery.ts");
   const { status, stdout } = spawnSync(process.execPath, ["--import=tsx", script], {

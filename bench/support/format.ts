@@ -1,6 +1,6 @@
 import type { Spread } from "./statistics.js";
 
-/** Three digits that count, and no more: what comes after them differs from run to run. */
+/** Three significant digits: the others differ from run to run. */
 export function digits(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);

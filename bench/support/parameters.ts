@@ -1,4 +1,4 @@
-/** Reads a case's own `--name=value` arguments; a mistake ends with a sentence. */
+/** Reads a case's own `--name=value` arguments. */
 
 export function countParameter(
   parameters: ReadonlyMap<string, string>,

@@ -1,13 +1,13 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
-/** What Linux counts about a process, in the units that results are given in. */
+/** Linux's counters of a process, in the units of the results. */
 
 /** Since the process began. */
 export interface CpuTime {
   /** Of all its threads. */
   readonly busyMs: number;
-  /** Time in which its main thread could have run but for others on its core. */
+  /** Time in which its main thread was ready to run but other threads used its core. */
   readonly waitedMs: number;
 }
 
@@ -26,9 +26,9 @@ export function cpuTime(pid: number): CpuTime {
 
 export interface ProcessMemory {
   readonly rssMb: number;
-  /** The most it was since `resetPeakMemory`. */
+  /** The peak since `resetPeakMemory`. */
   readonly peakRssMb: number;
-  /** Anonymous pages: what no other process of the same image shares. */
+  /** Anonymous pages, which are not shared with other processes of the same image. */
   readonly privateMb: number;
 }
 
@@ -42,12 +42,12 @@ export function processMemory(pid: number): ProcessMemory {
   return { rssMb: megabytes("VmRSS"), peakRssMb: megabytes("VmHWM"), privateMb: megabytes("RssAnon") };
 }
 
-/** From now on `peakRssMb` counts from what the process has now. */
+/** Restarts `peakRssMb` from the present RSS. */
 export function resetPeakMemory(pid: number): void {
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
 }
 
-/** One core for what is measured, another for what measures. */
+/** One core for the measured process, another for everything else. */
 export interface CorePlan {
   readonly measured: number | undefined;
   readonly load: number | undefined;
@@ -70,7 +70,7 @@ export function planCores(): CorePlan {
   };
 }
 
-/** Keeps this process, which only waits and counts, off the core of what is measured. */
+/** Keeps this process, which only waits and counts, off the core of the measured process. */
 export function pinSelf(core: number | undefined): void {
   if (core === undefined) return;
   const { status } = spawnSync("taskset", [
@@ -83,7 +83,7 @@ export function pinSelf(core: number | undefined): void {
   if (status !== 0) throw new Error(`taskset could not move this process to core ${core}`);
 }
 
-/** Lets this process, and what it starts from here on, use every core. */
+/** Lets this process, and the processes it starts from now on, use every core. */
 export function unpinSelf(): void {
   const cores = readFileSync("/sys/devices/system/cpu/online", "utf8").trim();
   spawnSync("taskset", ["--all-tasks", "--cpu-list", "--pid", cores, String(process.pid)]);
@@ -97,7 +97,7 @@ function allowedCores(): number[] {
   });
 }
 
-/** What all cores of the machine have done since it started, in ticks. */
+/** What all cores of the machine have done since boot, in ticks. */
 export interface MachineTime {
   readonly total: number;
   readonly idle: number;
@@ -110,7 +110,7 @@ export function machineTime(): MachineTime {
   return { total: ticks.reduce((sum, each) => sum + each, 0), idle: (ticks[3] ?? 0) + (ticks[4] ?? 0) };
 }
 
-/** The share of the time between two readings in which cores were at work. */
+/** The share of the time between two readings in which the cores were busy. */
 export function busyShare(before: MachineTime, after: MachineTime): number {
   const total = after.total - before.total;
   return total === 0 ? 0 : 1 - (after.idle - before.idle) / total;

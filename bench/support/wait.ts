@@ -26,7 +26,7 @@ export async function untilReady(url: string, assertRuns: () => void, timeoutMs 
 }
 
 /**
- * Waits for a moment in which the machine has little else to do, as long as it takes up to the given time: what runs beside a measurement is in it.
+ * Waits until the machine is mostly idle, at most for the given time, because other work distorts a measurement.
  */
 export async function untilQuiet(maxWaitMs: number): Promise<void> {
   const until = performance.now() + maxWaitMs;

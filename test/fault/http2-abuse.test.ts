@@ -60,7 +60,7 @@ function message(streamId: number, bytes: Uint8Array): Buffer {
   return frame(frameType.data, frameFlag.endStream, streamId, Buffer.concat([prefix, bytes]));
 }
 
-/** What HTTP/2 peers of ill will do to a real proxy, while a stock client is subscribed to it. */
+/** What malicious HTTP/2 peers do to a real proxy while a stock client is subscribed to it. */
 describe("an abused proxy", () => {
   let directory: TempDirectory;
   let proxy: ProxyProcess;
@@ -116,7 +116,7 @@ describe("an abused proxy", () => {
     ]);
   }
 
-  /** An edit still reaches who was subscribed, and the process has not grown beyond what it may. */
+  /** An edit still reaches the subscriber, and the process has not grown beyond its limit. */
   async function isWell(): Promise<void> {
     directory.replace("flags.yaml", manifest("flags", ++version));
     expect(versionOf((await subscription.messages.nextEvent("an edit")).text)).to.equal(version);
@@ -133,7 +133,7 @@ describe("an abused proxy", () => {
     );
   }
 
-  /** Twenty connections at once do the same, `rounds` times, or until they are thrown out. */
+  /** Twenty concurrent connections do the same `rounds` times, or until they are dropped. */
   async function attack(
     rounds: number,
     round: (index: number) => Uint8Array,
@@ -149,7 +149,7 @@ describe("an abused proxy", () => {
     return attackers;
   }
 
-  it("survives rapid resets, and drops who does not leave after them", async () => {
+  it("survives rapid resets, and drops peers that stay connected after them", async () => {
     let id = 1;
     const attackers = await attack(60, () => {
       const frames: Buffer[] = [];
@@ -170,7 +170,7 @@ describe("an abused proxy", () => {
     await eventually(() => attackers.every(({ destroyed }) => destroyed), "the end of the attackers");
   });
 
-  it("survives floods of PING and SETTINGS, read or not, and counts who it threw out", async () => {
+  it("survives floods of PING and SETTINGS, read or not, and counts the peers it dropped", async () => {
     const pings = Buffer.concat(
       Array.from({ length: 500 }, () => frame(frameType.ping, 0, 0, Buffer.alloc(8))),
     );
@@ -192,7 +192,7 @@ describe("an abused proxy", () => {
     );
   });
 
-  it("survives WINDOW_UPDATE, PRIORITY and frames of unknown types without end", async () => {
+  it("survives endless WINDOW_UPDATE, PRIORITY and frames of unknown types", async () => {
     const updates = Array.from({ length: 500 }, () =>
       frame(frameType.windowUpdate, 0, 0, Buffer.of(0, 0, 0, 1)),
     );
@@ -221,7 +221,7 @@ describe("an abused proxy", () => {
     await eventually(async () => (await metric("sync_active_streams")) === 1, "one stream, ours");
   });
 
-  it("survives peers that ask much and read nothing", async () => {
+  it("survives peers that send many requests and read nothing", async () => {
     const flags = Buffer.concat([Buffer.of(0x12, 13), Buffer.from("default/flags")]);
     let id = 1;
     await attack(
@@ -240,7 +240,7 @@ describe("an abused proxy", () => {
     );
   });
 
-  it("survives frames that are none, on 300 connections", async () => {
+  it("survives invalid frames on 300 connections", async () => {
     const random = noise(42);
     for (let round = 0; round < 300; round++) {
       const socket = await connect();
@@ -252,7 +252,7 @@ describe("an abused proxy", () => {
     await isWell();
   });
 
-  it("answers whatever bytes and selectors come to any method, and stays as it was", async () => {
+  it("answers any bytes and selectors sent to any method, and keeps working", async () => {
     const random = noise(7);
     for (const path of methods) {
       const socket = await connect();

@@ -36,7 +36,7 @@ describe("a rolling restart of two proxies", function () {
     directory.remove();
   });
 
-  it("is noticed by nobody: no evaluation fails, nobody ends stale or goes backwards", async () => {
+  it("goes unnoticed: no evaluation fails, no agent ends stale or goes backwards", async () => {
     const edits = new Edits(api);
     edits.put();
     let proxies = [await startReplica(), await startReplica()];
@@ -69,7 +69,7 @@ describe("a rolling restart of two proxies", function () {
     for (let index = 0; index < proxies.length; index++) {
       const [old, others] = [proxies[index], proxies.filter((_, each) => each !== index)];
       const next = await startReplica();
-      // As Kubernetes does it: the new one is among the backends before the old one is told to go.
+      // As in Kubernetes: the new one is among the backends before the old one is stopped.
       service.setBackends([...others, next].map(portOf));
       expect(await old?.process.stop("SIGTERM")).to.equal(0);
       proxies = proxies.map((each) => (each === old ? next : each));
@@ -110,7 +110,7 @@ describe("a rolling restart of two proxies", function () {
   }
 });
 
-/** Edits one FeatureFlag, whose one flag says how often it was. */
+/** Edits one FeatureFlag, whose flag holds the number of the edit. */
 class Edits {
   readonly #api: FaultyApiServer;
   #timer: NodeJS.Timeout | undefined;
@@ -135,7 +135,7 @@ class Edits {
   }
 }
 
-/** Asks one agent for the flag, again and again. */
+/** Evaluates the flag at one agent, again and again. */
 class Evaluating {
   readonly failures: string[] = [];
   readonly backwards: [held: number, came: number][] = [];
@@ -157,7 +157,7 @@ class Evaluating {
 
   async #run(): Promise<void> {
     while (!this.#isEnding) {
-      // All the time, but not as fast as can be: the machine is for a thousand clients too.
+      // Continuously, but not as fast as possible, to leave the machine to a thousand clients.
       await delay(20);
       try {
         const body = JSON.stringify({ context: { targetingKey: "a" } });

@@ -12,7 +12,7 @@ const edits = 100;
 const documentBytes = 100_000;
 const maxGrowthBytes = 40 * 1024 * 1024;
 
-/** A flagd file of 100 KB whose flag `f` tells the version. */
+/** A flagd file of 100 KB whose flag `f` holds the version. */
 function flags(version: number): string {
   const description = "x".repeat(documentBytes);
   return JSON.stringify({
@@ -23,7 +23,7 @@ function flags(version: number): string {
   });
 }
 
-/** flagd-proxy grew by 2 GB at this, and left all the stalled ones at version 3 of 100, for good. */
+/** In this test flagd-proxy grew by 2 GB, and left all the stalled subscribers at version 3 of 100 permanently. */
 describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits of 100 KB", function () {
   this.timeout(300_000);
   let directory: TempDirectory;
@@ -53,7 +53,7 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
       120_000,
     );
 
-  it("cost the proxy at most 40 MB, hold up nobody, and all end at the last", async () => {
+  it("cost the proxy at most 40 MB, delay no other subscriber, and all end at the last version", async () => {
     directory.replace("flags.json", flags(0));
     const proxy = await startProxy(directory.path, ["--drain-delay", "0", "--drain-window", "0"]);
     try {
@@ -61,7 +61,7 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
       const stalled = await subscribe(port);
       const healthy = await subscribe(port);
       await allAt([...stalled, ...healthy], 0);
-      // A first edit to all warms up what a broadcast needs; from here on memory follows what the stalled ones do.
+      // A first edit warms up what a broadcast needs; from here on memory depends on the stalled subscribers.
       directory.replace("flags.json", flags(1));
       await allAt([...stalled, ...healthy], 1);
       await delay(500);
@@ -70,7 +70,7 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
       let peak = before;
       for (let version = 2; version <= edits; version++) {
         directory.replace("flags.json", flags(version));
-        // Quicker than this machine can read all of them: those that read are sent what is newest when they are ready for it.
+        // Faster than this machine can read all of them: subscribers that read get the newest version when they are ready for it.
         await delay(50);
         peak = Math.max(peak, rssBytes(proxy.process.pid));
       }
@@ -82,7 +82,7 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
       peak = Math.max(peak, rssBytes(proxy.process.pid));
       const history = Array.from({ length: edits + 1 }, (_, version) => `v${version}`);
       for (const { versions } of healthy) expectSubsequence(versions, history);
-      // What they had, what was under way when they stopped, and the last.
+      // The version they had, the one in flight when they stopped, and the last.
       for (const { versions } of stalled) expect(versions).to.deep.equal(["v0", "v1", "v2", `v${edits}`]);
       expect(peak - before, `RSS grew from ${before} to ${peak} bytes`).to.be.at.most(maxGrowthBytes);
     } finally {

@@ -11,7 +11,7 @@ import { EventQueue } from "./event-queue.js";
 
 type Request = NonNullable<buntingSyncV1.SyncRequest["message"]>;
 export type AgentResponse = NonNullable<buntingSyncV1.SyncResponse["message"]>;
-/** A message and its place on the stream. */
+/** A message and its position on the stream. */
 export type NumberedResponse = AgentResponse & { readonly number: number };
 type ResponseOf<Kind extends AgentResponse["$case"]> = Extract<AgentResponse, { $case: Kind }>["value"];
 
@@ -22,7 +22,7 @@ export interface AgentEnd {
   readonly resetCode: number;
 }
 
-/** An agent's end of bunting.sync.v1 that does only what a test has it do, on node:http2 itself. */
+/** The agent's end of bunting.sync.v1, driven by a test, on plain node:http2. */
 export class AgentConnection {
   readonly #session: ClientHttp2Session;
 
@@ -37,7 +37,7 @@ export class AgentConnection {
     return new AgentConnection(session);
   }
 
-  /** A new stream that has said hello, unless it is not to. */
+  /** A new stream, which has sent its hello unless told otherwise. */
   stream(saysHello = true): AgentClientStream {
     const stream = this.#session.request({
       ":method": "POST",
@@ -56,10 +56,10 @@ export class AgentConnection {
 }
 
 export class AgentClientStream {
-  /** But for heartbeats, which have a queue of their own. */
+  /** Without heartbeats, which have their own queue. */
   readonly messages = new EventQueue<NumberedResponse>();
   readonly heartbeats = new EventQueue<NumberedResponse>();
-  /** Resolves when response headers came. */
+  /** Resolves when response headers have arrived. */
   readonly headers: Promise<unknown>;
   readonly ended: Promise<AgentEnd>;
   hasEnded = false;
@@ -67,7 +67,7 @@ export class AgentClientStream {
   readonly #stream: ClientHttp2Stream;
   #unread: Buffer = Buffer.alloc(0);
   #received = 0;
-  /** By topic, the number of the last message that asked for an answer. */
+  /** By topic: the number of the last message that asked for an answer. */
   readonly #asked = new Map<string, number>();
 
   constructor(stream: ClientHttp2Stream) {
@@ -97,7 +97,7 @@ export class AgentClientStream {
     void this.sendBytes(buntingSyncV1.SyncRequest.encode({ message }).finish());
   }
 
-  /** Sends what need not be a message; resolves when flow control has let it go. */
+  /** Sends bytes that need not be a message; resolves when flow control has let them pass. */
   sendBytes(message: Uint8Array): Promise<void> {
     const frame = Buffer.alloc(5 + message.length);
     frame.writeUInt32BE(message.length, 1);
@@ -144,7 +144,7 @@ export class AgentClientStream {
   /** The next message, which is of the given kind. */
   async next<Kind extends AgentResponse["$case"]>(kind: Kind): Promise<ResponseOf<Kind>> {
     const message = await this.messages.nextEvent(kind);
-    if (message.$case !== kind) throw new Error(`expected ${kind}, but there came ${message.$case}`);
+    if (message.$case !== kind) throw new Error(`expected ${kind}, but got ${message.$case}`);
     return message.value as ResponseOf<Kind>;
   }
 

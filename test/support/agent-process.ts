@@ -7,7 +7,7 @@ export interface AgentAddresses {
   readonly management: string;
 }
 
-/** A real bunting-agent, as its container starts it, on free ports. */
+/** A real bunting-agent, started as in its container, on free ports. */
 export async function startAgent(
   args: readonly string[],
 ): Promise<
@@ -34,7 +34,7 @@ export async function startAgent(
   };
 }
 
-/** `--sources` for one source of a proxy for each selector. */
+/** `--sources` with one source per selector, all of the same proxy. */
 export function proxySources(proxy: string, ...selectors: readonly string[]): readonly string[] {
   return [
     "--sources",

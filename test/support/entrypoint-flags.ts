@@ -3,7 +3,7 @@ import path from "node:path";
 
 const dockerFolder = path.join(path.dirname(path.dirname(import.meta.dirname)), "deploy/docker");
 
-/** The V8 flags of an image's entrypoint: what stands between node and the script. */
+/** The V8 flags of an image's entrypoint: the arguments between node and the script. */
 export function entrypointFlags(dockerfile: "agent.Dockerfile" | "proxy.Dockerfile"): readonly string[] {
   const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(
     readFileSync(path.join(dockerFolder, dockerfile), "utf8"),

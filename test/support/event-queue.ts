@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * How long a test waits before it fails. It asserts no speed: only a hang reaches it, on a machine ten times slower too. Mocha's own limit
+ * How long a test waits before it fails. It does not assert speed: even on a machine ten times slower, only a hang reaches it. Mocha's own limit
  * (.mocharc.json) is longer, so that the failure says what was waited for.
  */
 export const patienceMs = 30_000;
 
-/** Events as they come, to be awaited one by one. */
+/** Queues events, to be awaited one by one. */
 export class EventQueue<T> {
   readonly #events: T[] = [];
   readonly #waiting: ((event: T) => void)[] = [];
@@ -55,7 +55,7 @@ export class EventQueue<T> {
   async nothing(withinMs: number): Promise<void> {
     await delay(withinMs);
     const event = this.#events.shift();
-    if (event !== undefined) throw new Error(`expected nothing, but there came ${JSON.stringify(event)}`);
+    if (event !== undefined) throw new Error(`expected nothing, but got ${JSON.stringify(event)}`);
   }
 }
 

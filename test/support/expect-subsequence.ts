@@ -1,6 +1,6 @@
 import { expect } from "chai";
 
-/** Fails unless `seen` is `history` with any of its members left out. */
+/** Fails unless `seen` is a subsequence of `history`. */
 export function expectSubsequence(seen: readonly string[], history: readonly string[]): void {
   let at = 0;
   for (const one of seen) {

@@ -86,7 +86,7 @@ describe("Http2FaultProxy", () => {
     expect(api.connections).to.equal(1);
   });
 
-  it("answers in the server's place: 429 with Retry-After, 503", async () => {
+  it("answers in place of the server: 429 with Retry-After, 503", async () => {
     proxy.fault(
       { kind: "list" },
       faults.answer(429, status(429, "TooManyRequests", "wait"), { "retry-after": "2" }),
@@ -140,14 +140,14 @@ describe("Http2FaultProxy", () => {
     await eventually(() => api.watches().length === 0, "nothing to be left open upstream");
   });
 
-  it("splits what passes inside of characters", async () => {
+  it("splits forwarded bytes within characters", async () => {
     proxy.onWatch({}, (watch) => watch.drip({ bytesPerWrite: 1, everyMs: 0 }));
     const watch = connect().request(`${flagsPath}?watch=1`);
     expect((await watch.next()).object.spec).to.eql({ flagSpec: "grün €" });
     expect(watch.chunks.every((chunk) => chunk.length === 1)).to.be.true;
   });
 
-  it("delays or holds the streams of one scope against those of another", async () => {
+  it("delays or holds the streams of one scope and not those of another", async () => {
     let release = (): void => undefined;
     proxy.onWatch({ namespace: "a", name: null }, (watch) => watch.hold());
     proxy.onWatch({ namespace: null }, (watch) => watch.delay(50));

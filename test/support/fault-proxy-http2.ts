@@ -17,14 +17,14 @@ export interface Http2FaultProxyOptions {
   /** PEM of the authority that signed the upstream's certificate. */
   readonly ca: string | Buffer;
   readonly maxConcurrentStreams?: number;
-  /** The upstream's own certificate and key, where clients are to trust this proxy as they trust it; else it has one of `ca`. */
+  /** The upstream's own certificate and key, for clients that must trust this proxy as they trust the upstream; else one signed by `ca`. */
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
 }
 
 /**
- * Ends TLS and HTTP/2 in front of a real API server and goes on with a connection of its own for each that comes in, so that faults
- * can strike inside of what HTTP/2 carries: one stream, one line of a watch. What is not made to fail passes as it is: requests with
- * their headers, answers, the way they end, GOAWAY, and a broken connection. Watches pass line by line.
+ * Terminates TLS and HTTP/2 in front of a real API server and opens its own connection for each incoming one, so that faults can affect
+ * single streams and single lines of a watch. Everything else passes unchanged: requests with their headers, answers, how they end,
+ * GOAWAY, and a broken connection. Watches pass line by line.
  */
 export class Http2FaultProxy {
   readonly requests: ApiRequest[] = [];
@@ -73,12 +73,12 @@ export class Http2FaultProxy {
     return this.#listener.connections;
   }
 
-  /** Strikes the next requests that match, `times` of them; see `faults`. Faults armed earlier strike first. */
+  /** Applies a fault to the next `times` requests that match; see `faults`. Faults that were added earlier come first. */
   fault(match: Match, fault: Fault, times = 1): ArmedFault {
     return this.#faults.arm(match, fault, times);
   }
 
-  /** Called with the next watches that match, after their head and before their first line: the place to hold, delay or drip them. */
+  /** Called with the next watches that match, after their headers and before their first line, to hold, delay or slow them. */
   onWatch(match: Match, fault: WatchFault, times = 1): ArmedFault {
     return this.#watchFaults.arm(match, fault, times);
   }
@@ -98,7 +98,7 @@ export class Http2FaultProxy {
     this.#listener.goAway();
   }
 
-  /** RST on every connection of clients. */
+  /** RST on every client connection. */
   cut(): void {
     this.#listener.cut();
   }
@@ -148,7 +148,7 @@ export class Http2FaultProxy {
     if (answer.isWhole) watch.end();
   }
 
-  /** One connection upstream for each that comes in; what happens to the one happens to the other. */
+  /** One upstream connection for each incoming one; what happens to one happens to the other. */
   async #upstreamOf({ connection }: Exchange): Promise<UpstreamSession> {
     let upstream = this.#upstreams.get(connection);
     if (upstream === undefined) {
@@ -176,7 +176,7 @@ async function relayBytes(answer: UpstreamAnswer, exchange: Exchange): Promise<v
   if (answer.isWhole) await exchange.end();
 }
 
-/** Each line with its newline; at last what is left without one. */
+/** Each line with its newline; at the end, the rest without one. */
 async function* linesOf(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of chunks) {

@@ -12,7 +12,7 @@ import type { Exchange } from "./faulty-api-server/exchange.js";
 
 export interface UpstreamListener {
   readonly onGoAway: (code: number) => void;
-  /** The connection is gone, and we did not close it. */
+  /** The connection ended, and we did not close it. */
   readonly onBroken: () => void;
 }
 
@@ -45,7 +45,7 @@ export class UpstreamSession {
       settings: { initialWindowSize: 1 << 20 },
     });
     const upstream = new UpstreamSession(session, socket, listener);
-    // What is sent before the server's settings have come may never be answered.
+    // Requests that are sent before the server's SETTINGS arrive may never be answered.
     await once(session, "remoteSettings");
     return upstream;
   }
@@ -64,7 +64,7 @@ export class UpstreamSession {
   }
 }
 
-/** An answer from upstream, and whether it came whole. */
+/** A response from upstream, and whether it is complete. */
 export class UpstreamAnswer {
   /** Undefined if the stream ended without one. */
   readonly head: Promise<IncomingHttpHeaders | undefined>;
@@ -74,7 +74,7 @@ export class UpstreamAnswer {
   constructor(stream: ClientHttp2Stream, socket: TLSSocket) {
     this.#stream = stream;
     stream.on("error", () => undefined);
-    // A broken connection looks like an end to node's client, and after a GOAWAY even rstCode is 0: the socket tells.
+    // A broken connection looks like an end to node's client, and after a GOAWAY even rstCode is 0: only the socket shows it.
     stream.once("end", () => (this.#whole = stream.rstCode === 0 && !socket.destroyed));
     this.head = new Promise((resolve) => {
       stream.once("response", resolve);
@@ -82,7 +82,7 @@ export class UpstreamAnswer {
     });
   }
 
-  /** To be asked after the chunks have ended. */
+  /** Valid after the chunks have ended. */
   get isWhole(): boolean {
     return this.#whole;
   }

@@ -6,7 +6,7 @@ import { FaultProxy } from "./fault-proxy.js";
 import { FaultyApiServer } from "./faulty-api-server/index.js";
 import { flagsPath, RawApiClient } from "./faulty-api-server/raw-api-client.js";
 
-/** A client of the echo server behind the proxy, and what became of it. */
+/** A client of the echo server behind the proxy, and how it ended. */
 class EchoClient {
   readonly socket: Socket;
   readonly chunks: Buffer[] = [];
@@ -80,7 +80,7 @@ describe("FaultProxy", () => {
     await eventually(() => echoed[0]?.destroyed === true, "the server's side to be reset");
   });
 
-  it("fin: the client sees the end, the server goes on getting what it sends", async () => {
+  it("fin: the client sees the end, the server still gets what it sends", async () => {
     const client = await open();
     proxy.fin();
     expect(await client.outcome).to.equal("ended");
@@ -91,7 +91,7 @@ describe("FaultProxy", () => {
     expect(client.text).to.equal("hello");
   });
 
-  it("blackhole: nothing passes, sockets stay open, new ones hang; off again, all of it comes", async () => {
+  it("blackhole: nothing passes, sockets stay open, new ones hang; when off again, everything arrives", async () => {
     const client = await open();
     proxy.blackhole(true);
     client.socket.write(" again");
@@ -108,7 +108,7 @@ describe("FaultProxy", () => {
     await late.says("late");
   });
 
-  it("refuse: new connections are refused, open ones go on; off again, the port is the same", async () => {
+  it("refuse: new connections are refused, open ones continue; when off again, the port is the same", async () => {
     const client = await open();
     const { port } = proxy;
     await proxy.refuse(true);
@@ -121,7 +121,7 @@ describe("FaultProxy", () => {
     await open();
   });
 
-  it("split: every write is so small, and all bytes come in order", async () => {
+  it("split: every write has the given size at most, and all bytes arrive in order", async () => {
     const client = await open();
     proxy.split(1);
     client.socket.write("grün €");
@@ -129,7 +129,7 @@ describe("FaultProxy", () => {
     expect(client.chunks.length).to.be.greaterThan(4);
   });
 
-  it("slow: takes its time, and lets it be taken back", async () => {
+  it("slow: delays what is forwarded, until it is turned off", async () => {
     const client = await open();
     proxy.slow(1, 20);
     const started = performance.now();
@@ -141,7 +141,7 @@ describe("FaultProxy", () => {
     await client.says(`helloabc${"d".repeat(100_000)}`);
   });
 
-  it("stands between TLS and HTTP/2, and breaks them in the middle", async () => {
+  it("works below TLS and HTTP/2, and breaks them in the middle", async () => {
     const api = await FaultyApiServer.start();
     const between = await FaultProxy.start(api.port);
     const client = new RawApiClient(`https://127.0.0.1:${between.port}`);

@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
 import { resetSocket } from "./reset-socket.js";
 
-/** How forwarded bytes are cut up. */
+/** How forwarded bytes are split. */
 export interface Pace {
   readonly bytesPerWrite: number;
   /** Between two writes; 0 is a turn of the event loop. */
@@ -17,11 +17,11 @@ interface Link {
 }
 
 /**
- * A TCP proxy that fails on command, for anything that listens on a port of 127.0.0.1. It forwards each way on its own, one write at a
- * time and no further reading before it is done, so that backpressure passes through it.
+ * A TCP proxy that fails on command, for any server on a port of 127.0.0.1. It forwards each direction separately, one write at a time, and
+ * does not read on until that is done, so that backpressure passes through it.
  */
 export class FaultProxy {
-  /** Connections that were ever accepted. */
+  /** Connections that were accepted so far. */
   accepted = 0;
   bytesToClient = 0;
   bytesToServer = 0;
@@ -54,12 +54,12 @@ export class FaultProxy {
     return this.#links.size;
   }
 
-  /** Connections made from now on go there. */
+  /** Connections from now on go to that port. */
   setTarget(port: number): void {
     this.#target = port;
   }
 
-  /** RST on all connections, both ways. */
+  /** RST on all connections, in both directions. */
   cut(): void {
     for (const { client, server } of this.#links) {
       resetSocket(client);
@@ -67,12 +67,12 @@ export class FaultProxy {
     }
   }
 
-  /** FIN to all clients, wherever the stream is; what clients send is still forwarded, what the server sends is dropped. */
+  /** FIN to all clients, at any point of the stream; what clients send is still forwarded, what the server sends is dropped. */
   fin(): void {
     for (const { client } of this.#links) client.end();
   }
 
-  /** Nothing is forwarded either way, and new connections are accepted and not served, until it is off: then all of it arrives. */
+  /** While on, nothing is forwarded in either direction and new connections are accepted but not served; when off, everything arrives. */
   blackhole(on: boolean): void {
     if (on) this.#blackhole ??= promiseWithResolve();
     else {
@@ -81,16 +81,16 @@ export class FaultProxy {
     }
   }
 
-  /** New connections are refused; open ones go on. Resolves when it is so. */
+  /** While on, new connections are refused and open ones continue. Resolves when it is in effect. */
   async refuse(on: boolean): Promise<void> {
     if (!on) return this.#listen();
     if (!this.#server.listening) return;
-    // The callback of close waits for connections; that the port is shut does not.
+    // The callback of `close` waits for connections, but the port is closed at once.
     this.#server.close();
     await nextTurn();
   }
 
-  /** Forwards in small writes from now on; undefined is as it comes. */
+  /** Forwards in small writes from now on; undefined forwards bytes as they arrive. */
   slow(bytesPerWrite: number | undefined, everyMs = 0): void {
     this.#pace = bytesPerWrite === undefined ? undefined : { bytesPerWrite, everyMs };
   }

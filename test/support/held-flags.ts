@@ -1,7 +1,7 @@
 import { createHash, hash } from "node:crypto";
 import { canonicalJson, compareUtf8, type buntingSyncV1, type FlagDocument } from "@bunting/protocol";
 
-/** What an agent of bunting.sync.v1 holds of a topic, kept as plainly as can be, so that it can judge what a proxy sends. */
+/** What an agent of bunting.sync.v1 holds for a topic, implemented as simply as possible, to check what a proxy sends. */
 export class HeldFlags {
   readonly flags: ReadonlyMap<string, string>;
   readonly metadata: string;
@@ -26,7 +26,7 @@ export class HeldFlags {
     return HeldFlags.of(JSON.parse(document.toString()) as FlagDocument);
   }
 
-  /** What it becomes by a delta. */
+  /** The flags after a delta. */
   apply(delta: buntingSyncV1.Delta): HeldFlags {
     const flags = new Map(this.flags);
     for (const { key, flag } of delta.flags) {
@@ -40,7 +40,7 @@ export class HeldFlags {
     );
   }
 
-  /** By the words of docs/bunting-sync-v1.md, in hex. */
+  /** The digest as docs/bunting-sync-v1.md defines it, in hex. */
   get digest(): string {
     const digest = createHash("sha256");
     for (const key of [...this.flags.keys()].sort(compareUtf8)) {

@@ -24,12 +24,12 @@ export class ManualClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Timers that have not fired and were not called off: none may be left when all is over. */
+  /** Timers that have neither fired nor been cancelled: none may be left at the end. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
-  /** Moves on, stopping at each timer that falls due, those set meanwhile included. */
+  /** Moves on and fires each timer that is due, including those set meanwhile. */
   advance(byMs: number): void {
     const endMs = this.#nowMs + byMs;
     for (;;) {

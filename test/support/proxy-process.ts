@@ -14,7 +14,7 @@ export function startProxy(directory: string, args: readonly string[] = []): Pro
   return start(["--source", `dir:${directory}`, ...args]);
 }
 
-/** A real bunting-proxy that believes to be in a pod: without a source, it serves the cluster. */
+/** A real bunting-proxy that believes it is in a pod: without a source, it serves the cluster. */
 export function startProxyInPod(
   pod: { readonly directory: string; readonly environment: Readonly<Record<string, string>> },
   args: readonly string[] = [],

@@ -8,7 +8,7 @@ import {
 import { once } from "node:events";
 import { syncV1 } from "@bunting/protocol";
 
-/** A client on node:http2 itself: cheap enough to be a thousand, and it can stop reading, which a gRPC library does not let one. */
+/** A client on plain node:http2: cheap enough for a thousand of them, and it can stop reading, which a gRPC library does not allow. */
 export class RawSyncConnection {
   readonly #session: ClientHttp2Session;
 
@@ -16,11 +16,11 @@ export class RawSyncConnection {
     this.#session = session;
   }
 
-  /** @param windowBytes how much of a stream may be on its way unread. */
+  /** @param windowBytes the initial window of a stream. */
   static async open(port: number, windowBytes = 65_535): Promise<RawSyncConnection> {
     const session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: windowBytes } });
     session.on("error", () => undefined);
-    // Once our settings are acknowledged the window counts for every stream.
+    // Once our SETTINGS are acknowledged, the window applies to every stream.
     await once(session, "localSettings");
     return new RawSyncConnection(session);
   }
@@ -45,9 +45,9 @@ export class RawSyncConnection {
   }
 }
 
-/** One SyncFlags stream: how many documents came, the last of them, and how it ended. */
+/** One SyncFlags stream: how many documents arrived, the last of them, and how it ended. */
 export class RawSyncStream {
-  /** The `f.state` of each document, in the order they came. */
+  /** The `f.state` of each document, in the order of arrival. */
   readonly versions: string[] = [];
   status: number | undefined;
   resetCode: number | undefined;
@@ -69,7 +69,7 @@ export class RawSyncStream {
     return this.versions.at(-1);
   }
 
-  /** Stops reading: beyond its buffer of 16 KB, and the window, nothing more comes. */
+  /** Stops reading: nothing arrives beyond its buffer of 16 KB and the window. */
   pause(): void {
     this.#stream.pause();
   }

@@ -2,7 +2,7 @@ import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { systemClock, type Clock } from "@bunting/runtime";
 import type { FlagSource, SourceSink, SourceVersion } from "@bunting/proxy/internal/source/flag-source.js";
 
-/** Which version of its object a document is said to be; else its resourceVersion counts up, and it has no uid. */
+/** The version of the document's object. Default: resourceVersion counts up, and there is no uid. */
 export type ScriptedVersion = Pick<SourceVersion, "uid" | "generation" | "resourceVersion">;
 
 interface Watch {
@@ -11,8 +11,8 @@ interface Watch {
 }
 
 /**
- * A source of events for tests of what comes after it: says what a test tells it to say, and nothing by itself unless it was told
- * to answer. It keeps the promises of FlagSource, and fails where its user breaks one.
+ * A source for tests of the stages after it: it emits what a test tells it to, and nothing by itself unless `isAnswering`. It fulfils the
+ * contract of FlagSource, and fails if its user breaks that contract.
  */
 export class ScriptedSource implements FlagSource {
   readonly name = "scripted source";
@@ -27,7 +27,7 @@ export class ScriptedSource implements FlagSource {
   readonly #isAnswering: boolean;
   #resourceVersion = 0;
 
-  /** @param isAnswering whether a new watch is told at once whether its document exists, as a source that has synced does. */
+  /** @param isAnswering whether a new watch learns at once whether its document exists, as from a source that has synced. */
   constructor(clock: Clock = systemClock, isAnswering = true) {
     this.#clock = clock;
     this.#isAnswering = isAnswering;
@@ -61,12 +61,12 @@ export class ScriptedSource implements FlagSource {
     this.#tellDocument(this.#watches.get(topic), document, version);
   }
 
-  /** Says in `refreshes` that a topic is to be read again; the test says when that was done. */
+  /** Records in `refreshes` that a topic is to be read again; the test says when that is done. */
   refresh(topic: TopicKey, done: () => void): void {
     this.refreshes.push({ topic, done });
   }
 
-  /** Tells the watch of a topic again whether its document exists, and which it is. */
+  /** Repeats to the watch of a topic whether its document exists, and the document. */
   repeat(topic: TopicKey): void {
     const watch = this.#watches.get(topic);
     if (watch !== undefined) this.#answer(topic, watch);

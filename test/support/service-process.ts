@@ -6,7 +6,7 @@ import { EventQueue, patienceMs } from "./event-queue.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 
-/** The binaries as `npm run build` makes them; tests of processes start these and nothing else. */
+/** The binaries that `npm run build` makes; tests of processes start only these. */
 export const binaries = {
   proxy: path.join(root, "packages/proxy/dist/main.js"),
   agent: path.join(root, "packages/agent/dist/bunting-agent.cjs"),
@@ -26,19 +26,19 @@ export interface ServiceProcessOptions {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeArgs?: readonly string[];
-  /** Whom it runs as; only root may say. */
+  /** The user it runs as; needs root. */
   readonly uid?: number;
   readonly gid?: number;
 }
 
 /**
- * One of our binaries as a real process. It starts with an empty environment, so that nothing of the machine leaks in, and logs JSON. Every test
- * must await `stop` or `kill`.
+ * One of our binaries as a real process. It starts with an empty environment, independent of the machine's, and logs JSON. Every test must
+ * await `stop` or `kill`.
  */
 export class ServiceProcess {
   readonly child: ChildProcess;
   readonly logs: LogLine[] = [];
-  /** What was printed that is no JSON: sentences for a user, or a stack. */
+  /** Output that is not JSON: messages for a user, or a stack. */
   readonly words: string[] = [];
   readonly #lines = new EventQueue<LogLine>();
   readonly #exit: Promise<number | null>;

@@ -4,14 +4,14 @@ import { frameMessage } from "@bunting/rpc";
 import { versionOf } from "./manifests.js";
 
 /**
- * Subscribers that do not read: their HTTP/2 window is shut, so that the first document blocks in it. `resume` opens the window, and
- * from there on they read like anybody else. Own sessions, so that each costs the proxy a connection.
+ * Subscribers that do not read: their HTTP/2 window is closed, so that the first document blocks. `resume` opens the window, and from then
+ * on they read like any other subscriber. Each has its own session, so that each costs the proxy a connection.
  */
 export class StalledSubscriber {
   readonly #session: ClientHttp2Session;
   readonly #stream: ClientHttp2Stream;
   readonly #chunks: Buffer[] = [];
-  /** Versions of the documents that came whole, in order. */
+  /** Versions of the documents that arrived complete, in order. */
   readonly versions: number[] = [];
   /** Resolves when the connection has closed. */
   readonly closed: Promise<void>;
@@ -38,7 +38,7 @@ export class StalledSubscriber {
     this.#stream.end(frameMessage(request));
   }
 
-  /** Resolves once response headers have come: the subscription stands. */
+  /** Resolves once response headers have arrived: the subscription exists. */
   get opened(): Promise<void> {
     return new Promise((resolve) => this.#stream.once("response", () => resolve()));
   }

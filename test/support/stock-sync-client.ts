@@ -18,14 +18,14 @@ export interface SyncMessage {
 
 export interface SubscribeOptions {
   readonly selector?: string;
-  /** The `flagd-selector` header, where it is to differ from the field. */
+  /** The `flagd-selector` header, if it is to differ from the field. */
   readonly header?: string;
   readonly legacy?: boolean;
 }
 
 const paths = { current: "/flagd.sync.v1.FlagSyncService", legacy: "/sync.v1.FlagSyncService" };
 
-/** A stock client of a sync port: grpc-js as it comes, with the generated messages. Close it, or the test leaks a connection. */
+/** A stock client of a sync port: plain grpc-js with the generated messages. Close it, or the test leaks a connection. */
 export class StockSyncClient {
   readonly address: string;
   readonly #client: Client;
@@ -90,10 +90,10 @@ export class StockSyncClient {
   }
 }
 
-/** One SyncFlags stream: what came, and how it ended. */
+/** One SyncFlags stream: what arrived, and how it ended. */
 export class SyncSubscription {
   readonly messages = new EventQueue<SyncMessage>();
-  /** The initial metadata, once response headers have come. */
+  /** The initial metadata, once response headers have arrived. */
   readonly headers: Promise<Metadata>;
   readonly ended: Promise<StatusObject>;
   readonly #call: ClientReadableStream<SyncMessage>;
@@ -103,7 +103,7 @@ export class SyncSubscription {
     this.headers = new Promise((resolve) => call.once("metadata", resolve));
     this.ended = new Promise((resolve) => call.once("status", resolve));
     call.on("data", (message: SyncMessage) => this.messages.push(message));
-    // Its status tells the same.
+    // The 'status' event reports the same.
     call.on("error", () => undefined);
   }
 

@@ -1,5 +1,5 @@
 /**
- * A child process with many of the agent's sync clients: source and store as the agent wires them, without the services. It answers each
+ * A child process with many of the agent's sync clients: source and store, wired as in the agent, without the services. It answers each
  * message with a report.
  */
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";

@@ -11,16 +11,16 @@ export interface SyncClientsInput {
   readonly flag: string;
 }
 
-/** What became of one client so far. */
+/** The state of one client. */
 export interface ClientReport {
   /** The version it holds; 0 if none. */
   last: number;
   updates: number;
-  /** Each pair of versions of which the older came later. */
+  /** Each pair of versions in which the older arrived later. */
   backwards: [held: number, came: number][];
 }
 
-/** Many of the agent's sync clients in a process of their own. */
+/** Many of the agent's sync clients in one child process. */
 export class SyncClients {
   readonly #child: ChildProcess;
 

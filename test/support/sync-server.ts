@@ -18,14 +18,14 @@ export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions &
   readonly onSession?: GrpcServerOptions["onSession"];
 };
 
-/** The proxy from source to socket, on a port of its own; only what is behind the source is a test's script. */
+/** The proxy from topic to socket, on its own port, behind a scripted source. */
 export class SyncServer {
   readonly source: ScriptedSource;
   readonly topics: TopicRegistry;
   readonly flagSync: FlagSync;
   readonly agentSync: AgentSync;
   readonly listener: PortListener;
-  /** Lines the proxy logged. */
+  /** Lines that the proxy logged. */
   readonly logs: string[] = [];
   readonly #abort = new AbortController();
   #running: Promise<void> | undefined;

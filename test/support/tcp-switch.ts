@@ -2,8 +2,8 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { resetSocket } from "./reset-socket.js";
 
 /**
- * What a Service is to connections: each new one goes to one of the backends there are, and stays there whatever becomes of the list. With
- * none, a connection is closed at once.
+ * Behaves like a Service: each new connection goes to one of the current backends, and stays there when the list changes. Without
+ * backends, a connection is closed at once.
  */
 export class TcpSwitch {
   readonly #server: Server;
@@ -33,12 +33,12 @@ export class TcpSwitch {
     return this.#accepted;
   }
 
-  /** Ports on this machine that new connections go to, in turns. */
+  /** Ports on this machine that new connections go to, in turn. */
   setBackends(ports: readonly number[]): void {
     this.#backends = ports;
   }
 
-  /** Ends all connections there are, as a process that is killed does: nobody is told. */
+  /** Ends all open connections abruptly, like a process that is killed. */
   cut(): void {
     for (const socket of this.#sockets) resetSocket(socket);
   }
@@ -62,7 +62,7 @@ export class TcpSwitch {
     this.#join(server, client);
   }
 
-  /** What ends one side ends the other, in the same way. */
+  /** When one side ends, the other ends in the same way. */
   #join(from: Socket, to: Socket): void {
     this.#sockets.add(from);
     from.pipe(to);

@@ -11,7 +11,7 @@ export class TempDirectory {
     return path.join(this.path, name);
   }
 
-  /** Writes a file the way kubectl and editors do: beside its place, then moved there. */
+  /** Writes a file as kubectl and editors do: to a temporary name, then renamed. */
   replace(name: string, content: string): void {
     const next = this.file(`.next-${this.#next++}`);
     writeFileSync(next, content);
