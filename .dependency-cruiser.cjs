@@ -1,7 +1,7 @@
-// The way of the data is the layout: a package or stage imports only what lies upstream of it.
+// The folders follow the data: a package or stage imports only what is upstream of it.
 // Without exportsFields and conditionNames, workspace imports stay unresolved and every rule passes: hence no-unresolved.
 
-/** Tests, what they share, and the processes that they start. */
+/** Tests, their fixtures and their child processes. */
 const tests = "\\.(test|fixture|child)\\.ts$";
 
 /** Stages of a service in the order a flag change travels; options and metrics may be used by all of them. */

@@ -4,7 +4,7 @@ import type { Way } from "./providers.js";
 
 const flag = "new-welcome";
 
-/** Flips the default of `new-welcome` the way `kubectl` and editors do it: a new file moved over the old one. */
+/** Flips the default of `new-welcome` as editors save a file: a new one is moved over the old one. */
 export async function flipWelcome(
   file: string,
 ): Promise<{ readonly expected: boolean; readonly atMs: number }> {
@@ -21,7 +21,7 @@ export async function flipWelcome(
   return { expected: !isOn, atMs };
 }
 
-/** Resolves with the time at which the way first answers `expected`: on its change event, or by asking where it announces none. */
+/** Resolves with the time at which the way first answers `expected`: on its change event, or by polling where it has no such event. */
 export async function arrival(way: Way, expected: boolean, withinMs: number): Promise<number> {
   const isThere = async (): Promise<boolean> =>
     (await way.client.getBooleanValue(flag, !expected)) === expected;

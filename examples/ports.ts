@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { flagName } from "@bunting/runtime";
 import { demoOptionTable, type DemoOptions } from "./demo-options.js";
 
-/** One sentence for each port of the demonstration that something else listens on; empty when all are free. */
+/** One sentence for each port of the demonstration that is already in use. */
 export async function takenPorts(options: DemoOptions): Promise<string[]> {
   const sentences: string[] = [];
   for (const [key, value] of Object.entries(options)) {

@@ -7,7 +7,7 @@ import type { DemoOptions } from "./demo-options.js";
 export interface Way {
   readonly name: string;
   readonly client: Client;
-  /** False for OFREP: its server provider asks anew each time and announces no change. */
+  /** False for OFREP: its server provider sends a request for each evaluation and has no change event. */
   readonly announcesChanges: boolean;
 }
 

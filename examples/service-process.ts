@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 
 /**
- * One of our binaries as a process of its own. It is spawned detached: Ctrl-C reaches a launcher and its children alike, and a child that
- * gets two signals takes the second for impatience and skips its drain. `stop` passes on exactly one.
+ * One of our binaries as a process of its own. It is spawned detached, because Ctrl-C would reach it directly as well, and a service that
+ * receives a second signal skips its drain. `stop` sends exactly one.
  */
 export class ServiceProcess {
   readonly name: string;

@@ -1,5 +1,5 @@
 /**
- * The whole thing on one machine: a directory of FeatureFlags → proxy → agent → OpenFeature SDKs, with an edit arriving live. Run by
+ * The whole path on one machine: a directory of FeatureFlags → proxy → agent → OpenFeature SDKs, with an edit arriving live. Run by
  * `npm start`; both binaries run as they would in a cluster, as processes of their own.
  */
 import { cpSync, rmSync } from "node:fs";
@@ -60,7 +60,7 @@ async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<n
 function proxyCommand(options: DemoOptions): string[] {
   const binary = path.join(root, "packages/proxy/dist/main.js");
   const ports = ["--port", `${options.proxyPort}`, "--management-port", `${options.proxyManagementPort}`];
-  // Nothing balances load in front of this proxy, so that nobody has to look away before it stops.
+  // No load balancer is in front of this proxy, so there is nothing to wait for before it stops.
   return [
     binary,
     "start",
