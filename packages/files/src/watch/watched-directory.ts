@@ -22,7 +22,7 @@ export interface WatchedDirectoryOptions {
 }
 
 /**
- * However many events come, scans take no more than a fifth of the process's time: after one that took 2 ms, the next begins 8 ms later.
+ * However many events come, scans take no more than a fifth of a core: after one that took 2 ms of CPU time, the next begins 8 ms later.
  * The same thread serves applications.
  */
 const idleShare = 4;
@@ -81,10 +81,10 @@ export class WatchedDirectory implements Runnable {
     const startMs = clock.monotonicMs();
     const isRescan = startMs >= this.#rescanMs;
     if (isRescan) this.#rescanMs = startMs + rescanEveryMs;
-    const beganMs = systemClock.monotonicMs();
+    const usage = process.cpuUsage();
     const scan = await scanTree(this.#path, files, this.#directories, maxDirectories).catch(toError);
-    const endedMs = systemClock.monotonicMs();
-    this.#idleUntilMs = endedMs + idleShare * (endedMs - beganMs);
+    const { user, system } = process.cpuUsage(usage);
+    this.#idleUntilMs = systemClock.monotonicMs() + (idleShare * (user + system)) / 1_000;
     const nowMs = clock.monotonicMs();
     if (scan instanceof Error) {
       if (scan.message !== this.#lost) listener.lost(scan);

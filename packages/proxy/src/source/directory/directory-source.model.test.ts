@@ -167,7 +167,8 @@ describe("DirectorySource, whatever happens to its files", () => {
   async function compare(sinks: ReadonlyMap<string, RecordingSink>): Promise<string[]> {
     const { documents, hasErrors } = await readAll();
     return [...sinks].flatMap(([topic, sink]) => {
-      const { kind, isStale } = toldOf(sink);
+      const { kind, isStale, isLost } = toldOf(sink);
+      if (isLost) return [`${topic} was told that the directory can't be read`];
       const valid = documents.get(topic) ?? [];
       const isRight = valid.length === 0 ? kind === "absent" : valid.includes(kind);
       // While a file is invalid, what it held before stays, whatever others say.
@@ -223,13 +224,15 @@ function flagFilesBelow(folder: string): string[] {
 }
 
 /** Where a topic stands after all it was told. */
-function toldOf(sink: RecordingSink): { kind: string; isStale: boolean } {
+function toldOf(sink: RecordingSink): { kind: string; isStale: boolean; isLost: boolean } {
   let kind = "nothing";
   let isStale = false;
+  let isLost = false;
   for (const event of sink.events) {
     isStale = event.kind === "stale";
+    isLost = event.kind === "stale" && event.reason.message.startsWith("the flag directory");
     if (event.kind === "document") kind = event.text;
     else if (event.kind !== "stale") kind = "absent";
   }
-  return { kind, isStale };
+  return { kind, isStale, isLost };
 }
