@@ -1,11 +1,11 @@
 /**
  * What can go wrong in the agent.
  *
- * - OPTION_INVALID: an option has a value that can't be used, or a needed one is absent.
- * - SOURCE_UNSUPPORTED: a source is of a kind this agent can't read.
- * - DOCUMENT_INVALID: a source sent something that is no flag document; the one before it is served on.
- * - DOCUMENT_TOO_LARGE: a document needs more memory than there is; the one before it is served on.
- * - BIND_FAILED: a port or socket can't be listened on.
+ * - OPTION_INVALID: an option has a value that can't be used, or a required one is absent.
+ * - SOURCE_UNSUPPORTED: this agent does not support a source of this kind.
+ * - DOCUMENT_INVALID: a source sent something that is no flag document; the previous one stays in use.
+ * - DOCUMENT_TOO_LARGE: a document needs more memory than there is; the previous one stays in use.
+ * - BIND_FAILED: the agent can't listen on a port or socket.
  * - CACHE_INVALID: a last-known-good file can't be used.
  */
 export type AgentErrorCode =
@@ -16,7 +16,7 @@ export type AgentErrorCode =
   | "BIND_FAILED"
   | "CACHE_INVALID";
 
-/** The one error of this package; the message is a sentence for whoever can do something about it. */
+/** The one error of this package. Its message is a sentence for the person who can solve the problem. */
 export class AgentError extends Error {
   override readonly name = "AgentError";
   readonly code: AgentErrorCode;

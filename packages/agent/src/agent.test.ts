@@ -59,7 +59,7 @@ describe("an agent of bunting.sync.v1", () => {
 
   const text = async (url: string): Promise<string> => (await fetch(url)).text();
 
-  it("offers after a restart the version that was on disk, and names again what it can't serve of it", async () => {
+  it("offers after a restart the version on disk, and names again the flags that it can't serve", async () => {
     const bad: FlagDocument = { flags: { ...one.flags, bad: { ...on, defaultVariant: "none" } } };
     const first = await start();
     const stream = await server.nextStream();
@@ -89,7 +89,7 @@ describe("an agent of bunting.sync.v1", () => {
     expect((await last.subscribed()).held?.resourceVersion).to.equal("4712");
   });
 
-  it("forgets on disk what was deleted with the policy empty, and is ready to say that there are no flags", async () => {
+  it("removes from disk a topic that was deleted with the policy empty, and is ready without flags", async () => {
     const first = await start();
     const stream = await server.nextStream();
     await stream.subscribed();
@@ -109,7 +109,7 @@ describe("an agent of bunting.sync.v1", () => {
     expect(await text(`${management}/readyz`)).to.contain(`the FeatureFlag ${topic} was deleted`);
   });
 
-  it("keeps on disk what was deleted with keep", async () => {
+  it("keeps on disk a topic that was deleted with the policy keep", async () => {
     const first = await start();
     const stream = await server.nextStream();
     await stream.subscribed();

@@ -21,7 +21,7 @@ const security = "TLS and browsers";
 const telemetry = "Telemetry";
 const general = "General";
 
-/** Permission bits in octal, as chmod takes them. */
+/** Permission bits in octal, as for chmod. */
 const fileMode: ValueType<number> = {
   ...integer({ min: 0, max: 0o777 }),
   placeholder: "octal",
@@ -38,7 +38,7 @@ function readMode(value: string): number {
 
 const bytes = integer({ min: 0, max: 1_000_000_000 });
 
-/** Every option of `bunting-agent start`: those of `flagd start`, then ours. docs/reference/agent-options.md is rendered from here. */
+/** Every option of `bunting-agent start`: those of `flagd start` and our own. docs/reference/agent-options.md is generated from this. */
 export const agentOptionTable = {
   port: option({
     type: port,
@@ -76,7 +76,7 @@ export const agentOptionTable = {
     type: text,
     default: "",
     short: "d",
-    describe: "A unix socket that takes the place of --port.",
+    describe: "A unix socket to listen on instead of --port.",
     group: listening,
     env: ["FLAGD_SOCKET_PATH"],
   }),
@@ -84,7 +84,7 @@ export const agentOptionTable = {
     type: text,
     default: "",
     short: "e",
-    describe: "A unix socket that takes the place of --sync-port.",
+    describe: "A unix socket to listen on instead of --sync-port.",
     group: listening,
     env: ["FLAGD_SYNC_SOCKET_PATH"],
   }),
@@ -99,7 +99,7 @@ export const agentOptionTable = {
   host: option({
     type: text,
     default: "",
-    describe: "Address that all ports are bound to; none means every address of the machine, IPv6 and IPv4.",
+    describe: "Address that all ports listen on; by default every address of the machine, IPv6 and IPv4.",
     group: listening,
     env: ["BUNTING_HOST"],
   }),
@@ -107,7 +107,7 @@ export const agentOptionTable = {
     type: list,
     default: [],
     short: "f",
-    describe: "Sources of flags: file:PATH or grpc://HOST:PORT; later ones win.",
+    describe: "Sources of flags: file:PATH or grpc://HOST:PORT; a later source wins over an earlier one.",
     group: flags,
     env: ["FLAGD_URI"],
   }),
@@ -123,7 +123,7 @@ export const agentOptionTable = {
     type: text,
     default: "",
     describe:
-      "A directory for the last flags of each source, to start from while the source is away; none keeps nothing.",
+      "A directory for the last known flags of each source, to start from while the source is away; by default nothing is kept.",
     group: flags,
     env: ["BUNTING_CACHE_DIR"],
   }),
@@ -140,7 +140,7 @@ export const agentOptionTable = {
     type: mapping,
     default: {},
     short: "X",
-    describe: "Values put into every evaluation context, over those of the request.",
+    describe: "Values added to every evaluation context; they override those of the request.",
     group: evaluating,
     env: ["FLAGD_CONTEXT_VALUE"],
   }),
@@ -148,14 +148,14 @@ export const agentOptionTable = {
     type: mapping,
     default: {},
     short: "H",
-    describe: "Request headers put into the evaluation context, as Header=contextKey.",
+    describe: "Request headers added to the evaluation context, as Header=contextKey.",
     group: evaluating,
     env: ["FLAGD_CONTEXT_FROM_HEADER"],
   }),
   streamDeadline: option({
     type: durationMs,
     default: 0,
-    describe: "How long an event or sync stream may live; 0 means for ever.",
+    describe: "How long an event or sync stream may last; 0 means without limit.",
     group: limits,
     env: ["FLAGD_STREAM_DEADLINE"],
   }),
@@ -178,14 +178,14 @@ export const agentOptionTable = {
     type: bytes,
     default: 1_000_000,
     short: "R",
-    describe: "Largest sum of request headers in bytes; 0 means 1 MiB.",
+    describe: "Largest total size of request headers in bytes; 0 means 1 MiB.",
     group: limits,
     env: ["FLAGD_MAX_REQUEST_HEADER"],
   }),
   keepAliveMinTime: option({
     type: durationMs,
     default: 30_000,
-    describe: "How often a sync client may ping; pings are always welcome here.",
+    describe: "How often a sync client may ping; this agent accepts any number of pings.",
     group: limits,
     env: ["FLAGD_KEEP_ALIVE_MIN_TIME"],
     notYetInEffect: true,
@@ -193,7 +193,7 @@ export const agentOptionTable = {
   keepAlivePermitWithoutStream: option({
     type: toggle,
     default: true,
-    describe: "Whether a sync client may ping without a stream; it always may here.",
+    describe: "Whether a sync client may ping without a stream; this agent always accepts that.",
     group: limits,
     env: ["FLAGD_KEEP_ALIVE_PERMIT_WITHOUT_STREAM"],
     notYetInEffect: true,
@@ -220,7 +220,7 @@ export const agentOptionTable = {
     type: list,
     default: [],
     short: "C",
-    describe: "Origins that browsers may call from.",
+    describe: "Origins from which browsers may call.",
     group: security,
     env: ["FLAGD_CORS_ORIGIN"],
     notYetInEffect: true,
@@ -283,7 +283,7 @@ export const agentOptionTable = {
     type: choice("console", "json"),
     default: "console",
     short: "z",
-    describe: "Lines for a person, or one JSON object a line; both on stderr.",
+    describe: "Readable lines, or one JSON object per line; both on stderr.",
     group: general,
     env: ["FLAGD_LOG_FORMAT"],
   }),
@@ -291,7 +291,7 @@ export const agentOptionTable = {
     type: toggle,
     default: false,
     short: "x",
-    describe: "Also log what is only of use while looking for a fault.",
+    describe: "Also log messages that only help with debugging.",
     group: general,
     env: ["FLAGD_DEBUG"],
   }),
@@ -299,7 +299,7 @@ export const agentOptionTable = {
     type: text,
     default: "",
     describe:
-      "A JSON, YAML or TOML file of options, keys named as the flags; $HOME/.agent.yaml is read if it is there.",
+      "A JSON, YAML or TOML file of options, with keys named like the flags; $HOME/.agent.yaml is read if it exists.",
     group: general,
     env: [],
   }),

@@ -92,9 +92,10 @@ export class Scope {
       fail("the evaluation takes too long: lists or texts are too large for what the rule does with them");
   }
 
-  /** @throws RuleFailure if data leads to data leads to data … */
+  /** @throws RuleFailure if data that is run as a rule is nested too deep */
   enterDataRule(): void {
-    if (++this.#dataRules > maxDataRules) fail("data that is run as a rule leads to itself, or too deep");
+    if (++this.#dataRules > maxDataRules)
+      fail("data that is run as a rule contains itself, or is nested too deep");
   }
 
   leaveDataRule(): void {

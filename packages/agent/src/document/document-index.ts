@@ -1,7 +1,7 @@
 import type { EntryTable } from "./entry-table.js";
 import type { Slice } from "./slice.js";
 
-/** A flag document as bytes, and where its parts lie in them. */
+/** A flag document as bytes, and where its parts are in them. */
 export interface DocumentIndex {
   readonly bytes: Buffer;
   /** One row a flag. */
@@ -10,6 +10,6 @@ export interface DocumentIndex {
   readonly isList: boolean;
   readonly metadata: Slice | undefined;
   readonly evaluators: Slice | undefined;
-  /** A key came twice and the later flag won: rows are then not in the order of the bytes. */
+  /** A key occurred twice and the later flag won: the rows are then not in the order of the bytes. */
   readonly hasDuplicates: boolean;
 }

@@ -6,23 +6,23 @@ import { JsonScanner, ScanError } from "./json-scanner.js";
 import { isSameSlice, parseSlice, type Slice } from "./slice.js";
 
 export interface ScanOptions {
-  /** Called with what all flags read so far would take on the heap, in bytes; throws to give up. */
+  /** Called with the heap that all flags read so far would take, in bytes. Throws to stop the scan. */
   readonly onWeight: (weight: number) => void;
-  /** How deep objects and lists of one flag may lie within each other. */
+  /** How deep objects and lists of one flag may be nested. */
   readonly maxDepth: number;
 }
 
 /**
- * One reading of one document, along the document before it if there is one to follow.
+ * One pass over a document, along the previous document if there is one to follow.
  *
- * Documents that come one after the other differ in a flag or two and their writers sort keys, so most of one is bytes of the one
- * before, moved by a few. So the scan keeps a cursor in the previous document and compares whole runs of flags natively; only where
- * bytes differ does it read, flag by flag, until both are in step again. This holds whatever the shape of the document: objects, lists
- * and strings of JSON end where they end, so equal bytes at the beginning of a flag are an equal flag. Nor does the order matter: a flag
- * at an unexpected place is looked up by its key.
+ * Successive documents differ in a flag or two and their writers sort keys, so most of a document consists of bytes of the previous one,
+ * shifted a little. The scan therefore keeps a cursor in the previous document and compares whole runs of flags natively; only where bytes
+ * differ does it read flag by flag, until both are in step again. This works for documents of any shape: objects, lists and strings of
+ * JSON delimit themselves, so equal bytes at the beginning of a flag mean an equal flag. Nor does the order matter: a flag at an
+ * unexpected place is looked up by its key.
  *
- * Where `index.hasDuplicates` comes out of a scan that followed, its rows must not be used: the last flag of a key wins, and only a scan
- * that follows nothing gets that right.
+ * If a scan that follows another document reports `index.hasDuplicates`, its rows must not be used: the last flag of a key wins, and only a
+ * scan that follows nothing gets that right.
  */
 export class DocumentScan {
   readonly previousRows: number[] = [];
@@ -31,9 +31,9 @@ export class DocumentScan {
   readonly #previous: DocumentIndex | undefined;
   readonly #options: ScanOptions;
   readonly #entries: EntryTable;
-  /** Rows of the previous document that were met. */
+  /** Rows of the previous document that this one has too. */
   readonly #met: Uint8Array;
-  /** Rows by id, of those that the previous document does not have. */
+  /** Rows by id, for flags that the previous document does not have. */
   readonly #newRows = new Map<string, number>();
   #previousById: ReadonlyMap<string, number> | undefined;
   #cursor = 0;
@@ -100,12 +100,12 @@ export class DocumentScan {
       if (!scanner.tryTake("}")) this.#readEach("}", () => this.#readMember());
       return;
     }
-    // The flags of a list are told apart by their flagSetId too, which may come from metadata that is still to be read.
+    // The flags of a list are also identified by their flagSetId, which may come from metadata that follows.
     if (!scanner.isAt("[")) throw scanner.unexpected('"flags" must be an object or a list');
     this.#list = this.#readValue(0);
   }
 
-  /** `flags` came twice: as everywhere in JSON the later one is meant, but the earlier one must be JSON too. */
+  /** `flags` occurred twice: as everywhere in JSON the later one counts, but the earlier one must be JSON too. */
   #forgetFlags(): void {
     this.#hasDuplicates = true;
     const { bytes } = this.#scanner;
@@ -133,7 +133,7 @@ export class DocumentScan {
     scanner.take(close, "after the last flag");
   }
 
-  /** Moves behind as many flags as equal, byte by byte, those at the cursor of the previous document. */
+  /** Skips as many flags as are equal, byte by byte, to those at the cursor of the previous document. */
   #followRun(): boolean {
     const scanner = this.#scanner;
     const previous = this.#previous;
@@ -156,7 +156,7 @@ export class DocumentScan {
     return true;
   }
 
-  /** The flags of a list hang on the set's metadata as well. */
+  /** The flags of a list depend on the set's metadata as well. */
   #canFollow(previous: DocumentIndex): boolean {
     if (this.#cursor >= previous.entries.size || previous.isList !== (this.#list !== undefined)) return false;
     return (
@@ -180,7 +180,7 @@ export class DocumentScan {
     const slice = { start, end: scanner.position };
     const id = listItemId(parseSlice(scanner.bytes, slice), setFlagSetId);
     scanner.position = start;
-    // A flag without a key is going to be refused, and nothing but its text tells it from others like it.
+    // A flag without a key will be refused, and only its text distinguishes it from others like it.
     this.#add(id ?? `\0\0${scanner.bytes.toString("utf8", slice.start, slice.end)}`, start);
   }
 
@@ -230,7 +230,7 @@ export class DocumentScan {
     return this.#previousById.get(id) ?? -1;
   }
 
-  /** Notes which flag of the previous document the row just added is. */
+  /** Records which flag of the previous document the row just added is. */
   #meet(previousRow: number): void {
     this.previousRows.push(previousRow);
     if (previousRow < 0) return;
@@ -248,20 +248,20 @@ export class DocumentScan {
   }
 }
 
-/** Names a flag of a list as its identity does; undefined if it has no key. */
+/** The identity of a flag of a list; undefined if it has no key. */
 function listItemId(item: JsonValue, setFlagSetId: string): string | undefined {
   const key = isJsonObject(item) ? item["key"] : undefined;
   if (!isJsonObject(item) || typeof key !== "string") return undefined;
   return `${flagSetIdIn(item["metadata"], setFlagSetId)}\0${key}`;
 }
 
-/** A flagSetId that is there but no string stands for none, as parseFlag has it. */
+/** A flagSetId that is no string counts as none, as in parseFlag. */
 function flagSetIdIn(metadata: JsonValue | undefined, otherwise: string): string {
   if (!isJsonObject(metadata) || !Object.hasOwn(metadata, "flagSetId")) return otherwise;
   return typeof metadata["flagSetId"] === "string" ? metadata["flagSetId"] : "";
 }
 
-/** A number or a word goes on with what follows it, so equal bytes are not an equal value. */
+/** A number or a word may continue with the next byte, so equal bytes do not mean an equal value. */
 function delimitsItself(lastByte: number | undefined): boolean {
   return lastByte === 0x7d || lastByte === 0x5d || lastByte === 0x22;
 }

@@ -11,24 +11,24 @@ const columns = 5;
 const tooDeepMark = 1;
 const referenceMark = 2;
 
-/** Where one flag lies in its document. */
+/** Where one flag is in its document. */
 export interface Entry {
   /** Offset of its first byte: in a map that of the key, in a list that of the flag. */
   readonly start: number;
   /** Offset of the flag's definition. */
   readonly valueStart: number;
   readonly end: number;
-  /** What the flag takes on the heap, in bytes, as JsonScanner counts it. */
+  /** The heap that the flag takes, in bytes, as JsonScanner counts it. */
   readonly weight: number;
-  /** Objects and lists lie too deep within each other for code that calls itself. */
+  /** Objects and lists are nested too deep for recursive code. */
   readonly isTooDeep: boolean;
-  /** Its text speaks of `$ref`, so that it may change when `$evaluators` do. */
+  /** Its text has a `$ref`, so the flag may change when `$evaluators` do. */
   readonly mentionsReference: boolean;
 }
 
 /**
- * Where each flag of a document lies, one row a flag. Numbers in one typed array, because 10,000 rows as objects would cost the agent
- * more heap than the index is worth, and because a row that only moved is copied in a few instructions.
+ * Where each flag of a document is, one row per flag. The numbers are in one typed array, because 10,000 rows as objects would cost the
+ * agent more heap than the index is worth, and because a row that only moved is copied in a few instructions.
  */
 export class EntryTable {
   readonly ids: string[] = [];
@@ -99,7 +99,7 @@ export class EntryTable {
     return new Map(this.ids.map((id, row) => [id, row]));
   }
 
-  /** What all rows take on the heap together, in bytes. */
+  /** The heap that all rows take together, in bytes. */
   totalWeight(): number {
     let sum = 0;
     for (let row = 0; row < this.ids.length; row++) sum += this.#cell(row, weight);
@@ -110,7 +110,7 @@ export class EntryTable {
     this.ids.length = 0;
   }
 
-  /** Gives back what was taken in advance. */
+  /** Releases unused capacity. */
   trim(): void {
     if (this.#cells.length > this.size * columns * 1.25)
       this.#cells = this.#cells.slice(0, this.size * columns);

@@ -2,20 +2,20 @@ import type { DocumentIndex } from "./document-index.js";
 import { DocumentScan, type ScanOptions } from "./document-scan.js";
 import { isSameSlice } from "./slice.js";
 
-/** How the flags of a document relate to those of the one before. */
+/** How the flags of a document relate to those of the previous one. */
 export interface RowMatch {
   /** For each row, the row of the same flag in the previous document, or -1. */
   readonly previousRows: readonly number[];
-  /** Rows whose text is not what it was. */
+  /** Rows whose text is new or changed. */
   readonly changedRows: readonly number[];
 }
 
 export type IndexedDocument = RowMatch & { readonly index: DocumentIndex };
 
 /**
- * Finds the flags of a document, and which of them are not what they were. Nothing of a changed flag has been parsed or believed yet.
+ * Finds the flags of a document, and which of them changed. Changed flags are neither parsed nor checked yet.
  *
- * @throws ScanError if the document has not the structure of one.
+ * @throws ScanError if the bytes do not have the structure of a flag document
  */
 export function indexDocument(
   bytes: Buffer,
@@ -28,7 +28,7 @@ export function indexDocument(
     if (!index.hasDuplicates)
       return { index, previousRows: scan.previousRows, changedRows: scan.changedRows };
   }
-  // Without anything to follow every flag is read, and of those with the same key the last one is kept.
+  // Without a document to follow, every flag is read, and of those with the same key the last one is kept.
   const index = new DocumentScan(bytes, undefined, options).run();
   return { index, ...matchRows(index, previous) };
 }

@@ -22,7 +22,7 @@ const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
 }));
 
 describe("JsonScanner", () => {
-  it("finds the end, depth and weight of any value, also when it is set back to values before", () => {
+  it("finds the end, depth and weight of any value, also when it returns to earlier values", () => {
     fc.assert(
       fc.property(fc.array(value, { minLength: 1, maxLength: 8 }), (values) => {
         const texts = values.map((each) => JSON.stringify(each));
@@ -43,7 +43,7 @@ describe("JsonScanner", () => {
     );
   });
 
-  it("says that a string may be a reference whenever one is there", () => {
+  it("reports a possible reference whenever there is one", () => {
     fc.assert(
       fc.property(value, (before) => {
         const scanner = new JsonScanner(Buffer.from(JSON.stringify([before, { $ref: "x" }])));

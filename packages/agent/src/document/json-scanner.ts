@@ -1,7 +1,7 @@
 import { isAscii } from "node:buffer";
 import { heapWeights } from "./heap-weights.js";
 
-/** Thrown by the scanner: what was expected, and at which byte. Callers turn it into an AgentError that names line and column. */
+/** Thrown by the scanner: what was expected, and at which byte. Callers turn it into an AgentError with line and column. */
 export class ScanError extends Error {
   override readonly name = "ScanError";
   readonly offset: number;
@@ -25,7 +25,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Outside of strings: what a byte adds to the weight, and to the depth. */
+/** What a byte outside of strings adds to the weight, and to the depth. */
 const weightOfByte = new Uint16Array(256);
 weightOfByte[openBrace] = heapWeights.object;
 weightOfByte[openBracket] = heapWeights.list;
@@ -35,29 +35,29 @@ const levelsOfByte = new Int8Array(256);
 levelsOfByte[openBrace] = levelsOfByte[openBracket] = 1;
 levelsOfByte[closeBrace] = levelsOfByte[closeBracket] = -1;
 
-/** How far the scanner looks ahead for bytes that make strings odd. */
+/** How far the scanner looks ahead for escapes and bytes beyond ASCII. */
 const blockBytes = 2048;
 
 /**
- * Finds where JSON values begin and end, in bytes, without making anything of them.
+ * Finds where JSON values begin and end, in bytes, without creating them.
  *
- * It knows strings and nesting and nothing else: on JSON it finds the true end of every value, on anything else it finds some end or
- * throws. So what it cut out must be given to JSON.parse before it is believed. On the way it counts what a value would cost once it
- * is parsed, which is how a document that does not fit is refused before a single object is made of it.
+ * It knows only strings and nesting: in JSON it finds the true end of every value, in anything else it finds some end or throws. So its
+ * slices must be parsed by JSON.parse before they are trusted. On the way it counts the heap that a value would take once parsed, so that
+ * a document that does not fit is refused before a single object is created from it.
  *
- * The first document is read by V8's interpreter, and a loop that runs long enough to wake the optimising compiler costs the agent 4 MB for
- * good. So the ends of strings, of which documents mostly consist, are found natively, and the loops that remain are short.
+ * The first document is read by V8's interpreter, and a loop that runs long enough to start the optimising compiler costs the agent 4 MB
+ * permanently. So the ends of strings, of which documents mostly consist, are found natively, and the remaining loops are short.
  */
 export class JsonScanner {
   readonly bytes: Buffer;
   position: number;
-  /** How deep objects and lists lie within each other in the value skipped last. */
+  /** How deep objects and lists are nested in the value skipped last. */
   depth = 0;
-  /** Whether a string `$ref` may have been in the value skipped last; at times true without need, never false in error. */
+  /** Whether the value skipped last may contain a string `$ref`. May be true without one, but never false with one. */
   mentionsReference = false;
-  /** What the values skipped since it was last set to 0 would take on the heap, in bytes; see heap-weights.ts. */
+  /** The heap that the values skipped since this was last set to 0 would take, in bytes; see heap-weights.ts. */
   weight = 0;
-  /** The block looked at last, and whether all its bytes are ASCII without escapes. */
+  /** The block examined last, and whether all its bytes are ASCII without escapes. */
   #plainFrom = 0;
   #plainUntil = 0;
   #isPlain = false;
@@ -78,7 +78,7 @@ export class JsonScanner {
     this.position = at;
   }
 
-  /** Moves behind `text` if it is next (after white space). */
+  /** Skips `text` if it is next (after white space). */
   tryTake(text: string): boolean {
     this.skipWhitespace();
     if (this.bytes[this.position] !== text.charCodeAt(0)) return false;
@@ -94,7 +94,7 @@ export class JsonScanner {
     if (!this.tryTake(text)) throw this.unexpected(`"${text}" was expected ${where}`);
   }
 
-  /** Reads the string that begins at the position. */
+  /** Reads the string at the current position. */
   takeKey(): string {
     const start = this.position;
     if (this.bytes[start] !== quote) throw this.unexpected("a key in quotes was expected");
@@ -108,7 +108,7 @@ export class JsonScanner {
     }
   }
 
-  /** Moves behind the value that begins at the position. */
+  /** Skips the value at the current position. */
   skipValue(): void {
     this.depth = 0;
     this.mentionsReference = false;
@@ -157,7 +157,7 @@ export class JsonScanner {
     throw this.unexpected(`${depth} more closing brackets were expected`);
   }
 
-  /** Returns whether there is an escape in it. */
+  /** Returns whether the string has an escape. */
   #skipString(): boolean {
     const { bytes, position } = this;
     if (position < this.#plainFrom || position >= this.#plainUntil) this.#lookAhead();
@@ -220,12 +220,12 @@ export class JsonScanner {
   }
 }
 
-/** Buffer has its own, which does the same through some layers. */
+/** Buffer's own indexOf does the same through more layers. */
 function indexOf(bytes: Buffer, byte: number, from: number): number {
   return Uint8Array.prototype.indexOf.call(bytes, byte, from);
 }
 
-/** Must be escaped in JSON. */
+/** JSON requires these to be escaped. */
 const controlCharacter = /[\u0000-\u001f]/;
 
 function isReference(bytes: Buffer, at: number): boolean {

@@ -8,7 +8,7 @@ export interface Slice {
   readonly end: number;
 }
 
-/** @throws ScanError if the slice is not JSON. */
+/** @throws ScanError if the slice is no JSON */
 export function parseSlice(bytes: Buffer, slice: Slice): JsonValue {
   return parseText(bytes.toString("utf8", slice.start, slice.end), slice.start);
 }

@@ -1,12 +1,12 @@
 import type { Flag } from "@bunting/evaluation";
 
 /**
- * Of the flags of all sources with the same flagSetId and key, the one that is served: that of the latest source. The others are kept
- * behind it, so that the next one takes over when it goes.
+ * Of all flags with the same flagSetId and key, the one that is served: that of the latest source. The others are kept behind it, so that
+ * the next one takes over when it is removed.
  */
 export class EffectiveFlags {
   readonly #sets = new Map<string, Map<string, Flag>>();
-  /** Flags behind the served one, latest source first; few flags have any. */
+  /** Flags behind a served one, latest source first; few flags have any. */
   readonly #shadowed = new Map<string, Map<string, Flag[]>>();
   #size = 0;
 
@@ -31,7 +31,7 @@ export class EffectiveFlags {
     } else this.#shadow(flag);
   }
 
-  /** Removes a flag, served or not. A flag that another one of its source has replaced is no longer there to remove. */
+  /** Removes a flag, served or not. A flag that its source has replaced is ignored. */
   remove(flag: Flag): void {
     const { flagSetId, key } = flag;
     const behind = this.#shadowed.get(flagSetId)?.get(key);

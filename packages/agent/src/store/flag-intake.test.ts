@@ -57,7 +57,7 @@ describe("FlagIntake", () => {
     expect([accepted, next.accepted]).to.deep.equal([[1], [1]]);
   });
 
-  it("refuses what is no flag document, and keeps what is served and what is on disk", async () => {
+  it("refuses bytes that are no flag document, and keeps the flags served and the copy on disk", async () => {
     const { store, cache, accepted, intake } = intakeOf();
     intake.deliver({ sourceIndex: 0, bytes: document, version });
     const result = intake.deliver({ sourceIndex: 0, bytes: Buffer.from("[]"), version });
@@ -79,7 +79,7 @@ describe("FlagIntake", () => {
     expect(next.accepted).to.deep.equal([]);
   });
 
-  it("keeps a version that is confirmed later, beside the document as it was", async () => {
+  it("keeps a version that is confirmed later, with the unchanged document", async () => {
     const { store, cache, intake } = intakeOf();
     intake.confirm(0, version);
     intake.deliver({ sourceIndex: 0, bytes: document });

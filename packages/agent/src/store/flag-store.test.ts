@@ -34,7 +34,7 @@ describe("FlagStore", () => {
     });
   });
 
-  it("is silent about a document that only looks different", () => {
+  it("reports no change for a document that only looks different", () => {
     const { store, changes } = useStore(1);
     store.replace(0, text({ flags: { a: on, b: on } }));
     const before = [...store.flags()];
@@ -45,7 +45,7 @@ describe("FlagStore", () => {
     before.forEach((flag) => expect(store.flag("", flag.key)).to.equal(flag));
   });
 
-  it("keeps the flags of two sources apart that have the same URI", () => {
+  it("keeps the flags of two sources with the same URI apart", () => {
     const { store } = useStore(2);
     store.replace(0, text({ flags: { a: on } }));
     store.replace(1, text({ flags: { b: on } }));
@@ -54,7 +54,7 @@ describe("FlagStore", () => {
     expect(store.flags().map(({ key }) => key)).to.deep.equal(["a", "b"]);
   });
 
-  it("serves the flag of the latest source, and the one behind it when that goes", () => {
+  it("serves the flag of the latest source, and the one behind it when that is removed", () => {
     const { store, changes } = useStore(2);
     store.replace(1, text({ flags: { a: on } }));
     store.replace(0, text({ flags: { a: off } }));
@@ -79,7 +79,7 @@ describe("FlagStore", () => {
     expect(store.flag("", "c")).to.equal(undefined);
   });
 
-  it("goes on listing a refused flag until it is mended or gone, and logs it once", () => {
+  it("lists a refused flag until it is corrected or removed, and logs it once", () => {
     const lines: string[] = [];
     const { store } = useStore(1, { logLines: lines });
     store.replace(0, text({ flags: { a: bad, b: on } }));
@@ -121,7 +121,7 @@ describe("FlagStore", () => {
     });
   }
 
-  it("refuses a flag alone that is nested too deep to walk", () => {
+  it("refuses only the flag that is nested too deep", () => {
     const { store } = useStore(1);
     const deep = `{"flags":{"a":${JSON.stringify(on)},"b":{"variants":{"on":true},"targeting":${'{"!":['.repeat(50_000)}true${"]}".repeat(50_000)}}}}`;
     const result = store.replace(0, Buffer.from(deep));
@@ -130,7 +130,7 @@ describe("FlagStore", () => {
     expect(store.flags().map(({ key }) => key)).to.deep.equal(["a"]);
   });
 
-  it("takes a number that grew by a digit for another value", () => {
+  it("takes a number that grew by a digit as another value", () => {
     const { store } = useStore(1);
     store.replace(0, Buffer.from('{"flags":{"a":1}}'));
     expect(store.replace(0, Buffer.from('{"flags":{"a":12}}')).rejectedFlags[0]?.reason).to.contain("12");
@@ -158,7 +158,7 @@ describe("FlagStore", () => {
     ]);
   });
 
-  it("takes flags as a list, where the same key may stand in several sets", () => {
+  it("accepts flags as a list, where the same key may be in several sets", () => {
     const { store, changes } = useStore(1);
     const list = [
       { key: "b", ...on, metadata: { flagSetId: "x" } },
@@ -178,7 +178,7 @@ describe("FlagStore", () => {
     expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete b"]);
   });
 
-  it("goes on when a listener fails", () => {
+  it("continues when a listener throws", () => {
     const { store, changes } = useStore(1);
     store.onChange(() => {
       throw new Error("listener");
@@ -193,7 +193,7 @@ describe("FlagStore", () => {
     expect(later).to.have.length(1);
   });
 
-  it("agrees with a plain model whatever documents come, in whatever form and order", () => {
+  it("agrees with a simple model for documents of any form, in any order", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
         const { store, changes } = useStore(3);

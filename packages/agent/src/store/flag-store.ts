@@ -11,13 +11,13 @@ import { ScanError } from "../document/json-scanner.js";
 import type { StoreMetrics } from "./store-metrics.js";
 import { updateSource, type SourceDocument, type SourceUpdate } from "./update-source.js";
 
-/** What one update did to the flags that are served, all sources taken together. */
+/** What one update did to the flags that are served, over all sources. */
 export interface StoreChange {
   /** Exactly the flags that changed; never empty. */
   readonly changes: readonly FlagChange[];
-  /** Flags that are served now and were not, or not as they are. */
+  /** Flags that are new or changed among those served. */
   readonly upserted: readonly Flag[];
-  /** Flags of which nothing is served any more. */
+  /** Flags that are no longer served, nor replaced. */
   readonly removed: readonly Flag[];
 }
 
@@ -26,12 +26,12 @@ export interface ReplaceResult {
   readonly changed: boolean;
   readonly upserted: readonly Flag[];
   readonly removed: readonly Flag[];
-  /** All flags of the document that are refused, also those that were before. */
+  /** All flags of the document that are refused, including those refused before. */
   readonly rejectedFlags: readonly RejectedFlag[];
 }
 
 export interface FlagStoreOptions {
-  /** In the order of their priority: of flags with the same flagSetId and key, the one of the latest source is served. */
+  /** In ascending priority: of flags with the same flagSetId and key, the one of the latest source is served. */
   readonly sources: readonly { readonly uri: string }[];
   readonly budget: HeapBudget;
   readonly logger: Logger;
@@ -45,10 +45,10 @@ const nothing: Omit<StoreChange, "changes"> & { changes: readonly FlagChange[] }
 };
 
 /**
- * The flags that are served. Each source has one document here, which a newer one replaces as a whole and at once.
+ * The flags that are served. Each source has one document here, which a newer one replaces atomically.
  *
- * A source is its place in the list, never its URI: the sources that the operator writes for two FeatureFlags have the same URI, the
- * proxy's, and a store that goes by URI lets each wipe the flags of the other (as flagd does).
+ * A source is identified by its place in the list, never by its URI: the sources that the operator writes for two FeatureFlags have the same
+ * URI, the proxy's, and a store that uses the URI lets each wipe the flags of the other (as flagd does).
  */
 export class FlagStore {
   readonly #options: FlagStoreOptions;
@@ -69,7 +69,7 @@ export class FlagStore {
     return this.#effective.get(flagSetId, key);
   }
 
-  /** All flags that are served, by flagSetId, then key. The list is never changed: keep it as long as you like. */
+  /** All flags that are served, by flagSetId, then key. The list is never changed, so callers may keep it. */
   flags(): readonly Flag[] {
     this.#sorted ??= [...this.#effective].sort(
       (a, b) => compareUtf8(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key),
@@ -77,12 +77,12 @@ export class FlagStore {
     return this.#sorted;
   }
 
-  /** Size in bytes of the largest document that is worth receiving. */
+  /** Size of the largest document that can be accepted, in bytes. */
   get maxDocumentBytes(): number {
     return this.#options.budget.maxDocumentBytes;
   }
 
-  /** The document a source stands at, as it came. */
+  /** The newest accepted document of a source, as it came. */
   held(sourceIndex: number): HeldDocument | undefined {
     const state = this.#states[sourceIndex];
     return (
@@ -94,22 +94,22 @@ export class FlagStore {
     );
   }
 
-  /** The document a source stands at is now known by this version. */
+  /** Sets the version of the document that is held of a source. */
   confirm(sourceIndex: number, version: DocumentVersion): void {
     this.#versions[sourceIndex] = version;
   }
 
-  /** Calls back after each change of what is served. Returns a function that ends this. */
+  /** Calls the listener after each change of the flags that are served. Returns a function that removes it. */
   onChange(listener: (change: StoreChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Takes over a source's new document.
+   * Replaces the document of a source.
    *
-   * @param version by which the source knows it; undefined if it has none
-   * @throws AgentError DOCUMENT_INVALID or DOCUMENT_TOO_LARGE, logged and counted here; the document before is then served on.
+   * @param version the source's name for this document; undefined if it has none
+   * @throws AgentError DOCUMENT_INVALID or DOCUMENT_TOO_LARGE, logged and counted here; the previous document then stays in use
    */
   replace(sourceIndex: number, bytes: Buffer, version?: DocumentVersion): ReplaceResult {
     const { metrics } = this.#options;
@@ -149,7 +149,7 @@ export class FlagStore {
         metrics.documentRefused(sourceIndex, error.code);
         logger.error(
           { source: uri, sourceIndex, code: error.code, reason: error.message },
-          "a flag document was refused; the flags from before are served on",
+          "a flag document was refused; the previous flags stay in use",
         );
       }
       throw error;

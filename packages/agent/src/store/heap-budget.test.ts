@@ -21,7 +21,7 @@ const usualShapes = [
 ];
 
 describe("HeapBudget", () => {
-  it("says how large the document is, what there is for it, and what to do", () => {
+  it("says how large the document is, how much memory there is for it, and what to do", () => {
     const budget = new HeapBudget(35 * megabyte);
     expect(() => budget.checkDocument(5 * megabyte))
       .to.throw(
@@ -39,11 +39,11 @@ describe("HeapBudget", () => {
     budget.checkFlags(2 * megabyte, 10 * megabyte, 10 * megabyte);
   });
 
-  it("has nothing for flags where the heap is smaller than the agent itself", () => {
+  it("has no room for flags if the heap is smaller than the agent itself", () => {
     expect(new HeapBudget(4 * megabyte).flagBytes).to.equal(0);
   });
 
-  it("is the heap limit of this process if none is given", () => {
+  it("uses the heap limit of this process by default", () => {
     expect(new HeapBudget().flagBytes).to.be.greaterThan(100 * megabyte);
   });
 });

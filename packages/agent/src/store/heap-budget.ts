@@ -3,28 +3,28 @@ import { AgentError } from "../agent-error.js";
 
 const megabyte = 1024 * 1024;
 
-/** What is not there for flags: code, servers and their requests, and garbage that has not been collected. */
+/** Heap that is not available for flags: code, servers and their requests, and garbage that has not been collected. */
 const reserveBytes = 10 * megabyte;
 
-/** Above the reserve, this part of the heap may be flags. The rest is for answers that hold many of them, as in bulk evaluation. */
+/** Flags may take this part of the heap above the reserve. The rest is for answers that hold many flags, as in bulk evaluation. */
 const flagShare = 0.8;
 
 /**
- * A document is held as bytes outside of the heap, up to three times while one replaces another. The container must have room for that
- * beside the heap; this is the part of the heap limit that one document may have in bytes.
+ * The size that one document may have in bytes, as a part of the heap limit. A document is held outside of the heap, up to three times
+ * while one replaces another, and the container must have room for that beside the heap.
  */
 const documentShare = 1 / 8;
 
 const minDocumentBytes = megabyte;
 
 /**
- * How much the flags may take. V8 ends a process whose heap is full without asking, so a document that would not fit has to be refused
- * before anything is made of it.
+ * How much memory the flags may take. V8 kills a process whose heap is full, so a document that would not fit must be refused before any
+ * object is created from it.
  */
 export class HeapBudget {
-  /** What the flags of all sources may take on the heap together, in bytes, as heap-weights.ts counts. */
+  /** The heap that the flags of all sources may take together, in bytes, as heap-weights.ts counts. */
   readonly flagBytes: number;
-  /** Size of the largest document that is looked at. */
+  /** Size of the largest document that is read, in bytes. */
   readonly maxDocumentBytes: number;
   readonly #heapLimitBytes: number;
 
@@ -43,8 +43,8 @@ export class HeapBudget {
   }
 
   /**
-   * @param heldBytes what is on the heap for flags and stays there until the document has replaced its predecessor
-   * @param newBytes what the document would add
+   * @param heldBytes heap of the current flags, which stay until the document has replaced its predecessor
+   * @param newBytes heap that the document would add
    * @throws AgentError DOCUMENT_TOO_LARGE
    */
   checkFlags(documentBytes: number, heldBytes: number, newBytes: number): void {

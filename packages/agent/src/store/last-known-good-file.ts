@@ -4,7 +4,7 @@ import path from "node:path";
 import { AgentError } from "../agent-error.js";
 import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
 
-/** What a cached document is of. Two sources that agree in all of it have the same flags, and may share a file. */
+/** Identifies the source of a cached document. Two sources that agree in all of this have the same flags, and may share a file. */
 export interface CachedSource {
   readonly provider: string;
   readonly uri: string;
@@ -13,27 +13,27 @@ export interface CachedSource {
 
 export interface CachedDocument {
   readonly bytes: Buffer;
-  /** By which version its source knew it; undefined if it had none. */
+  /** The source's name for this document; undefined if it has none. */
   readonly version: DocumentVersion | undefined;
 }
 
 const magic = "bunting-last-known-good 2";
 /** Written by earlier agents: without a version, and with a checksum of the document alone. */
 const magicWithoutVersion = "bunting-last-known-good 1";
-/** A version that takes more than this is left out: what it is good for, it need not be that long for. */
+/** A longer version is not written: no real one is that long, and the header must stay short. */
 const maxVersionBytes = 1024;
 const maxHeaderBytes = 2048;
 /** No write takes this long. */
 const leftoverAgeMs = 60_000;
 
 /**
- * One document on disk, in a file of its own: a line that says what it is, of which source, how long, with which checksum and which version,
- * then the document as it came. The name and the line hold a digest of the source only: a URI may carry secrets.
+ * One document on disk, in a file of its own: a header line with format, source, length, checksum and version, then the document as it came.
+ * The file name and the header contain only a digest of the source, because a URI may contain secrets.
  */
 export class LastKnownGoodFile {
   readonly path: string;
   readonly #sourceDigest: string;
-  /** Of the document and version that are known to be in the file. */
+  /** Checksum of the document and version that are known to be in the file. */
   #checksumOnDisk: string | undefined;
 
   constructor(directory: string, { provider, uri, selector }: CachedSource) {
@@ -44,7 +44,7 @@ export class LastKnownGoodFile {
   /**
    * The document; undefined if there is no file.
    *
-   * @throws AgentError CACHE_INVALID if what is there can't be used.
+   * @throws AgentError CACHE_INVALID if the file can't be used
    */
   async read(): Promise<CachedDocument | undefined> {
     let content: Buffer;
@@ -71,7 +71,7 @@ export class LastKnownGoodFile {
     return { bytes, version: this.#readVersion(encodedVersion) };
   }
 
-  /** Whoever reads the file, at any moment and after any crash, finds the document before or this one. */
+  /** Replaces the file atomically: at any moment, and after any crash, it holds the previous document or this one. */
   async write({ bytes, version }: CachedDocument): Promise<void> {
     const encodedVersion =
       version === undefined || version.encoded.length > maxVersionBytes
@@ -105,7 +105,7 @@ export class LastKnownGoodFile {
     await syncDirectory(path.dirname(this.path));
   }
 
-  /** Removes what a writer that was killed left behind. */
+  /** Removes temporary files of writers that were killed. */
   async sweep(): Promise<void> {
     const directory = path.dirname(this.path);
     const isOurs = (name: string): boolean =>
@@ -114,11 +114,11 @@ export class LastKnownGoodFile {
       for (const name of (await readdir(directory)).filter(isOurs)) {
         const leftover = path.join(directory, name);
         const { mtimeMs } = await stat(leftover);
-        // A younger one may be in the making, by another agent on the same volume.
+        // A younger one may still be written by another agent on the same volume.
         if (Date.now() - mtimeMs > leftoverAgeMs) await rm(leftover, { force: true });
       }
     } catch {
-      // Leftovers do no harm.
+      // Temporary files that stay do no harm.
     }
   }
 
@@ -136,13 +136,13 @@ export class LastKnownGoodFile {
   }
 }
 
-/** Makes a rename last through a power cut. Not every file system can. */
+/** Makes a rename survive a power failure. Not every file system supports this. */
 async function syncDirectory(directory: string): Promise<void> {
   try {
     const handle = await open(directory, "r");
     await handle.sync().finally(() => handle.close());
   } catch {
-    // The document is there and whole; only its survival of a power cut in these milliseconds is not certain.
+    // The document is complete on disk; only a power failure within these milliseconds could lose it.
   }
 }
 

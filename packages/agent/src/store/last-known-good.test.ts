@@ -62,7 +62,7 @@ describe("LastKnownGood", () => {
     expect(await loadAll([sameProxy, proxy])).to.deep.equal({ 0: newer.toString(), 1: older.toString() });
   });
 
-  it("loads nothing where there is nothing, and is off without a directory", async () => {
+  it("loads nothing from an empty directory, and is disabled without a directory", async () => {
     expect(await loadAll([proxy])).to.deep.equal({});
     const off = cacheOf([proxy], { path: "" });
     off.keep(0, newer);
@@ -71,7 +71,7 @@ describe("LastKnownGood", () => {
     expect(logLines).to.deep.equal([]);
   });
 
-  it("names no source in the directory, whose URI might carry a secret", async () => {
+  it("writes no URI of a source into the directory, because it might contain a secret", async () => {
     await keepOnDisk({ provider: "http", uri: "https://user:hunter2@host", selector: "" }, newer);
     const [name = ""] = readdirSync(directory.path);
     expect(name).to.match(/^[0-9a-f]{64}\.flags$/);
@@ -125,7 +125,7 @@ describe("LastKnownGood", () => {
     expect(logLines.filter((line) => line.includes("can't be written"))).to.have.length(1);
   });
 
-  it("makes the directory if it is not there", async () => {
+  it("creates the directory if it does not exist", async () => {
     const cache = cacheOf([proxy], { path: directory.file("deep/cache") });
     cache.keep(0, newer);
     await cache.flush();
@@ -172,7 +172,7 @@ describe("LastKnownGood", () => {
     });
   });
 
-  it("loads what an agent wrote that knew no versions", async () => {
+  it("loads files of agents that did not write versions", async () => {
     const file = new LastKnownGoodFile(directory.path, proxy).path;
     const [source, checksum] = [path.basename(file, ".flags"), hash("sha256", newer)];
     writeFileSync(
@@ -187,7 +187,7 @@ describe("LastKnownGood", () => {
     expect(await loadAll([proxy])).to.deep.equal({});
   });
 
-  it("forgets a document, also one whose write is under way, and one that was to come", async () => {
+  it("removes a document, also one that is being written or is still to be written", async () => {
     await keepOnDisk(proxy, older);
     const cache = cacheOf([proxy]);
     cache.keep(0, newer);
@@ -201,7 +201,7 @@ describe("LastKnownGood", () => {
     expect(logLines).to.deep.equal([]);
   });
 
-  it("does not write again what is on disk already", async () => {
+  it("does not write a document that is on disk already", async () => {
     const file = await keepOnDisk(proxy, newer);
     utimesSync(file, 1, 1);
     const cache = cacheOf([proxy]);
@@ -212,7 +212,7 @@ describe("LastKnownGood", () => {
     expect(statSync(directory.file(name)).mtimeMs).to.equal(1_000);
   });
 
-  it("is whole after a writer was killed at any moment, and leftovers are swept", async () => {
+  it("is complete after a writer was killed at any moment, and temporary files are removed", async () => {
     const script = path.join(import.meta.dirname, "last-known-good-writer.child.ts");
     const writer = spawn(
       process.execPath,

@@ -5,7 +5,7 @@ import { LastKnownGoodFile, type CachedDocument, type CachedSource } from "./las
 import type { StoreMetrics } from "./store-metrics.js";
 
 export interface LastKnownGoodOptions {
-  /** Where the files are; "" keeps nothing. */
+  /** Where the files are; "" disables the cache. */
   readonly directory: string;
   readonly sources: readonly CachedSource[];
   readonly logger: Logger;
@@ -13,22 +13,22 @@ export interface LastKnownGoodOptions {
   readonly metrics: StoreMetrics;
 }
 
-/** In a burst of updates each source is written once in this time: the first at once, then the newest. */
+/** In a burst of updates each source is written once per interval: the first at once, then the newest. */
 const minIntervalMs = 1_000;
 
-/** Where one source's file stands. */
+/** The state of one source's file. */
 interface Slot {
   readonly file: LastKnownGoodFile;
-  /** The newest document that is not on disk yet, or that there is to be none. */
+  /** The newest document that is not on disk yet, or "none" if the file is to be removed. */
   pending: CachedDocument | "none" | undefined;
   writing: Promise<void> | undefined;
-  /** Calls off the next write. */
+  /** Cancels the pause before the next write. */
   cancel: (() => void) | undefined;
 }
 
 /**
- * The newest document of each source on disk, so that the agent can start while its sources are away. That the disk fails is never a
- * reason to serve less: it is logged once and counted.
+ * The newest document of each source on disk, so that the agent can start while its sources are away. A failing disk never affects what
+ * is served: it is logged once and counted.
  */
 export class LastKnownGood {
   readonly #options: LastKnownGoodOptions;
@@ -49,7 +49,7 @@ export class LastKnownGood {
           }));
   }
 
-  /** Hands over what is on disk, source by source. A file that can't be used is left out with a warning. */
+  /** Passes each document on disk to `take`. A file that can't be used is skipped with a warning. */
   async load(take: (sourceIndex: number, document: CachedDocument) => boolean): Promise<void> {
     const { logger } = this.#options;
     for (const [sourceIndex, { file }] of this.#slots.entries()) {
@@ -68,20 +68,20 @@ export class LastKnownGood {
     }
   }
 
-  /** Notes the newest document of a source, to be written soon. */
+  /** Schedules the newest document of a source to be written. */
   keep(sourceIndex: number, bytes: Buffer, version?: DocumentVersion): void {
     this.#note(sourceIndex, { bytes, version });
   }
 
-  /** Notes that nothing of a source shall be on disk any more. */
+  /** Schedules the file of a source to be removed. */
   forget(sourceIndex: number): void {
     this.#note(sourceIndex, "none");
   }
 
-  /** Resolves when all that was noted is on disk, and no write will come any more. */
+  /** Resolves when everything scheduled is on disk and no write will follow. */
   async flush(): Promise<void> {
     for (const [sourceIndex, slot] of this.#slots.entries()) {
-      // A write that is under way sets the pause before the next one, so the pause is called off after it.
+      // A write that is under way starts the pause before the next one, so the pause is cancelled after it.
       await slot.writing;
       slot.cancel?.();
       slot.cancel = undefined;

@@ -1,13 +1,13 @@
-/** What the store counts; the wiring backs it with real metrics. Sources are named by their place in the list. */
+/** What the store counts; agent.ts passes in real metrics. Sources are identified by their place in the list. */
 export interface StoreMetrics {
-  /** A document was taken over: how long that held the event loop, and what is served now. */
+  /** A document was applied, and blocked the event loop for this long. */
   documentApplied(sourceIndex: number, durationMs: number, documentBytes: number): void;
-  /** A document was refused as a whole; the one before is served on. */
+  /** A document was refused as a whole; the previous one stays in use. */
   documentRefused(sourceIndex: number, code: "DOCUMENT_INVALID" | "DOCUMENT_TOO_LARGE"): void;
-  /** How many flags are served, and how many of a source's newest document are not. */
+  /** How many flags are served, and how many of a source's newest document are refused. */
   flagsServed(total: number): void;
   flagsRejected(sourceIndex: number, current: number): void;
-  /** A document could not be kept on disk. */
+  /** A document could not be written to disk. */
   lastKnownGoodFailed(sourceIndex: number): void;
 }
 

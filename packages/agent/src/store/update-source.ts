@@ -16,7 +16,7 @@ import {
 } from "@bunting/evaluation";
 import { isSameSlice, parseSlice, parseText, type Slice } from "../document/slice.js";
 
-/** The document of one source, and what was made of it. Never changed: an update makes a new one. */
+/** The document of one source, and the flags parsed from it. Immutable: an update creates a new one. */
 export interface SourceDocument {
   readonly index: DocumentIndex;
   readonly set: FlagSetContext;
@@ -24,29 +24,29 @@ export interface SourceDocument {
   readonly flags: readonly (Flag | undefined)[];
   /** Rejected flags by their id in the index. */
   readonly rejected: ReadonlyMap<string, RejectedFlag>;
-  /** What the flags take on the heap, in bytes, as JsonScanner counts it. */
+  /** The heap that the flags take, in bytes, as JsonScanner counts it. */
   readonly weight: number;
 }
 
 export interface SourceUpdate {
   readonly state: SourceDocument;
-  /** Flags that are new or not what they were. */
+  /** Flags that are new or changed. */
   readonly put: readonly Flag[];
-  /** Flags that are gone; none of them has a successor of the same key and flagSetId in `put`. */
+  /** Flags that were removed; none of them has a successor with the same key and flagSetId in `put`. */
   readonly removed: readonly Flag[];
-  /** Those of `state.rejected` that were not there before, or for another reason. */
+  /** Those of `state.rejected` that were not rejected before, or for another reason. */
   readonly newlyRejected: readonly RejectedFlag[];
 }
 
 /**
- * How deep objects and lists of one flag may lie within each other. JSON.parse takes any depth, but what walks, compiles and writes flags
- * calls itself, and a stack overflow in the middle of an evaluation helps nobody. A rule written by a person stays below 30.
+ * How deep objects and lists of one flag may be nested. JSON.parse accepts any depth, but the code that walks, compiles and writes flags is
+ * recursive and must not overflow the stack. A rule written by a person stays below 30.
  */
 export const maxFlagDepth = 250;
 
 /**
- * Makes the next state of a source from the bytes of a document. Only what changed is parsed, and a flag that means the same as before
- * stays the same object. Nothing is touched unless all of it succeeds.
+ * Derives the next state of a source from the bytes of a document. Only changed flags are parsed, and a flag that means the same as before
+ * keeps its object. It has no effects, so a failure leaves the previous state as it was.
  *
  * @param onWeight see ScanOptions
  * @throws ScanError if it is not a flag document
@@ -121,7 +121,7 @@ function readObject(bytes: Buffer, slice: Slice | undefined, name: string): Json
   return value;
 }
 
-/** Flags whose text changed, and those that look different under the new metadata or evaluators. */
+/** Rows whose text changed, and those that the new metadata or evaluators may change. */
 function rowsToDerive(
   { index, changedRows }: IndexedDocument,
   set: FlagSetContext,
@@ -136,7 +136,7 @@ function rowsToDerive(
   return [...new Set([...changedRows, ...referring])];
 }
 
-/** What deriving these rows adds to the heap: nearly nothing for those whose text is the same, as they share their parts. */
+/** The heap that deriving these rows adds: nearly nothing for those whose text is the same, as they share their parts. */
 function weightOf(rows: readonly number[], { index, changedRows }: IndexedDocument): number {
   const changed = new Set(changedRows);
   const weights = rows.map((row) =>
@@ -145,7 +145,7 @@ function weightOf(rows: readonly number[], { index, changedRows }: IndexedDocume
   return weights.reduce((sum, weight) => sum + weight, 0);
 }
 
-/** A flag takes over from the one before it what is equal, so that both do not have it on the heap. */
+/** Shares equal parts with the previous flag, so that they are on the heap only once. */
 function shareParts(flag: Flag, before: Flag): Flag {
   const { targeting } = flag;
   const hasSameRule =
@@ -172,7 +172,7 @@ function stillRejected(
   return rejected;
 }
 
-/** Parses one flag; whatever speaks against this flag alone comes back as a rejection. */
+/** Parses one flag. A problem that concerns only this flag is returned as a rejection. */
 function deriveFlag(
   { bytes, entries, isList }: DocumentIndex,
   row: number,
@@ -189,7 +189,7 @@ function deriveFlag(
   if (entries.isTooDeep(row)) {
     return {
       key,
-      reason: `flag ${JSON.stringify(key)}: its objects and lists lie more than ${maxFlagDepth} levels deep`,
+      reason: `flag ${JSON.stringify(key)}: its objects and lists are nested more than ${maxFlagDepth} levels deep`,
     };
   }
   try {

@@ -14,16 +14,16 @@ import { callEnd, runCall, type CallEnd, type StreamCall } from "./stream-call.j
 import type { SyncChannel } from "./sync-channel.js";
 import type { TopicDocument } from "./topic-document.js";
 
-/** A proxy says something every 20 s. */
+/** A proxy sends something at least every 20 s. */
 export const silenceMs = 60_000;
-/** A proxy takes no more of it. */
+/** A proxy accepts no more. */
 const maxProviderIdBytes = 256;
 
 export interface BuntingCall extends Pick<StreamCall, "headers" | "clock" | "connectTimeoutMs" | "opened"> {
   readonly topic: string;
   readonly providerId: string;
   readonly document: TopicDocument;
-  /** Each message, before anything is made of it. */
+  /** Called with each message before it is applied. */
   received(response: SyncResponse, messageBytes: number): void;
   /** The topic was refused, or its subscription ended. Returns when to subscribe again, in ms. */
   refused(error: TopicError): number;
@@ -106,7 +106,7 @@ export async function callBuntingSync(
   }
 }
 
-/** Calls back once when nothing was heard for too long. One timer for any number of messages. */
+/** Calls back once if nothing was received for too long. One timer for any number of messages. */
 class SilenceWatch {
   readonly #clock: Clock;
   #heardMs = 0;

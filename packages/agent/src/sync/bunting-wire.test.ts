@@ -57,7 +57,7 @@ describe("messages of bunting.sync.v1 by hand", () => {
     );
   });
 
-  it("tells of a digest alone, and that nothing is held", () => {
+  it("writes a version with a digest only, and a nack when nothing is held", () => {
     const held = read(encodeSubscribe("demo/flags", versionOfDigest(Buffer.alloc(32, 9)))).subscribe?.held;
     expect(held).to.deep.equal({
       uid: "",
@@ -109,7 +109,7 @@ describe("messages of bunting.sync.v1 by hand", () => {
     expect(decodeSyncResponse(encode({ topicError }))).to.deep.equal({ kind: "topic_error", ...topicError });
   });
 
-  it("takes a deletion policy it does not know for keep", () => {
+  it("takes an unknown deletion policy as keep", () => {
     for (const [policy, expected] of [
       [0, "keep"],
       [1, "keep"],
@@ -122,12 +122,12 @@ describe("messages of bunting.sync.v1 by hand", () => {
     }
   });
 
-  it("has numbers that are negative stand for 0", () => {
+  it("takes negative numbers as 0", () => {
     const topicError = { topic: "t", code: -1, message: "", retryAfterMs: -5 };
     expect(decodeSyncResponse(encode({ topicError }))).to.include({ code: 0, retryAfterMs: 0 });
   });
 
-  it("takes a document without copying it, but a version, which outlives the message, as a copy", () => {
+  it("does not copy a document, but copies a version, which outlives the message", () => {
     const message = encode({
       snapshot: {
         topic: "t",
@@ -143,7 +143,7 @@ describe("messages of bunting.sync.v1 by hand", () => {
     expect(response.version.encoded.includes(1)).to.equal(false);
   });
 
-  it("passes over what it does not know", () => {
+  it("ignores unknown messages and fields", () => {
     expect(decodeSyncResponse(Buffer.alloc(0))).to.deep.equal({ kind: "unknown" });
     expect(decodeSyncResponse(Buffer.from([0x7a, 0x01, 0x00]))).to.deep.equal({ kind: "unknown" });
     expect(decodeSyncResponse(Buffer.from([0x08, 0x01]))).to.deep.equal({ kind: "unknown" });
@@ -167,7 +167,7 @@ describe("messages of bunting.sync.v1 by hand", () => {
     );
   });
 
-  it("never does anything else than read or refuse", () => {
+  it("either reads or refuses any bytes", () => {
     const field = fc
       .tuple(fc.integer({ min: 1, max: 8 }), fc.uint8Array({ maxLength: 60 }))
       .map(([number, bytes]) => Buffer.from([number * 8 + 2, bytes.length, ...bytes]));

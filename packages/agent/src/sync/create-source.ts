@@ -3,7 +3,7 @@ import type { FlagSource, SourceOptions } from "./flag-source.js";
 import { GrpcSource } from "./grpc-source.js";
 import type { SourceConfig } from "./source-config.js";
 
-/** The source that a configuration describes; nothing is opened before it runs. */
+/** Creates the source of a configuration. It opens nothing before it runs. */
 export function createSource(config: SourceConfig, options: SourceOptions): FlagSource {
   switch (config.provider) {
     case "grpc":

@@ -1,4 +1,4 @@
-/** As many whole characters of a text as fit into so many bytes of UTF-8. */
+/** As many whole characters of a text as fit into `maxBytes` bytes of UTF-8. */
 export function cutToBytes(text: string, maxBytes: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= maxBytes) return text;

@@ -3,8 +3,8 @@ import { compareUtf8, digestBytes, DocumentDigest } from "@bunting/protocol";
 import type { DocumentIndex } from "../document/document-index.js";
 
 /**
- * The SHA-256 of each flag of a document, row by row, in one buffer: 32 bytes a flag, so that an edit hashes one flag and not the document.
- * Undefined for a document that can't be the one that any digest stands for: flags in a list, twice, or out of order.
+ * The SHA-256 of each flag of a document, row by row, in one buffer: 32 bytes per flag, so that an edit hashes one flag and not the document.
+ * Undefined for a document that no digest can describe: flags in a list, duplicate, or out of order.
  */
 export function hashFlags({ bytes, entries, isList, hasDuplicates }: DocumentIndex): Buffer | undefined {
   const { ids } = entries;
@@ -23,7 +23,7 @@ export function digestDocument(document: {
   readonly ids: readonly string[];
   /** By the row of `ids`. */
   readonly hashes: Buffer;
-  /** Canonical JSON; undefined where there is none. */
+  /** Canonical JSON; undefined if absent. */
   readonly metadata: Buffer | undefined;
   readonly evaluators: Buffer | undefined;
 }): Buffer {

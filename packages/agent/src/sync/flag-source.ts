@@ -5,7 +5,7 @@ import type { HeldDocument } from "./held-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
-/** Where flag documents come from. It runs until it is told to stop; that its origin is away is no reason to end. */
+/** Where flag documents come from. It runs until its signal aborts, also while its origin is away. */
 export interface FlagSource extends Runnable {
   status(): SourceStatus;
 }
@@ -15,43 +15,43 @@ export interface SourceStatus {
   readonly sourceIndex: number;
   readonly uri: string;
   readonly selector: string;
-  /** `connected`: it can be heard. `connecting`: not yet, since the start. `disconnected`: no longer, so its flags may be stale. */
+  /** `connecting`: not connected since the start. `disconnected`: no longer connected, so its flags may be stale. */
   readonly state: "connecting" | "connected" | "disconnected";
   /** Since when it has been in this state. */
   readonly since: number;
   /** When the newest document came; undefined if none has. */
   readonly lastUpdate: number | undefined;
-  /** Why it can't be heard. */
+  /** Why it is not connected. */
   readonly error: string | undefined;
-  /** What was spoken with it last; undefined for a file, and before anything was. */
+  /** The protocol of the last stream; undefined for a file, and before the first stream. */
   readonly protocol: SyncProtocol | undefined;
-  /** What it says instead of sending a document, as that there is none. */
+  /** What the source said instead of sending a document, for example that there is none. */
   readonly remark: string | undefined;
 }
 
-/** What came from a source. */
+/** A document that a source delivers. */
 export interface Delivery {
   readonly sourceIndex: number;
-  /** A flag document: JSON in UTF-8. Never written to again. */
+  /** A flag document: JSON in UTF-8. It must not be written to any more. */
   readonly bytes: Buffer;
-  /** By which version its source knows it; undefined if it has none. */
+  /** The source's name for this document; undefined if it has none. */
   readonly version?: DocumentVersion | undefined;
-  /** The source's document was deleted, and this stands for there being none: what is kept of it on disk must go. */
+  /** The source's document was deleted and this one, without flags, replaces it; the copy on disk must be removed. */
   readonly isDeletion?: boolean;
 }
 
-/** `refusal` says why the document can't be used; all of its flags that can't be served alone are in `rejectedFlags`. */
+/** `refusal` says why the document can't be used; otherwise `rejectedFlags` lists the flags of it that can't be served. */
 export type DeliveryResult =
   { readonly refusal: string } | { readonly rejectedFlags: readonly RejectedFlag[] };
 
-/** Takes a document over. Whoever refuses it says so in the log. */
+/** Takes a document over, or refuses it and logs why. */
 export type Deliver = (delivery: Delivery) => DeliveryResult;
 
 export interface SourceOptions {
   readonly deliver: Deliver;
-  /** What was last delivered of a source and not refused. */
+  /** The last document of a source that was not refused. */
   readonly held: (sourceIndex: number) => HeldDocument | undefined;
-  /** What is held of a source is now known by this version. */
+  /** Sets the version of the document that is held of a source. */
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
   readonly logger: Logger;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ export interface SyncFlagsCall extends Pick<StreamCall, "headers" | "clock" | "c
   received(document: Buffer, messageBytes: number): void;
 }
 
-/** A SyncFlags stream of flagd.sync.v1; see runCall. The selector goes into a header as well, where newer servers look for it. */
+/** A SyncFlags stream of flagd.sync.v1; see runCall. The selector is sent as a header too, where newer servers look for it. */
 export function callSyncFlags(
   channel: SyncChannel,
   call: SyncFlagsCall,

@@ -38,12 +38,12 @@ describe("messages of flagd.sync.v1 by hand", () => {
     );
   });
 
-  it("takes the document without copying it", () => {
+  it("does not copy the document", () => {
     const message = encode({ flagConfiguration: '{"flags":{}}' });
     expect(decodeSyncFlagsResponse(message).buffer).to.equal(message.buffer);
   });
 
-  it("reads a document in UTF-8 byte for byte, one that is no UTF-8 too", () => {
+  it("returns a document byte for byte, even if it is no UTF-8", () => {
     const message = Buffer.concat([field(1, 2, 3, 0xff, 0x00, 0xc3)]);
     expect([...decodeSyncFlagsResponse(message)]).to.deep.equal([0xff, 0x00, 0xc3]);
   });
@@ -100,7 +100,7 @@ describe("messages of flagd.sync.v1 by hand", () => {
     });
   }
 
-  it("never does anything else than read or refuse", () => {
+  it("either reads or refuses any bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         try {

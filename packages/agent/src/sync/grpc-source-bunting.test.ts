@@ -76,7 +76,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
   }
 
   describe("a stream", () => {
-    it("begins with who asks, then the topic, for which nothing is held", async () => {
+    it("begins with the name of the agent, then the topic, of which nothing is held", async () => {
       const server = serverThat();
       run({
         target: await server.start(),
@@ -92,7 +92,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(await stream.next("subscribe")).to.deep.equal({ topic, held: undefined });
     });
 
-    it("delivers a snapshot, then what a delta makes of it, and acknowledges both", async () => {
+    it("delivers a snapshot, then the result of a delta, and acknowledges both", async () => {
       const server = serverThat();
       const { probe, source } = run({ target: await server.start() });
       const stream = await server.nextStream();
@@ -113,7 +113,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(server.flagdStreams.size).to.equal(0);
     });
 
-    it("answers a message by its place among all of the stream, from 1 on each", async () => {
+    it("answers a message by its place among all messages of the stream, from 1 on each stream", async () => {
       const server = serverThat();
       run({ target: await server.start() });
       const first = await server.nextStream();
@@ -135,7 +135,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect((await second.next("ack")).number).to.equal("1");
     });
 
-    it("asks for a snapshot by a nack where a delta does not start from what is held", async () => {
+    it("asks for a snapshot by a nack if a delta does not start from the document it holds", async () => {
       const server = serverThat();
       const { probe } = run({ target: await server.start() });
       const stream = await server.nextStream();
@@ -177,7 +177,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(ack?.rejectedFlags[0]?.reason).to.contain("none");
     });
 
-    it("passes over messages of other topics, and those of a later protocol", async () => {
+    it("ignores messages of other topics, and those of a later protocol", async () => {
       const server = serverThat();
       const { probe } = run({ target: await server.start() });
       const stream = await server.nextStream();
@@ -196,16 +196,18 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(stream.requests.size).to.equal(0);
     });
 
-    it("ends over a message that is none, and another is opened", async () => {
+    it("ends after bytes that are no message, and another is opened", async () => {
       const server = serverThat();
       const { source } = run({ target: await server.start() });
       const stream = await server.nextStream();
       stream.out.write(frameMessage(Buffer.from([0x12, 0x7f, 0x00])));
       await server.nextStream();
-      expect(source.status().error).to.equal("what came is no SyncResponse: the message is cut off");
+      expect(source.status().error).to.equal(
+        "received bytes that are no SyncResponse: the message is cut off",
+      );
     });
 
-    it("gives up the run when taking over fails for want of sense", async () => {
+    it("ends the run when delivering throws an unexpected error", async () => {
       const server = serverThat();
       const probe = new StoreProbe();
       const deliver = (): never => {
@@ -226,7 +228,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
   describe("what is held", () => {
     const version = { uid: "u-1", generation: "7", resourceVersion: "4711" };
 
-    it("is offered as the proxy told it when the stream is opened again, and is not sent again", async () => {
+    it("is offered with the proxy's version when the stream is opened again, and is not sent again", async () => {
       const server = serverThat();
       const { probe, source } = run({ target: await server.start() });
       const first = await server.nextStream();
@@ -246,7 +248,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect((await third.subscribed()).held?.resourceVersion).to.equal("4712");
     });
 
-    it("is offered from before the start, as a digest if nothing more is known of it", async () => {
+    it("is offered if it was loaded from disk, by its digest if no more is known", async () => {
       const server = serverThat();
       const probe = new StoreProbe();
       probe.store.replace(2, Buffer.from(encodeDocument(one)));
@@ -274,7 +276,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
   });
 
   describe("a topic", () => {
-    it("that is missing leaves what there is; its stream stays and it may come", async () => {
+    it("that is missing leaves the flags as they are; its stream stays open and the topic may come", async () => {
       const server = serverThat();
       const probe = new StoreProbe();
       probe.store.replace(2, Buffer.from(encodeDocument(one)));
@@ -312,7 +314,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       });
     }
 
-    it("that was deleted with empty is served no more and forgotten, and lives again when it comes back", async () => {
+    it("that was deleted with empty is no longer served and removed from disk, and is served again when it returns", async () => {
       const server = serverThat();
       const { probe, source } = run({ target: await server.start() });
       const stream = await server.nextStream();
@@ -356,7 +358,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(server.streams.size).to.equal(0);
     });
 
-    it("that is refused without a time is asked for ever less often, once at a time", async () => {
+    it("that is refused without a time is asked for less and less often, once at a time", async () => {
       const clock = new ManualClock();
       const server = serverThat();
       const { probe } = run({ target: await server.start() }, new StoreProbe(clock));
@@ -384,7 +386,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
   });
 
   describe("a refusal after 10 s of a stream that works", () => {
-    it("is answered as the first one", async () => {
+    it("is handled like the first one", async () => {
       const clock = new ManualClock();
       const server = serverThat();
       const { probe } = run({ target: await server.start() }, new StoreProbe(clock));
@@ -402,7 +404,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
   });
 
   describe("silence", () => {
-    it("of 60 s is a dead connection, which is left for another one", async () => {
+    it("of 60 s means a dead connection, which is replaced", async () => {
       const clock = new ManualClock();
       const server = serverThat();
       const { probe, source } = run({ target: await server.start() }, new StoreProbe(clock));
@@ -483,7 +485,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
   });
 
   describe("a server that does not know it", () => {
-    it("is spoken to in flagd.sync.v1 on the same connection at once, and that is no failure", async () => {
+    it("is asked by flagd.sync.v1 on the same connection at once, and that is no failure", async () => {
       const server = serverThat({ bunting: false, flagd: true });
       const { probe, source } = run({ target: await server.start() });
       const { selector, out } = await server.nextFlagdStream();
@@ -516,7 +518,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(source.status().protocol).to.equal("bunting.sync.v1");
     });
 
-    it("and then does not know flagd's either fails as it always did", async () => {
+    it("and does not know flagd's either is a failure", async () => {
       const server = serverThat({ bunting: false });
       const { probe, source } = run({ target: await server.start() });
       await probe.failure("unimplemented");
@@ -524,7 +526,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
     });
 
     // As a mesh does that lets through the paths it was told of.
-    it("or has a gateway that forbids it, is spoken to in flagd.sync.v1 too", async () => {
+    it("or has a gateway that forbids it, is asked by flagd.sync.v1 too", async () => {
       const server = serverThat({ bunting: true, flagd: true });
       const { probe } = run({ target: await server.start() });
       (await server.nextStream()).end("PERMISSION_DENIED", "RBAC: access denied");

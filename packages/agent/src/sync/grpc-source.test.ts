@@ -76,7 +76,7 @@ describe("GrpcSource", () => {
       expect(metadata.getMap()).to.not.have.any.keys("flagd-selector", "grpc-timeout");
     });
 
-    it("names the authority it is told to", async () => {
+    it("names the configured authority", async () => {
       run({ target: await server.start(), authority: "flags.example" });
       expect((await server.nextStream()).authority).to.equal("flags.example");
     });
@@ -98,7 +98,7 @@ describe("GrpcSource", () => {
       expect(source.status()).to.include({ state: "connected", error: undefined, sourceIndex: 5 });
     });
 
-    it("that is held is connected, though nothing was delivered", async () => {
+    it("without a document yet counts as connected", async () => {
       const { source } = run({ target: await server.start() });
       const stream = await server.nextStream();
       expect(source.status().state).to.equal("connecting");
@@ -107,7 +107,7 @@ describe("GrpcSource", () => {
       expect(source.status().lastUpdate).to.equal(undefined);
     });
 
-    it("stays when a document is refused: another one may come", async () => {
+    it("stays open when a document is refused: another may follow", async () => {
       const { probe, source } = run({ target: await server.start() });
       probe.isAccepting = false;
       const stream = await server.nextStream();
@@ -121,7 +121,7 @@ describe("GrpcSource", () => {
       expect(server.streams.size).to.equal(0);
     });
 
-    it("gives up the run when taking over fails for want of sense", async () => {
+    it("ends the run when delivering throws an unexpected error", async () => {
       const probe = new SourceProbe();
       const options = {
         ...probe.options,
@@ -138,7 +138,7 @@ describe("GrpcSource", () => {
 
   describe("an end of the stream", () => {
     // Upstream's proxy ends streams with OK when it stops; the JS provider then stays where it is, for ever.
-    it("with OK is no end: the stream is opened again", async () => {
+    it("with OK is like any other: the stream is opened again", async () => {
       const { probe, source } = run({ target: await server.start() });
       const first = await server.nextStream();
       first.send(document);
@@ -225,7 +225,7 @@ describe("GrpcSource", () => {
       expect(source.status()).to.include({ state: "connected", error: undefined });
     });
 
-    it("is tried again within 0.3 s at first, then ever less often, and every 10 s at last", async () => {
+    it("is tried again within 0.3 s at first, then less and less often, and finally every 10 s", async () => {
       const clock = new ManualClock();
       const { probe } = run({ target: await server.reserve() }, {}, new SourceProbe(clock));
       const bounds = [300, 600, 1_200, 2_400, 4_800, 9_600, 10_000, 10_000];
@@ -267,7 +267,7 @@ describe("GrpcSource", () => {
       await server.nextStream();
     });
 
-    it("is tried ever less often if it ends each stream soon after a document", async () => {
+    it("is tried less and less often if it ends each stream soon after a document", async () => {
       const clock = new ManualClock();
       const { probe } = run({ target: await server.start() }, {}, new SourceProbe(clock));
       for (const [i, boundMs] of [300, 600, 1_200, 2_400, 4_800, 9_600, 10_000].entries()) {
@@ -285,7 +285,7 @@ describe("GrpcSource", () => {
       await server.nextStream();
     });
 
-    it("decides itself when it wants to be tried, up to 10 s", async () => {
+    it("decides when it is tried again, up to 10 s", async () => {
       const clock = new ManualClock();
       const { probe } = run({ target: await server.start() }, {}, new SourceProbe(clock));
       const pushbacks = [
@@ -312,7 +312,7 @@ describe("GrpcSource", () => {
       await server.nextStream();
     });
 
-    it("is found again at the address its name has by then", async () => {
+    it("is found again at a new address of its name", async () => {
       const { probe } = run({ target: `dns:///localhost:${(await server.reserve()).split(":")[1] ?? ""}` });
       await probe.failure("unavailable");
       await server.start();
@@ -334,7 +334,7 @@ describe("GrpcSource", () => {
       expect(await probe.nextDocument()).to.equal(document);
     });
 
-    it("from the first byte is given up, and its connections with it", async () => {
+    it("from the first byte is given up, and its connections are closed", async () => {
       const clock = new ManualClock();
       const target = await server.start();
       server.relay.silence();
@@ -354,7 +354,7 @@ describe("GrpcSource", () => {
       expect(await probe.nextDocument()).to.equal(document);
     });
 
-    it("after it has taken the stream is no failure: there may be no flags yet", async () => {
+    it("after accepting the stream is no failure: there may be no flags yet", async () => {
       const clock = new ManualClock();
       const { probe, source } = run({ target: await server.start() }, {}, new SourceProbe(clock));
       const stream = await server.nextStream();
@@ -367,7 +367,7 @@ describe("GrpcSource", () => {
   });
 
   describe("what can't be used", () => {
-    it("for its size is refused before it is read, with a sentence, until something smaller comes", async () => {
+    it("because of its size is refused before it is read, with a message, until a smaller one comes", async () => {
       const { probe, source } = run(
         { target: await server.start() },
         {},
@@ -393,24 +393,26 @@ describe("GrpcSource", () => {
       expect(source.status()).to.include({ state: "connected", error: undefined });
     });
 
-    it("for its size names maxMsgSize if that is the limit", async () => {
+    it("because of its size names maxMsgSize if that is the limit", async () => {
       const { source } = run({ target: await server.start(), maxMessageBytes: 1_000 });
       (await server.nextStream()).send("x".repeat(200_000));
       await server.nextStream();
       expect(source.status().error).to.match(/larger than 1000 bytes, which is the "maxMsgSize"/);
     });
 
-    it("for its form ends the stream, and another is opened", async () => {
+    it("because of its form ends the stream, and another is opened", async () => {
       const { probe, source } = run({ target: await server.start() });
       (await server.nextStream()).sendBytes(Buffer.from([0x0a, 0x7f, 0x00]));
       const second = await server.nextStream();
-      expect(source.status().error).to.equal("what came is no SyncFlagsResponse: the message is cut off");
+      expect(source.status().error).to.equal(
+        "received bytes that are no SyncFlagsResponse: the message is cut off",
+      );
       expect(probe.failures).to.deep.equal(["malformed"]);
       second.send(document);
       expect(await probe.nextDocument()).to.equal(document);
     });
 
-    it("because a web page came is told so", async () => {
+    it("because it is a web page is reported as such", async () => {
       const web = createServer().on("stream", (stream: ServerHttp2Stream) => {
         stream.respond({ ":status": 200, "content-type": "text/html" });
         stream.end("<html>hello, this is long enough to be taken for a message</html>");
@@ -419,13 +421,13 @@ describe("GrpcSource", () => {
       await eventually(() => source.status().error?.includes("no gRPC server") === true, "told so");
     });
 
-    it("because the port speaks HTTP/1.1 is a server that is away", async () => {
+    it("because the port speaks HTTP/1.1 counts as a server that is away", async () => {
       const web = createHttp1Server((_request, response) => void response.end("hello"));
       const { probe } = run({ target: await listenBehind(web) });
       await probe.failure("unavailable");
     });
 
-    it("as a target is told so, and tried on", async () => {
+    it("as a target is reported, and tried again", async () => {
       const { probe, source } = run({ target: "host:port" });
       await eventually(() => probe.failures.length === 2, "two tries");
       expect(source.status().error).to.match(/Failed to parse DNS address/);
@@ -449,7 +451,7 @@ describe("GrpcSource", () => {
     }
   });
 
-  it("gives way to a server that finds its pings too frequent, in two steps", async () => {
+  it("sends fewer pings, in two steps, to a server that finds them too frequent", async () => {
     const strict = createServer().on("session", (session) => {
       session.on("ping", () => {
         session.goaway(11, 0x7fffffff, Buffer.from("too_many_pings"));
@@ -469,7 +471,7 @@ describe("GrpcSource", () => {
       await eventually(() => probe.failures.length === 2, "two steps");
       expect(probe.failures).to.deep.equal(["enhance_your_calm", "enhance_your_calm"]);
       expect(source.status().error).to.equal(
-        "the server wants fewer pings: from now on there is one in 0.48 s",
+        "the server wants fewer pings: the agent now sends one every 0.48 s",
       );
     } finally {
       strict.close();
@@ -503,7 +505,7 @@ describe("GrpcSource", () => {
       });
     }
 
-    it("ends the stream at the server, delivers nothing any more, and is no failure", async () => {
+    it("ends the stream at the server, delivers nothing more, and is no failure", async () => {
       const { probe, stop } = run({ target: await server.start() });
       const stream = await server.nextStream();
       stream.send(document);
@@ -523,7 +525,7 @@ describe("GrpcSource", () => {
     });
   });
 
-  it("keeps one connection for stream after stream of a server that stays", async () => {
+  it("uses one connection for all streams to a server that stays", async () => {
     run({ target: await server.start() });
     for (let i = 0; i < 3; i++) (await server.nextStream()).fail({ code: status.NOT_FOUND });
     await server.nextStream();

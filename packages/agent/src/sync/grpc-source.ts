@@ -10,15 +10,15 @@ import { SyncChannel } from "./sync-channel.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 import { TopicStream } from "./topic-stream.js";
 
-/** Waits between streams: up to 0.3 s before the first, then twice as much, up to 10 s; see Backoff for the jitter. */
+/** Waits between streams: up to 0.3 s at first, doubling up to 10 s; see Backoff for the jitter. */
 const retryFirstMs = 300;
 const retryCapMs = 10_000;
 /**
- * How long a stream has to last, from its first document on, for the waits to begin anew. A server that sends a document and ends at
- * once would be asked several times a second otherwise.
+ * How long a stream must last after its first document for the backoff to start again. Otherwise a server that sends a document and ends
+ * the stream at once would be called several times a second.
  */
 const healthyMs = 10_000;
-/** A server may ask to be tried at once, but not in a tight loop. */
+/** A server may ask for an immediate retry, but not for a tight loop. */
 const pushbackFloorMs = 50;
 /**
  * A server that finds pings too frequent closes the connection with ENHANCE_YOUR_CALM. A stock flagd-proxy tolerates one in 5 minutes
@@ -26,14 +26,14 @@ const pushbackFloorMs = 50;
  */
 const keepaliveGrowth = 4;
 const keepaliveCapMs = 320_000;
-/** What a message may hold besides the document. */
+/** Size of a message beyond its document, in bytes. */
 const contextSlackBytes = 64 * 1024;
 
 /** Shortened by tests. */
 export interface GrpcSourceTiming {
-  /** How long a connection may be silent before it is asked for a sign of life. */
+  /** How long a connection may be silent before a ping is sent. */
   readonly keepaliveMs: number;
-  /** How long that sign may take. */
+  /** How long the answer to a ping may take. */
   readonly keepaliveTimeoutMs: number;
   readonly connectTimeoutMs: number;
 }
@@ -45,10 +45,10 @@ const defaultTiming: GrpcSourceTiming = {
 };
 
 /**
- * A stream that is opened again whenever it ends, whatever it ended with: OK is no reason to stay away.
+ * A stream that is opened again whenever it ends, with any status, including OK.
  *
- * It speaks bunting.sync.v1 where the server does, else flagd.sync.v1. Which of them is found out anew with each connection, because the
- * server behind the same name may have been replaced.
+ * It uses bunting.sync.v1 if the server supports it, else flagd.sync.v1. This is determined again for each connection, because the server
+ * behind the same name may have been replaced.
  */
 export class GrpcSource implements FlagSource {
   readonly name: string;
@@ -58,16 +58,16 @@ export class GrpcSource implements FlagSource {
   readonly #state: SourceState;
   readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
   readonly #maxDocumentBytes: number;
-  /** Undefined if the selector is none that names one topic: only flagd.sync.v1 can say it. */
+  /** Undefined if the selector does not name one topic: then only flagd.sync.v1 can be used. */
   readonly #topicStream: TopicStream | undefined;
   /** The server at the other end of the channel does not know bunting.sync.v1. */
   #isFlagdOnly = false;
-  /** Messages that the stream under way has brought. */
+  /** Number of messages on the current stream. */
   #heard = 0;
-  /** When the stream under way brought its first answer, or the first after its topic was refused. */
+  /** When the current stream brought its first answer, or the first after its topic was refused. */
   #answeredMs: number | undefined;
   #keepaliveMs: number;
-  /** False while the server can be reached but what it sends can't be used. */
+  /** False while the server can be reached but its messages can't be used. */
   #isOpenEnough = true;
 
   constructor(config: GrpcSourceConfig, options: SourceOptions, timing: Partial<GrpcSourceTiming> = {}) {
@@ -181,7 +181,7 @@ export class GrpcSource implements FlagSource {
     } else if (reason === "enhance_your_calm") {
       this.#keepaliveMs = Math.min(this.#keepaliveMs * keepaliveGrowth, keepaliveCapMs);
       const seconds = this.#keepaliveMs / 1_000;
-      this.#state.failed(reason, `the server wants fewer pings: from now on there is one in ${seconds} s`);
+      this.#state.failed(reason, `the server wants fewer pings: the agent now sends one every ${seconds} s`);
     } else {
       this.#state.failed(reason, message);
     }
@@ -205,8 +205,8 @@ export class GrpcSource implements FlagSource {
 }
 
 /**
- * How a stream of bunting.sync.v1 ends where it is not known. A gateway that lets through what flagd speaks and nothing else may say that
- * it is forbidden, or send a page.
+ * How a stream of bunting.sync.v1 ends if the server does not know it. A gateway that passes only flagd's protocol may forbid it, or answer
+ * with a web page.
  */
 const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
 

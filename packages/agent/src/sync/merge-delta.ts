@@ -4,24 +4,24 @@ import type { DocumentIndex } from "../document/document-index.js";
 import type { Delta, DeltaFlag } from "./bunting-wire.js";
 import { digestDocument } from "./flag-hashes.js";
 
-/** A document that a delta led to. */
+/** The result of applying a delta. */
 export interface MergedDocument {
-  /** Canonical JSON, if that of the document before was. */
+  /** Canonical JSON, if the previous document was. */
   readonly bytes: Buffer;
   /** SHA-256 of each flag, in the order of the keys; see hashFlags. */
   readonly hashes: Buffer;
   readonly digest: Buffer;
 }
 
-/** Flags that come one after the other in the merged document: rows of the document before, or one that the delta brought. */
+/** A piece of the merged document: consecutive rows of the previous document, or one flag of the delta. */
 type Piece =
   { readonly firstRow: number; readonly endRow: number } | { readonly key: string; readonly flag: Buffer };
 
 /**
- * Makes the document that a delta leads to: flags of the document before in runs, as bytes, and between them those of the delta. Nothing
- * is parsed; whether it is the right document, its digest says.
+ * Builds the document that a delta leads to: runs of flags of the previous document, copied as bytes, and between them those of the delta.
+ * Nothing is parsed; the digest shows whether it is the right document.
  *
- * @param hashes of the flags of the document before, by hashFlags
+ * @param hashes of the flags of the previous document, by hashFlags
  */
 export function mergeDelta(before: DocumentIndex, hashes: Buffer, delta: Delta): MergedDocument {
   const pieces = planMerge(before.entries.ids, delta.flags);
@@ -36,7 +36,7 @@ export function mergeDelta(before: DocumentIndex, hashes: Buffer, delta: Delta):
   };
 }
 
-/** Both lists are in the order of their keys; if the delta's is not, the digest will be wrong. */
+/** Both lists are sorted by key; if the delta's is not, the digest will be wrong. */
 function planMerge(ids: readonly string[], changes: readonly DeltaFlag[]): Piece[] {
   const pieces: Piece[] = [];
   let firstRow = 0;
@@ -50,7 +50,7 @@ function planMerge(ids: readonly string[], changes: readonly DeltaFlag[]): Piece
   return pieces;
 }
 
-/** The row of a key, or that before which it belongs. */
+/** The row of a key, or the row before which it belongs. */
 function rowOf(ids: readonly string[], key: string, from: number): number {
   let low = from;
   let high = ids.length;
@@ -62,7 +62,7 @@ function rowOf(ids: readonly string[], key: string, from: number): number {
   return low;
 }
 
-/** A part of the document besides its flags, after a delta that does not speak of it (undefined) or says that it is gone (empty). */
+/** `metadata` or `$evaluators` after a delta: undefined means unchanged, empty means removed. */
 function partAfter(
   { bytes }: DocumentIndex,
   before: DocumentIndex["metadata"],

@@ -36,7 +36,7 @@ describe("parseSources", () => {
     ]);
   });
 
-  it("reads everything a grpc source may have", () => {
+  it("accepts every field that a grpc source may have", () => {
     const [config] = ofSources([
       {
         uri: "grpc://proxy:8015",
@@ -61,7 +61,7 @@ describe("parseSources", () => {
     });
   });
 
-  it("turns the targets of grpc-go and flagd into those of grpc-js", () => {
+  it("translates targets of grpc-go and flagd to those of grpc-js", () => {
     const targets = parseSources({
       uris: [
         "dns:///proxy:8015",

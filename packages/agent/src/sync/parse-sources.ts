@@ -7,7 +7,7 @@ import { readSourceFields, type SourceFields } from "./source-fields.js";
 
 const fileProviders = ["file", "fsnotify", "fileinfo"];
 
-/** What to do instead, by provider. */
+/** Advice for providers that are not supported. */
 const unsupported: Readonly<Record<string, string>> = {
   kubernetes:
     "agents need no access to the Kubernetes API: let bunting-proxy watch the FeatureFlag and name it here as provider grpc with selector core.openfeature.dev/<namespace>/<name>",
@@ -35,9 +35,9 @@ export interface SourceOptionTexts {
 }
 
 /**
- * Reads `--uri` and `--sources` as flagd does: those of `--uri` come first, and of equal flags the later source's is served.
+ * Parses `--uri` and `--sources` as flagd does: those of `--uri` come first, and a later source wins over an earlier one.
  *
- * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED with a sentence for whoever wrote them.
+ * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message for the person who wrote the options
  */
 export function parseSources({ uris, sources }: SourceOptionTexts): readonly SourceConfig[] {
   const described = [
@@ -122,7 +122,7 @@ function grpcConfig(fields: SourceFields, sourceIndex: number, where: string): G
   };
 }
 
-/** Turns the targets that grpc-go and flagd know into those of grpc-js. */
+/** Translates targets of grpc-go and flagd to those of grpc-js. */
 function targetOf(uri: string, where: string): { target: string; authority: string | undefined } {
   if (uri.startsWith("xds:")) {
     throw new AgentError(

@@ -2,11 +2,11 @@
 export type SourceConfig = GrpcSourceConfig | FileSourceConfig;
 
 interface CommonConfig {
-  /** The source's place in the list. This names it in memory: URIs need not differ from one source to the next. */
+  /** The source's place in the list, which identifies it in memory: several sources may have the same URI. */
   readonly sourceIndex: number;
-  /** As flagd names the source: without the prefix that told its kind. Flags carry it as their `source`. */
+  /** The name that flagd gives the source: the URI without the prefix of its kind. Flags have it as their `source`. */
   readonly uri: string;
-  /** Which flags of the source are wanted, in the source's own words; "" for all. */
+  /** Which flags of the source are wanted, in the source's own syntax; "" for all. */
   readonly selector: string;
 }
 
@@ -15,12 +15,12 @@ export interface GrpcSourceConfig extends CommonConfig {
   readonly provider: "grpc";
   /** What grpc-js connects to. */
   readonly target: string;
-  /** `:authority` of requests, where it is not the host. */
+  /** `:authority` of requests, if it is not the host. */
   readonly authority: string | undefined;
   readonly providerId: string;
   /** Sent with the request, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Largest message in bytes; undefined leaves it to the heap budget. */
+  /** Largest message in bytes; undefined means the limit of the heap budget. */
   readonly maxMessageBytes: number | undefined;
 }
 

@@ -13,10 +13,10 @@ const config: SourceConfig = {
 };
 
 describe("SourceState", () => {
-  it("logs one line for each transition, and none for another try that ends the same way", () => {
+  it("logs one line for each transition, and none for another attempt that ends the same way", () => {
     const { state, lines } = useState();
     for (let i = 0; i < 5; i++) state.failed("UNAVAILABLE", `refused ${i}`);
-    expect(lines()).to.deep.equal(["the source is away; it is tried again and again"]);
+    expect(lines()).to.deep.equal(["the source is away; the agent keeps trying"]);
     expect(state.status()).to.include({ state: "connecting", error: "refused 4", lastUpdate: undefined });
     state.failed("NOT_FOUND", "no such flags");
     state.connected();
@@ -24,10 +24,10 @@ describe("SourceState", () => {
     state.documentReceived(10);
     for (let i = 0; i < 5; i++) state.failed("NOT_FOUND", "gone");
     expect(lines()).to.deep.equal([
-      "the source is away; it is tried again and again",
-      "the source is away; it is tried again and again",
+      "the source is away; the agent keeps trying",
+      "the source is away; the agent keeps trying",
       "connected to the source",
-      "lost the source; its flags are served on, and it is tried again and again",
+      "lost the source; its flags stay in use, and the agent keeps trying",
     ]);
     expect(state.status()).to.include({ state: "disconnected", error: "gone" });
   });
@@ -48,7 +48,7 @@ describe("SourceState", () => {
     });
   });
 
-  it("counts every failure and tells when the source can be heard", () => {
+  it("counts every failure and reports when the source is connected", () => {
     const { state, told } = useState();
     state.failed("UNAVAILABLE", "");
     state.failed("UNAVAILABLE", "");

@@ -10,7 +10,7 @@ export interface SourceStateOptions {
   readonly metrics: SyncMetrics;
 }
 
-/** Whether a source can be heard, and since when. Logs one line for each transition, not one for each try. */
+/** Whether a source is connected, and since when. Logs one line for each transition, not one for each attempt. */
 export class SourceState {
   readonly #config: SourceConfig;
   readonly #options: SourceStateOptions;
@@ -59,13 +59,13 @@ export class SourceState {
     this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
   }
 
-  /** What is held is known to be the newest. */
+  /** The document that is held is known to be the newest. */
   documentConfirmed(): void {
     this.#updated();
     this.#options.metrics.documentConfirmed(this.#config.sourceIndex);
   }
 
-  /** The source can be heard, but has no document: what is served stays. Logged once until there is one. */
+  /** The source is connected but has no document, so the current flags stay in use. Logged once until there is a document. */
   remarked(remark: string): void {
     this.connected();
     if (this.#remark === remark) return;
@@ -76,15 +76,15 @@ export class SourceState {
   /** @param reason one of a small set of words: a new one is logged, the same one again is not. */
   failed(reason: string, message: string): void {
     const { logger, metrics } = this.#options;
-    const isNews = this.#state === "connected" || this.#error?.reason !== reason;
+    const isNew = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     this.#error = { reason, message };
     if (this.#state === "connected") this.#enter("disconnected");
     const fields = { ...this.#fields(), reason, error: message };
-    if (!isNews) logger.debug(fields, "the source is still away");
+    if (!isNew) logger.debug(fields, "the source is still away");
     else if (this.#lastUpdate === undefined)
-      logger.warn(fields, "the source is away; it is tried again and again");
-    else logger.warn(fields, "lost the source; its flags are served on, and it is tried again and again");
+      logger.warn(fields, "the source is away; the agent keeps trying");
+    else logger.warn(fields, "lost the source; its flags stay in use, and the agent keeps trying");
   }
 
   #updated(): void {

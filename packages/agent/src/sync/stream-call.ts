@@ -9,40 +9,40 @@ import type { Clock } from "@bunting/runtime";
 import { MalformedMessageError } from "./message-fields.js";
 import type { SyncChannel } from "./sync-channel.js";
 
-/** A stream from a server, whatever it carries. */
+/** A stream from a server, of any protocol. */
 export interface StreamCall {
-  /** Opens the stream. `end` cancels it, whereupon it ends with what is said there. */
+  /** Opens the stream. `end` cancels it, and the call then ends with the given end. */
   open(client: Client, metadata: Metadata, end: (end: CallEnd) => void): ClientReadableStream<Buffer>;
   /** Headers of the request, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** How long a connection may take to come about, in ms. */
+  /** How long connecting may take, in ms. */
   readonly connectTimeoutMs: number;
-  /** What each message should be, for people. */
+  /** The type of the messages, for error messages. */
   readonly messageName: string;
-  /** Response headers have come: the stream stands, though there may be no document for a long time. */
+  /** Response headers have come: the stream is open, though there may be no document for a long time. */
   opened(): void;
   /** A MalformedMessageError ends the stream with a reason of its own. */
   received(message: Buffer): void;
 }
 
-/** How a stream ended. It ends whatever happens, and every end is a reason to open another. */
+/** How a stream ended. Every end is a reason to open another. */
 export interface CallEnd {
   /** One of a small set of words. */
   readonly reason: string;
   readonly message: string;
-  /** When the server wants the next try, in ms; undefined leaves it to the client. */
+  /** When the server wants the next attempt, in ms; undefined leaves it to the client. */
   readonly pushbackMs: number | undefined;
 }
 
 /**
- * Opens a stream and passes on what comes until it ends. Resolves after an abort too, with an end that means nothing.
+ * Opens a stream and passes on its messages until it ends. Resolves after an abort too, with a meaningless end.
  *
- * @throws what `received` throws; the stream is cancelled then.
+ * @throws what `received` throws, after cancelling the stream
  */
 export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSignal): Promise<CallEnd> {
   return new Promise((resolve, reject) => {
-    // Set where the stream was cancelled on this side, so that its status says nothing.
+    // Set if the stream was cancelled on this side, so that its status says nothing.
     const own: { end?: CallEnd; failure?: Error } = {};
     const cancel = (): void => stream.cancel();
     const endWith = (end: CallEnd): void => {
@@ -60,7 +60,7 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
       stopWatching();
       if (signal.aborted) return;
       if (isGrpc(metadata)) call.opened();
-      else endWith(callEnd("not_grpc", "what answers there is no gRPC server: is it the right port?"));
+      else endWith(callEnd("not_grpc", "the server is no gRPC server: is it the right port?"));
     });
     stream.on("data", (message: Buffer) => {
       if (signal.aborted || own.end !== undefined || own.failure !== undefined) return;
@@ -68,14 +68,14 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
         call.received(message);
       } catch (error) {
         if (error instanceof MalformedMessageError) {
-          endWith(callEnd("malformed", `what came is no ${call.messageName}: ${error.message}`));
+          endWith(callEnd("malformed", `received bytes that are no ${call.messageName}: ${error.message}`));
         } else {
           own.failure = error as Error;
           cancel();
         }
       }
     });
-    // Its status tells the same.
+    // The status says the same.
     stream.on("error", () => undefined);
     stream.once("status", (status: StatusObject) => {
       stopWatching();
@@ -96,13 +96,13 @@ function metadataOf(headers: StreamCall["headers"]): Metadata {
   return metadata;
 }
 
-/** A server in front of another, or a web server on the port, answers 200 with a page. */
+/** A gateway, or a web server on the port, may answer 200 with a page. */
 function isGrpc(metadata: Metadata): boolean {
   const contentType = metadata.get("content-type")[0];
   return contentType === undefined || contentType.toString().startsWith("application/grpc");
 }
 
-/** What RESOURCE_EXHAUSTED stands for where grpc-js made it up. */
+/** The meanings of RESOURCE_EXHAUSTED if grpc-js itself produced it. */
 const ownReasons: readonly (readonly [details: string, reason: string])[] = [
   ["Received message larger than max", "too_large"],
   ["Bandwidth exhausted or memory limit exceeded", "enhance_your_calm"],

@@ -10,7 +10,7 @@ import {
   type ChannelOptions,
 } from "@grpc/grpc-js";
 
-// It writes lines of its own to stderr, between those of the log. What they say comes as the status of a call as well.
+// grpc-js writes to stderr, between the lines of the log, what it reports as the status of a call as well.
 if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NONE);
 
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
@@ -18,17 +18,17 @@ type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
 /**
  * A grpc-js client that is really gone once it is closed.
  *
- * grpc-js neither gives up nor closes a connection that was accepted but whose server never spoke HTTP/2, and closing a channel waits
- * for what is under way. So the sockets are noted as they open (credentials are what gets to see them) and destroyed at the end.
+ * grpc-js neither gives up nor closes a connection that was accepted but whose server never spoke HTTP/2, and closing a channel waits for
+ * calls under way. So the sockets are recorded as they open (credentials get to see them) and destroyed at the end.
  *
- * Its own way of connecting again is not used: after a try that failed to connect take another SyncChannel, which resolves the name
- * and connects at once. grpc-js would resolve names at most every 30 s.
+ * The reconnection of grpc-js is not used: after a failed attempt use a new SyncChannel, which resolves the name and connects at once.
+ * grpc-js would resolve names at most every 30 s.
  */
 export class SyncChannel {
   readonly client: Client;
   readonly #credentials = new TrackingCredentials();
 
-  /** @throws Error if the target is none that grpc-js knows. */
+  /** @throws Error if grpc-js does not know the target */
   constructor(target: string, options: ChannelOptions) {
     this.client = new Client(target, this.#credentials, {
       "grpc.use_local_subchannel_pool": 1,
@@ -41,14 +41,14 @@ export class SyncChannel {
     });
   }
 
-  /** True if there is a connection that can take calls. */
+  /** True if there is a connection that accepts calls. */
   get isConnected(): boolean {
     return this.client.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
   async close(): Promise<void> {
     this.client.close();
-    // What the calls and the channel had to say goes out first.
+    // Pending frames of the calls and the channel are sent first.
     await setImmediate();
     this.#credentials.destroySockets();
   }
@@ -65,7 +65,7 @@ class TrackingCredentials extends ChannelCredentials {
   }
 
   override compose(): never {
-    throw new Error("credentials of a call are not sent in plaintext");
+    throw new Error("call credentials are not sent in plaintext");
   }
 
   override _isSecure(): boolean {
@@ -85,7 +85,7 @@ class TrackingCredentials extends ChannelCredentials {
       getCallCredentials: () => connector.getCallCredentials(),
       destroy: () => connector.destroy(),
       connect: (socket) => {
-        // grpc-js destroys the socket of a connect that rejects.
+        // grpc-js destroys the socket if connect rejects.
         if (this.#isClosed) return Promise.reject(new Error("the channel is closed"));
         this.#sockets.add(socket);
         socket.once("close", () => this.#sockets.delete(socket));

@@ -148,7 +148,7 @@ const one: FlagDocument = {
 const two: FlagDocument = { flags: { ...one.flags, b: { state: "DISABLED", variants: {} } } };
 
 describe("TopicDocument", () => {
-  it("stands after any deltas at the bytes that the proxy has, and at their digest", () => {
+  it("holds the same bytes as the proxy after any deltas, and their digest", () => {
     fc.assert(
       fc.property(fc.array(anyDocument, { minLength: 2, maxLength: 6 }), (versions) => {
         const held = new Held();
@@ -213,7 +213,7 @@ describe("TopicDocument", () => {
       topic,
       number: "2",
       heldDigest: digestOf(one),
-      reason: "the agent does not hold what the delta starts from",
+      reason: "the agent does not hold the document that the delta starts from",
       isDeltaMismatch: true,
     });
     expect(held.text).to.equal(encodeDocument(one));
@@ -240,7 +240,7 @@ describe("TopicDocument", () => {
     expect(held.take(delta).ack?.digest.equals(digestOf(two))).to.equal(true);
   });
 
-  it("refuses with a reason what the store refuses, and stands where it stood", () => {
+  it("refuses with a reason what the store refuses, and holds the previous document", () => {
     const held = new Held();
     held.snapshot(one);
     const bytes = Buffer.from('{"flags":{"a":tru}}');
@@ -284,7 +284,7 @@ describe("TopicDocument", () => {
     }
   });
 
-  it("names the flags that it can't serve in the answer to each version that has them, also to one it holds", () => {
+  it("names the flags that it can't serve in the answer to each version that has them, also to unchanged ones", () => {
     const held = new Held();
     const broken: FlagDocument = {
       flags: { ...one.flags, bad: { state: "ENABLED", variants: {}, defaultVariant: "x" } },
@@ -298,7 +298,7 @@ describe("TopicDocument", () => {
     expect(named(held.take(deltaOf(more, one)))).to.deep.equal([]);
   });
 
-  it("takes over the newer version of what is unchanged, and nothing else", () => {
+  it("accepts the newer version of an unchanged document, and nothing else", () => {
     const held = new Held();
     held.snapshot(one);
     const newer = versionOf(one, "8");
@@ -314,7 +314,7 @@ describe("TopicDocument", () => {
     });
   });
 
-  it("serves nothing after it was emptied, and follows from there", () => {
+  it("serves nothing after it was emptied, and follows later messages", () => {
     const held = new Held();
     held.snapshot(one);
     held.document.empty();

@@ -16,25 +16,25 @@ import type { SourceOptions } from "./flag-source.js";
 import { mergeDelta } from "./merge-delta.js";
 
 const maxReasonBytes = 1024;
-/** A proxy ends the stream of whoever names more, or at greater length. */
+/** A proxy ends the stream of an agent that names more, or at greater length. */
 const maxRejectedFlags = 100;
 const maxRejectedKeyBytes = 1024;
 const maxRejectionBytes = 256;
 
-/** Flags in no document at all: what a topic with the deletion policy `empty` amounts to. */
+/** The document that stands for a deleted topic with the deletion policy `empty`. */
 const emptyDocument = Buffer.from('{"flags":{}}');
 
 /**
- * What the agent holds of a topic, and what becomes of it as the proxy tells what is new. It outlives streams.
+ * The document that the agent holds of a topic, updated by the messages of the proxy. It outlives streams.
  *
- * The document itself is the store's, shared and not copied. The hashes of its flags are made when they are first needed, which for an
- * agent whose flags nobody edits is never.
+ * The document belongs to the store and is not copied. The hashes of its flags are computed when they are first needed, which is never for
+ * an agent whose flags do not change.
  */
 export class TopicDocument {
   readonly #topic: string;
   readonly #sourceIndex: number;
   readonly #options: Pick<SourceOptions, "deliver" | "held" | "confirm" | "metrics">;
-  /** `hashes` is undefined if the document is none that a digest can stand for. */
+  /** `hashes` is undefined if no digest can describe the document. */
   #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
 
   constructor(
@@ -47,7 +47,7 @@ export class TopicDocument {
     this.#options = options;
   }
 
-  /** What the agent tells the proxy that it holds; undefined if it is nothing the proxy could know. */
+  /** The version that the agent says it holds; undefined if the proxy could not know it. */
   version(): DocumentVersion | undefined {
     const held = this.#options.held(this.#sourceIndex);
     return held?.version ?? (held && this.#computeVersion(held.layout));
@@ -69,7 +69,7 @@ export class TopicDocument {
     }
   }
 
-  /** Serves no flags, and forgets what is kept on disk. */
+  /** Serves no flags, and removes the copy on disk. */
   empty(): void {
     this.#options.deliver({
       sourceIndex: this.#sourceIndex,
@@ -82,7 +82,7 @@ export class TopicDocument {
     const held = this.#options.held(this.#sourceIndex);
     const heldDigest = this.version()?.digest;
     if (held === undefined || heldDigest?.equals(version.digest) !== true)
-      return this.#mismatch(number, "the agent does not hold what is said to be unchanged");
+      return this.#mismatch(number, "the agent does not hold the document that is unchanged");
     if (held.version?.encoded.equals(version.encoded) !== true)
       this.#options.confirm(this.#sourceIndex, version);
     return this.#ack(number, version, held.rejectedFlags);
@@ -91,14 +91,15 @@ export class TopicDocument {
   #takeDelta(delta: Delta, number: number): Buffer {
     const layout = this.#options.held(this.#sourceIndex)?.layout;
     if (layout === undefined || this.version()?.digest.equals(delta.fromDigest) !== true)
-      return this.#mismatch(number, "the agent does not hold what the delta starts from");
+      return this.#mismatch(number, "the agent does not hold the document that the delta starts from");
     const hashes = this.#hashesOf(layout);
-    if (hashes === undefined) return this.#mismatch(number, "the agent's document has no order of keys");
+    if (hashes === undefined)
+      return this.#mismatch(number, "the flags of the agent's document are not in the order of their keys");
     const merged = mergeDelta(layout, hashes, delta);
     if (!merged.digest.equals(delta.version.digest))
       return this.#mismatch(number, `the delta led to ${merged.digest.toString("hex")}`);
     const answer = this.#replace(merged.bytes, delta.version, number);
-    // Unless it was refused, it is what the store holds now.
+    // If it was not refused, the store holds it now.
     if (this.#options.held(this.#sourceIndex)?.layout.bytes === merged.bytes)
       this.#hashed = { bytes: merged.bytes, hashes: merged.hashes };
     return answer;
@@ -145,7 +146,7 @@ export class TopicDocument {
     return this.#hashed.hashes;
   }
 
-  /** For a document that came by flagd.sync.v1, or from the disk of an older agent: equal ones have an equal digest all the same. */
+  /** For a document that came by flagd.sync.v1, or from the disk of an older agent: equal documents have equal digests anyway. */
   #computeVersion(layout: DocumentIndex): DocumentVersion | undefined {
     const hashes = this.#hashesOf(layout);
     if (hashes === undefined) return undefined;

@@ -7,13 +7,13 @@ import { statusName, type CallEnd } from "./stream-call.js";
 import type { SyncChannel } from "./sync-channel.js";
 import { TopicDocument } from "./topic-document.js";
 
-/** What a stream tells the source that opens it. */
+/** What a stream reports to the source that opens it. */
 export interface StreamListener {
   /** Response headers have come. */
   opened(): void;
-  /** Any message came: the server knows the protocol. */
+  /** A message came, so the server knows the protocol. */
   heard(): void;
-  /** The server said what there is, and it could be read. */
+  /** The server answered with a message that could be read. */
   answered(): void;
   /** When to try again after a failure, in ms. */
   waitMs(pushbackMs: number | undefined): number;
@@ -47,7 +47,7 @@ export class TopicStream {
       held,
       confirm,
       metrics,
-      // Only now it is a document: a delta may have led nowhere.
+      // Counted only here because a delta may not have led to a document.
       deliver: (delivery) => {
         if (delivery.isDeletion !== true) this.#state.documentReceived(delivery.bytes.length);
         return deliver(delivery);
@@ -86,18 +86,16 @@ export class TopicStream {
     this.#listener.answered();
     if (kind === "unchanged") this.#state.documentConfirmed();
     else if (kind === "missing")
-      this.#state.remarked(
-        `there is no FeatureFlag ${this.#topic}; flags from before, if any, are served on`,
-      );
+      this.#state.remarked(`there is no FeatureFlag ${this.#topic}; the previous flags, if any, stay in use`);
   }
 
   #deleted(policy: Deleted["policy"]): void {
     if (policy === "empty") this.#document.empty();
-    const then = policy === "empty" ? "no flags are served any more" : "its flags are served on";
+    const then = policy === "empty" ? "no flags are served any more" : "its flags stay in use";
     this.#state.remarked(`the FeatureFlag ${this.#topic} was deleted; ${then}`);
   }
 
-  /** Returns when to ask for the topic again. */
+  /** Returns when to subscribe to the topic again, in ms. */
   #refused({ code, message, retryAfterMs }: TopicError): number {
     const name = statusName(code);
     this.#state.failed(name.toLowerCase(), `${this.#topic} is refused: ${name}: ${message}`);

@@ -33,7 +33,7 @@ describe("if", () => {
 
   it("fails, and does not crash, on data that contains itself", () => {
     const o = { if: [true, { var: "o" }] };
-    expect(() => run({ if: [true, { var: "o" }] }, { o })).to.throw(RuleFailure, "leads to itself");
+    expect(() => run({ if: [true, { var: "o" }] }, { o })).to.throw(RuleFailure, "contains itself");
   });
 });
 
