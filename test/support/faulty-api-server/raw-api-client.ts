@@ -4,6 +4,7 @@ import {
   type ClientHttp2Stream,
   type IncomingHttpHeaders,
 } from "node:http2";
+import type { Socket } from "node:net";
 import { EventQueue } from "../event-queue.js";
 import { testTls } from "./test-tls.js";
 
@@ -35,11 +36,13 @@ export function flagsOf(namespace: string): string {
 export class RawApiClient {
   readonly session: ClientHttp2Session;
   readonly #headers: Record<string, string>;
+  #socket: Socket | undefined;
   /** The error codes of received GOAWAY frames. */
   readonly goAways: number[] = [];
 
   constructor(url: string, headers: Record<string, string> = {}, ca: Buffer = testTls.ca) {
     this.session = connect(url, { ca });
+    this.session.once("connect", (_session, socket) => (this.#socket = socket));
     this.session.on("error", () => undefined);
     this.session.on("goaway", (code: number) => this.goAways.push(code));
     this.#headers = headers;
@@ -67,6 +70,8 @@ export class RawApiClient {
 
   close(): void {
     this.session.destroy();
+    // Node 24 keeps the socket of a session that was destroyed after a GOAWAY.
+    setImmediate(() => this.#socket?.destroy());
   }
 }
 
