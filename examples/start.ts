@@ -122,7 +122,7 @@ async function showLiveEdit(ways: readonly Way[]): Promise<void> {
   say(`Now new-welcome is flipped in ${path.relative(root, file)} …`);
   const { expected, atMs } = await flipWelcome(file);
   const arrivals = await Promise.all(
-    ways.map(async (way) => ({ name: way.name, afterMs: (await arrival(way, expected, 10_000)) - atMs })),
+    ways.map(async (way) => ({ name: way.name, afterMs: (await arrival(way, expected, 30_000)) - atMs })),
   );
   for (const { name, afterMs } of arrivals) {
     say(`  ${name.padEnd(36)} new-welcome=${expected} after ${afterMs.toFixed(1)} ms`);

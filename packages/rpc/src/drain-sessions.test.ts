@@ -43,7 +43,11 @@ describe("drainSessions", () => {
     const probes = clients.flatMap((client) => [client.stream(path), client.stream(path)]);
     await Promise.all(probes.map(({ headers }) => headers));
     listener.stopListening();
-    const report = await drainSessions(listener.sessions, { windowMs: 100, graceMs: 5_000, onStream: flush });
+    const report = await drainSessions(listener.sessions, {
+      windowMs: 100,
+      graceMs: 60_000,
+      onStream: flush,
+    });
     for (const probe of probes) {
       expect(await probe.status).to.include({
         code: status.UNAVAILABLE,
@@ -60,7 +64,7 @@ describe("drainSessions", () => {
     const client = await rawClient(listener);
     client.send(wire.subscribe(path));
     await eventually(() => streamsOf(listener).length === 1);
-    await drainSessions(listener.sessions, { windowMs: 0, graceMs: 200, onStream: flush });
+    await drainSessions(listener.sessions, { windowMs: 0, graceMs: 60_000, onStream: flush });
     await client.closed;
     const goaway = client.received.indexOf(
       wire.frame(wire.type.goaway, 0, 0, Buffer.alloc(8)).toString("latin1").slice(0, 9),

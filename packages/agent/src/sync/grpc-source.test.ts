@@ -323,7 +323,7 @@ describe("GrpcSource", () => {
 
   describe("a server that is silent", () => {
     it("on an open stream is left for another connection, since it does not answer pings", async () => {
-      const timing = { keepaliveMs: 50, keepaliveTimeoutMs: 100 };
+      const timing = { keepaliveMs: 500, keepaliveTimeoutMs: 1_000 };
       const { probe } = run({ target: await server.start() }, timing);
       (await server.nextStream()).send(document);
       await probe.nextDocument();

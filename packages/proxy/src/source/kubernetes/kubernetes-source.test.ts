@@ -187,7 +187,7 @@ describe("KubernetesSource", function () {
       const flags = await putAndSubscribe(names(20));
       await bench.api.deleteCrd();
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
-      await bench.pass(40_000, 500);
+      await bench.pass(40_000, 1_000);
       for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
       expect(bench.logged(outage)).to.have.length(1);
       expect(bench.logged(outage)[0]?.reason).to.contain("install the CustomResourceDefinition");
@@ -237,7 +237,7 @@ describe("KubernetesSource", function () {
       const requests = bench.api.requests.length;
       await bench.api.deleteCrd();
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
-      await bench.pass(90_000, 500);
+      await bench.pass(90_000, 1_000);
       expect(bench.api.requests.slice(requests).filter(({ name }) => name !== undefined)).to.have.length(0);
       for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
       bench.api.createCrd();
