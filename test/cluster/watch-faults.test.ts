@@ -269,6 +269,7 @@ describe("the proxy's watches, when the way to the API server", function () {
         const edited = subscribe(await start("--watch-scope", scope), "edited");
         await edited.until(1);
         await edited.nothing(3_000);
+        await eventually(() => fault.struck >= 2, "another watch");
         expect(fault.struck).to.be.within(2, 8);
         fault.disarm();
         await put("edited", 2);

@@ -259,13 +259,13 @@ describe("GrpcServer", () => {
       );
       const answer = failure(
         new BytesClient(listener).unary("/t.T/Slow", Buffer.from("x"), new Metadata(), {
-          deadline: Date.now() + 60_000,
+          deadline: Date.now() + 600_000,
         }),
       );
       const call = await started.promise;
-      expect(call.deadlineMs).to.be.within(clock.now() + 55_000, clock.now() + 60_000);
+      expect(call.deadlineMs).to.be.within(clock.now() + 500_000, clock.now() + 600_000);
       expect(call.signal.aborted).to.equal(false);
-      clock.advance(60_000);
+      clock.advance(600_000);
       expect((await answer).code).to.equal(status.DEADLINE_EXCEEDED);
       expect(call.signal.aborted).to.equal(true);
       expect(clock.pendingTimers).to.equal(0);

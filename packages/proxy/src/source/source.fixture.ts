@@ -130,6 +130,11 @@ export class ManualClock implements Clock {
     }
   }
 
+  /** How long it is until the next timer is due. */
+  get nextDelayMs(): number {
+    return Math.min(...this.#timers.map(({ dueMs }) => dueMs - this.#nowMs));
+  }
+
   /** Time jumps, as if nothing had happened in between. */
   jump(byMs: number): void {
     this.#nowMs += byMs;
