@@ -186,6 +186,7 @@ describe("KubernetesSource", function () {
     it("together with the whole type, reports nothing until the type is back", async () => {
       const flags = await putAndSubscribe(names(20));
       await bench.api.deleteCrd();
+      await bench.pass(5_000);
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
       await bench.pass(40_000, 1_000);
       for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
@@ -194,6 +195,7 @@ describe("KubernetesSource", function () {
       bench.api.createCrd();
       const [kept, ...lost] = flags as [Subscribed, ...Subscribed[]];
       const { metadata } = bench.put(kept.topic, 2);
+      await bench.pass(30_000);
       await bench.until(() => lost.every((flag) => last(flag) === "deleted"), "the deletions");
       await bench.until(() => last(kept) === metadata.resourceVersion, "the one that is there again");
       expect(kept.told).not.to.include("deleted");
@@ -236,11 +238,13 @@ describe("KubernetesSource", function () {
     it("with the whole type, asks for the namespace and not for each of them while the type is gone", async () => {
       const requests = bench.api.requests.length;
       await bench.api.deleteCrd();
+      await bench.pass(5_000);
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
       await bench.pass(90_000, 1_000);
       expect(bench.api.requests.slice(requests).filter(({ name }) => name !== undefined)).to.have.length(0);
       for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
       bench.api.createCrd();
+      await bench.pass(30_000);
       await bench.until(() => flags.every((flag) => last(flag) === "deleted"), "the deletions");
     });
   });
