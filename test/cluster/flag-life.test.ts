@@ -105,7 +105,7 @@ describe("the life of a FeatureFlag in a cluster", function () {
       await lost.next();
       await cluster().deleteCrd();
       const line = await proxy.process.nextLog(
-        "FeatureFlags can't be watched; what was told last is served on",
+        "FeatureFlags can't be watched; the last known versions are served",
       );
       expect(line["reason"]).to.contain("install the CustomResourceDefinition");
       expect(await proxy.subscribe(namespace, "kept").next()).to.equal(1);
