@@ -86,6 +86,10 @@ export class AgentClientStream {
       };
       stream.on("response", take);
       stream.on("trailers", take);
+      // A stream that was reset while it had data to send is never closed by node if its last bytes are read after the reset.
+      stream.on("end", () => {
+        if (stream.aborted) stream.destroy();
+      });
       stream.on("close", () => {
         this.hasEnded = true;
         resolve({ status, message, resetCode: stream.rstCode });
