@@ -51,7 +51,7 @@ module.exports = {
       name: "rpc-knows-no-service",
       severity: "error",
       from: { path: "^packages/rpc/" },
-      to: { path: "^packages/(proxy|agent|operator|kube)/" },
+      to: { path: "^packages/(proxy|agent|kube)/" },
     },
     {
       name: "kube-knows-no-flags",
@@ -69,8 +69,8 @@ module.exports = {
     {
       name: "services-never-meet",
       severity: "error",
-      from: { path: "^packages/(proxy|agent|operator)/" },
-      to: { path: "^packages/(proxy|agent|operator)/", pathNot: "^packages/$1/" },
+      from: { path: "^packages/(proxy|agent)/" },
+      to: { path: "^packages/(proxy|agent)/", pathNot: "^packages/$1/" },
     },
     {
       name: "agent-never-reaches-kube",

@@ -8,6 +8,7 @@ export default tseslint.config(
   {
     rules: {
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
+      // `() => void f()` says nothing that `() => f()` does not, where a callback's result is ignored.
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
       "@typescript-eslint/no-deprecated": "off",
       "@typescript-eslint/prefer-readonly": "error",

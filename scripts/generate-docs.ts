@@ -88,6 +88,7 @@ function errorsOf(file: string): string {
       throw new Error(`${file}: ${code} is not explained in the comment above`);
   }
   const rows = documented.map(({ code, meaning }) => `| ${code} | ${meaning.replaceAll("|", "\\|")} |`);
-  const name = /class (\w+)/.exec(text)?.[1] ?? file;
+  const name = /^export class (\w+)/m.exec(text)?.[1];
+  if (name === undefined) throw new Error(`${file} exports no class`);
   return [`## ${name}`, "", "| code | meaning |", "| --- | --- |", ...rows].join("\n");
 }

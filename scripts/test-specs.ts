@@ -16,7 +16,11 @@ export interface TestArguments {
   readonly needsBuild: boolean;
 }
 
-/** What `npm test -- …` was asked for: `--watch`, mocha's options, and files, folders or globs; without any of these, all tests. */
+/**
+ * What `npm test -- …` was asked for: `--watch`, mocha's options, and files, folders or globs; without any of these, all tests.
+ *
+ * @throws Error if there is nothing at a path, since all tests would run instead.
+ */
 export function testArguments(argv: readonly string[]): TestArguments {
   const { tokens } = parseArgs({
     args: [...argv],
@@ -32,6 +36,7 @@ export function testArguments(argv: readonly string[]): TestArguments {
   const specs: string[] = [];
   const dropped = new Set<number>();
   let watch = false;
+  let followsOption = false;
   for (const token of tokens) {
     if (token.kind === "option" && token.name === "watch") {
       watch = true;
@@ -40,7 +45,10 @@ export function testArguments(argv: readonly string[]): TestArguments {
     if (token.kind === "positional" && (existsSync(token.value) || /[*{]/.test(token.value))) {
       specs.push(specOf(token.value));
       dropped.add(token.index);
+    } else if (token.kind === "positional" && !(followsOption && isPlainWord(token.value))) {
+      throw new Error(`there is no file or folder ${token.value}`);
     }
+    followsOption = token.kind === "option";
   }
   const options = argv.filter((_, index) => !dropped.has(index));
   const chosen = specs.length > 0 ? specs : allSpecs;
@@ -49,6 +57,11 @@ export function testArguments(argv: readonly string[]): TestArguments {
     watch,
     needsBuild: !chosen.every((spec) => spec.startsWith("packages/")),
   };
+}
+
+/** Such as the value of `--reporter dot`: which options of mocha take a value is not known here. */
+function isPlainWord(value: string): boolean {
+  return !/[/\\]|\.ts$/.test(value);
 }
 
 function specOf(spec: string): string {

@@ -5,9 +5,18 @@
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { runMocha } from "./run-mocha.js";
-import { testArguments } from "./test-specs.js";
+import { testArguments, type TestArguments } from "./test-specs.js";
 
-const { mochaArgs, watch, needsBuild } = testArguments(process.argv.slice(2));
+const { mochaArgs, watch, needsBuild } = parsedArguments();
 const setUp = [path.join(import.meta.dirname, "set-up.mjs"), "--build"];
 if (needsBuild && spawnSync(process.execPath, setUp, { stdio: "inherit" }).status !== 0) process.exit(1);
 process.exitCode = await runMocha(mochaArgs, { watch });
+
+function parsedArguments(): TestArguments {
+  try {
+    return testArguments(process.argv.slice(2));
+  } catch (error) {
+    console.error(`bunting: ${(error as Error).message}`);
+    process.exit(1);
+  }
+}
