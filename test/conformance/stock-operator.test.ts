@@ -109,7 +109,7 @@ describe("the command lines of the stock operator", () => {
       ...user,
     });
     running.push(agent);
-    await agent.nextLog("the source is away; the agent keeps trying");
+    await agent.nextLog("the source is unreachable; retrying");
     expect((await fetch("http://127.0.0.1:8014/healthz")).status).to.equal(200);
     const ready = await fetch("http://127.0.0.1:8014/readyz");
     expect([ready.status, await ready.text()].join(" ")).to.match(

@@ -97,7 +97,7 @@ describe("bunting-agent as a process", () => {
     const { port } = reserved.address() as AddressInfo;
     await new Promise((resolve) => reserved.close(resolve));
     const agent = await agentOf(...proxySources(`127.0.0.1:${port}`, "default/flags"));
-    await agent.process.nextLog("the source is away; the agent keeps trying");
+    await agent.process.nextLog("the source is unreachable; retrying");
     expect((await fetch(`${agent.management}/readyz`)).status).to.equal(412);
     expect((await ask(agent.ofrep, "on-off")).errorCode).to.equal("FLAG_NOT_FOUND");
     await proxyOf("--port", `${port}`);
@@ -113,7 +113,9 @@ describe("bunting-agent as a process", () => {
     directory.replace("flags.yaml", manifest("flags", 1));
     await eventually(() => isReady(agent.management), "/readyz");
     await proxy.process.stop("SIGKILL");
-    await agent.process.nextLog("lost the source; its flags stay in use, and the agent keeps trying");
+    await agent.process.nextLog(
+      "lost the connection to the source; its last flags are still served while the agent reconnects",
+    );
     const ready = await fetch(`${agent.management}/readyz`);
     expect(ready.status).to.equal(200);
     expect(await ready.text()).to.contain("ready, but flags may be stale");
@@ -136,7 +138,7 @@ describe("bunting-agent as a process", () => {
     await eventually(() => isReady(second.management), "/readyz from the cache");
     expect((await ask(second.ofrep, "on-off")).metadata?.version).to.equal(7);
     const stranger = await agentOf(...proxySources(proxy.sync, "default/others"), ...cache);
-    await stranger.process.nextLog("the source is away; the agent keeps trying");
+    await stranger.process.nextLog("the source is unreachable; retrying");
     expect(await isReady(stranger.management)).to.equal(false);
   });
 
@@ -144,12 +146,12 @@ describe("bunting-agent as a process", () => {
     {
       what: "more flags than",
       flags: 60_000,
-      log: "a flag document was refused; the previous flags stay in use",
+      log: "a flag document was refused; the previous flags are still served",
     },
     {
       what: "more bytes than",
       flags: 200_000,
-      log: "lost the source; its flags stay in use, and the agent keeps trying",
+      log: "lost the connection to the source; its last flags are still served while the agent reconnects",
     },
   ]) {
     it(`refuses a document of ${what} its heap has room for, and keeps running with the flags it had`, async () => {
@@ -328,7 +330,7 @@ describe("bunting-agent as a process", () => {
       taken.close();
     });
 
-    it("serves without a cache where the cache directory can't be written, and logs that once", async () => {
+    it("serves without last-known-good copies if the --cache-dir is not writable, and logs that once", async () => {
       directory.replace("flags.json", '{"flags":{}}');
       mkdirSync(directory.file("locked"));
       writeFileSync(directory.file("locked/file"), "");

@@ -3,10 +3,10 @@
  *
  * - OPTION_INVALID: an option has a value that can't be used, or a required one is absent.
  * - SOURCE_UNSUPPORTED: this agent does not support a source of this kind.
- * - DOCUMENT_INVALID: a source sent something that is no flag document; the previous one stays in use.
- * - DOCUMENT_TOO_LARGE: a document needs more memory than there is; the previous one stays in use.
+ * - DOCUMENT_INVALID: a source sent something that is not a flag document; the previous one is still served.
+ * - DOCUMENT_TOO_LARGE: a document needs more memory than there is; the previous one is still served.
  * - BIND_FAILED: the agent can't listen on a port or socket.
- * - CACHE_INVALID: a last-known-good file can't be used.
+ * - CACHE_INVALID: a last-known-good copy can't be used.
  */
 export type AgentErrorCode =
   | "OPTION_INVALID"
@@ -16,7 +16,7 @@ export type AgentErrorCode =
   | "BIND_FAILED"
   | "CACHE_INVALID";
 
-/** The one error of this package. Its message is a sentence for the person who can solve the problem. */
+/** The one error of this package. Its message says what to do. */
 export class AgentError extends Error {
   override readonly name = "AgentError";
   readonly code: AgentErrorCode;

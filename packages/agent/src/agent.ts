@@ -47,7 +47,7 @@ export interface Agent {
   run(signal: AbortSignal, onReady?: () => void): Promise<void>;
 }
 
-/** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message for the person who wrote the options. */
+/** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message that says what to change. */
 export function createAgent(options: AgentOptions, logger: Logger, clock: Clock = systemClock): Agent {
   const configs = parseSources({ uris: options.uri, sources: options.sources });
   if (configs.length === 0) {
@@ -61,10 +61,16 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   let onReady: (() => void) | undefined;
 
   const store = new FlagStore({ sources: configs, budget: new HeapBudget(), logger, metrics });
-  const cache = new LastKnownGood({ directory: options.cacheDir, sources: configs, logger, clock, metrics });
+  const lastKnownGood = new LastKnownGood({
+    directory: options.cacheDir,
+    sources: configs,
+    logger,
+    clock,
+    metrics,
+  });
   const intake = new FlagIntake({
     store,
-    cache,
+    lastKnownGood,
     accepted: (sourceIndex) => {
       if (!readiness.delivered(sourceIndex)) return;
       sync.release();
@@ -153,7 +159,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const components: Component[] = [
     servingComponent({
       name: "management",
-      reason: "first up and last down: probes see the start and the end",
+      reason: "starts first and stops last: probes and Prometheus see the start and the drain",
       port: managementPort,
       logger,
     }),
@@ -161,7 +167,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       name: "last-known-good",
       reason: "before the sources, so that newer documents replace it; written out after the last of them",
       start: () => intake.load(),
-      stop: () => cache.flush(),
+      stop: () => lastKnownGood.flush(),
     },
     ...sources.map((source) => runnableComponent(source, "flags may arrive before the first request")),
     servingComponent({ name: "ofrep", reason: "called by applications", port: ofrepPort, logger }),
@@ -175,7 +181,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     }),
     servingComponent({
       name: "evaluation",
-      reason: "last up, first down: when it stops, everything else is still there for calls under way",
+      reason: "starts last and stops first: everything else still runs for the calls in progress",
       port: evaluationPort,
       logger,
       drain: (stream) => events.drain(stream),

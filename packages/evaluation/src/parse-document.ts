@@ -3,7 +3,7 @@ import { FlagError } from "./flag-error.js";
 import type { Flag } from "./flag.js";
 import { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 
-/** A flag that is refused alone; the other flags of its document are served. */
+/** A flag that is rejected alone; the other flags of its document are served. */
 export interface RejectedFlag {
   readonly key: string;
   readonly reason: string;

@@ -171,9 +171,9 @@ describe("parseFlag", () => {
     expect(refusalOf({ metadata: 5 })).to.contain('"metadata" must be an object, and is the number 5');
   });
 
-  it("refuses a default variant that is none of the variants, and names these", () => {
+  it("rejects a default variant that is not one of the variants, and lists these", () => {
     expect(refusalOf({ variants: onOff, defaultVariant: "blue" })).to.equal(
-      'flag "f": its default variant "blue" is none of its variants ("on", "off")',
+      'flag "f": its default variant "blue" is not one of its variants ("on", "off")',
     );
     expect(refusalOf({ defaultVariant: "blue" })).to.contain("(it has none)");
   });

@@ -16,23 +16,23 @@ export interface FlagSetContext {
 const empty: JsonObject = {};
 
 /**
- * Parses the definition of a flag. Strict only where flagd refuses a document: a part has the wrong type, or the default variant is none
- * of the variants. Otherwise lenient, as flagd is: unknown parts are ignored, and null counts as absent.
+ * Parses the definition of a flag. Strict only where flagd refuses a document: a part has the wrong type, or the default variant is not
+ * one of the variants. Otherwise lenient, as flagd is: unknown parts are ignored, and null counts as absent.
  *
  * @throws FlagError FLAG_INVALID if this flag can't be served
  */
 export function parseFlag(key: string, definition: JsonValue, set: FlagSetContext): Flag {
   const inlined = inlineReferences(definition, set.evaluators, (name) =>
-    refuse(key, `the evaluator ${JSON.stringify(name)} it refers to is empty`),
+    reject(key, `the evaluator ${JSON.stringify(name)} it refers to is empty`),
   );
   const parts = objectPart(key, "it", inlined);
   const variants = new Map(Object.entries(objectPart(key, '"variants"', parts["variants"])));
   const defaultVariant = textPart(key, '"defaultVariant"', parts["defaultVariant"]);
   if (defaultVariant !== "" && !variants.has(defaultVariant)) {
     const names = [...variants.keys()].map((name) => JSON.stringify(name)).join(", ");
-    refuse(
+    reject(
       key,
-      `its default variant ${JSON.stringify(defaultVariant)} is none of its variants (${names || "it has none"})`,
+      `its default variant ${JSON.stringify(defaultVariant)} is not one of its variants (${names || "it has none"})`,
     );
   }
   const metadata = mergeMetadata(set.metadata, objectPart(key, '"metadata"', parts["metadata"]));
@@ -71,12 +71,12 @@ export function metadataOf(object: JsonObject): Metadata {
 
 function objectPart(key: string, part: string, value: JsonValue | undefined): JsonObject {
   if (value === undefined || value === null) return empty;
-  return isJsonObject(value) ? value : refuse(key, `${part} must be an object, and is ${kindOf(value)}`);
+  return isJsonObject(value) ? value : reject(key, `${part} must be an object, and is ${kindOf(value)}`);
 }
 
 function textPart(key: string, part: string, value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
-  return typeof value === "string" ? value : refuse(key, `${part} must be a string, and is ${kindOf(value)}`);
+  return typeof value === "string" ? value : reject(key, `${part} must be a string, and is ${kindOf(value)}`);
 }
 
 function kindOf(value: JsonValue): string {
@@ -84,6 +84,6 @@ function kindOf(value: JsonValue): string {
   return typeof value === "object" ? "an object" : `the ${typeof value} ${JSON.stringify(value)}`;
 }
 
-function refuse(key: string, reason: string): never {
+function reject(key: string, reason: string): never {
   throw new FlagError("FLAG_INVALID", `flag ${JSON.stringify(key)}: ${reason}`);
 }

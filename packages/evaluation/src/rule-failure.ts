@@ -1,6 +1,6 @@
 /**
- * A rule that can't be evaluated with the values it met. The evaluation answers PARSE_ERROR, as flagd does where its engine panics; the
- * message is for the person who debugs the flag.
+ * A rule can't be evaluated with the values that it got. The evaluation answers PARSE_ERROR, as flagd does where its engine panics; the
+ * message says which operator failed and why.
  *
  * It has no stack trace: taking one would cost more than the evaluation, and the error is in the rule, not in our code.
  */

@@ -82,7 +82,7 @@ export class DocumentScan {
       scanner.take("}", "at the end of the document");
     }
     scanner.skipWhitespace();
-    if (scanner.position < scanner.bytes.length) throw scanner.unexpected("the document should end");
+    if (scanner.position < scanner.bytes.length) throw scanner.unexpected("expected the end of the document");
   }
 
   #readOther(key: string): void {
@@ -100,7 +100,7 @@ export class DocumentScan {
       if (!scanner.tryTake("}")) this.#readEach("}", () => this.#readMember());
       return;
     }
-    // The flags of a list are also identified by their flagSetId, which may come from metadata that follows.
+    // The flags of a list are identified by their flagSetId too, which may come from metadata that follows.
     if (!scanner.isAt("[")) throw scanner.unexpected('"flags" must be an object or a list');
     this.#list = this.#readValue(0);
   }
@@ -180,7 +180,7 @@ export class DocumentScan {
     const slice = { start, end: scanner.position };
     const id = listItemId(parseSlice(scanner.bytes, slice), setFlagSetId);
     scanner.position = start;
-    // A flag without a key will be refused, and only its text distinguishes it from others like it.
+    // A flag without a key will be rejected; its text identifies it meanwhile.
     this.#add(id ?? `\0\0${scanner.bytes.toString("utf8", slice.start, slice.end)}`, start);
   }
 
@@ -255,13 +255,13 @@ function listItemId(item: JsonValue, setFlagSetId: string): string | undefined {
   return `${flagSetIdIn(item["metadata"], setFlagSetId)}\0${key}`;
 }
 
-/** A flagSetId that is no string counts as none, as in parseFlag. */
+/** A flagSetId that is not a string is ignored, as in parseFlag. */
 function flagSetIdIn(metadata: JsonValue | undefined, otherwise: string): string {
   if (!isJsonObject(metadata) || !Object.hasOwn(metadata, "flagSetId")) return otherwise;
   return typeof metadata["flagSetId"] === "string" ? metadata["flagSetId"] : "";
 }
 
-/** A number or a word may continue with the next byte, so equal bytes do not mean an equal value. */
+/** A number or word may continue, so equal bytes are not an equal value. */
 function delimitsItself(lastByte: number | undefined): boolean {
   return lastByte === 0x7d || lastByte === 0x5d || lastByte === 0x22;
 }

@@ -22,7 +22,7 @@ export interface Entry {
   readonly weight: number;
   /** Objects and lists are nested too deep for recursive code. */
   readonly isTooDeep: boolean;
-  /** Its text has a `$ref`, so the flag may change when `$evaluators` do. */
+  /** Its text contains `$ref`, so the flag may change when `$evaluators` do. */
   readonly mentionsReference: boolean;
 }
 

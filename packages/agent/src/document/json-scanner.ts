@@ -1,7 +1,7 @@
 import { isAscii } from "node:buffer";
 import { heapWeights } from "./heap-weights.js";
 
-/** Thrown by the scanner: what was expected, and at which byte. Callers turn it into an AgentError with line and column. */
+/** Thrown by the scanner: expected X, at which byte. Callers turn it into an AgentError with line and column. */
 export class ScanError extends Error {
   override readonly name = "ScanError";
   readonly offset: number;
@@ -53,7 +53,7 @@ export class JsonScanner {
   position: number;
   /** How deep objects and lists are nested in the value skipped last. */
   depth = 0;
-  /** Whether the value skipped last may contain a string `$ref`. May be true without one, but never false with one. */
+  /** True if a string `$ref` may occur in the value skipped last (false positives possible). */
   mentionsReference = false;
   /** The heap that the values skipped since this was last set to 0 would take, in bytes; see heap-weights.ts. */
   weight = 0;
@@ -91,13 +91,13 @@ export class JsonScanner {
   }
 
   take(text: string, where: string): void {
-    if (!this.tryTake(text)) throw this.unexpected(`"${text}" was expected ${where}`);
+    if (!this.tryTake(text)) throw this.unexpected(`expected "${text}" ${where}`);
   }
 
   /** Reads the string at the current position. */
   takeKey(): string {
     const start = this.position;
-    if (this.bytes[start] !== quote) throw this.unexpected("a key in quotes was expected");
+    if (this.bytes[start] !== quote) throw this.unexpected("expected a key in quotes");
     const hasEscape = this.#skipString();
     const content = this.bytes.toString("utf8", start + 1, this.position - 1);
     if (!hasEscape && !controlCharacter.test(content)) return content;
@@ -154,7 +154,7 @@ export class JsonScanner {
       }
     }
     this.position = at;
-    throw this.unexpected(`${depth} more closing brackets were expected`);
+    throw this.unexpected(`${depth} unclosed brackets`);
   }
 
   /** Returns whether the string has an escape. */
@@ -204,7 +204,7 @@ export class JsonScanner {
       at++;
     }
     this.position = position;
-    throw this.unexpected("a closing quote was expected");
+    throw this.unexpected("expected a closing quote");
   }
 
   #skipScalar(): void {
@@ -214,7 +214,7 @@ export class JsonScanner {
       const byte = bytes[at] ?? 0;
       if (byte <= space || byte === comma || byte === closeBrace || byte === closeBracket) break;
     }
-    if (at === position) throw this.unexpected("a value was expected");
+    if (at === position) throw this.unexpected("expected a value");
     this.position = at;
     this.weight += heapWeights.item;
   }

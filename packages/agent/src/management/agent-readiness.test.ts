@@ -14,7 +14,7 @@ function status(over: Partial<SourceStatus>): SourceStatus {
     lastUpdate: now,
     error: undefined,
     protocol: undefined,
-    remark: undefined,
+    warning: undefined,
     ...over,
   };
 }
@@ -50,7 +50,7 @@ describe("AgentReadiness", () => {
       status({
         protocol: "bunting.sync.v1",
         lastUpdate: undefined,
-        remark: "there is no FeatureFlag demo/flags",
+        warning: "there is no FeatureFlag demo/flags",
       }),
     );
     expect(readiness.check().reason).to.match(

@@ -2,7 +2,7 @@ import type { Clock, Readiness } from "@bunting/runtime";
 import type { SourceStatus } from "../sync/flag-source.js";
 
 /**
- * Whether the agent is ready: as soon as every source has delivered a document, or its last-known-good was loaded. From then on, only
+ * Whether the agent is ready: as soon as every source has delivered a document, or its last-known-good copy was loaded. From then on, only
  * shutting down makes it unready. An unreachable source and stale flags are reported in the body and as metrics: if they took the agent out
  * of service, an outage of one proxy would take every workload down with it.
  */
@@ -56,6 +56,6 @@ function describe(source: SourceStatus, now: number): string {
   const age =
     source.lastUpdate === undefined ? "no flags yet" : `newest flags ${seconds(source.lastUpdate)} old`;
   const protocol = source.protocol === undefined ? "" : ` (${source.protocol})`;
-  const reason = source.error ?? source.remark;
+  const reason = source.error ?? source.warning;
   return `source ${source.sourceIndex} ${source.uri}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${reason === undefined ? "" : `: ${reason}`}`;
 }

@@ -109,13 +109,13 @@ function storeMetrics(registry: Registry): StoreMetrics {
   const served = new Gauge({ name: "bunting_agent_store_flags", help: "Flags that are served.", registers });
   const rejected = new Gauge({
     name: "bunting_agent_store_rejected_flags",
-    help: "Flags of the source's newest document that are refused; each keeps its previous value, if it had one.",
+    help: "Flags of the source's newest document that are rejected; each keeps its previous value, if it had one.",
     labelNames: ["source"],
     registers,
   });
-  const cacheFailures = new Counter({
+  const lastKnownGoodFailures = new Counter({
     name: "bunting_agent_store_last_known_good_failures_total",
-    help: "Times a document could not be kept on disk.",
+    help: "Times a last-known-good copy could not be written.",
     labelNames: ["source"],
     registers,
   });
@@ -127,7 +127,7 @@ function storeMetrics(registry: Registry): StoreMetrics {
     documentRefused: (source, code) => refused.inc({ source, code }),
     flagsServed: (total) => served.set(total),
     flagsRejected: (source, current) => rejected.set({ source }, current),
-    lastKnownGoodFailed: (source) => cacheFailures.inc({ source }),
+    lastKnownGoodFailed: (source) => lastKnownGoodFailures.inc({ source }),
   };
 }
 

@@ -26,7 +26,7 @@ describe("FlagIntake", () => {
   function intakeOf() {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const store = new FlagStore({ sources, budget: new HeapBudget(), logger, metrics: noStoreMetrics });
-    const cache = new LastKnownGood({
+    const lastKnownGood = new LastKnownGood({
       directory: directory.path,
       sources,
       logger,
@@ -34,8 +34,12 @@ describe("FlagIntake", () => {
       metrics: noStoreMetrics,
     });
     const accepted: number[] = [];
-    const intake = new FlagIntake({ store, cache, accepted: (sourceIndex) => accepted.push(sourceIndex) });
-    return { store, cache, accepted, intake };
+    const intake = new FlagIntake({
+      store,
+      lastKnownGood,
+      accepted: (sourceIndex) => accepted.push(sourceIndex),
+    });
+    return { store, lastKnownGood, accepted, intake };
   }
 
   async function loaded(): Promise<ReturnType<typeof intakeOf>> {
@@ -45,47 +49,47 @@ describe("FlagIntake", () => {
   }
 
   it("serves what is delivered, keeps it on disk with its version, and loads it at the next start", async () => {
-    const { store, cache, accepted, intake } = intakeOf();
+    const { store, lastKnownGood, accepted, intake } = intakeOf();
     expect(intake.deliver({ sourceIndex: 1, bytes: document, version })).to.deep.include({
       rejectedFlags: [],
     });
     expect(store.flag("", "a")).to.include({ sourceIndex: 1 });
-    await cache.flush();
+    await lastKnownGood.flush();
     const next = await loaded();
     expect(next.store.held(1)).to.deep.include({ version });
     expect(next.store.held(0)).to.equal(undefined);
     expect([accepted, next.accepted]).to.deep.equal([[1], [1]]);
   });
 
-  it("refuses bytes that are no flag document, and keeps the flags served and the copy on disk", async () => {
-    const { store, cache, accepted, intake } = intakeOf();
+  it("refuses bytes that are not a flag document, and keeps the flags served and the copy on disk", async () => {
+    const { store, lastKnownGood, accepted, intake } = intakeOf();
     intake.deliver({ sourceIndex: 0, bytes: document, version });
     const result = intake.deliver({ sourceIndex: 0, bytes: Buffer.from("[]"), version });
     expect(result).to.have.property("refusal").that.contains("not a flag document");
     expect(accepted).to.deep.equal([0]);
     expect(store.flag("", "a")).to.not.equal(undefined);
-    await cache.flush();
+    await lastKnownGood.flush();
     expect((await loaded()).store.held(0)?.layout.bytes.equals(document)).to.equal(true);
   });
 
   it("removes the copy on disk with a deletion", async () => {
-    const { store, cache, intake } = intakeOf();
+    const { store, lastKnownGood, intake } = intakeOf();
     intake.deliver({ sourceIndex: 0, bytes: document, version });
-    await cache.flush();
+    await lastKnownGood.flush();
     intake.deliver({ sourceIndex: 0, bytes: empty, isDeletion: true });
     expect(store.flags()).to.deep.equal([]);
-    await cache.flush();
+    await lastKnownGood.flush();
     const next = await loaded();
     expect(next.accepted).to.deep.equal([]);
   });
 
   it("keeps a version that is confirmed later, with the unchanged document", async () => {
-    const { store, cache, intake } = intakeOf();
+    const { store, lastKnownGood, intake } = intakeOf();
     intake.confirm(0, version);
     intake.deliver({ sourceIndex: 0, bytes: document });
     intake.confirm(0, version);
     expect(store.held(0)?.version).to.equal(version);
-    await cache.flush();
+    await lastKnownGood.flush();
     expect((await loaded()).store.held(0)).to.deep.include({ version });
   });
 });

@@ -6,12 +6,12 @@ import type { LastKnownGood } from "./last-known-good.js";
 
 export interface FlagIntakeOptions {
   readonly store: FlagStore;
-  readonly cache: LastKnownGood;
-  /** Called after each document that was accepted, from a source or from the cache. */
+  readonly lastKnownGood: LastKnownGood;
+  /** Called after each document that was accepted, from a source or from its last-known-good copy. */
   readonly accepted: (sourceIndex: number) => void;
 }
 
-/** Takes documents over into the store, and keeps the copies on disk in step with what the sources deliver. */
+/** Takes documents over into the store, and keeps the last-known-good copies in step with what the sources deliver. */
 export class FlagIntake {
   readonly #options: FlagIntakeOptions;
 
@@ -19,30 +19,30 @@ export class FlagIntake {
     this.#options = options;
   }
 
-  /** Serves what is on disk, so that the agent can answer while its sources are away. */
+  /** Serves the last-known-good copies, so that the agent can answer while its sources are unreachable. */
   load(): Promise<void> {
-    return this.#options.cache.load((sourceIndex, { bytes, version }) => {
+    return this.#options.lastKnownGood.load((sourceIndex, { bytes, version }) => {
       const result = this.#accept(sourceIndex, bytes, version);
       return !("refusal" in result);
     });
   }
 
-  /** Takes over what a source delivered. A document that is refused leaves the store and the copy on disk as they were. */
+  /** Takes over what a source delivered. A document that is refused leaves the store and the last-known-good copy as they were. */
   deliver({ sourceIndex, bytes, version, isDeletion }: Delivery): DeliveryResult {
     const result = this.#accept(sourceIndex, bytes, version);
     if ("refusal" in result) return result;
-    const { cache } = this.#options;
-    if (isDeletion === true) cache.forget(sourceIndex);
-    else cache.keep(sourceIndex, bytes, version);
+    const { lastKnownGood } = this.#options;
+    if (isDeletion === true) lastKnownGood.forget(sourceIndex);
+    else lastKnownGood.keep(sourceIndex, bytes, version);
     return result;
   }
 
   /** The source now knows the document it delivered last by this version, which is kept on disk with it. */
   confirm(sourceIndex: number, version: DocumentVersion): void {
-    const { store, cache } = this.#options;
+    const { store, lastKnownGood } = this.#options;
     store.confirm(sourceIndex, version);
     const held = store.held(sourceIndex);
-    if (held !== undefined) cache.keep(sourceIndex, held.layout.bytes, version);
+    if (held !== undefined) lastKnownGood.keep(sourceIndex, held.layout.bytes, version);
   }
 
   #accept(sourceIndex: number, bytes: Buffer, version: DocumentVersion | undefined): DeliveryResult {

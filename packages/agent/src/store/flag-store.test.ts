@@ -73,7 +73,7 @@ describe("FlagStore", () => {
     const before = store.flag("", "a");
     const result = store.replace(0, text({ flags: { a: bad, b: off, c: bad } }));
     expect(result.rejectedFlags.map(({ key }) => key)).to.deep.equal(["a", "c"]);
-    expect(result.rejectedFlags[0]?.reason).to.contain('"nowhere" is none of its variants');
+    expect(result.rejectedFlags[0]?.reason).to.contain('"nowhere" is not one of its variants');
     expect(store.flag("", "a")).to.equal(before);
     expect(store.flag("", "b")).to.include({ defaultVariant: "off" });
     expect(store.flag("", "c")).to.equal(undefined);
@@ -84,15 +84,15 @@ describe("FlagStore", () => {
     const { store } = useStore(1, { logLines: lines });
     store.replace(0, text({ flags: { a: bad, b: on } }));
     expect(store.replace(0, text({ flags: { a: bad, b: off } })).rejectedFlags).to.have.length(1);
-    expect(lines.filter((line) => line.includes("flags were refused"))).to.have.length(1);
+    expect(lines.filter((line) => line.includes("flags were rejected"))).to.have.length(1);
     expect(store.replace(0, text({ flags: { a: on, b: off } })).rejectedFlags).to.deep.equal([]);
     expect(store.flag("", "a")).to.include({ defaultVariant: "on" });
   });
 
   const notDocuments: readonly [name: string, text: string, message: RegExp][] = [
-    ["nothing", "", /"\{" was expected.*\(line 1, byte 1\)/],
-    ["half a document", '{"flags":{"a":{"state"', /closing brackets.*line 1/],
-    ["a list", "[]", /"\{" was expected/],
+    ["nothing", "", /expected "\{".*\(line 1, byte 1\)/],
+    ["half a document", '{"flags":{"a":{"state"', /3 unclosed brackets.*line 1/],
+    ["a list", "[]", /expected "\{"/],
     ["a document without flags", "{}", /it has no "flags"/],
     ["flags that are no flags", '{"flags":null}', /"flags" must be an object or a list/],
     ["metadata that is a list", '{"flags":{},"metadata":[]}', /"metadata" must be an object/],
@@ -102,12 +102,12 @@ describe("FlagStore", () => {
       /in the flag "a": Unexpected token '\}' \(line 2, byte 20\)/,
     ],
     ["a trailing comma", '{"flags":{"a":{},}}', /a key in quotes/],
-    ["words after the end", '{"flags":{}} x', /should end/],
+    ["words after the end", '{"flags":{}} x', /expected the end of the document/],
     ["a line break in a key", '{"flags":{"a\nb":{}}}', /in a key/],
     ["nonsense beside the flags", '{"flags":{},"$schema":nonsense}', /Unexpected token/],
   ];
   for (const [name, document, message] of notDocuments) {
-    it(`refuses ${name}, says where, and serves on what it had`, () => {
+    it(`refuses ${name}, says where, and still serves what it had`, () => {
       const refused: string[] = [];
       const { store } = useStore(1, {
         metrics: { ...noStoreMetrics, documentRefused: (_, code) => refused.push(code) },

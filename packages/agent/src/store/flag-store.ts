@@ -26,7 +26,7 @@ export interface ReplaceResult {
   readonly changed: boolean;
   readonly upserted: readonly Flag[];
   readonly removed: readonly Flag[];
-  /** All flags of the document that are refused, including those refused before. */
+  /** All flags of the document that were rejected, including those rejected before. */
   readonly rejectedFlags: readonly RejectedFlag[];
 }
 
@@ -109,7 +109,7 @@ export class FlagStore {
    * Replaces the document of a source.
    *
    * @param version the source's name for this document; undefined if it has none
-   * @throws AgentError DOCUMENT_INVALID or DOCUMENT_TOO_LARGE, logged and counted here; the previous document then stays in use
+   * @throws AgentError DOCUMENT_INVALID or DOCUMENT_TOO_LARGE, logged and counted here; the previous document is then still served
    */
   replace(sourceIndex: number, bytes: Buffer, version?: DocumentVersion): ReplaceResult {
     const { metrics } = this.#options;
@@ -149,7 +149,7 @@ export class FlagStore {
         metrics.documentRefused(sourceIndex, error.code);
         logger.error(
           { source: uri, sourceIndex, code: error.code, reason: error.message },
-          "a flag document was refused; the previous flags stay in use",
+          "a flag document was refused; the previous flags are still served",
         );
       }
       throw error;
@@ -200,7 +200,7 @@ export class FlagStore {
         count: rejected.length,
         reason: first.reason,
       },
-      "flags were refused; each keeps its previous value, if it had one",
+      "flags were rejected; each keeps its previous value, if it had one",
     );
   }
 }

@@ -4,14 +4,14 @@ import path from "node:path";
 import { AgentError } from "../agent-error.js";
 import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
 
-/** Identifies the source of a cached document. Two sources that agree in all of this have the same flags, and may share a file. */
-export interface CachedSource {
+/** Identifies the source of a copy. Two sources that agree in all of these have the same flags, and may share a file. */
+export interface CopySource {
   readonly provider: string;
   readonly uri: string;
   readonly selector: string;
 }
 
-export interface CachedDocument {
+export interface DocumentCopy {
   readonly bytes: Buffer;
   /** The source's name for this document; undefined if it has none. */
   readonly version: DocumentVersion | undefined;
@@ -20,14 +20,14 @@ export interface CachedDocument {
 const magic = "bunting-last-known-good 2";
 /** Written by earlier agents: without a version, and with a checksum of the document alone. */
 const magicWithoutVersion = "bunting-last-known-good 1";
-/** A longer version is not written: no real one is that long, and the header must stay short. */
+/** A longer version is not written: no valid version is that long, and the header must stay short. */
 const maxVersionBytes = 1024;
 const maxHeaderBytes = 2048;
 /** No write takes this long. */
 const leftoverAgeMs = 60_000;
 
 /**
- * One document on disk, in a file of its own: a header line with format, source, length, checksum and version, then the document as it came.
+ * The last-known-good copy of one source, in a file of its own: a header line with format, source, length, checksum and version, then the document as it came.
  * The file name and the header contain only a digest of the source, because a URI may contain secrets.
  */
 export class LastKnownGoodFile {
@@ -36,7 +36,7 @@ export class LastKnownGoodFile {
   /** Checksum of the document and version that are known to be in the file. */
   #checksumOnDisk: string | undefined;
 
-  constructor(directory: string, { provider, uri, selector }: CachedSource) {
+  constructor(directory: string, { provider, uri, selector }: CopySource) {
     this.#sourceDigest = sha256(JSON.stringify([provider, uri, selector]));
     this.path = path.join(directory, `${this.#sourceDigest}.flags`);
   }
@@ -46,7 +46,7 @@ export class LastKnownGoodFile {
    *
    * @throws AgentError CACHE_INVALID if the file can't be used
    */
-  async read(): Promise<CachedDocument | undefined> {
+  async read(): Promise<DocumentCopy | undefined> {
     let content: Buffer;
     try {
       content = await readFile(this.path);
@@ -61,7 +61,7 @@ export class LastKnownGoodFile {
       throw this.#invalid("it was not written by this version of the agent");
     const bytes = content.subarray(end + 1);
     const [source, length, checksum, encodedVersion = ""] = header.slice(magic.length + 1).split(" ");
-    if (source !== this.#sourceDigest) throw this.#invalid("it is of another source");
+    if (source !== this.#sourceDigest) throw this.#invalid("it belongs to another source");
     if (length !== String(bytes.length))
       throw this.#invalid(`it has ${bytes.length} of ${length ?? "?"} bytes`);
     if (checksum !== (isOld ? sha256(bytes) : sha256(encodedVersion, "\n", bytes)))
@@ -71,8 +71,8 @@ export class LastKnownGoodFile {
     return { bytes, version: this.#readVersion(encodedVersion) };
   }
 
-  /** Replaces the file atomically: at any moment, and after any crash, it holds the previous document or this one. */
-  async write({ bytes, version }: CachedDocument): Promise<void> {
+  /** Replaces the file atomically. A reader always finds either the old or the new document, even after a crash. */
+  async write({ bytes, version }: DocumentCopy): Promise<void> {
     const encodedVersion =
       version === undefined || version.encoded.length > maxVersionBytes
         ? ""
@@ -118,7 +118,7 @@ export class LastKnownGoodFile {
         if (Date.now() - mtimeMs > leftoverAgeMs) await rm(leftover, { force: true });
       }
     } catch {
-      // Temporary files that stay do no harm.
+      // Temporary files that are left behind do no harm.
     }
   }
 
@@ -127,7 +127,7 @@ export class LastKnownGoodFile {
     try {
       return decodeVersion(Buffer.from(encoded, "base64"));
     } catch (cause) {
-      throw this.#invalid(`its version is no version: ${(cause as Error).message}`, cause);
+      throw this.#invalid(`its version is invalid: ${(cause as Error).message}`, cause);
     }
   }
 

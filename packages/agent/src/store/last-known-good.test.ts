@@ -9,12 +9,12 @@ import path from "node:path";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
-import { LastKnownGoodFile, type CachedSource } from "./last-known-good-file.js";
+import { LastKnownGoodFile, type CopySource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
 import { noStoreMetrics } from "./store-metrics.js";
 
-const proxy: CachedSource = { provider: "grpc", uri: "proxy:8015", selector: "demo/a" };
-const sameProxy: CachedSource = { ...proxy, selector: "demo/b" };
+const proxy: CopySource = { provider: "grpc", uri: "proxy:8015", selector: "demo/a" };
+const sameProxy: CopySource = { ...proxy, selector: "demo/b" };
 const newer = Buffer.from('{"flags":{"a":{}}}');
 const older = Buffer.from('{"flags":{}}');
 
@@ -27,8 +27,8 @@ describe("LastKnownGood", () => {
   });
   afterEach(() => directory.remove());
 
-  const cacheOf = (
-    sources: readonly CachedSource[],
+  const lastKnownGoodOf = (
+    sources: readonly CopySource[],
     options: { path?: string; clock?: Clock; failed?: () => void } = {},
   ) =>
     new LastKnownGood({
@@ -38,33 +38,33 @@ describe("LastKnownGood", () => {
       clock: options.clock ?? systemClock,
       metrics: { ...noStoreMetrics, lastKnownGoodFailed: options.failed ?? (() => undefined) },
     });
-  const loadAll = async (sources: readonly CachedSource[]): Promise<Record<number, string>> => {
+  const loadAll = async (sources: readonly CopySource[]): Promise<Record<number, string>> => {
     const loaded: Record<number, string> = {};
-    await cacheOf(sources).load((index, { bytes }) => {
+    await lastKnownGoodOf(sources).load((index, { bytes }) => {
       loaded[index] = bytes.toString();
       return true;
     });
     return loaded;
   };
-  const keepOnDisk = async (source: CachedSource, document: Buffer): Promise<string> => {
-    const cache = cacheOf([source]);
-    cache.keep(0, document);
-    await cache.flush();
+  const keepOnDisk = async (source: CopySource, document: Buffer): Promise<string> => {
+    const lastKnownGood = lastKnownGoodOf([source]);
+    lastKnownGood.keep(0, document);
+    await lastKnownGood.flush();
     return new LastKnownGoodFile(directory.path, source).path;
   };
 
   it("gives back the newest document of each source, also where sources share a URI", async () => {
-    const cache = cacheOf([proxy, sameProxy]);
-    cache.keep(0, older);
-    cache.keep(1, older);
-    cache.keep(1, newer);
-    await cache.flush();
+    const lastKnownGood = lastKnownGoodOf([proxy, sameProxy]);
+    lastKnownGood.keep(0, older);
+    lastKnownGood.keep(1, older);
+    lastKnownGood.keep(1, newer);
+    await lastKnownGood.flush();
     expect(await loadAll([sameProxy, proxy])).to.deep.equal({ 0: newer.toString(), 1: older.toString() });
   });
 
   it("loads nothing from an empty directory, and is disabled without a directory", async () => {
     expect(await loadAll([proxy])).to.deep.equal({});
-    const off = cacheOf([proxy], { path: "" });
+    const off = lastKnownGoodOf([proxy], { path: "" });
     off.keep(0, newer);
     await off.flush();
     await off.load(() => expect.fail("nothing to load"));
@@ -94,7 +94,7 @@ describe("LastKnownGood", () => {
       /content/,
     ],
     [
-      "is of another source",
+      "belongs to another source",
       (content) => Buffer.from(content.toString().replace(/ [0-9a-f]{64} /, ` ${"0".repeat(64)} `)),
       /source/,
     ],
@@ -109,52 +109,52 @@ describe("LastKnownGood", () => {
     });
   }
 
-  it("goes on without a cache where the directory can't be written: one warning, and each failure counted", async () => {
+  it("goes on without copies where the directory is not writable: one warning, and each failure counted", async () => {
     writeFileSync(directory.file("file"), "");
     let failures = 0;
-    const cache = cacheOf([proxy, sameProxy], {
+    const lastKnownGood = lastKnownGoodOf([proxy, sameProxy], {
       path: path.join(directory.path, "file/cache"),
       failed: () => failures++,
     });
-    cache.keep(0, newer);
-    cache.keep(1, newer);
-    await cache.flush();
-    cache.keep(0, older);
-    await cache.flush();
+    lastKnownGood.keep(0, newer);
+    lastKnownGood.keep(1, newer);
+    await lastKnownGood.flush();
+    lastKnownGood.keep(0, older);
+    await lastKnownGood.flush();
     expect(failures).to.equal(3);
-    expect(logLines.filter((line) => line.includes("can't be written"))).to.have.length(1);
+    expect(logLines.filter((line) => line.includes("can't write"))).to.have.length(1);
   });
 
   it("creates the directory if it does not exist", async () => {
-    const cache = cacheOf([proxy], { path: directory.file("deep/cache") });
-    cache.keep(0, newer);
-    await cache.flush();
+    const lastKnownGood = lastKnownGoodOf([proxy], { path: directory.file("deep/cache") });
+    lastKnownGood.keep(0, newer);
+    await lastKnownGood.flush();
     expect(existsSync(directory.file("deep/cache"))).to.equal(true);
   });
 
   it("writes the first of a burst at once, then only the newest, after a pause", async () => {
     const clock = new ManualClock();
-    const cache = cacheOf([proxy], { clock });
+    const lastKnownGood = lastKnownGoodOf([proxy], { clock });
     const isOnDisk = async (text: string): Promise<boolean> =>
       (await new LastKnownGoodFile(directory.path, proxy).read())?.bytes.toString() === text;
-    cache.keep(0, Buffer.from("0"));
+    lastKnownGood.keep(0, Buffer.from("0"));
     await eventually(() => clock.size === 1, "the pause");
     expect(await isOnDisk("0")).to.equal(true);
-    for (let i = 1; i <= 100; i++) cache.keep(0, Buffer.from(String(i)));
+    for (let i = 1; i <= 100; i++) lastKnownGood.keep(0, Buffer.from(String(i)));
     expect(await isOnDisk("0")).to.equal(true);
     clock.passAll();
     await eventually(() => isOnDisk("100"), "the newest document");
-    await cache.flush();
+    await lastKnownGood.flush();
     clock.passAll();
     expect(await isOnDisk("100")).to.equal(true);
   });
 
   it("keeps the version by which the source knows the document, and writes it again when only that is newer", async () => {
     for (const generation of ["1", "2"]) {
-      const cache = cacheOf([proxy]);
+      const lastKnownGood = lastKnownGoodOf([proxy]);
       const version = versionOf({ uid: "u", generation, resourceVersion: "7" });
-      cache.keep(0, newer, version);
-      await cache.flush();
+      lastKnownGood.keep(0, newer, version);
+      await lastKnownGood.flush();
       expect(await new LastKnownGoodFile(directory.path, proxy).read()).to.deep.equal({
         bytes: newer,
         version,
@@ -163,9 +163,9 @@ describe("LastKnownGood", () => {
   });
 
   it("keeps a document without its version if that is longer than any version is", async () => {
-    const cache = cacheOf([proxy]);
-    cache.keep(0, newer, versionOf({ uid: "u".repeat(2_000) }));
-    await cache.flush();
+    const lastKnownGood = lastKnownGoodOf([proxy]);
+    lastKnownGood.keep(0, newer, versionOf({ uid: "u".repeat(2_000) }));
+    await lastKnownGood.flush();
     expect(await new LastKnownGoodFile(directory.path, proxy).read()).to.deep.equal({
       bytes: newer,
       version: undefined,
@@ -189,14 +189,14 @@ describe("LastKnownGood", () => {
 
   it("removes a document, also one that is being written or is still to be written", async () => {
     await keepOnDisk(proxy, older);
-    const cache = cacheOf([proxy]);
-    cache.keep(0, newer);
-    cache.forget(0);
-    await cache.flush();
+    const lastKnownGood = lastKnownGoodOf([proxy]);
+    lastKnownGood.keep(0, newer);
+    lastKnownGood.forget(0);
+    await lastKnownGood.flush();
     expect(readdirSync(directory.path)).to.deep.equal([]);
-    cache.forget(0);
-    cache.keep(0, older);
-    await cache.flush();
+    lastKnownGood.forget(0);
+    lastKnownGood.keep(0, older);
+    await lastKnownGood.flush();
     expect(await loadAll([proxy])).to.deep.equal({ 0: older.toString() });
     expect(logLines).to.deep.equal([]);
   });
@@ -204,10 +204,10 @@ describe("LastKnownGood", () => {
   it("does not write a document that is on disk already", async () => {
     const file = await keepOnDisk(proxy, newer);
     utimesSync(file, 1, 1);
-    const cache = cacheOf([proxy]);
-    await cache.load(() => true);
-    cache.keep(0, Buffer.from(newer));
-    await cache.flush();
+    const lastKnownGood = lastKnownGoodOf([proxy]);
+    await lastKnownGood.load(() => true);
+    lastKnownGood.keep(0, Buffer.from(newer));
+    await lastKnownGood.flush();
     const [name = ""] = readdirSync(directory.path);
     expect(statSync(directory.file(name)).mtimeMs).to.equal(1_000);
   });

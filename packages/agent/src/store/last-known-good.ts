@@ -1,13 +1,13 @@
 import type { Clock, Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { DocumentVersion } from "../sync/bunting-wire.js";
-import { LastKnownGoodFile, type CachedDocument, type CachedSource } from "./last-known-good-file.js";
+import { LastKnownGoodFile, type DocumentCopy, type CopySource } from "./last-known-good-file.js";
 import type { StoreMetrics } from "./store-metrics.js";
 
 export interface LastKnownGoodOptions {
-  /** Where the files are; "" disables the cache. */
+  /** Where the files are; "" keeps no copies. */
   readonly directory: string;
-  readonly sources: readonly CachedSource[];
+  readonly sources: readonly CopySource[];
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: StoreMetrics;
@@ -19,16 +19,16 @@ const minIntervalMs = 1_000;
 /** The state of one source's file. */
 interface Slot {
   readonly file: LastKnownGoodFile;
-  /** The newest document that is not on disk yet, or "none" if the file is to be removed. */
-  pending: CachedDocument | "none" | undefined;
+  /** The newest document that is not on disk yet, or "none" to delete the file. */
+  pending: DocumentCopy | "none" | undefined;
   writing: Promise<void> | undefined;
   /** Cancels the pause before the next write. */
   cancel: (() => void) | undefined;
 }
 
 /**
- * The newest document of each source on disk, so that the agent can start while its sources are away. A failing disk never affects what
- * is served: it is logged once and counted.
+ * The newest document of each source on disk, so that the agent can start while its sources are unreachable. A disk error never affects
+ * what is served: it is logged once and counted.
  */
 export class LastKnownGood {
   readonly #options: LastKnownGoodOptions;
@@ -50,19 +50,19 @@ export class LastKnownGood {
   }
 
   /** Passes each document on disk to `take`. A file that can't be used is skipped with a warning. */
-  async load(take: (sourceIndex: number, document: CachedDocument) => boolean): Promise<void> {
+  async load(take: (sourceIndex: number, document: DocumentCopy) => boolean): Promise<void> {
     const { logger } = this.#options;
     for (const [sourceIndex, { file }] of this.#slots.entries()) {
       await file.sweep();
       try {
         const document = await file.read();
         if (document === undefined || !take(sourceIndex, document)) continue;
-        logger.info({ sourceIndex, file: file.path }, "loaded the last known flags of a source");
+        logger.info({ sourceIndex, file: file.path }, "loaded the last-known-good copy of a source");
       } catch (error) {
         if (!(error instanceof AgentError)) throw error;
         logger.warn(
           { sourceIndex, reason: error.message },
-          "the last known flags of a source were not loaded",
+          "the last-known-good copy of a source was not loaded",
         );
       }
     }
@@ -73,7 +73,7 @@ export class LastKnownGood {
     this.#note(sourceIndex, { bytes, version });
   }
 
-  /** Schedules the file of a source to be removed. */
+  /** Schedules the deletion of a source's file. */
   forget(sourceIndex: number): void {
     this.#note(sourceIndex, "none");
   }
@@ -89,7 +89,7 @@ export class LastKnownGood {
     }
   }
 
-  #note(sourceIndex: number, pending: CachedDocument | "none"): void {
+  #note(sourceIndex: number, pending: DocumentCopy | "none"): void {
     const slot = this.#slots[sourceIndex];
     if (slot === undefined) return;
     slot.pending = pending;
@@ -120,7 +120,7 @@ export class LastKnownGood {
       this.#hasFailed = true;
       this.#options.logger.warn(
         { sourceIndex, directory: this.#options.directory, error },
-        "flags can't be written to the cache directory; without them the agent can't start while its sources are away",
+        "can't write to the cache directory; after a restart the agent has no flags until a source answers",
       );
     }
   }

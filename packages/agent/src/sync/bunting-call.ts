@@ -14,9 +14,9 @@ import { callEnd, runCall, type CallEnd, type StreamCall } from "./stream-call.j
 import type { SyncChannel } from "./sync-channel.js";
 import type { TopicDocument } from "./topic-document.js";
 
-/** A proxy sends something at least every 20 s. */
+/** A proxy sends at least a heartbeat every 20 s. */
 export const silenceMs = 60_000;
-/** A proxy accepts no more. */
+/** The proxy's limit; it ends the stream of an agent that exceeds it. */
 const maxProviderIdBytes = 256;
 
 export interface BuntingCall extends Pick<StreamCall, "headers" | "clock" | "connectTimeoutMs" | "opened"> {
@@ -38,7 +38,7 @@ export async function callBuntingSync(
 ): Promise<CallEnd> {
   const { topic, document, clock } = call;
   let send: (message: Buffer) => void = () => undefined;
-  /** Messages received so far: the number of the last one, by which it is answered. */
+  /** The number of the last message received; acks and nacks echo it. */
   let received = 0;
   let cancelRetry: () => void = () => undefined;
   const subscribe = (): void => send(encodeSubscribe(topic, document.version()));
@@ -106,7 +106,7 @@ export async function callBuntingSync(
   }
 }
 
-/** Calls back once if nothing was received for too long. One timer for any number of messages. */
+/** Calls back once if nothing was received for `silenceMs`. A message costs no timer. */
 class SilenceWatch {
   readonly #clock: Clock;
   #heardMs = 0;

@@ -68,7 +68,7 @@ export class SyncStream {
   }
 }
 
-/** Made of our own gRPC server, behind a relay that sees and troubles its connections. */
+/** Made of our own gRPC server, behind a relay that can stall or cut its connections. */
 export class BuntingServer {
   readonly streams = new EventQueue<SyncStream>();
   /** Streams of flagd.sync.v1, which it speaks too. */

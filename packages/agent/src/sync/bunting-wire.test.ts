@@ -29,8 +29,8 @@ const version = fc.record({
 const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.option(arbitrary, { nil: undefined });
 
-describe("messages of bunting.sync.v1 by hand", () => {
-  it("writes requests as the generated code reads them", () => {
+describe("the hand-written codec of bunting.sync.v1", () => {
+  it("encodes requests that the generated code decodes", () => {
     fc.assert(
       fc.property(text, text, optional(version), content, fc.boolean(), (topic, other, held, bytes, flag) => {
         expect(read(encodeHello({ agent: topic, providerId: other })).hello).to.deep.equal({
@@ -44,20 +44,20 @@ describe("messages of bunting.sync.v1 by hand", () => {
           { key: other, reason: "" },
         ];
         for (const number of [0, 1, 127, 128, 2 ** 32, Number.MAX_SAFE_INTEGER]) {
-          const told = { topic, number: String(number) };
+          const answered = { topic, number: String(number) };
           expect(read(encodeAck({ topic, number }, bytes, rejectedFlags)).ack).to.deep.equal({
-            ...told,
+            ...answered,
             digest: bytes,
             rejectedFlags,
           });
           const nack = { heldDigest: bytes, reason: other, isDeltaMismatch: flag };
-          expect(read(encodeNack({ topic, number }, nack)).nack).to.deep.equal({ ...told, ...nack });
+          expect(read(encodeNack({ topic, number }, nack)).nack).to.deep.equal({ ...answered, ...nack });
         }
       }),
     );
   });
 
-  it("writes a version with a digest only, and a nack when nothing is held", () => {
+  it("encodes a version that has only a digest, and a nack without a held digest", () => {
     const held = read(encodeSubscribe("demo/flags", versionOfDigest(Buffer.alloc(32, 9)))).subscribe?.held;
     expect(held).to.deep.equal({
       uid: "",

@@ -187,7 +187,7 @@ describe("FileSource", () => {
       "replaced by something far too large": [(file) => truncateSync(file, 10_000_000_000), "too_large"],
     };
     for (const [what, [lose, reason]] of Object.entries(losses)) {
-      it(`a file that was ${what} leaves what was delivered, and is told so once`, async () => {
+      it(`a file that was ${what} leaves the last flags in place and is reported once`, async () => {
         mkdirSync(directory.file("sub"));
         directory.replace("sub/flags.json", document(1));
         const { probe, source } = run(directory.file("sub/flags.json"));

@@ -4,7 +4,7 @@ import type { DocumentIndex } from "../document/document-index.js";
 
 /**
  * The SHA-256 of each flag of a document, row by row, in one buffer: 32 bytes per flag, so that an edit hashes one flag and not the document.
- * Undefined for a document that no digest can describe: flags in a list, duplicate, or out of order.
+ * Undefined if the document has no digest: its flags are in a list, duplicate, or not sorted by key.
  */
 export function hashFlags({ bytes, entries, isList, hasDuplicates }: DocumentIndex): Buffer | undefined {
   const { ids } = entries;
@@ -21,7 +21,7 @@ export function hashFlags({ bytes, entries, isList, hasDuplicates }: DocumentInd
 /** The digest of a document; see docs/bunting-sync-v1.md. */
 export function digestDocument(document: {
   readonly ids: readonly string[];
-  /** By the row of `ids`. */
+  /** One per row of `ids`; see hashFlags. */
   readonly hashes: Buffer;
   /** Canonical JSON; undefined if absent. */
   readonly metadata: Buffer | undefined;

@@ -5,7 +5,7 @@ import type { HeldDocument } from "./held-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
-/** Where flag documents come from. It runs until its signal aborts, also while its origin is away. */
+/** Where flag documents come from. Runs until its signal aborts; an unreachable origin does not end it. */
 export interface FlagSource extends Runnable {
   status(): SourceStatus;
 }
@@ -25,8 +25,8 @@ export interface SourceStatus {
   readonly error: string | undefined;
   /** The protocol of the last stream; undefined for a file, and before the first stream. */
   readonly protocol: SyncProtocol | undefined;
-  /** What the source said instead of sending a document, for example that there is none. */
-  readonly remark: string | undefined;
+  /** Why there is no document although the source is connected. */
+  readonly warning: string | undefined;
 }
 
 /** A document that a source delivers. */
@@ -36,7 +36,7 @@ export interface Delivery {
   readonly bytes: Buffer;
   /** The source's name for this document; undefined if it has none. */
   readonly version?: DocumentVersion | undefined;
-  /** The source's document was deleted and this one, without flags, replaces it; the copy on disk must be removed. */
+  /** The document was deleted; delete the copy on disk too. `bytes` is a document without flags. */
   readonly isDeletion?: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface Delivery {
 export type DeliveryResult =
   { readonly refusal: string } | { readonly rejectedFlags: readonly RejectedFlag[] };
 
-/** Takes a document over, or refuses it and logs why. */
+/** Takes a document over or refuses it. The receiver logs a refusal. */
 export type Deliver = (delivery: Delivery) => DeliveryResult;
 
 export interface SourceOptions {

@@ -196,18 +196,16 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(stream.requests.size).to.equal(0);
     });
 
-    it("ends after bytes that are no message, and another is opened", async () => {
+    it("ends on an invalid message, and is opened again", async () => {
       const server = serverThat();
       const { source } = run({ target: await server.start() });
       const stream = await server.nextStream();
       stream.out.write(frameMessage(Buffer.from([0x12, 0x7f, 0x00])));
       await server.nextStream();
-      expect(source.status().error).to.equal(
-        "received bytes that are no SyncResponse: the message is cut off",
-      );
+      expect(source.status().error).to.equal("received an invalid SyncResponse: the message is cut off");
     });
 
-    it("ends the run when delivering throws an unexpected error", async () => {
+    it("rejects if `deliver` throws", async () => {
       const server = serverThat();
       const probe = new StoreProbe();
       const deliver = (): never => {
@@ -284,13 +282,16 @@ describe("GrpcSource over bunting.sync.v1", () => {
       const stream = await server.nextStream();
       await stream.subscribed();
       stream.send({ missing: { topic } });
-      await eventually(() => source.status().remark?.includes(`no FeatureFlag ${topic}`) === true, "told so");
+      await eventually(
+        () => source.status().warning?.includes(`no FeatureFlag ${topic}`) === true,
+        "the warning",
+      );
       expect(source.status()).to.include({ state: "connected", error: undefined });
       expect(probe.text).to.equal(encodeDocument(one));
       expect(stream.requests.size).to.equal(0);
       await stream.snapshot(two);
       expect(probe.text).to.equal(encodeDocument(two));
-      expect(source.status().remark).to.equal(undefined);
+      expect(source.status().warning).to.equal(undefined);
     });
 
     for (const [name, policy] of [
@@ -298,14 +299,14 @@ describe("GrpcSource over bunting.sync.v1", () => {
       ["close", DELETION_POLICY_CLOSE],
       ["a policy of later", 9 as buntingSyncV1.DeletionPolicy],
     ] as const) {
-      it(`that was deleted with ${name} is served on`, async () => {
+      it(`that was deleted with ${name} is still served`, async () => {
         const server = serverThat();
         const { probe, source } = run({ target: await server.start() });
         const stream = await server.nextStream();
         await stream.subscribed();
         await stream.snapshot(one);
         stream.send({ deleted: { topic, policy } });
-        await eventually(() => source.status().remark?.includes("was deleted") === true, "told so");
+        await eventually(() => source.status().warning?.includes("was deleted") === true, "the warning");
         expect(probe.text).to.equal(encodeDocument(one));
         expect(stream.requests.size).to.equal(0);
         stream.send(added);
@@ -325,7 +326,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(await probe.deliveries.nextEvent()).to.include({ isDeletion: true });
       expect(probe.text).to.equal('{"flags":{}}');
       expect(source.status()).to.include({ state: "connected" });
-      expect(source.status().remark).to.contain("no flags are served");
+      expect(source.status().warning).to.contain("no flags are served");
       // The proxy may not think of that, and go on from what it knows was held.
       stream.send(added);
       expect(await stream.next("nack")).to.include({ isDeltaMismatch: true });
@@ -525,7 +526,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(source.status().error).to.contain("/flagd.sync.v1.FlagSyncService/SyncFlags");
     });
 
-    // As a mesh does that lets through the paths it was told of.
+    // As a mesh does that lets only configured paths through.
     it("or has a gateway that forbids it, is asked by flagd.sync.v1 too", async () => {
       const server = serverThat({ bunting: true, flagd: true });
       const { probe } = run({ target: await server.start() });

@@ -121,7 +121,7 @@ describe("GrpcSource", () => {
       expect(server.streams.size).to.equal(0);
     });
 
-    it("ends the run when delivering throws an unexpected error", async () => {
+    it("rejects if `deliver` throws", async () => {
       const probe = new SourceProbe();
       const options = {
         ...probe.options,
@@ -292,7 +292,7 @@ describe("GrpcSource", () => {
         ["7000", 7_000],
         ["86400000", 10_000],
         ["0", 50],
-        // Of a value that is none, nothing is made.
+        // An invalid value is ignored.
         ["-1", 2_400],
         ["soon", 4_800],
       ] as const;
@@ -404,9 +404,7 @@ describe("GrpcSource", () => {
       const { probe, source } = run({ target: await server.start() });
       (await server.nextStream()).sendBytes(Buffer.from([0x0a, 0x7f, 0x00]));
       const second = await server.nextStream();
-      expect(source.status().error).to.equal(
-        "received bytes that are no SyncFlagsResponse: the message is cut off",
-      );
+      expect(source.status().error).to.equal("received an invalid SyncFlagsResponse: the message is cut off");
       expect(probe.failures).to.deep.equal(["malformed"]);
       second.send(document);
       expect(await probe.nextDocument()).to.equal(document);
@@ -418,7 +416,7 @@ describe("GrpcSource", () => {
         stream.end("<html>hello, this is long enough to be taken for a message</html>");
       });
       const { source } = run({ target: await listenBehind(web) });
-      await eventually(() => source.status().error?.includes("no gRPC server") === true, "told so");
+      await eventually(() => source.status().error?.includes("not a gRPC server") === true, "the error");
     });
 
     it("because the port speaks HTTP/1.1 counts as a server that is away", async () => {

@@ -14,15 +14,15 @@ import { TopicStream } from "./topic-stream.js";
 const retryFirstMs = 300;
 const retryCapMs = 10_000;
 /**
- * How long a stream must last after its first document for the backoff to start again. Otherwise a server that sends a document and ends
+ * How long a stream must last after its first document before the backoff resets. Otherwise a server that sends a document and ends
  * the stream at once would be called several times a second.
  */
 const healthyMs = 10_000;
 /** A server may ask for an immediate retry, but not for a tight loop. */
 const pushbackFloorMs = 50;
 /**
- * A server that finds pings too frequent closes the connection with ENHANCE_YOUR_CALM. A stock flagd-proxy tolerates one in 5 minutes
- * unless told otherwise: from 20 s this gets there in two steps.
+ * A server that finds pings too frequent closes the connection with ENHANCE_YOUR_CALM. A stock flagd-proxy accepts one in 5 minutes by
+ * default: from 20 s this gets there in two steps.
  */
 const keepaliveGrowth = 4;
 const keepaliveCapMs = 320_000;
@@ -47,8 +47,8 @@ const defaultTiming: GrpcSourceTiming = {
 /**
  * A stream that is opened again whenever it ends, with any status, including OK.
  *
- * It uses bunting.sync.v1 if the server supports it, else flagd.sync.v1. This is determined again for each connection, because the server
- * behind the same name may have been replaced.
+ * It uses bunting.sync.v1 if the server supports it, else flagd.sync.v1. The protocol is negotiated again on each connection, because
+ * the server behind the same name may have been replaced.
  */
 export class GrpcSource implements FlagSource {
   readonly name: string;
@@ -58,7 +58,7 @@ export class GrpcSource implements FlagSource {
   readonly #state: SourceState;
   readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
   readonly #maxDocumentBytes: number;
-  /** Undefined if the selector does not name one topic: then only flagd.sync.v1 can be used. */
+  /** Undefined if the selector does not name a single topic: then only flagd.sync.v1 can be used. */
   readonly #topicStream: TopicStream | undefined;
   /** The server at the other end of the channel does not know bunting.sync.v1. */
   #isFlagdOnly = false;
@@ -219,7 +219,7 @@ function topicIn(selector: string): string | undefined {
   }
 }
 
-/** TypeScript takes what it knew of `aborted` before an await for true after it. */
+/** TypeScript keeps the narrowing of `aborted` across the await. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }

@@ -8,7 +8,7 @@ import { digestDocument } from "./flag-hashes.js";
 export interface MergedDocument {
   /** Canonical JSON, if the previous document was. */
   readonly bytes: Buffer;
-  /** SHA-256 of each flag, in the order of the keys; see hashFlags. */
+  /** As hashFlags returns them. */
   readonly hashes: Buffer;
   readonly digest: Buffer;
 }
@@ -18,10 +18,10 @@ type Piece =
   { readonly firstRow: number; readonly endRow: number } | { readonly key: string; readonly flag: Buffer };
 
 /**
- * Builds the document that a delta leads to: runs of flags of the previous document, copied as bytes, and between them those of the delta.
- * Nothing is parsed; the digest shows whether it is the right document.
+ * Applies a delta: runs of flags are copied as bytes from the previous document, with the flags of the delta between them. Nothing is parsed;
+ * the digest shows whether the result is right.
  *
- * @param hashes of the flags of the previous document, by hashFlags
+ * @param hashes the result of hashFlags for the previous document
  */
 export function mergeDelta(before: DocumentIndex, hashes: Buffer, delta: Delta): MergedDocument {
   const pieces = planMerge(before.entries.ids, delta.flags);
@@ -79,7 +79,7 @@ function idsOf(pieces: readonly Piece[], before: readonly string[]): string[] {
 }
 
 function hashesOf(pieces: readonly Piece[], before: Buffer, count: number): Buffer {
-  // Not from Node's pool, of which it would keep a slab.
+  // Not from Node's pool: a small buffer from it would keep a whole slab alive.
   const hashes = Buffer.allocUnsafeSlow(count * digestBytes);
   let at = 0;
   for (const piece of pieces) {

@@ -37,7 +37,7 @@ export interface SourceOptionTexts {
 /**
  * Parses `--uri` and `--sources` as flagd does: those of `--uri` come first, and a later source wins over an earlier one.
  *
- * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message for the person who wrote the options
+ * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message that says what to change
  */
 export function parseSources({ uris, sources }: SourceOptionTexts): readonly SourceConfig[] {
   const described = [

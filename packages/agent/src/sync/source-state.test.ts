@@ -16,7 +16,7 @@ describe("SourceState", () => {
   it("logs one line for each transition, and none for another attempt that ends the same way", () => {
     const { state, lines } = useState();
     for (let i = 0; i < 5; i++) state.failed("UNAVAILABLE", `refused ${i}`);
-    expect(lines()).to.deep.equal(["the source is away; the agent keeps trying"]);
+    expect(lines()).to.deep.equal(["the source is unreachable; retrying"]);
     expect(state.status()).to.include({ state: "connecting", error: "refused 4", lastUpdate: undefined });
     state.failed("NOT_FOUND", "no such flags");
     state.connected();
@@ -24,10 +24,10 @@ describe("SourceState", () => {
     state.documentReceived(10);
     for (let i = 0; i < 5; i++) state.failed("NOT_FOUND", "gone");
     expect(lines()).to.deep.equal([
-      "the source is away; the agent keeps trying",
-      "the source is away; the agent keeps trying",
+      "the source is unreachable; retrying",
+      "the source is unreachable; retrying",
       "connected to the source",
-      "lost the source; its flags stay in use, and the agent keeps trying",
+      "lost the connection to the source; its last flags are still served while the agent reconnects",
     ]);
     expect(state.status()).to.include({ state: "disconnected", error: "gone" });
   });

@@ -18,7 +18,7 @@ export class SourceState {
   #since: number;
   #lastUpdate: number | undefined;
   #protocol: SyncProtocol | undefined;
-  #remark: string | undefined;
+  #warning: string | undefined;
   #error: { readonly reason: string; readonly message: string } | undefined;
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
@@ -37,7 +37,7 @@ export class SourceState {
       lastUpdate: this.#lastUpdate,
       error: this.#error?.message,
       protocol: this.#protocol,
-      remark: this.#remark,
+      warning: this.#warning,
     };
   }
 
@@ -65,31 +65,34 @@ export class SourceState {
     this.#options.metrics.documentConfirmed(this.#config.sourceIndex);
   }
 
-  /** The source is connected but has no document, so the current flags stay in use. Logged once until there is a document. */
-  remarked(remark: string): void {
+  /** The source is connected but has no document, so its last flags are still served. Logged once until there is a document. */
+  warned(warning: string): void {
     this.connected();
-    if (this.#remark === remark) return;
-    this.#remark = remark;
-    this.#options.logger.warn(this.#fields(), remark);
+    if (this.#warning === warning) return;
+    this.#warning = warning;
+    this.#options.logger.warn(this.#fields(), warning);
   }
 
   /** @param reason one of a small set of words: a new one is logged, the same one again is not. */
   failed(reason: string, message: string): void {
     const { logger, metrics } = this.#options;
-    const isNew = this.#state === "connected" || this.#error?.reason !== reason;
+    const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     this.#error = { reason, message };
     if (this.#state === "connected") this.#enter("disconnected");
     const fields = { ...this.#fields(), reason, error: message };
-    if (!isNew) logger.debug(fields, "the source is still away");
-    else if (this.#lastUpdate === undefined)
-      logger.warn(fields, "the source is away; the agent keeps trying");
-    else logger.warn(fields, "lost the source; its flags stay in use, and the agent keeps trying");
+    if (!isNewFailure) logger.debug(fields, "the source is still unreachable");
+    else if (this.#lastUpdate === undefined) logger.warn(fields, "the source is unreachable; retrying");
+    else
+      logger.warn(
+        fields,
+        "lost the connection to the source; its last flags are still served while the agent reconnects",
+      );
   }
 
   #updated(): void {
     this.connected();
-    this.#remark = undefined;
+    this.#warning = undefined;
     this.#lastUpdate = this.#options.clock.now();
   }
 

@@ -11,12 +11,12 @@ import type { SyncChannel } from "./sync-channel.js";
 
 /** A stream from a server, of any protocol. */
 export interface StreamCall {
-  /** Opens the stream. `end` cancels it, and the call then ends with the given end. */
+  /** Opens the stream. `end` cancels it with the given result. */
   open(client: Client, metadata: Metadata, end: (end: CallEnd) => void): ClientReadableStream<Buffer>;
   /** Headers of the request, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly clock: Clock;
-  /** How long connecting may take, in ms. */
+  /** How long the connection may take to establish, in ms. */
   readonly connectTimeoutMs: number;
   /** The type of the messages, for error messages. */
   readonly messageName: string;
@@ -26,7 +26,7 @@ export interface StreamCall {
   received(message: Buffer): void;
 }
 
-/** How a stream ended. Every end is a reason to open another. */
+/** How a stream ended; the caller always opens another. */
 export interface CallEnd {
   /** One of a small set of words. */
   readonly reason: string;
@@ -42,7 +42,7 @@ export interface CallEnd {
  */
 export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSignal): Promise<CallEnd> {
   return new Promise((resolve, reject) => {
-    // Set if the stream was cancelled on this side, so that its status says nothing.
+    // Set if the stream was cancelled on this side, so that its status is meaningless.
     const own: { end?: CallEnd; failure?: Error } = {};
     const cancel = (): void => stream.cancel();
     const endWith = (end: CallEnd): void => {
@@ -60,7 +60,7 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
       stopWatching();
       if (signal.aborted) return;
       if (isGrpc(metadata)) call.opened();
-      else endWith(callEnd("not_grpc", "the server is no gRPC server: is it the right port?"));
+      else endWith(callEnd("not_grpc", "the peer is not a gRPC server: is it the right port?"));
     });
     stream.on("data", (message: Buffer) => {
       if (signal.aborted || own.end !== undefined || own.failure !== undefined) return;
@@ -68,14 +68,14 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
         call.received(message);
       } catch (error) {
         if (error instanceof MalformedMessageError) {
-          endWith(callEnd("malformed", `received bytes that are no ${call.messageName}: ${error.message}`));
+          endWith(callEnd("malformed", `received an invalid ${call.messageName}: ${error.message}`));
         } else {
           own.failure = error as Error;
           cancel();
         }
       }
     });
-    // The status says the same.
+    // The status carries the same information.
     stream.on("error", () => undefined);
     stream.once("status", (status: StatusObject) => {
       stopWatching();
@@ -102,7 +102,7 @@ function isGrpc(metadata: Metadata): boolean {
   return contentType === undefined || contentType.toString().startsWith("application/grpc");
 }
 
-/** The meanings of RESOURCE_EXHAUSTED if grpc-js itself produced it. */
+/** RESOURCE_EXHAUSTED can also come from grpc-js itself; its text says why. */
 const ownReasons: readonly (readonly [details: string, reason: string])[] = [
   ["Received message larger than max", "too_large"],
   ["Bandwidth exhausted or memory limit exceeded", "enhance_your_calm"],
@@ -121,7 +121,7 @@ function endOf({ code, details, metadata }: StatusObject): CallEnd {
   return { reason: name.toLowerCase(), message: what === "" ? name : `${name}: ${what}`, pushbackMs };
 }
 
-/** A server may send any number. */
+/** UNKNOWN for a number that is not a gRPC status: a server may send any. */
 export function statusName(code: number): string {
   return statusCode[code] ?? "UNKNOWN";
 }

@@ -10,16 +10,16 @@ import {
   type ChannelOptions,
 } from "@grpc/grpc-js";
 
-// grpc-js writes to stderr, between the lines of the log, what it reports as the status of a call as well.
+// grpc-js writes errors to stderr, between the lines of the log, that it also reports as the status of a call.
 if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NONE);
 
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
 
 /**
- * A grpc-js client that is really gone once it is closed.
+ * A grpc-js client whose sockets are destroyed on close.
  *
  * grpc-js neither gives up nor closes a connection that was accepted but whose server never spoke HTTP/2, and closing a channel waits for
- * calls under way. So the sockets are recorded as they open (credentials get to see them) and destroyed at the end.
+ * calls in progress. So the sockets are recorded as they open (credentials see each of them) and destroyed on close.
  *
  * The reconnection of grpc-js is not used: after a failed attempt use a new SyncChannel, which resolves the name and connects at once.
  * grpc-js would resolve names at most every 30 s.
@@ -28,7 +28,7 @@ export class SyncChannel {
   readonly client: Client;
   readonly #credentials = new TrackingCredentials();
 
-  /** @throws Error if grpc-js does not know the target */
+  /** @throws Error if grpc-js does not know the target's scheme */
   constructor(target: string, options: ChannelOptions) {
     this.client = new Client(target, this.#credentials, {
       "grpc.use_local_subchannel_pool": 1,
@@ -48,7 +48,7 @@ export class SyncChannel {
 
   async close(): Promise<void> {
     this.client.close();
-    // Pending frames of the calls and the channel are sent first.
+    // Let pending calls send their end first.
     await setImmediate();
     this.#credentials.destroySockets();
   }

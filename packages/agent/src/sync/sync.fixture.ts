@@ -47,13 +47,13 @@ export class ServedStream {
   }
 }
 
-/** A server of flagd.sync.v1 made of grpc-js and the generated messages, behind a relay that sees and troubles its connections. */
+/** A server of flagd.sync.v1 made of grpc-js and the generated messages, behind a relay that can stall or cut its connections. */
 export class StockServer {
   readonly streams = new EventQueue<ServedStream>();
   readonly relay = new TcpRelay();
   #server: Server | undefined;
 
-  /** A port that nobody listens on until `start`. */
+  /** A port without a listener until `start`. */
   async reserve(): Promise<string> {
     await this.relay.listen();
     await this.relay.close();
@@ -130,7 +130,7 @@ export class TcpRelay {
     this.port = (server.address() as AddressInfo).port;
   }
 
-  /** From now on nothing passes in either direction and nobody is told: what a network that went away looks like. */
+  /** From now on nothing passes in either direction and neither side is notified, as when a network fails. */
   silence(): void {
     this.#isSilent = true;
     for (const [client, server] of this.#pairs) {

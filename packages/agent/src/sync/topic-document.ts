@@ -15,8 +15,9 @@ import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { SourceOptions } from "./flag-source.js";
 import { mergeDelta } from "./merge-delta.js";
 
+/** Of a nack; the proxy's limit, beyond which it ends the stream. */
 const maxReasonBytes = 1024;
-/** A proxy ends the stream of an agent that names more, or at greater length. */
+/** What an ack may carry; below the proxy's limits, which end the stream. */
 const maxRejectedFlags = 100;
 const maxRejectedKeyBytes = 1024;
 const maxRejectionBytes = 256;
@@ -25,16 +26,16 @@ const maxRejectionBytes = 256;
 const emptyDocument = Buffer.from('{"flags":{}}');
 
 /**
- * The document that the agent holds of a topic, updated by the messages of the proxy. It outlives streams.
+ * The agent's document for one topic, updated by the proxy's messages. It outlives streams.
  *
- * The document belongs to the store and is not copied. The hashes of its flags are computed when they are first needed, which is never for
- * an agent whose flags do not change.
+ * The document belongs to the store and is not copied. The hashes of its flags are computed when they are first needed, so never, if no flag
+ * is edited.
  */
 export class TopicDocument {
   readonly #topic: string;
   readonly #sourceIndex: number;
   readonly #options: Pick<SourceOptions, "deliver" | "held" | "confirm" | "metrics">;
-  /** `hashes` is undefined if no digest can describe the document. */
+  /** `hashes` is undefined if the document has no digest. */
   #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
 
   constructor(
@@ -47,7 +48,7 @@ export class TopicDocument {
     this.#options = options;
   }
 
-  /** The version that the agent says it holds; undefined if the proxy could not know it. */
+  /** The version that the agent reports to the proxy as held; undefined if the agent holds no document, or one without a digest. */
   version(): DocumentVersion | undefined {
     const held = this.#options.held(this.#sourceIndex);
     return held?.version ?? (held && this.#computeVersion(held.layout));
@@ -69,7 +70,7 @@ export class TopicDocument {
     }
   }
 
-  /** Serves no flags, and removes the copy on disk. */
+  /** Serves no flags, and deletes the last-known-good copy. */
   empty(): void {
     this.#options.deliver({
       sourceIndex: this.#sourceIndex,
@@ -82,7 +83,7 @@ export class TopicDocument {
     const held = this.#options.held(this.#sourceIndex);
     const heldDigest = this.version()?.digest;
     if (held === undefined || heldDigest?.equals(version.digest) !== true)
-      return this.#mismatch(number, "the agent does not hold the document that is unchanged");
+      return this.#mismatch(number, "the agent does not hold the version that the proxy calls unchanged");
     if (held.version?.encoded.equals(version.encoded) !== true)
       this.#options.confirm(this.#sourceIndex, version);
     return this.#ack(number, version, held.rejectedFlags);
@@ -91,15 +92,15 @@ export class TopicDocument {
   #takeDelta(delta: Delta, number: number): Buffer {
     const layout = this.#options.held(this.#sourceIndex)?.layout;
     if (layout === undefined || this.version()?.digest.equals(delta.fromDigest) !== true)
-      return this.#mismatch(number, "the agent does not hold the document that the delta starts from");
+      return this.#mismatch(number, "the agent does not hold the version that the delta starts from");
     const hashes = this.#hashesOf(layout);
     if (hashes === undefined)
-      return this.#mismatch(number, "the flags of the agent's document are not in the order of their keys");
+      return this.#mismatch(number, "the flags of the agent's document are not sorted by key");
     const merged = mergeDelta(layout, hashes, delta);
     if (!merged.digest.equals(delta.version.digest))
-      return this.#mismatch(number, `the delta led to ${merged.digest.toString("hex")}`);
+      return this.#mismatch(number, `the delta resulted in ${merged.digest.toString("hex")}`);
     const answer = this.#replace(merged.bytes, delta.version, number);
-    // If it was not refused, the store holds it now.
+    // The store holds it now, unless it was refused.
     if (this.#options.held(this.#sourceIndex)?.layout.bytes === merged.bytes)
       this.#hashed = { bytes: merged.bytes, hashes: merged.hashes };
     return answer;
@@ -146,7 +147,7 @@ export class TopicDocument {
     return this.#hashed.hashes;
   }
 
-  /** For a document that came by flagd.sync.v1, or from the disk of an older agent: equal documents have equal digests anyway. */
+  /** For a document without a version: received over flagd.sync.v1, or written to disk by an older agent. Equal documents have equal digests. */
   #computeVersion(layout: DocumentIndex): DocumentVersion | undefined {
     const hashes = this.#hashesOf(layout);
     if (hashes === undefined) return undefined;

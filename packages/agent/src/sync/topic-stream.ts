@@ -7,19 +7,19 @@ import { statusName, type CallEnd } from "./stream-call.js";
 import type { SyncChannel } from "./sync-channel.js";
 import { TopicDocument } from "./topic-document.js";
 
-/** What a stream reports to the source that opens it. */
+/** Callbacks to the source that opens the streams. */
 export interface StreamListener {
   /** Response headers have come. */
   opened(): void;
-  /** A message came, so the server knows the protocol. */
+  /** A message arrived, so the server supports the protocol. */
   heard(): void;
-  /** The server answered with a message that could be read. */
+  /** The server sent the state of the topic. */
   answered(): void;
   /** When to try again after a failure, in ms. */
   waitMs(pushbackMs: number | undefined): number;
 }
 
-/** The topic of one source over bunting.sync.v1, stream after stream. */
+/** Syncs the topic of one source over bunting.sync.v1, one stream after the other. */
 export class TopicStream {
   readonly #topic: string;
   readonly #config: GrpcSourceConfig;
@@ -47,7 +47,7 @@ export class TopicStream {
       held,
       confirm,
       metrics,
-      // Counted only here because a delta may not have led to a document.
+      // Counted here and not on receipt, because a delta may turn out not to fit.
       deliver: (delivery) => {
         if (delivery.isDeletion !== true) this.#state.documentReceived(delivery.bytes.length);
         return deliver(delivery);
@@ -86,19 +86,21 @@ export class TopicStream {
     this.#listener.answered();
     if (kind === "unchanged") this.#state.documentConfirmed();
     else if (kind === "missing")
-      this.#state.remarked(`there is no FeatureFlag ${this.#topic}; the previous flags, if any, stay in use`);
+      this.#state.warned(
+        `there is no FeatureFlag ${this.#topic}; the previous flags, if any, are still served`,
+      );
   }
 
   #deleted(policy: Deleted["policy"]): void {
     if (policy === "empty") this.#document.empty();
-    const then = policy === "empty" ? "no flags are served any more" : "its flags stay in use";
-    this.#state.remarked(`the FeatureFlag ${this.#topic} was deleted; ${then}`);
+    const then = policy === "empty" ? "no flags are served any more" : "its flags are still served";
+    this.#state.warned(`the FeatureFlag ${this.#topic} was deleted; ${then}`);
   }
 
   /** Returns when to subscribe to the topic again, in ms. */
   #refused({ code, message, retryAfterMs }: TopicError): number {
     const name = statusName(code);
-    this.#state.failed(name.toLowerCase(), `${this.#topic} is refused: ${name}: ${message}`);
+    this.#state.failed(name.toLowerCase(), `the proxy refused ${this.#topic}: ${name}: ${message}`);
     return this.#listener.waitMs(retryAfterMs === 0 ? undefined : retryAfterMs);
   }
 }
