@@ -66,7 +66,9 @@ describe("parseFlag", () => {
       ["__proto__", 1],
       ["constructor", 2],
     ]);
-    expect(refusalOf({ variants: onOff, defaultVariant: "constructor" })).to.contain("none of its variants");
+    expect(refusalOf({ variants: onOff, defaultVariant: "constructor" })).to.contain(
+      "not one of its variants",
+    );
   });
 
   describe("metadata", () => {

@@ -154,7 +154,7 @@ export class JsonScanner {
       }
     }
     this.position = at;
-    throw this.unexpected(`${depth} unclosed brackets`);
+    throw this.unexpected(`${depth} unclosed bracket${depth === 1 ? "" : "s"}`);
   }
 
   /** Returns whether the string has an escape. */

@@ -91,7 +91,7 @@ describe("FlagStore", () => {
 
   const notDocuments: readonly [name: string, text: string, message: RegExp][] = [
     ["nothing", "", /expected "\{".*\(line 1, byte 1\)/],
-    ["half a document", '{"flags":{"a":{"state"', /3 unclosed brackets.*line 1/],
+    ["half a document", '{"flags":{"a":{"state"', /1 unclosed bracket.*line 1/],
     ["a list", "[]", /expected "\{"/],
     ["a document without flags", "{}", /it has no "flags"/],
     ["flags that are no flags", '{"flags":null}', /"flags" must be an object or a list/],

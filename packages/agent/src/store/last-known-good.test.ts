@@ -105,7 +105,7 @@ describe("LastKnownGood", () => {
       writeFileSync(file, damage(readFileSync(file)));
       expect(await loadAll([proxy])).to.deep.equal({});
       expect(logLines).to.have.length(1);
-      expect(logLines[0]).to.match(reason).and.contain("were not loaded");
+      expect(logLines[0]).to.match(reason).and.contain("was not loaded");
     });
   }
 

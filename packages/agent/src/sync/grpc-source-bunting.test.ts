@@ -345,7 +345,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await probe.failure("resource_exhausted");
       expect(source.status()).to.include({
         state: "disconnected",
-        error: `${topic} is refused: RESOURCE_EXHAUSTED: too many topics`,
+        error: `the proxy refused ${topic}: RESOURCE_EXHAUSTED: too many topics`,
       });
       expect(probe.text).to.equal(encodeDocument(one));
       clock.advance(6_999);

@@ -213,7 +213,7 @@ describe("TopicDocument", () => {
       topic,
       number: "2",
       heldDigest: digestOf(one),
-      reason: "the agent does not hold the document that the delta starts from",
+      reason: "the agent does not hold the version that the delta starts from",
       isDeltaMismatch: true,
     });
     expect(held.text).to.equal(encodeDocument(one));
