@@ -1,7 +1,7 @@
 import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
-import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.js";
+import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
 import { encodeDocument, type JsonObject } from "@bunting/protocol";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { makeFlagSet, type FlagKind } from "../fixtures/flag-set.js";

@@ -1,3 +1,4 @@
+import { quoted } from "@bunting/protocol";
 import { FlagError } from "./flag-error.js";
 import type { Flag, Metadata } from "./flag.js";
 
@@ -26,12 +27,7 @@ export function parseFlagSelector(text: string): FlagSelector {
     default:
       throw new FlagError(
         "SELECTOR_INVALID",
-        `the selector ${printable(text)} selects by ${printable(key)}, which flags can't be selected by: expected flagSetId=<id>, source=<uri>, or the URI of a source`,
+        `the selector ${quoted(text)} selects by ${quoted(key)}, which flags can't be selected by: expected flagSetId=<id>, source=<uri>, or the URI of a source`,
       );
   }
-}
-
-/** Selectors come from clients: what a message quotes of one is bounded and printable. */
-function printable(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}...` : text).replace(/[^\x20-\x7e]/g, "?");
 }

@@ -10,6 +10,7 @@ export {
 } from "./flag-document.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 export { ProtocolError } from "./protocol-error.js";
+export { quoted } from "./quoted.js";
 export {
   isNamespaceName,
   isObjectName,

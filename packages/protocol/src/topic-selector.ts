@@ -1,4 +1,5 @@
 import { ProtocolError } from "./protocol-error.js";
+import { quoted } from "./quoted.js";
 
 /** The key of a topic, `namespace/name`. Both are checked as RFC 1123 names, so that they may be put into a URL or a field selector. */
 export type TopicKey = `${string}/${string}`;
@@ -33,16 +34,16 @@ export function parseTopicSelector(selector: string): TopicKey {
   const parts = (selector.startsWith(group) ? selector.slice(group.length) : selector).split("/");
   const [namespace, name] = parts;
   if (parts.length !== 2 || namespace === undefined || name === undefined) {
-    throw invalid(`the selector ${quote(selector)} does not name a FeatureFlag`);
+    throw invalid(`the selector ${quoted(selector)} does not name a FeatureFlag`);
   }
   if (!isNamespaceName(namespace)) {
     throw invalid(
-      `the selector ${quote(selector)} has ${quote(namespace)} as its namespace, which Kubernetes would not accept`,
+      `the selector ${quoted(selector)} has ${quoted(namespace)} as its namespace, which Kubernetes would not accept`,
     );
   }
   if (!isObjectName(name)) {
     throw invalid(
-      `the selector ${quote(selector)} has ${quote(name)} as its name, which Kubernetes would not accept`,
+      `the selector ${quoted(selector)} has ${quoted(name)} as its name, which Kubernetes would not accept`,
     );
   }
   return topicKey(namespace, name);
@@ -50,9 +51,4 @@ export function parseTopicSelector(selector: string): TopicKey {
 
 function invalid(what: string): ProtocolError {
   return new ProtocolError("SELECTOR_INVALID", `${what}: ${expectedForm}`);
-}
-
-/** Selectors come from peers, so what is quoted of one is bounded and printable. As runtime's `quoted`, which a leaf can't import. */
-function quote(text: string): string {
-  return JSON.stringify(text.length > 120 ? `${text.slice(0, 117)}...` : text).replace(/[^\x20-\x7e]/g, "?");
 }

@@ -1,12 +1,12 @@
 import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
-import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.js";
+import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
 import type { DocumentVersion } from "@bunting/agent/internal/sync/bunting-wire.js";
 import { createSource } from "@bunting/agent/internal/sync/create-source.js";
 import type { Delivery, DeliveryResult, FlagSource } from "@bunting/agent/internal/sync/flag-source.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
-import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.js";
+import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
 import { createLogger } from "@bunting/runtime";
 import { ManualClock } from "../../support/manual-clock.js";
 import { TcpSwitch } from "../../support/tcp-switch.js";

@@ -32,13 +32,3 @@ export interface ApiMetrics {
 export type HttpServiceName = "evaluation" | "ofrep";
 
 export type SyncStreamEndReason = "normal_close" | "deadline_exceeded" | "client_disconnect" | "error";
-
-/** Counts nothing. */
-export const noApiMetrics: ApiMetrics = {
-  evaluated: () => undefined,
-  evaluationFailed: () => undefined,
-  httpRequest: () => undefined,
-  httpActiveRequests: () => undefined,
-  syncStreamOpened: () => undefined,
-  syncStreamClosed: () => undefined,
-};

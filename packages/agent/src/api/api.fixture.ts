@@ -9,7 +9,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { Evaluator } from "@bunting/evaluation";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
-import { noStoreMetrics } from "../store/store-metrics.js";
+import { noStoreMetrics } from "../store/store-metrics.fixture.js";
 import type { ApiMetrics } from "./api-metrics.js";
 import { createContextEnrichment, type ContextEnrichment } from "./context.js";
 import { evaluationV1 } from "./evaluation-v1.js";

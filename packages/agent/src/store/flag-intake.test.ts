@@ -6,7 +6,7 @@ import { FlagIntake } from "./flag-intake.js";
 import { FlagStore } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
 import { LastKnownGood } from "./last-known-good.js";
-import { noStoreMetrics } from "./store-metrics.js";
+import { noStoreMetrics } from "./store-metrics.fixture.js";
 
 const sources = [
   { provider: "grpc", uri: "proxy:8015", selector: "demo/a" },

@@ -7,7 +7,8 @@ import type { Flag } from "@bunting/evaluation";
 import type { FlagChange } from "./flag-change.js";
 import { FlagStore, type StoreChange } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
-import { noStoreMetrics, type StoreMetrics } from "./store-metrics.js";
+import { noStoreMetrics } from "./store-metrics.fixture.js";
+import type { StoreMetrics } from "./store-metrics.js";
 import {
   StoreModel,
   writeDocument,

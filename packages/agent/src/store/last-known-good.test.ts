@@ -11,7 +11,7 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
 import { LastKnownGoodFile, type CopySource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
-import { noStoreMetrics } from "./store-metrics.js";
+import { noStoreMetrics } from "./store-metrics.fixture.js";
 
 const proxy: CopySource = { provider: "grpc", uri: "proxy:8015", selector: "demo/a" };
 const sameProxy: CopySource = { ...proxy, selector: "demo/b" };

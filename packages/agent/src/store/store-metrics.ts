@@ -10,11 +10,3 @@ export interface StoreMetrics {
   /** A document could not be written to disk. */
   lastKnownGoodFailed(sourceIndex: number): void;
 }
-
-export const noStoreMetrics: StoreMetrics = {
-  documentApplied: () => undefined,
-  documentRefused: () => undefined,
-  flagsServed: () => undefined,
-  flagsRejected: () => undefined,
-  lastKnownGoodFailed: () => undefined,
-};

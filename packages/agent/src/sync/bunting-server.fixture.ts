@@ -13,7 +13,7 @@ import { createLogger, type Clock } from "@bunting/runtime";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
-import { noStoreMetrics } from "../store/store-metrics.js";
+import { noStoreMetrics } from "../store/store-metrics.fixture.js";
 import { readRequest, writeResponse, type Request, type Response } from "./bunting-messages.fixture.js";
 import type { DocumentVersion } from "./bunting-wire.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";

@@ -2,7 +2,7 @@ import { createLogger, systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import type { SourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { noSyncMetrics } from "./sync-metrics.js";
+import { noSyncMetrics } from "./sync-metrics.fixture.js";
 
 const config: SourceConfig = {
   provider: "file",

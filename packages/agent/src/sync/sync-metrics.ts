@@ -28,13 +28,3 @@ export interface SyncMetrics {
   /** A stream ended, or a file could not be read. `reason` is one of a small set of words. */
   sourceFailed(sourceIndex: number, reason: string): void;
 }
-
-export const noSyncMetrics: SyncMetrics = {
-  connected: () => undefined,
-  speaks: () => undefined,
-  messageReceived: () => undefined,
-  nacked: () => undefined,
-  documentReceived: () => undefined,
-  documentConfirmed: () => undefined,
-  sourceFailed: () => undefined,
-};

@@ -5,7 +5,7 @@ import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import type { Delivery, SourceOptions } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
-import { noSyncMetrics } from "./sync-metrics.js";
+import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
 /** One SyncFlags stream as the server has it. */

@@ -14,10 +14,10 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
-import { noStoreMetrics } from "../store/store-metrics.js";
+import { noStoreMetrics } from "../store/store-metrics.fixture.js";
 import { readRequest, writeVersion, type Request } from "./bunting-messages.fixture.js";
 import { decodeVersion, type Delta, type DocumentVersion } from "./bunting-wire.js";
-import { noSyncMetrics } from "./sync-metrics.js";
+import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { TopicDocument } from "./topic-document.js";
 
 const topic = "demo/flags";

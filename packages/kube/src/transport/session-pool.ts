@@ -59,10 +59,6 @@ export class SessionPool {
     });
   }
 
-  get size(): number {
-    return this.#sessions.size;
-  }
-
   /** Ends every session and fails all that wait; resolves once all sockets are closed. */
   async close(): Promise<void> {
     this.#closing.abort();
