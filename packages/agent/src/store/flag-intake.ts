@@ -1,5 +1,5 @@
 import { AgentError } from "../agent-error.js";
-import type { DocumentVersion } from "../sync/bunting-wire.js";
+import type { DocumentVersion } from "../sync/bunting-messages.js";
 import type { Delivery, DeliveryResult } from "../sync/flag-source.js";
 import type { FlagStore } from "./flag-store.js";
 import type { LastKnownGood } from "./last-known-good.js";

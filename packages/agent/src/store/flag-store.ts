@@ -2,7 +2,7 @@ import type { Flag, RejectedFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
 import type { Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import type { DocumentVersion } from "../sync/bunting-wire.js";
+import type { DocumentVersion } from "../sync/bunting-messages.js";
 import type { HeldDocument } from "../sync/held-document.js";
 import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";

@@ -2,7 +2,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { AgentError } from "../agent-error.js";
-import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
+import type { DocumentVersion } from "../sync/bunting-messages.js";
+import { decodeVersion } from "../sync/decode-sync-response.js";
 
 /** Identifies the source of a copy. Two sources that agree in all of these have the same flags, and may share a file. */
 export interface CopySource {

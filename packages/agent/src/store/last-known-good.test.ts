@@ -8,7 +8,8 @@ import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileS
 import path from "node:path";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { decodeVersion, type DocumentVersion } from "../sync/bunting-wire.js";
+import type { DocumentVersion } from "../sync/bunting-messages.js";
+import { decodeVersion } from "../sync/decode-sync-response.js";
 import { LastKnownGoodFile, type CopySource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
 import { noStoreMetrics } from "./store-metrics.fixture.js";

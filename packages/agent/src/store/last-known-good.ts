@@ -1,6 +1,6 @@
 import type { Clock, Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import type { DocumentVersion } from "../sync/bunting-wire.js";
+import type { DocumentVersion } from "../sync/bunting-messages.js";
 import { LastKnownGoodFile, type DocumentCopy, type CopySource } from "./last-known-good-file.js";
 import type { StoreMetrics } from "./store-metrics.js";
 

@@ -1,14 +1,8 @@
 import type { Clock } from "@bunting/runtime";
 import { version } from "../version.js";
-import {
-  decodeSyncResponse,
-  encodeHello,
-  encodeSubscribe,
-  syncPath,
-  type Deleted,
-  type SyncResponse,
-  type TopicError,
-} from "./bunting-wire.js";
+import { syncPath, type Deleted, type SyncResponse, type TopicError } from "./bunting-messages.js";
+import { decodeSyncResponse } from "./decode-sync-response.js";
+import { encodeHello, encodeSubscribe } from "./encode-sync-request.js";
 import { cutToBytes } from "./cut-to-bytes.js";
 import { callEnd, runCall, type CallEnd, type StreamCall } from "./stream-call.js";
 import type { SyncChannel } from "./sync-channel.js";

@@ -15,7 +15,7 @@ import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.fixture.js";
 import { readRequest, writeResponse, type Request, type Response } from "./bunting-messages.fixture.js";
-import type { DocumentVersion } from "./bunting-wire.js";
+import type { DocumentVersion } from "./bunting-messages.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { Delivery, SourceOptions } from "./flag-source.js";
 import { SourceProbe, TcpRelay } from "./sync.fixture.js";

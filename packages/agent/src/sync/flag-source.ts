@@ -1,6 +1,6 @@
 import type { RejectedFlag } from "@bunting/evaluation";
 import type { Clock, Logger, Runnable } from "@bunting/runtime";
-import type { DocumentVersion } from "./bunting-wire.js";
+import type { DocumentVersion } from "./bunting-messages.js";
 import type { HeldDocument } from "./held-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";

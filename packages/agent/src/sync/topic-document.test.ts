@@ -16,7 +16,8 @@ import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.fixture.js";
 import { readRequest, writeVersion, type Request } from "./bunting-messages.fixture.js";
-import { decodeVersion, type Delta, type DocumentVersion } from "./bunting-wire.js";
+import type { Delta, DocumentVersion } from "./bunting-messages.js";
+import { decodeVersion } from "./decode-sync-response.js";
 import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { TopicDocument } from "./topic-document.js";
 

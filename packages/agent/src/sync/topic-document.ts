@@ -1,15 +1,8 @@
 import type { RejectedFlag } from "@bunting/evaluation";
 import type { DocumentIndex } from "../document/document-index.js";
 import type { Slice } from "../document/slice.js";
-import {
-  encodeAck,
-  encodeNack,
-  versionOfDigest,
-  type Delta,
-  type DocumentVersion,
-  type Snapshot,
-  type Unchanged,
-} from "./bunting-wire.js";
+import type { Delta, DocumentVersion, Snapshot, Unchanged } from "./bunting-messages.js";
+import { encodeAck, encodeNack, versionOfDigest } from "./encode-sync-request.js";
 import { cutToBytes } from "./cut-to-bytes.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { SourceOptions } from "./flag-source.js";

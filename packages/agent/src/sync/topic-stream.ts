@@ -1,5 +1,5 @@
 import { callBuntingSync } from "./bunting-call.js";
-import type { Deleted, SyncResponse, TopicError } from "./bunting-wire.js";
+import type { Deleted, SyncResponse, TopicError } from "./bunting-messages.js";
 import type { SourceOptions } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import type { SourceState } from "./source-state.js";

@@ -1,15 +1,14 @@
 import type { buntingSyncV1 } from "@bunting/protocol";
 import { expect } from "chai";
 import fc from "fast-check";
+import { decodeSyncResponse, decodeVersion } from "./decode-sync-response.js";
 import {
-  decodeSyncResponse,
-  decodeVersion,
   encodeAck,
   encodeHello,
   encodeNack,
   encodeSubscribe,
   versionOfDigest,
-} from "./bunting-wire.js";
+} from "./encode-sync-request.js";
 import {
   readRequest as read,
   writeResponse as encode,

@@ -1,0 +1,106 @@
+import { digestBytes } from "@bunting/protocol";
+import type { Deleted, DeltaFlag, DocumentVersion, SyncResponse } from "./bunting-messages.js";
+import { MalformedMessageError, readFields } from "./message-fields.js";
+
+/**
+ * Decodes a SyncResponse.
+ *
+ * @throws MalformedMessageError
+ */
+export function decodeSyncResponse(message: Buffer): SyncResponse {
+  let response: SyncResponse = { kind: "unknown" };
+  readFields(message, (field, value) => {
+    if (typeof value !== "number") response = decoders[field]?.(value) ?? response;
+  });
+  return response;
+}
+
+const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
+  1: (message) => {
+    const fields = new Fields(message);
+    return { kind: "unchanged", topic: fields.text(1), version: decodeVersion(fields.bytes(2)) };
+  },
+  2: (message) => {
+    const fields = new Fields(message);
+    const version = decodeVersion(fields.bytes(2));
+    return { kind: "snapshot", topic: fields.text(1), version, document: fields.bytes(3) };
+  },
+  3: (message) => {
+    const fields = new Fields(message);
+    return {
+      kind: "delta",
+      topic: fields.text(1),
+      fromDigest: fields.bytes(2),
+      version: decodeVersion(fields.bytes(3)),
+      flags: fields.all(4).map(decodeDeltaFlag),
+      metadata: fields.optionalBytes(5),
+      evaluators: fields.optionalBytes(6),
+    };
+  },
+  4: (message) => ({ kind: "missing", topic: new Fields(message).text(1) }),
+  5: (message) => {
+    const fields = new Fields(message);
+    return { kind: "deleted", topic: fields.text(1), policy: policies[fields.number(2)] ?? "keep" };
+  },
+  6: (message) => {
+    const fields = new Fields(message);
+    return {
+      kind: "topic_error",
+      topic: fields.text(1),
+      code: fields.number(2),
+      message: fields.text(3),
+      retryAfterMs: fields.number(4),
+    };
+  },
+  7: () => ({ kind: "heartbeat" }),
+};
+
+const policies: Readonly<Record<number, Deleted["policy"]>> = { 1: "keep", 2: "empty", 3: "close" };
+
+/** @throws MalformedMessageError */
+export function decodeVersion(message: Buffer): DocumentVersion {
+  let digest = message.subarray(0, 0);
+  readFields(message, (field, value) => {
+    if (field === 4 && typeof value !== "number") digest = value;
+  });
+  if (digest.length !== digestBytes)
+    throw new MalformedMessageError(`a digest of ${digest.length} instead of ${digestBytes} bytes`);
+  // A copy, because it outlives the message.
+  return { digest: Buffer.from(digest), encoded: Buffer.from(message) };
+}
+
+function decodeDeltaFlag(message: Buffer): DeltaFlag {
+  const fields = new Fields(message);
+  return { key: fields.text(1), flag: fields.bytes(2) };
+}
+
+/** The fields of one message. If a field comes several times the last one counts, except for `all`. */
+class Fields {
+  readonly #values: (readonly [field: number, value: Buffer | number])[] = [];
+
+  constructor(message: Buffer) {
+    readFields(message, (field, value) => this.#values.push([field, value]));
+  }
+
+  all(field: number): Buffer[] {
+    return this.#values.flatMap(([at, value]) => (at === field && typeof value !== "number" ? value : []));
+  }
+
+  optionalBytes(field: number): Buffer | undefined {
+    return this.all(field).at(-1);
+  }
+
+  bytes(field: number): Buffer {
+    return this.optionalBytes(field) ?? Buffer.alloc(0);
+  }
+
+  text(field: number): string {
+    return this.bytes(field).toString();
+  }
+
+  /** An int32; 0 if it is absent or negative. */
+  number(field: number): number {
+    const value = this.#values.findLast(([at, content]) => at === field && typeof content === "number")?.[1];
+    return typeof value === "number" ? Math.max(0, value) : 0;
+  }
+}
