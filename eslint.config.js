@@ -10,7 +10,6 @@ export default tseslint.config(
       "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
       // `() => void f()` says nothing that `() => f()` does not, where a callback's result is ignored.
       "@typescript-eslint/no-confusing-void-expression": ["error", { ignoreArrowShorthand: true }],
-      "@typescript-eslint/no-deprecated": "off",
       "@typescript-eslint/prefer-readonly": "error",
       "no-restricted-syntax": [
         "error",

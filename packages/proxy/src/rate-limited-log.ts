@@ -6,7 +6,7 @@ const intervalMs = 60_000;
 export class RateLimitedLog {
   readonly #logger: Logger;
   readonly #clock: Clock;
-  readonly #kinds = new Map<string, { loggedMs: number; unsaid: number }>();
+  readonly #kinds = new Map<string, { loggedMs: number; suppressed: number }>();
 
   constructor(logger: Logger, clock: Clock) {
     this.#logger = logger;
@@ -18,10 +18,10 @@ export class RateLimitedLog {
     const nowMs = this.#clock.monotonicMs();
     const last = this.#kinds.get(kind);
     if (last !== undefined && nowMs - last.loggedMs < intervalMs) {
-      last.unsaid++;
+      last.suppressed++;
       return;
     }
-    this.#kinds.set(kind, { loggedMs: nowMs, unsaid: 0 });
-    this.#logger.warn({ ...fields, unsaidSinceLast: last?.unsaid ?? 0 }, message);
+    this.#kinds.set(kind, { loggedMs: nowMs, suppressed: 0 });
+    this.#logger.warn({ ...fields, suppressedSinceLast: last?.suppressed ?? 0 }, message);
   }
 }

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { errorCode } from "@bunting/runtime";
 
 /** Where to listen: a TCP port (0: any free one), or a unix socket with the mode of its file. */
 export type ListenEndpoint =
@@ -17,7 +18,7 @@ export function describeEndpoint(endpoint: ListenEndpoint): string {
 /** Says why the endpoint can't be listened on, and what to do about it. `optionName` is the option that sets it, for instance `--port`. */
 export function describeBindError(error: unknown, endpoint: ListenEndpoint, optionName?: string): string {
   const choose = optionName === undefined ? "" : ` with ${optionName}`;
-  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const code = errorCode(error) ?? "";
   return "socketPath" in endpoint
     ? describeSocketError(code, error, endpoint.socketPath, choose)
     : describePortError(code, error, endpoint, choose);

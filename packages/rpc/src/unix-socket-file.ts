@@ -1,6 +1,7 @@
 import { lstat, stat, unlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { dirname } from "node:path";
+import { errorCode } from "@bunting/runtime";
 import { maxSocketPathBytes } from "./listen-endpoint.js";
 
 /**
@@ -13,7 +14,7 @@ export async function clearSocketPath(path: string): Promise<void> {
   // bind() itself reports EACCES for a missing directory, as if it existed.
   if (!(await stat(dirname(path))).isDirectory()) throw withCode("ENOTDIR", "not a directory");
   const stats = await lstat(path).catch((error: unknown) => {
-    if (codeOf(error) === "ENOENT") return undefined;
+    if (errorCode(error) === "ENOENT") return undefined;
     throw error;
   });
   if (stats === undefined) return;
@@ -22,7 +23,7 @@ export async function clearSocketPath(path: string): Promise<void> {
   if (refusal === "ENOENT") return;
   if (refusal !== "ECONNREFUSED") throw withCode(refusal ?? "EADDRINUSE", "the socket is in use");
   await unlink(path).catch((error: unknown) => {
-    if (codeOf(error) !== "ENOENT") throw error;
+    if (errorCode(error) !== "ENOENT") throw error;
   });
 }
 
@@ -35,12 +36,8 @@ function connectionRefusal(path: string): Promise<string | undefined> {
       resolve(code);
     };
     probe.once("connect", () => settle(undefined));
-    probe.once("error", (error) => settle(codeOf(error)));
+    probe.once("error", (error) => settle(errorCode(error)));
   });
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
 function withCode(code: string, message: string): Error {

@@ -19,17 +19,26 @@ export const systemClock: Clock = {
 
 /** Resolves after `delayMs`, or at once when the signal aborts; never rejects. */
 export function sleep(delayMs: number, signal: AbortSignal, clock: Clock = systemClock): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve();
-      return;
-    }
-    const done = (): void => {
-      cancel();
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const cancel = clock.after(delayMs, done);
-    signal.addEventListener("abort", done, { once: true });
+  return startSleep(delayMs, signal, clock).ended;
+}
+
+/** A sleep that `wake` ends early. */
+export function startSleep(
+  delayMs: number,
+  signal: AbortSignal,
+  clock: Clock,
+): { readonly ended: Promise<void>; readonly wake: () => void } {
+  if (signal.aborted) return { ended: Promise.resolve(), wake: () => undefined };
+  let resolve = (): void => undefined;
+  const ended = new Promise<void>((end) => {
+    resolve = end;
   });
+  const wake = (): void => {
+    cancel();
+    signal.removeEventListener("abort", wake);
+    resolve();
+  };
+  const cancel = clock.after(delayMs, wake);
+  signal.addEventListener("abort", wake, { once: true });
+  return { ended, wake };
 }

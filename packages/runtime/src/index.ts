@@ -1,9 +1,10 @@
 export { aborted } from "./aborted.js";
 export { Backoff } from "./backoff.js";
 export { runProgram } from "./cli.js";
-export { sleep, systemClock, type Clock } from "./clock.js";
+export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, type Component } from "./component.js";
 export { Deadlines } from "./deadlines.js";
+export { errorCode } from "./error-code.js";
 export { HotHistogram } from "./hot-histogram.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";

@@ -34,7 +34,7 @@ export class FileSource implements FlagSource {
 
   async run(signal: AbortSignal): Promise<void> {
     // Loaded here, because most agents have no file to watch.
-    const { isAbsence, watchedFile } = await import("@bunting/files");
+    const { isNotFound, watchedFile } = await import("@bunting/files");
     const file: WatchedDirectory = watchedFile(this.#config.path, {
       clock: this.#options.clock,
       maxBytes: this.#options.maxDocumentBytes,
@@ -45,7 +45,7 @@ export class FileSource implements FlagSource {
           if (!this.#wasSeen) this.#miss();
         },
         lost: (error) => {
-          if (isAbsence(error)) this.#miss();
+          if (isNotFound(error)) this.#miss();
           else this.#fail(error);
         },
         found: () => file.forget(),

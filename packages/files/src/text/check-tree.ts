@@ -1,6 +1,6 @@
 import { isAlias, isMap, isScalar, isSeq, type Alias, type Document, type YAMLMap } from "yaml";
 import type { TextLimits } from "./text-limits.js";
-import { TextRefusal, tooDeep, tooManyRepeated } from "./text-refusal.js";
+import { TextReadError, tooDeep, tooManyRepeated } from "./text-read-error.js";
 import { startOf } from "./yaml-tree.js";
 
 /** What a value takes on the heap that an alias or merge repeats, until later stages have written it out. */
@@ -16,7 +16,7 @@ interface Size {
  * Checks the syntax tree of a YAML document before values are made of it.
  *
  * @param heapBytes what its values may take
- * @throws TextRefusal where it says something that JSON can't say or that can't be meant: a key twice, an alias that contains itself; and
+ * @throws TextReadError where it says something that JSON can't say or that can't be meant: a key twice, an alias that contains itself; and
  * where there are more values than `limits` allow.
  */
 export function checkTree(tree: Document.Parsed, limits: TextLimits, heapBytes: number): void {
@@ -59,10 +59,10 @@ class TreeCheck {
     const { source } = alias;
     const size = this.#anchors.get(source);
     if (size === undefined) {
-      const sentence = `the alias *${source} stands for nothing: no &${source} comes before it`;
-      throw new TextRefusal("syntax", startOf(alias), sentence);
+      const message = `the alias *${source} stands for nothing: no &${source} comes before it`;
+      throw new TextReadError("syntax", startOf(alias), message);
     }
-    if (size === "open") throw new TextRefusal("syntax", startOf(alias), `*${source} contains itself`);
+    if (size === "open") throw new TextReadError("syntax", startOf(alias), `*${source} contains itself`);
     if (depth + size.height > maxDepth) throw tooDeep(startOf(alias), maxDepth);
     this.#count(size.values, alias);
     this.#repeated += size.values;
@@ -80,8 +80,8 @@ class TreeCheck {
     }
     if (isSeq(node)) return node.items;
     if (isScalar(node) && typeof node.value === "number" && !Number.isFinite(node.value)) {
-      const sentence = `${node.source ?? String(node.value)} is a number that JSON does not have`;
-      throw new TextRefusal("syntax", startOf(node), sentence);
+      const message = `${node.source ?? String(node.value)} is a number that JSON does not have`;
+      throw new TextReadError("syntax", startOf(node), message);
     }
     return [];
   }
@@ -90,8 +90,8 @@ class TreeCheck {
     const { maxValues } = this.#limits;
     this.#values += values;
     if (this.#values <= maxValues) return;
-    const sentence = `there are more than ${maxValues} values, with all aliases written out`;
-    throw new TextRefusal("syntax", startOf(node), sentence);
+    const message = `there are more than ${maxValues} values, with all aliases written out`;
+    throw new TextReadError("syntax", startOf(node), message);
   }
 }
 
@@ -100,8 +100,8 @@ function checkKeys({ items }: YAMLMap): void {
   for (const { key } of items) {
     if (!isScalar(key) || typeof key.value !== "string") continue;
     if (seen.has(key.value)) {
-      const sentence = `the key ${JSON.stringify(key.value)} is there twice`;
-      throw new TextRefusal("syntax", startOf(key), sentence);
+      const message = `duplicate key ${JSON.stringify(key.value)}`;
+      throw new TextReadError("syntax", startOf(key), message);
     }
     seen.add(key.value);
   }

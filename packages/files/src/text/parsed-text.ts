@@ -1,32 +1,24 @@
 import type { JsonValue } from "@bunting/protocol";
 
-/** What a file's text says, before it is known what it means. */
+/** The parsed values of a file, not yet interpreted; or why it can't be read, and where. */
 export type ParsedText =
-  { readonly kind: "documents"; readonly documents: readonly ParsedDocument[] } | TextError;
+  | { readonly kind: "documents"; readonly documents: readonly ParsedDocument[] }
+  | ({ readonly kind: "error"; readonly reason: TextErrorReason; readonly message: string } & TextPosition);
 
-/** Why a text can't be read, and where. */
-export interface TextError {
-  readonly kind: "error";
-  /**
-   * - encoding: it is not UTF-8.
-   * - empty: it holds nothing.
-   * - syntax: it is not JSON or YAML, says what JSON can't say, or is built to hurt: nesting or aliases without end.
-   * - too_large: there is not enough memory to read it.
-   */
-  readonly reason: "encoding" | "empty" | "syntax" | "too_large";
-  /** From 1. */
-  readonly line: number;
-  /** From 1. */
-  readonly column: number;
-  readonly message: string;
-}
+/**
+ * - encoding: it is not UTF-8.
+ * - empty: it holds nothing.
+ * - syntax: it is not JSON or YAML, says what JSON can't say, or is malicious (excessive nesting or aliases).
+ * - too_large: there is not enough memory to read it.
+ */
+export type TextErrorReason = "encoding" | "empty" | "syntax" | "too_large";
 
 /** One document of a text, with the way back to the lines it came from. */
 export interface ParsedDocument {
   readonly value: JsonValue;
   /** The line, from 1, of the key or item at the path, or of the nearest around it that is there. */
   lineOf(path: readonly string[]): number;
-  /** What this document says, but not as its author may think. */
+  /** Values that the author may have meant differently. */
   warnings(): readonly TextWarning[];
 }
 
@@ -37,14 +29,15 @@ export interface TextWarning {
   readonly message: string;
 }
 
-export function textError(
-  reason: TextError["reason"],
+export function readError(
+  reason: TextErrorReason,
   message: string,
   { line, column }: TextPosition = { line: 1, column: 1 },
-): TextError {
+): ParsedText {
   return { kind: "error", reason, line, column, message };
 }
 
+/** Both from 1. */
 export interface TextPosition {
   readonly line: number;
   readonly column: number;

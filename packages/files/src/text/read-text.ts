@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import { textError, type ParsedText } from "./parsed-text.js";
+import { readError, type ParsedText } from "./parsed-text.js";
 import { readJson } from "./read-json.js";
 import { defaultTextLimits, type TextLimits } from "./text-limits.js";
 
@@ -18,9 +18,9 @@ export async function readText(
   try {
     text = utf8.decode(bytes);
   } catch {
-    return textError("encoding", "the file is not UTF-8 text");
+    return readError("encoding", "the file is not UTF-8 text");
   }
-  if (text.trim() === "") return textError("empty", "the file is empty");
+  if (text.trim() === "") return readError("empty", "the file is empty");
   const isJsonFile = extname(path) === ".json";
   if (isJsonFile || /^\s*[{[]/.test(text)) {
     const parsed = readJson(text, limits);
@@ -29,5 +29,5 @@ export async function readText(
   const { readYaml } = await import("@bunting/files/yaml");
   const parsed = await readYaml(text, limits);
   const isEmpty = parsed.kind === "documents" && parsed.documents.every(({ value }) => value === null);
-  return isEmpty ? textError("empty", "the file holds no document") : parsed;
+  return isEmpty ? readError("empty", "the file holds no document") : parsed;
 }

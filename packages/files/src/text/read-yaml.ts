@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { Composer, Lexer, LineCounter, Parser, type Document } from "yaml";
-import { textError, type ParsedDocument, type ParsedText } from "./parsed-text.js";
+import { readError, type ParsedDocument, type ParsedText } from "./parsed-text.js";
 import type { TextLimits } from "./text-limits.js";
-import { TextRefusal, tooDeep, tooLarge } from "./text-refusal.js";
+import { TextReadError, tooDeep, tooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
 import { findOffset, warningsOf } from "./yaml-tree.js";
 
@@ -18,7 +18,7 @@ const heapPerLexeme = 360;
 
 /**
  * Reads YAML 1.2, any number of documents. Keys are the text that stands there (`1.10` stays "1.10"); merge keys (`<<`) work, as they
- * do in kubectl. A key that is there twice is an error.
+ * do in kubectl. A duplicate key is an error.
  *
  * The library takes more than half a second for a megabyte of YAML, three quarters of it for tokens, and the same thread serves
  * applications: so tokens are taken in slices, with the event loop let through in between. It also takes a hundred times the size of the
@@ -41,7 +41,7 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
     const documents: ParsedDocument[] = [];
     for (const tree of trees) {
       const [error] = tree.errors;
-      if (error !== undefined) throw new TextRefusal("syntax", error.pos[0], error.message);
+      if (error !== undefined) throw new TextReadError("syntax", error.pos[0], error.message);
       checkTree(tree, limits, heapBytes - lexemes * heapPerLexeme);
       documents.push(toDocument(tree, lines));
       if (text.length > charactersPerSlice) await setImmediate();
@@ -49,10 +49,10 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
     return { kind: "documents", documents };
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    // The library itself gives up on what is built to hurt it, in its own words.
-    if (!(error instanceof TextRefusal)) return textError("syntax", error.message);
+    // For malicious input the library throws an error of its own.
+    if (!(error instanceof TextReadError)) return readError("syntax", error.message);
     const { line, col } = lines.linePos(error.offset);
-    return textError(error.reason, error.message, { line, column: col });
+    return readError(error.reason, error.message, { line, column: col });
   }
 }
 

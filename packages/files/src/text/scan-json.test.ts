@@ -51,11 +51,11 @@ describe("scanJson", () => {
     expect(found("nope")).to.equal('{"a": ');
   });
 
-  it("refuses a key that is there twice, at the second, and endless nesting", () => {
+  it("refuses a duplicate key, at the second, and endless nesting", () => {
     expect(scanJson('{"a":1,\n"\\u0061":2}', defaultTextLimits)).to.deep.equal({
       kind: "error",
       offset: 8,
-      message: 'the key "a" is there twice',
+      message: 'duplicate key "a"',
     });
     expect(scanJson("[".repeat(100_000), defaultTextLimits)).to.have.property("kind", "error");
   });

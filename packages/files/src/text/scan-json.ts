@@ -7,7 +7,7 @@ export type JsonScan =
 
 /**
  * Walks the JSON value that begins at or after `from`, without building it: JSON.parse does that, but says neither where in the
- * text a key is, nor always where an error is, nor that a key is there twice. `found` is where the key or item at `path` begins, or
+ * text a key is, nor always where an error is, nor that a key is a duplicate. `found` is where the key or item at `path` begins, or
  * the nearest around it.
  */
 export function scanJson(
@@ -90,7 +90,7 @@ class JsonScanner {
     do {
       const start = this.skipSpace();
       const key = unquote(this.#string());
-      if (keys.has(key)) this.#fail(`the key ${JSON.stringify(key)} is there twice`, start);
+      if (keys.has(key)) this.#fail(`duplicate key ${JSON.stringify(key)}`, start);
       keys.add(key);
       const within = this.#follow(key, matched, start);
       if (!this.#isNext(":")) this.#unexpected('":"');

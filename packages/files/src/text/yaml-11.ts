@@ -14,7 +14,7 @@ const plainTags: readonly ScalarTag[] = new Schema({ schema: "yaml-1.1" }).tags.
 );
 
 function ignoreError(): void {
-  // What looks like a number and is none is text.
+  // Invalid numbers are strings.
 }
 
 function isScalarNode(value: unknown): value is { value: unknown } {

@@ -1,9 +1,9 @@
 /**
- * What became of one file. `noticedMs` is of the monotonic clock. A kind and content that was told last of a path is not told again.
+ * A change of one file. `noticedMs` is monotonic. An event equal to the last one of its path is not emitted.
  *
  * - content: these are its bytes now.
  * - tooLarge: it has more bytes than are read.
- * - unreadable: the file system can't tell, or can't read it; it is tried again.
+ * - unreadable: it can't be read or examined; it is retried.
  * - gone: there is no regular file at the path any more.
  */
 export type FileEvent =
@@ -32,11 +32,11 @@ export interface FileListener {
    * the content once more at the next periodic re-scan, twice at the most. An error ends the run of the watcher.
    */
   event(event: FileEvent): "done" | "retry" | Promise<"done" | "retry">;
-  /** Called once: all files that were there at the start have been told, or are still being written after a second. */
+  /** Called once: all files that were there at the start have been reported, or are still being written after a second. */
   synced(): void;
   /** The directory is absent or can't be read: nothing is known of its files until `found`. Called when the reason changes. */
   lost(error: Error): void;
   found(): void;
-  /** A directory below can't be read, or one can't be watched as it should; files known before stay. Called when the reason changes. */
+  /** A directory below can't be read, or one can't be watched; files known before stay. Called when the reason changes. */
   directoryError(path: string, error: Error): void;
 }

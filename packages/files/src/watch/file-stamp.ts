@@ -1,6 +1,7 @@
 import type { BigIntStats } from "node:fs";
 import { lstat, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { errorCode } from "@bunting/runtime";
 
 /** What the file system says of a regular file without reading it: equal stamps mean equal bytes. */
 export interface FileStamp {
@@ -36,9 +37,9 @@ export function leadsElsewhere(before: FileStamp | undefined, after: FileStamp |
  * What is at the path, links followed: a regular file's stamp, a directory, or nothing of interest (which must not even be opened: a
  * FIFO would block). `realDirectory` is where the directory of the path really is.
  *
- * @throws what the system says where it can't tell: no permission, I/O error, too many links.
+ * @throws the system's error where it can't be examined: no permission, I/O error, too many links.
  */
-export async function lookAt(
+export async function examine(
   path: string,
   realDirectory: string,
 ): Promise<FileStamp | "directory" | undefined> {
@@ -50,25 +51,20 @@ export async function lookAt(
     if (!target.isFile()) return undefined;
     return stampOf(target, isLink ? await realpath(path) : join(realDirectory, basename(path)), isLink);
   } catch (error) {
-    if (isAbsence(error)) return undefined;
+    if (isNotFound(error)) return undefined;
     throw error;
   }
 }
 
-/** Tells one file or directory from another at the same path: inode numbers alone are used again at once by some file systems. */
+/** Differs for another file or directory at the same path: some file systems reuse inode numbers at once. */
 export function identityOf({ dev, ino, birthtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${birthtimeNs}`;
 }
 
-/** True for the errors that say "there is nothing of this name", as opposed to "I can't tell". */
-export function isAbsence(error: unknown): boolean {
+/** True for the errors that mean "there is nothing of this name", as opposed to "it can't be examined". */
+export function isNotFound(error: unknown): boolean {
   const code = errorCode(error);
   return code === "ENOENT" || code === "ENOTDIR";
-}
-
-/** The system's code of an error, "ENOENT" for instance; undefined if it has none. */
-export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
 }
 
 export function toError(error: unknown): Error {

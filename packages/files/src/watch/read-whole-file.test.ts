@@ -2,14 +2,14 @@ import { execFileSync } from "node:child_process";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
-import { lookAt, type FileStamp } from "./file-stamp.js";
+import { examine, type FileStamp } from "./file-stamp.js";
 import { readWholeFile } from "./read-whole-file.js";
 
 describe("readWholeFile", () => {
   let directory: TempDirectory;
   let path: string;
   const stamp = async (): Promise<FileStamp> => {
-    const found = await lookAt(path, directory.path);
+    const found = await examine(path, directory.path);
     if (found === undefined || found === "directory") throw new Error("no file");
     return found;
   };

@@ -1,14 +1,14 @@
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { identityOf, isAbsence, lookAt, toError, type FileStamp } from "./file-stamp.js";
+import { identityOf, isNotFound, examine, toError, type FileStamp } from "./file-stamp.js";
 
 /** The files of interest: those with an accepted name in the whole tree, or one file of its root directory. */
 export type FilesOfInterest = { readonly accepts: (name: string) => boolean } | { readonly only: string };
 
 /** What a scan found. */
 export interface TreeScan {
-  /** The files there are; an error where the file system can't tell. */
+  /** The files there are; an error where one can't be examined. */
   readonly files: Map<string, FileStamp | Error>;
   /** The directories that were entered: real paths, by path. */
   readonly directories: Map<string, string>;
@@ -68,7 +68,7 @@ export async function scanTree(
       }
     } catch (error) {
       if (path === root) throw error;
-      if (!isAbsence(error)) scan.unreadable.set(path, toError(error));
+      if (!isNotFound(error)) scan.unreadable.set(path, toError(error));
     }
   }
   return scan;
@@ -81,7 +81,7 @@ async function note(
   realDirectory: string,
   isOfInterest: boolean,
 ): Promise<boolean> {
-  const found = await lookAt(path, realDirectory).catch(toError);
+  const found = await examine(path, realDirectory).catch(toError);
   if (found === "directory") return true;
   if (found !== undefined && isOfInterest) files.set(path, found);
   return false;

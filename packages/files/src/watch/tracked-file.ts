@@ -1,23 +1,24 @@
 import { createHash } from "node:crypto";
 import type { FileEvent } from "./file-event.js";
-import { errorCode, isAbsence, isSameStamp, leadsElsewhere, toError, type FileStamp } from "./file-stamp.js";
+import { errorCode } from "@bunting/runtime";
+import { isNotFound, isSameStamp, leadsElsewhere, toError, type FileStamp } from "./file-stamp.js";
 import { readWholeFile } from "./read-whole-file.js";
 
-/** How long size and times must not have moved before a file is read; absence must last as long. */
+/** How long a file's size and times must be stable before it is read, and how long it must be missing before it counts as gone. */
 export const restMs = 25;
 
 /** How often a listener may ask for the same content again. */
 const maxRetries = 2;
 
-/** What a look found: a regular file, nothing, or that the file system can't tell. */
-export type Found = FileStamp | Error | undefined;
+/** What a scan found at a path: a regular file, nothing, or why it can't be examined. */
+export type ScanResult = FileStamp | Error | undefined;
 
 /**
  * One path at which a file is or was.
  *
- * A half-written manifest often still parses, with fewer flags. So every change starts a rest, and the file is read once it has rested.
- * Only where a link on the path was swapped is the file read at once (and after the rest, like any other). Absence rests too: a file
- * that is removed and written anew, as some editors do, has changed and was not deleted.
+ * A half-written manifest often still parses, with fewer flags. So a changed or missing file is handled only after it has been stable
+ * for 25 ms; a swapped symlink is read at once (and once more after the 25 ms). A missing file waits, too, because some editors remove a
+ * file and write it again: it has changed and was not deleted.
  */
 export class TrackedFile {
   readonly path: string;
@@ -25,8 +26,8 @@ export class TrackedFile {
   #stamp: FileStamp | undefined;
   #noticedMs = 0;
   #restedMs: number | undefined;
-  /** Stands for the last event; undefined if there was none, or the file is gone. */
-  #told: string | undefined;
+  /** Identifies the last event; undefined if there was none, or the file is gone. */
+  #lastEvent: string | undefined;
   #failure: string | undefined;
   #isToRetry = false;
   #retries = 0;
@@ -41,25 +42,20 @@ export class TrackedFile {
     return this.#restedMs;
   }
 
-  /** True if there is no file, and no event of it is to come. */
-  get isNothing(): boolean {
-    return this.#stamp === undefined && this.#told === undefined && this.#restedMs === undefined;
+  /** True if there is no file, and no event of it is due. */
+  get isForgotten(): boolean {
+    return this.#stamp === undefined && this.#lastEvent === undefined && this.#restedMs === undefined;
   }
 
-  /** Where the bytes were at the last look, if the path is a symbolic link. */
-  get linkTarget(): string | undefined {
-    return this.#stamp?.isLink === true ? this.#stamp.realPath : undefined;
-  }
-
-  /** The next look tells the content again, even if it is the one that was told last. */
+  /** The next scan reports the content again, even if unchanged. */
   forget(nowMs: number): void {
     if (this.#stamp === undefined) return;
-    this.#told = undefined;
+    this.#lastEvent = undefined;
     this.#restedMs ??= nowMs;
   }
 
-  /** Takes in what a look found; returns the event that follows from it, if any. */
-  async look(found: Found, nowMs: number, isRescan: boolean): Promise<FileEvent | undefined> {
+  /** Takes in a scan result; returns the event that follows from it, if any. */
+  async update(found: ScanResult, nowMs: number, isRescan: boolean): Promise<FileEvent | undefined> {
     if (found instanceof Error) return this.#fail(found);
     const before = this.#stamp;
     this.#stamp = found;
@@ -82,7 +78,7 @@ export class TrackedFile {
   retry(): void {
     if (this.#retries === maxRetries) return;
     this.#retries++;
-    this.#told = undefined;
+    this.#lastEvent = undefined;
     this.#isToRetry = true;
   }
 
@@ -102,12 +98,12 @@ export class TrackedFile {
         return this.#once(digest, { kind: "content", path, realPath, bytes, isRetry, noticedMs });
       }
     } catch (error) {
-      if (!isAbsence(error)) {
+      if (!isNotFound(error)) {
         this.#isToRetry = true;
         return this.#unreadable(toError(error));
       }
     }
-    // It was written to or taken away since the look.
+    // It was written to or removed since the scan.
     this.#restedMs = nowMs + restMs;
     return undefined;
   }
@@ -124,14 +120,14 @@ export class TrackedFile {
   }
 
   #forgetGone(): FileEvent | undefined {
-    if (this.#told === undefined) return undefined;
-    this.#told = undefined;
+    if (this.#lastEvent === undefined) return undefined;
+    this.#lastEvent = undefined;
     return { kind: "gone", path: this.path, noticedMs: this.#noticedMs };
   }
 
   #once(key: string, event: FileEvent): FileEvent | undefined {
-    if (this.#told === key) return undefined;
-    this.#told = key;
+    if (this.#lastEvent === key) return undefined;
+    this.#lastEvent = key;
     return event;
   }
 }

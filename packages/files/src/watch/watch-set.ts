@@ -1,7 +1,8 @@
 import { watch, type FSWatcher } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
-import { errorCode, identityOf, isAbsence } from "./file-stamp.js";
+import { errorCode } from "@bunting/runtime";
+import { identityOf, isNotFound } from "./file-stamp.js";
 
 /** Directories, each with the names in it whose events count; undefined if all do. */
 export type WatchedNames = ReadonlyMap<string, ReadonlySet<string> | undefined>;
@@ -39,7 +40,7 @@ export class WatchSet {
       } catch (error) {
         this.#close(directory);
         // Where only some names count, the periodic re-scan has to do.
-        if (names === undefined && !isAbsence(error)) errors.set(directory, unwatched(directory, error));
+        if (names === undefined && !isNotFound(error)) errors.set(directory, unwatched(directory, error));
       }
     }
     return { isNew, errors };
@@ -56,7 +57,7 @@ export class WatchSet {
     const watcher = watch(directory, (_kind, name) => this.#note(directory, name));
     watcher.on("error", () => this.#note(directory, basename(directory)));
     this.#watches.set(directory, { identity, watcher });
-    // Should another directory have taken the name meanwhile, the next call finds out.
+    // If another directory has taken the name meanwhile, the next call notices.
     return true;
   }
 
@@ -76,8 +77,8 @@ export class WatchSet {
 
 function unwatched(directory: string, cause: unknown): Error {
   const remedy = errorCode(cause) === "ENOSPC" ? ": raise fs.inotify.max_user_watches" : "";
-  const sentence = `${directory} can't be watched, so changes are seen only by the periodic re-scan${remedy}`;
-  return new Error(sentence, { cause });
+  const message = `${directory} can't be watched, so changes are seen only by the periodic re-scan${remedy}`;
+  return new Error(message, { cause });
 }
 
 async function identityAt(directory: string): Promise<string> {

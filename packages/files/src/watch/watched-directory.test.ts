@@ -7,7 +7,7 @@ import { expect } from "chai";
 import type { FileEvent } from "./file-event.js";
 import { watchedFile, WatchedDirectory, type WatchedDirectoryOptions } from "./watched-directory.js";
 
-interface Told {
+interface Reported {
   readonly events: FileEvent[];
   readonly errors: string[];
 }
@@ -24,13 +24,13 @@ describe("WatchedDirectory", () => {
     directory.remove();
   });
 
-  /** Runs it until it synced; returns what it told so far, and goes on adding to it. */
+  /** Runs it until it synced; returns what it reported so far, and goes on adding to it. */
   async function start(
     options: Partial<WatchedDirectoryOptions> = {},
     file?: string,
     answer: "done" | "retry" = "done",
-  ): Promise<Told> {
-    const told: Told = { events: [], errors: [] };
+  ): Promise<Reported> {
+    const reported: Reported = { events: [], errors: [] };
     const stop = new AbortController();
     await new Promise<void>((resolve) => {
       const complete: WatchedDirectoryOptions = {
@@ -40,13 +40,13 @@ describe("WatchedDirectory", () => {
         maxBytes: 1_000,
         listener: {
           event: (event) => {
-            told.events.push(event);
+            reported.events.push(event);
             return answer;
           },
           synced: resolve,
           lost: () => undefined,
           found: () => undefined,
-          directoryError: (_path, error) => told.errors.push(error.message),
+          directoryError: (_path, error) => reported.errors.push(error.message),
         },
         ...options,
       };
@@ -57,13 +57,13 @@ describe("WatchedDirectory", () => {
         return running;
       });
     });
-    return told;
+    return reported;
   }
 
-  const textsOf = ({ events }: Told): string[] =>
+  const textsOf = ({ events }: Reported): string[] =>
     events.map((event) => (event.kind === "content" ? String(event.bytes) : event.kind));
 
-  it("has told every file when it says that it synced, those just written too, in the order of their paths", async () => {
+  it("has reported every file when it has synced, just written ones too, in the order of their paths", async () => {
     for (const name of ["c", "a", "b"]) {
       mkdirSync(directory.file(name));
       writeFileSync(directory.file(`${name}/x.json`), name);
@@ -88,13 +88,13 @@ describe("WatchedDirectory", () => {
       mkdirSync(directory.file(name));
       writeFileSync(directory.file(`${name}/x.json`), name);
     }
-    const told = await start({ maxDirectories: 2 });
-    expect(told.events).to.have.length(2);
+    const reported = await start({ maxDirectories: 2 });
+    expect(reported.events).to.have.length(2);
     mkdirSync(directory.file("a"));
     writeFileSync(directory.file("y.json"), "y");
-    await eventually(() => told.events.length === 3, "the third file");
-    expect(textsOf(told).at(-1)).to.equal("y");
-    const aboutFirst = told.errors.filter((message) => !message.includes(directory.file("a")));
+    await eventually(() => reported.events.length === 3, "the third file");
+    expect(textsOf(reported).at(-1)).to.equal("y");
+    const aboutFirst = reported.errors.filter((message) => !message.includes(directory.file("a")));
     expect(aboutFirst).to.have.length(1);
     expect(aboutFirst[0]).to.contain("too many directories");
   });
@@ -109,49 +109,49 @@ describe("WatchedDirectory", () => {
         symlinkSync(`../${other}`, directory.file(`${name}/to-${other}`));
     }
     symlinkSync("three", directory.file("a-link"));
-    const told = await start();
-    expect(told.events.map(({ path }) => path)).to.deep.equal(
+    const reported = await start();
+    expect(reported.events.map(({ path }) => path)).to.deep.equal(
       ["one/one.json", "three/three.json", "two/two.json"].map((name) => directory.file(name)),
     );
   });
 
-  it("tells equal bytes once, whatever else happens to the file", async () => {
+  it("reports equal bytes once, whatever else happens to the file", async () => {
     writeFileSync(directory.file("a.json"), "1");
-    const told = await start();
+    const reported = await start();
     directory.replace("a.json", "1");
     writeFileSync(directory.file("b.json"), "2");
-    await eventually(() => told.events.length > 1, "the other file");
+    await eventually(() => reported.events.length > 1, "the other file");
     await wait(60);
-    expect(textsOf(told)).to.deep.equal(["1", "2"]);
+    expect(textsOf(reported)).to.deep.equal(["1", "2"]);
   });
 
-  it("tells nothing between what a link led to and what it leads to, and not twice", async () => {
+  it("reports the new target of a swapped link once, and nothing in between", async () => {
     mkdirSync(directory.file("..v1"));
     mkdirSync(directory.file("..v2"));
     writeFileSync(directory.file("..v1/a.json"), "1");
     writeFileSync(directory.file("..v2/a.json"), "2");
     symlinkSync("..v1", directory.file("..data"));
     symlinkSync("..data/a.json", directory.file("a.json"));
-    const told = await start();
+    const reported = await start();
     symlinkSync("..v2", directory.file("..next"));
     renameSync(directory.file("..next"), directory.file("..data"));
-    await eventually(() => told.events.length > 1, "what the link leads to");
+    await eventually(() => reported.events.length > 1, "what the link leads to");
     await wait(60);
-    expect(textsOf(told)).to.deep.equal(["1", "2"]);
+    expect(textsOf(reported)).to.deep.equal(["1", "2"]);
   });
 
   it("asks the listener again for what it could not take, twice at the most", async () => {
     writeFileSync(directory.file("a.json"), "1");
-    const told = await start({ rescanEveryMs: 20 }, undefined, "retry");
-    await eventually(() => told.events.length === 3, "the third try");
+    const reported = await start({ rescanEveryMs: 20 }, undefined, "retry");
+    await eventually(() => reported.events.length === 3, "the third try");
     await wait(80);
-    expect(told.events.map((event) => event.kind === "content" && event.isRetry)).to.deep.equal([
+    expect(reported.events.map((event) => event.kind === "content" && event.isRetry)).to.deep.equal([
       false,
       true,
       true,
     ]);
     writeFileSync(directory.file("a.json"), "2");
-    await eventually(() => told.events.length === 6, "three tries of the next content");
+    await eventually(() => reported.events.length === 6, "three tries of the next content");
   });
 
   it("waits quietly for a directory that vanished while a file in it rested", async () => {
@@ -159,7 +159,7 @@ describe("WatchedDirectory", () => {
     writeFileSync(directory.file("flags/a.json"), "1");
     let asked = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => (asked++, systemClock.monotonicMs()) };
-    const told = await start({ path: directory.file("flags"), clock });
+    const reported = await start({ path: directory.file("flags"), clock });
     writeFileSync(directory.file("flags/a.json"), "2");
     await wait(10);
     renameSync(directory.file("flags"), directory.file("away"));
@@ -168,7 +168,7 @@ describe("WatchedDirectory", () => {
     await wait(200);
     expect(asked).to.equal(0);
     renameSync(directory.file("away"), directory.file("flags"));
-    await eventually(() => textsOf(told).at(-1) === "2", "what was written before");
+    await eventually(() => textsOf(reported).at(-1) === "2", "what was written before");
   });
 
   it("watches one file of a directory, also one whose name starts with a dot", async () => {

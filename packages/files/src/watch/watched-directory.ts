@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { sleep, systemClock, type Clock, type Runnable } from "@bunting/runtime";
+import { sleep, startSleep, systemClock, type Clock, type Runnable } from "@bunting/runtime";
 import type { FileListener } from "./file-event.js";
 import { toError } from "./file-stamp.js";
 import { scanTree, type FilesOfInterest, type TreeScan } from "./scan-tree.js";
-import { TrackedFile, type Found } from "./tracked-file.js";
+import { TrackedFile, type ScanResult } from "./tracked-file.js";
 import { WatchSet } from "./watch-set.js";
 
 export interface WatchedDirectoryOptions {
@@ -17,7 +17,7 @@ export interface WatchedDirectoryOptions {
   readonly maxBytes: number;
   /** More directories below are not entered. Default: 1,024. */
   readonly maxDirectories?: number;
-  /** How often everything is looked at although no event came. Default: 30,000. */
+  /** How often everything is scanned although no event came. Default: 30,000. */
   readonly rescanEveryMs?: number;
 }
 
@@ -33,9 +33,8 @@ const syncWithinMs = 1_000;
 /**
  * The files of a directory and of those below it, or one file, whether there is such a directory or not.
  *
- * Events only say where to look: what counts is what the next scan finds, so neither merged nor lost events leave anything behind.
- * Scans, reads and calls of the listener come one after the other. A directory that vanished proves nothing about its files: they are
- * told gone only while it is there.
+ * Events only trigger a scan, whose result counts: so neither merged nor lost events leave anything behind.
+ * Scans, reads and calls of the listener come one after the other. Files are reported gone only while their directory exists.
  */
 export class WatchedDirectory implements Runnable {
   readonly name = "files";
@@ -70,7 +69,7 @@ export class WatchedDirectory implements Runnable {
     }
   }
 
-  /** Tells everything once more, as if nothing had been told. */
+  /** Reports every file again. */
   forget(): void {
     for (const file of this.#files.values()) file.forget(this.#options.clock.monotonicMs());
     this.#scanSoon();
@@ -97,31 +96,31 @@ export class WatchedDirectory implements Runnable {
     this.#lost = undefined;
     this.#directories = scan.directories;
     const unwatched = await this.#watch(scan.files);
-    this.#tellErrors(scan, unwatched);
-    await this.#lookAtFiles(scan, nowMs, isRescan, signal);
-    if (!signal.aborted) this.#tellSynced();
+    this.#reportErrors(scan, unwatched);
+    await this.#updateFiles(scan, nowMs, isRescan, signal);
+    if (!signal.aborted) this.#reportSynced();
   }
 
-  async #lookAtFiles(scan: TreeScan, nowMs: number, isRescan: boolean, signal: AbortSignal): Promise<void> {
+  async #updateFiles(scan: TreeScan, nowMs: number, isRescan: boolean, signal: AbortSignal): Promise<void> {
     for (const path of scan.files.keys()) {
       if (!this.#files.has(path)) this.#files.set(path, new TrackedFile(path, this.#options.maxBytes));
     }
-    const looks = [...this.#files.values()].map((file): readonly [TrackedFile, Found] => {
+    const results = [...this.#files.values()].map((file): readonly [TrackedFile, ScanResult] => {
       return [file, scan.files.get(file.path) ?? errorAbove(file.path, scan.unreadable)];
     });
     // By path, so that every start ends the same; what is gone comes last, since it may only have moved.
-    const rank = ([file, found]: (typeof looks)[number]): string =>
+    const rank = ([file, found]: (typeof results)[number]): string =>
       `${found === undefined ? 1 : 0}${file.path}`;
-    looks.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
-    for (const [file, found] of looks) {
+    results.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
+    for (const [file, found] of results) {
       if (signal.aborted) return;
-      const event = await file.look(found, nowMs, isRescan);
+      const event = await file.update(found, nowMs, isRescan);
       if (event !== undefined && (await this.#options.listener.event(event)) === "retry") file.retry();
-      if (file.isNothing) this.#files.delete(file.path);
+      if (file.isForgotten) this.#files.delete(file.path);
     }
   }
 
-  #tellErrors({ unreadable, leftOut }: TreeScan, unwatched: ReadonlyMap<string, Error>): void {
+  #reportErrors({ unreadable, leftOut }: TreeScan, unwatched: ReadonlyMap<string, Error>): void {
     const errors = new Map([...unwatched, ...unreadable]);
     for (const path of leftOut)
       errors.set(path, new Error(`${path} is not read: there are too many directories`));
@@ -131,7 +130,7 @@ export class WatchedDirectory implements Runnable {
     this.#errors = new Map([...errors].map(([path, { message }]) => [path, message]));
   }
 
-  #tellSynced(): void {
+  #reportSynced(): void {
     if (this.#hasSynced) return;
     const nowMs = this.#options.clock.monotonicMs();
     this.#syncByMs ??= nowMs + syncWithinMs;
@@ -172,22 +171,15 @@ export class WatchedDirectory implements Runnable {
         if (idleMs > 0) await sleep(idleMs, signal);
         return;
       }
-      // While the directory is lost, no file can be looked at, however long it has rested.
+      // While the directory is lost, no file can be read, however long it has been stable.
       const resting = this.#lost === undefined ? [...this.#files.values()] : [];
       const rests = resting.map(({ restedMs }) => restedMs ?? Infinity);
       const dueMs = rests.reduce((a, b) => Math.min(a, b), this.#rescanMs);
       const delayMs = dueMs - clock.monotonicMs();
       if (delayMs <= 0) return;
-      await new Promise<void>((resolve) => {
-        const done = (): void => {
-          cancel();
-          signal.removeEventListener("abort", done);
-          resolve();
-        };
-        const cancel = clock.after(delayMs, done);
-        signal.addEventListener("abort", done, { once: true });
-        this.#wake = done;
-      });
+      const { ended, wake } = startSleep(delayMs, signal, clock);
+      this.#wake = wake;
+      await ended;
     }
   }
 

@@ -1,3 +1,4 @@
+import { errorCode } from "@bunting/runtime";
 import { KubeError, type KubeErrorCode } from "../kube-error.js";
 
 /**
@@ -89,6 +90,7 @@ function entryOf(code: string): Entry | undefined {
 
 /** For a name with several addresses, node throws an AggregateError; the errors within it have the code. */
 function codeOf(error: Error): string {
-  if ("code" in error && typeof error.code === "string") return error.code;
+  const code = errorCode(error);
+  if (code !== undefined) return code;
   return error instanceof AggregateError && error.errors[0] instanceof Error ? codeOf(error.errors[0]) : "";
 }

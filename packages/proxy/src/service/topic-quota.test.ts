@@ -69,7 +69,7 @@ describe("a topic quota", () => {
     clock.advance(60_000);
     expect(() => quota.enter(one, topic(1))).to.throw(ProxyError);
     expect(lines).to.have.length(3);
-    expect(lines[2]).to.include('"unsaidSinceLast":99');
+    expect(lines[2]).to.include('"suppressedSinceLast":99');
   });
 
   it("keeps nothing after all have left, refused or not", () => {

@@ -10,9 +10,9 @@ const supported =
 
 /**
  * Reads the value of `--source`; without one, a pod of a cluster serves that cluster. Relative paths start at the working directory;
- * `~` stands for itself, as the shell would have replaced it.
+ * `~` is not expanded.
  *
- * @throws ProxyError OPTION_INVALID with a sentence that says what to write.
+ * @throws ProxyError OPTION_INVALID, which says what to write.
  */
 export function parseSourceOption(value: string, isPod: boolean): SourceOption {
   if (value === "kubernetes" || (value === "" && isPod)) return { kind: "kubernetes" };
@@ -21,7 +21,7 @@ export function parseSourceOption(value: string, isPod: boolean): SourceOption {
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
   const path = value.slice(colon + 1);
-  if (kind !== "dir") throw invalid(`the source "${value}" is of no kind there is: ${supported}`);
+  if (kind !== "dir") throw invalid(`unknown source "${value}": ${supported}`);
   if (path === "") throw invalid(`the source "${value}" has no path: ${supported}`);
   return { kind: "directory", path: resolve(path) };
 }

@@ -15,7 +15,7 @@ export type SinkEvent =
   | { readonly kind: "missing" | "deleted" }
   | { readonly kind: "stale"; readonly reason: Error };
 
-/** A sink that keeps what it was told. */
+/** A sink that keeps what it received. */
 export class RecordingSink implements SourceSink {
   readonly events: SinkEvent[] = [];
   #read = 0;
@@ -154,7 +154,7 @@ export interface LogLine {
   readonly file?: string;
   readonly line?: number;
   readonly reason?: string;
-  readonly remark?: string;
+  readonly warning?: string;
   readonly topic?: string;
 }
 
@@ -170,7 +170,7 @@ export class CountingMetrics implements SourceMetrics {
   }
 
   documentWarning(kind: string): void {
-    this.#count(`remark:${kind}`);
+    this.#count(`warning:${kind}`);
   }
 
   relisted(reason: string): void {
@@ -294,7 +294,7 @@ export function flags(version: number): { readonly flags: object } {
   return { flags: { greeting: { state: "ENABLED", variants: { v: version }, defaultVariant: "v" } } };
 }
 
-/** The document of `flags` as a topic is told it. */
+/** The document of `flags` as a topic receives it. */
 export function textOf(version: number): string {
   return `{"flags":{"greeting":{"defaultVariant":"v","state":"ENABLED","variants":{"v":${version}}}}}`;
 }

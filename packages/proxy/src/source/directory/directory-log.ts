@@ -6,7 +6,7 @@ import type { SourceMetrics } from "../source-metrics.js";
 /** More warnings about one version of a file are counted but not written out. */
 const maxWarnings = 100;
 
-/** What the directory source writes to the log and counts. The caller sees to it that nothing is said twice. */
+/** What the directory source writes to the log and counts. The caller makes sure that nothing is reported twice. */
 export class DirectoryLog {
   readonly #logger: Logger;
   readonly #metrics: SourceMetrics;
@@ -25,7 +25,7 @@ export class DirectoryLog {
       ...(topic === undefined ? {} : { topic }),
       reason: message,
     };
-    this.#logger.error(fields, "flags of a file are not served as they stand; what was valid before stays");
+    this.#logger.error(fields, "part of a flag file is invalid; its last valid version is still served");
   }
 
   conflict(topic: TopicKey, refused: FilePlace, served: FilePlace): void {
@@ -38,7 +38,7 @@ export class DirectoryLog {
   warnings(file: string, warnings: readonly ManifestWarning[]): void {
     for (const { kind } of warnings) this.#metrics.documentWarning(kind);
     for (const { line, message } of warnings.slice(0, maxWarnings)) {
-      this.#logger.warn({ file, line, remark: message }, "a flag file is served, but look at this");
+      this.#logger.warn({ file, line, warning: message }, "a flag file is served with a warning");
     }
     const more = warnings.length - maxWarnings;
     if (more > 0) this.#logger.warn({ file, more }, "there are more warnings like these about the file");
@@ -46,7 +46,7 @@ export class DirectoryLog {
 
   unreadable(file: string, error: Error): void {
     this.#metrics.sourceError("unreadable");
-    this.#logger.error({ file, error }, "a flag file can't be read; what was valid before stays");
+    this.#logger.error({ file, error }, "a flag file can't be read; its last valid version is still served");
   }
 
   failed(file: string, error: unknown): void {
@@ -69,7 +69,7 @@ export class DirectoryLog {
     this.#metrics.sourceError("unreadable");
     this.#logger.error(
       { directory, error },
-      "the flag directory can't be read; what was served stays, and it is read as soon as it can be",
+      "the flag directory can't be read; its last valid flags are still served, and it is read again as soon as it can be",
     );
   }
 
@@ -79,7 +79,7 @@ export class DirectoryLog {
 
   directoryError(directory: string, error: Error): void {
     this.#metrics.sourceError("unreadable");
-    this.#logger.error({ directory, error }, "a directory of flags can't be read or watched as it should be");
+    this.#logger.error({ directory, error }, "a flag directory can't be read or watched");
   }
 }
 

@@ -168,14 +168,14 @@ describe("DirectorySource, whatever happens to its files", () => {
   async function compare(sinks: ReadonlyMap<string, RecordingSink>): Promise<string[]> {
     const { documents, hasErrors } = await readAll();
     return [...sinks].flatMap(([topic, sink]) => {
-      const { kind, isStale, isLost } = toldOf(sink);
-      if (isLost) return [`${topic} was told that the directory can't be read`];
+      const { kind, isStale, isLost } = stateOf(sink);
+      if (isLost) return [`${topic} received that the directory can't be read`];
       const valid = documents.get(topic) ?? [];
       const isRight = valid.length === 0 ? kind === "absent" : valid.includes(kind);
       // While a file is invalid, what it held before stays, whatever others say.
       return (isRight && !isStale) || (hasErrors && isStale)
         ? []
-        : [`${topic} was told ${kind}, files hold ${valid.join(" or ")}`];
+        : [`${topic} received ${kind}, files hold ${valid.join(" or ")}`];
     });
   }
 
@@ -206,10 +206,10 @@ describe("DirectorySource, whatever happens to its files", () => {
     const { documents } = await readAll();
     const fresh: RunningSource = await directory.start();
     for (const [topic, sink] of sinks) {
-      const told = fresh.watch(topic);
-      await told.next();
+      const expected = fresh.watch(topic);
+      await expected.next();
       const isUnclear = (documents.get(topic)?.length ?? 0) > 1;
-      if (!isUnclear) expect(toldOf(sink), topic).to.deep.equal(toldOf(told));
+      if (!isUnclear) expect(stateOf(sink), topic).to.deep.equal(stateOf(expected));
     }
     await fresh.stop();
   }
@@ -224,8 +224,8 @@ function flagFilesBelow(folder: string): string[] {
   });
 }
 
-/** Where a topic stands after all it was told. */
-function toldOf(sink: RecordingSink): { kind: string; isStale: boolean; isLost: boolean } {
+/** Where a topic stands after all it received. */
+function stateOf(sink: RecordingSink): { kind: string; isStale: boolean; isLost: boolean } {
   let kind = "nothing";
   let isStale = false;
   let isLost = false;

@@ -41,10 +41,10 @@ describe("DirectorySource", () => {
     renameSync(at("..writing"), at(name));
   };
 
-  /** Lets time pass until a document is told. */
+  /** Lets time pass until a document is reported. */
   const textInTime = async (clock: ManualClock, sink: RecordingSink): Promise<string> => {
-    const told = sink.events.length;
-    while (sink.events.length === told) await clock.advance(1);
+    const before = sink.events.length;
+    while (sink.events.length === before) await clock.advance(1);
     return sink.nextText();
   };
 
@@ -76,7 +76,7 @@ describe("DirectorySource", () => {
       expect(source.logged("error")).to.deep.equal([]);
     });
 
-    it("tells nothing from within the call, and what is not there only once all was read", async () => {
+    it("reports nothing from within the call, and what is missing only once all was read", async () => {
       put("a.json", flags(1));
       const source = directory.run((options) => new DirectorySource(options));
       const [there, absent] = [source.watch("default/a"), source.watch("default/b")];
@@ -90,7 +90,7 @@ describe("DirectorySource", () => {
       expect((await late.next()).kind).to.equal("missing");
     });
 
-    it("tells nothing to a topic whose signal aborted", async () => {
+    it("reports nothing to a topic whose signal aborted", async () => {
       const source = await directory.start();
       const stopping = new AbortController();
       const sink = source.watch("default/a", stopping.signal);
@@ -102,7 +102,7 @@ describe("DirectorySource", () => {
       await sink.nothing(0);
     });
 
-    it("begins anew for a topic that is watched again", async () => {
+    it("begins again for a topic that is watched again", async () => {
       put("a.json", flags(1));
       const source = await directory.start();
       for (let round = 0; round < 3; round++) {
@@ -142,7 +142,7 @@ describe("DirectorySource", () => {
       return { clock, sink };
     };
 
-    it("tells a rename over a file once that has rested, again and again", async () => {
+    it("reports a rename over a file once that has rested, again and again", async () => {
       put("a.yaml", manifest("a", 0));
       const { clock, sink } = await startFrozen("default/a");
       for (let version = 1; version <= 30; version++) {
@@ -151,7 +151,7 @@ describe("DirectorySource", () => {
       }
     });
 
-    it("tells a rename from a folder that is not watched once it has rested", async () => {
+    it("reports a rename from a folder that is not watched once it has rested", async () => {
       put("a.json", flags(0));
       const { clock, sink } = await startFrozen("default/a");
       writeFileSync(`${directory.path}.other`, JSON.stringify(flags(1)));
@@ -160,7 +160,7 @@ describe("DirectorySource", () => {
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
 
-    it("tells a file that is renamed to a new name once it has rested", async () => {
+    it("reports a file that is renamed to a new name once it has rested", async () => {
       const { clock, sink } = await startFrozen("default/a");
       put("..writing", flags(1));
       renameSync(at("..writing"), at("a.json"));
@@ -168,7 +168,7 @@ describe("DirectorySource", () => {
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
 
-    it("tells a swapped link at once", async () => {
+    it("reports a swapped link at once", async () => {
       put("v1.txt", flags(1));
       put("v2.txt", flags(2));
       symlinkSync("v1.txt", at("a.json"));
@@ -178,7 +178,7 @@ describe("DirectorySource", () => {
       expect(await sink.nextText()).to.equal(textOf(2));
     });
 
-    it("tells the swap of a whole ConfigMap mount at once, once a file", async () => {
+    it("reports the swap of a whole ConfigMap mount at once, once a file", async () => {
       const mount = (version: number): void => {
         put(`..2026_${version}/a.json`, flags(version));
         put(`..2026_${version}/sub/b.yaml`, manifest("b", version));
@@ -202,7 +202,7 @@ describe("DirectorySource", () => {
       expect(source.logged("error")).to.deep.equal([]);
     });
 
-    it("tells a write in place only after size and time rested for 25 ms", async () => {
+    it("reports a write in place only after size and time rested for 25 ms", async () => {
       put("a.json", flags(0));
       const { clock, sink } = await startFrozen("default/a");
       put("a.json", flags(1));
@@ -214,7 +214,7 @@ describe("DirectorySource", () => {
       expect(clock.monotonicMs() - writtenMs).to.be.at.least(25);
     });
 
-    it("begins the rest anew with every write, so that half a manifest is never told", async () => {
+    it("waits again after every write, so that half a manifest is never reported", async () => {
       put("a.yaml", manifest("a", 0));
       const { clock, sink } = await startFrozen("default/a");
       truncateSync(at("a.yaml"));
@@ -237,7 +237,7 @@ describe("DirectorySource", () => {
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
 
-    it("takes a file that is removed and written anew for a change, as some editors save", async () => {
+    it("takes a file that is removed and written again for a change, as some editors save", async () => {
       put("a.json", flags(0));
       const { clock, sink } = await startFrozen("default/a");
       renameSync(at("a.json"), at("a.json~"));
@@ -247,7 +247,7 @@ describe("DirectorySource", () => {
       expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["document", "document"]);
     });
 
-    it("tells what a rename put there, and not the half that was being written before", async () => {
+    it("reports what a rename put there, and not the half that was being written before", async () => {
       put("a.json", flags(0));
       const { clock, sink } = await startFrozen("default/a");
       put("a.json", '{"flags": {');
@@ -256,7 +256,7 @@ describe("DirectorySource", () => {
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
 
-    it("finds by its re-scan what no event told", async () => {
+    it("finds by its re-scan what no event reported", async () => {
       put("a.json", flags(0));
       linkSync(at("a.json"), `${directory.path}.other`);
       const { clock, sink } = await startFrozen("default/a");
@@ -283,7 +283,7 @@ describe("DirectorySource", () => {
       }
     });
 
-    it("goes on after a rename: with writes, removal, and creation anew", async () => {
+    it("goes on after a rename: with writes, removal, and re-creation", async () => {
       put("a.json", flags(0));
       const source = await directory.start();
       const sink = source.watch("default/a");
@@ -300,7 +300,7 @@ describe("DirectorySource", () => {
       }
     });
 
-    it("tells missing before there ever was a document and deleted after it", async () => {
+    it("reports missing before there ever was a document and deleted after it", async () => {
       const source = await directory.start();
       const sink = source.watch("default/a");
       expect((await sink.next()).kind).to.equal("missing");
@@ -360,7 +360,7 @@ describe("DirectorySource", () => {
       expect(source.logged("error")).to.deep.equal([]);
     });
 
-    it("tells a topic nothing when its file was only touched", async () => {
+    it("reports nothing to a topic whose file was only touched", async () => {
       put("a.json", flags(1));
       const source = await directory.start();
       const [sink, other] = [source.watch("default/a"), source.watch("default/b")];
@@ -394,7 +394,7 @@ describe("DirectorySource", () => {
       expect(await late.nextStale()).to.equal(reason);
     });
 
-    it("tells the document again once the file is valid again, even as it was before", async () => {
+    it("reports the document again once the file is valid again, even as it was before", async () => {
       put("a.json", flags(1));
       const source = await directory.start();
       const sink = source.watch("default/a");
@@ -418,7 +418,7 @@ describe("DirectorySource", () => {
       expect((await b.next()).kind).to.equal("deleted");
     });
 
-    it("keeps what a file held while a part of it belongs to nobody knows whom", async () => {
+    it("keeps what a file held while a part of it has an unknown topic", async () => {
       put("x.yaml", `${manifest("a", 1)}---\n${manifest("b", 1)}`);
       const source = await directory.start();
       const [a, b] = [source.watch("default/a"), source.watch("default/b")];
@@ -509,7 +509,7 @@ describe("DirectorySource", () => {
         { file: at("a.yaml"), line: 11 },
         { file: at("a.yaml"), line: 12 },
       ]);
-      expect(source.metrics.counts).to.deep.equal({ "remark:yaml_1_1": 2 });
+      expect(source.metrics.counts).to.deep.equal({ "warning:yaml_1_1": 2 });
     });
   });
 

@@ -18,7 +18,7 @@ export interface DirectorySourceOptions {
   readonly metrics: SourceMetrics;
   /** Serves this one file of the directory, as this topic, and nothing else. */
   readonly only?: { readonly fileName: string; readonly topic: TopicKey };
-  /** How often everything is looked at although no event came. */
+  /** How often everything is scanned although no event came. */
   readonly rescanEveryMs?: number;
 }
 
@@ -27,7 +27,7 @@ const maxBytes = 16 * 1024 * 1024;
 
 /**
  * Serves the FeatureFlags below a directory. `WatchedDirectory` says when a file is to be read, the intake reads what is in it
- * (manifest/), the claims decide which file a topic is served from, and the watches tell the topics.
+ * (manifest/), the claims decide which file a topic is served from, and the watches report it to the topics.
  */
 export class DirectorySource implements FlagSource {
   readonly name = "source";
@@ -108,8 +108,8 @@ export class DirectorySource implements FlagSource {
 
   #lose(error: Error): void {
     this.#log.lost(this.#path, error);
-    const sentence = `the flag directory ${this.#path} can't be read (${error.message}); it is read as soon as it can be`;
-    this.#watches.setLost(new ProxyError("SOURCE_UNREADABLE", sentence, { cause: error }));
+    const message = `the flag directory ${this.#path} can't be read (${error.message}); it is read as soon as it can be`;
+    this.#watches.setLost(new ProxyError("SOURCE_UNREADABLE", message, { cause: error }));
   }
 
   #find(): void {

@@ -40,7 +40,7 @@ describe("FileSelectorSource", () => {
     expect(source.logged("error")).to.have.length(1);
   });
 
-  it("tells that a file is missing, its directory too, until it is there", async () => {
+  it("reports that a file is missing, its directory too, until it is there", async () => {
     const source = start();
     const sinks = ["a.json", "none/b.json"].map((name) => source.watch(`file:${at(name)}`));
     for (const sink of sinks) expect((await sink.next()).kind).to.equal("missing");

@@ -86,9 +86,9 @@ export class ManifestIntake {
   #distrust(path: string, error: Error): void {
     const { log, claims, clock } = this.#options;
     log.unreadable(path, error);
-    const sentence = `${path} can't be read (${error.message})`;
+    const message = `${path} can't be read (${error.message})`;
     const file = this.#file({ path, realPath: path, noticedMs: clock.monotonicMs() });
-    claims.distrust(file, new ProxyError("SOURCE_UNREADABLE", sentence, { cause: error }));
+    claims.distrust(file, new ProxyError("SOURCE_UNREADABLE", message, { cause: error }));
   }
 
   #forget(path: string, noticedMs: number): void {

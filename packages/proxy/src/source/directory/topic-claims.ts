@@ -18,14 +18,13 @@ export interface ReadFile {
   readonly path: string;
   readonly realPath: string;
   readonly noticedMs: number;
-  /** The topic a file most likely has that can't be read and never was. */
+  /** Best guess for an unreadable file that was never read. */
   readonly likelyTopic: TopicKey | undefined;
 }
 
 /**
- * Which file speaks for which topic. Of several the one that is served stays, whatever comes later; when it goes, the next takes over.
- * Of a file that can't be read the last valid content is served on (last-known-good); of one that can be read in part, the parts that are
- * not valid.
+ * Which file provides each topic. The first file wins until it goes. For an unreadable file, and for the invalid parts of a readable one,
+ * the last valid content is served.
  */
 export class TopicClaims {
   readonly #onChange: (topic: TopicKey) => void;

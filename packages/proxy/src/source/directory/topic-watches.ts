@@ -2,16 +2,16 @@ import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import type { SourceSink } from "../flag-source.js";
 import type { TopicClaims } from "./topic-claims.js";
 
-/** What a sink was told last. */
+/** What a sink received last. */
 interface Watch {
   readonly sink: SourceSink;
   document: FlagDocument | undefined;
-  absence: "missing" | "deleted" | undefined;
+  missingOrDeleted: "missing" | "deleted" | undefined;
   error: Error | undefined;
 }
 
 /**
- * Tells each topic's sink what the claims say, and only what changed. Nothing is queued: a sink that begins late gets what holds now.
+ * Reports each topic's claim to its sink, changes only. A sink that is added late gets the current state.
  */
 export class TopicWatches {
   readonly #claims: TopicClaims;
@@ -28,7 +28,7 @@ export class TopicWatches {
 
   open(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     if (signal.aborted) return;
-    const watch: Watch = { sink, document: undefined, absence: undefined, error: undefined };
+    const watch: Watch = { sink, document: undefined, missingOrDeleted: undefined, error: undefined };
     const close = (): void => {
       if (this.#watches.get(topic) === watch) this.#watches.delete(topic);
     };
@@ -36,14 +36,14 @@ export class TopicWatches {
     queueMicrotask(() => {
       if (signal.aborted) return;
       this.#watches.set(topic, watch);
-      this.#tell(topic, watch);
+      this.#report(topic, watch);
     });
   }
 
   /** The claims on the topic changed. */
   refresh(topic: TopicKey): void {
     const watch = this.#watches.get(topic);
-    if (watch !== undefined) this.#tell(topic, watch);
+    if (watch !== undefined) this.#report(topic, watch);
   }
 
   /** Everything was read once: what has no claim is missing. */
@@ -59,31 +59,31 @@ export class TopicWatches {
   }
 
   #refreshAll(): void {
-    for (const [topic, watch] of [...this.#watches]) this.#tell(topic, watch);
+    for (const [topic, watch] of [...this.#watches]) this.#report(topic, watch);
   }
 
-  #tell(topic: TopicKey, watch: Watch): void {
+  #report(topic: TopicKey, watch: Watch): void {
     const claim = this.#claims.served(topic);
     const error = this.#lost ?? claim?.error;
     const isRecovered = watch.error !== undefined && error === undefined;
-    const absence = claim === undefined ? this.#absence(topic) : undefined;
-    const told = { ...watch };
-    watch.error = absence === "missing" ? undefined : error;
+    const missingOrDeleted = claim === undefined ? this.#missingOrDeleted(topic) : undefined;
+    const before = { ...watch };
+    watch.error = missingOrDeleted === "missing" ? undefined : error;
     if (claim?.document !== undefined) {
       const { document, noticedMs } = claim;
       watch.document = document;
-      watch.absence = undefined;
-      if (document !== told.document || isRecovered) watch.sink.document(document, { noticedMs });
-    } else if (absence !== undefined) {
+      watch.missingOrDeleted = undefined;
+      if (document !== before.document || isRecovered) watch.sink.document(document, { noticedMs });
+    } else if (missingOrDeleted !== undefined) {
       watch.document = undefined;
-      watch.absence = absence;
-      if (absence !== told.absence || isRecovered) watch.sink[absence]();
+      watch.missingOrDeleted = missingOrDeleted;
+      if (missingOrDeleted !== before.missingOrDeleted || isRecovered) watch.sink[missingOrDeleted]();
     }
-    if (watch.error !== undefined && watch.error !== told.error) watch.sink.stale(watch.error);
+    if (watch.error !== undefined && watch.error !== before.error) watch.sink.stale(watch.error);
   }
 
   /** What a topic without a claim is; undefined if that is not known. */
-  #absence(topic: TopicKey): "missing" | "deleted" | undefined {
+  #missingOrDeleted(topic: TopicKey): "missing" | "deleted" | undefined {
     const wasServed = this.#claims.wasServed(topic);
     if (this.#lost !== undefined) return this.#isAbsentWhileLost && !wasServed ? "missing" : undefined;
     if (!this.#hasSynced) return undefined;

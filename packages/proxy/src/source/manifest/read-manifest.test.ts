@@ -109,10 +109,10 @@ describe("readManifest", () => {
 
     it("says which line repeats a key", async () => {
       expect(errors(await read("flags:\n  a: {}\n  b: {}\n  a: {}\n"))).to.deep.equal([
-        '4 syntax ?: the key "a" is there twice',
+        '4 syntax ?: duplicate key "a"',
       ]);
       expect(errors(await read('{"flags":{\n"a":{},\n"a":{}}}', "x.json"))).to.deep.equal([
-        '3 syntax ?: the key "a" is there twice',
+        '3 syntax ?: duplicate key "a"',
       ]);
     });
 

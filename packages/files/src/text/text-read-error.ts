@@ -1,0 +1,29 @@
+import type { TextErrorReason } from "./parsed-text.js";
+
+/** Why a text can't be read, and at which character. */
+export class TextReadError extends Error {
+  readonly reason: TextErrorReason;
+  readonly offset: number;
+
+  constructor(reason: TextErrorReason, offset: number, message: string) {
+    super(message);
+    this.reason = reason;
+    this.offset = offset;
+  }
+}
+
+export function tooDeep(offset: number, maxDepth: number): TextReadError {
+  return new TextReadError("syntax", offset, `values are nested more than ${maxDepth} deep`);
+}
+
+export function tooLarge(offset: number): TextReadError {
+  const message =
+    "there is not enough memory to read it as YAML: write it as JSON, which needs a fraction, or give the process more memory";
+  return new TextReadError("too_large", offset, message);
+}
+
+export function tooManyRepeated(offset: number): TextReadError {
+  const message =
+    "there is not enough memory for its values with all aliases written out: use fewer aliases, or give the process more memory";
+  return new TextReadError("too_large", offset, message);
+}

@@ -1,0 +1,4 @@
+/** The system's code of an error, `ENOENT` for instance; undefined if it has none. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
