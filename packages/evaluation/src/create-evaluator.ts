@@ -5,7 +5,7 @@ import { parseDocument, type RejectedFlag } from "./parse-document.js";
 /**
  * An evaluator of one flagd document, and the flags of the document that it does not serve.
  *
- * @throws FlagError DOCUMENT_INVALID if the value is no flag document
+ * @throws FlagError DOCUMENT_INVALID if the value is not a flag document
  */
 export function createEvaluator(
   document: JsonValue,

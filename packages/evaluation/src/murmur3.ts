@@ -41,7 +41,7 @@ export function murmur3(text: string, continuation = ""): number {
   return avalanche(hash ^ scramble(block) ^ count);
 }
 
-/** Half a surrogate pair is no character and counts as the replacement character. */
+/** Half a surrogate pair is not a character and counts as the replacement character. */
 function codePointAt(text: string, index: number): number {
   const point = text.codePointAt(index) ?? 0;
   return point >= 0xd800 && point <= 0xdfff ? 0xfffd : point;

@@ -22,7 +22,7 @@ export type DocumentOrigin = Pick<FlagSetContext, "source" | "sourceIndex">;
  * Parses all flags of a flagd document: `{"flags": …, "metadata": …, "$evaluators": …}`, where `flags` maps keys to flags or is a list of
  * flags that carry their key.
  *
- * @throws FlagError DOCUMENT_INVALID if the value is no such document
+ * @throws FlagError DOCUMENT_INVALID if the value is not a flag document
  */
 export function parseDocument(
   document: JsonValue,

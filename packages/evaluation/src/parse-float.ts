@@ -7,7 +7,7 @@ const notANumber = /^nan$/i;
 const maxBinaryExponent = 100_000;
 
 /**
- * Parses a number as Go does; undefined if the text is no number. A number that is too large is infinite. White space is not allowed,
+ * Parses a number as Go does; undefined if the text is not a number. A number that is too large is infinite. White space is not allowed,
  * underscores between digits are.
  */
 export function parseFloatText(text: string): number | undefined {

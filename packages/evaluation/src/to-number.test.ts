@@ -4,7 +4,7 @@ import { coerceToNumber, toInteger, toNumber } from "./to-number.js";
 import { integerZero } from "./value.js";
 
 describe("toNumber", () => {
-  it("takes text that is no number as zero", () => {
+  it("takes text that is not a number as zero", () => {
     expect(["5", "x", "", " 5 ", "1e999"].map(toNumber)).to.deep.equal([5, 0, 0, 0, Infinity]);
   });
 
@@ -20,7 +20,7 @@ describe("coerceToNumber", () => {
     expect([null, false, "", " \u0085 ", true].map(coerceToNumber)).to.deep.equal([0, 0, 0, 0, 1]);
   });
 
-  it("gives NaN for lists, objects, and text that is no number or has space around it", () => {
+  it("gives NaN for lists, objects, and text that is not a number or has space around it", () => {
     for (const value of [[], [1], {}, "x", " 5 "]) expect(coerceToNumber(value)).to.be.NaN;
   });
 

@@ -3,7 +3,7 @@ import { fail } from "./rule-failure.js";
 import { trimSpace } from "./trim-space.js";
 import { integerZero, type Value } from "./value.js";
 
-/** Converts a value for arithmetic. A string that is no number is 0; other types fail. */
+/** Converts a value for arithmetic. A string that is not a number is 0; other types fail. */
 export function toNumber(value: Value): number {
   if (typeof value === "number") return value;
   if (typeof value === "string") return parseFloatText(value) ?? 0;

@@ -61,7 +61,7 @@ describe("FlagIntake", () => {
     expect([accepted, next.accepted]).to.deep.equal([[1], [1]]);
   });
 
-  it("refuses bytes that are not a flag document, and keeps the flags served and the copy on disk", async () => {
+  it("refuses bytes that are not a flag document, and keeps the flags served and the last-known-good copy", async () => {
     const { store, lastKnownGood, accepted, intake } = intakeOf();
     intake.deliver({ sourceIndex: 0, bytes: document, version });
     const result = intake.deliver({ sourceIndex: 0, bytes: Buffer.from("[]"), version });
@@ -72,7 +72,7 @@ describe("FlagIntake", () => {
     expect((await loaded()).store.held(0)?.layout.bytes.equals(document)).to.equal(true);
   });
 
-  it("removes the copy on disk with a deletion", async () => {
+  it("removes the last-known-good copy with a deletion", async () => {
     const { store, lastKnownGood, intake } = intakeOf();
     intake.deliver({ sourceIndex: 0, bytes: document, version });
     await lastKnownGood.flush();

@@ -68,7 +68,7 @@ describe("FlagStore", () => {
     expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete a"]);
   });
 
-  it("refuses a bad flag alone: it keeps its previous value, if it had one", () => {
+  it("rejects a bad flag alone: it keeps its previous value, if it had one", () => {
     const { store } = useStore(1);
     store.replace(0, text({ flags: { a: on, b: on } }));
     const before = store.flag("", "a");
@@ -80,7 +80,7 @@ describe("FlagStore", () => {
     expect(store.flag("", "c")).to.equal(undefined);
   });
 
-  it("lists a refused flag until it is corrected or removed, and logs it once", () => {
+  it("lists a rejected flag until it is corrected or removed, and logs it once", () => {
     const lines: string[] = [];
     const { store } = useStore(1, { logLines: lines });
     store.replace(0, text({ flags: { a: bad, b: on } }));
@@ -95,7 +95,7 @@ describe("FlagStore", () => {
     ["half a document", '{"flags":{"a":{"state"', /1 unclosed bracket.*line 1/],
     ["a list", "[]", /expected "\{"/],
     ["a document without flags", "{}", /it has no "flags"/],
-    ["flags that are no flags", '{"flags":null}', /"flags" must be an object or a list/],
+    ["flags that are neither an object nor a list", '{"flags":null}', /"flags" must be an object or a list/],
     ["metadata that is a list", '{"flags":{},"metadata":[]}', /"metadata" must be an object/],
     [
       "a flag that is not JSON",
@@ -122,7 +122,7 @@ describe("FlagStore", () => {
     });
   }
 
-  it("refuses only the flag that is nested too deep", () => {
+  it("rejects only the flag that is nested too deep", () => {
     const { store } = useStore(1);
     const deep = `{"flags":{"a":${JSON.stringify(on)},"b":{"variants":{"on":true},"targeting":${'{"!":['.repeat(50_000)}true${"]}".repeat(50_000)}}}}`;
     const result = store.replace(0, Buffer.from(deep));

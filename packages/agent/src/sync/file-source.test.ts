@@ -146,7 +146,7 @@ describe("FileSource", () => {
       await probe.deliveries.nextMatching(({ bytes }) => bytes.toString() === document(2));
     });
 
-    it("removed and written anew, as some editors do, is a change and no loss", async () => {
+    it("removed and written anew, as some editors do, is a change, not a loss", async () => {
       directory.replace("flags.json", document(1));
       const { probe, clock } = await runStill(directory.file("flags.json"));
       unlinkSync(directory.file("flags.json"));
@@ -246,7 +246,7 @@ describe("FileSource", () => {
       expect(probe.failures.length).to.equal(5);
     });
 
-    it("a refused document is no loss of the source", async () => {
+    it("a refused document does not count as a lost source", async () => {
       directory.replace("flags.json", "not JSON");
       const probe = new SourceProbe();
       probe.isAccepting = false;
@@ -300,7 +300,7 @@ describe("FileSource", () => {
     });
   });
 
-  it("lets a bug in taking over end the run, instead of swallowing it", async () => {
+  it("rejects if `deliver` throws", async () => {
     directory.replace("flags.json", document(1));
     const probe = new SourceProbe();
     const options = {

@@ -36,7 +36,7 @@ export interface Delivery {
   readonly bytes: Buffer;
   /** The source's name for this document; undefined if it has none. */
   readonly version?: DocumentVersion | undefined;
-  /** The document was deleted; delete the copy on disk too. `bytes` is a document without flags. */
+  /** The document was deleted; delete the last-known-good copy too. `bytes` is a document without flags. */
   readonly isDeletion?: boolean;
 }
 

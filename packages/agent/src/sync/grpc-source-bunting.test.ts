@@ -486,7 +486,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
   });
 
   describe("a server that does not know it", () => {
-    it("is asked by flagd.sync.v1 on the same connection at once, and that is no failure", async () => {
+    it("is asked by flagd.sync.v1 on the same connection at once, which is not a failure", async () => {
       const server = serverThat({ bunting: false, flagd: true });
       const { probe, source } = run({ target: await server.start() });
       const { selector, out } = await server.nextFlagdStream();

@@ -212,7 +212,7 @@ describe("GrpcSource", () => {
     });
   });
 
-  describe("a server that is away", () => {
+  describe("an unreachable server", () => {
     // S-2: flagd ends when its first call fails.
     it("at the start is waited for", async () => {
       const { probe, source } = run({ target: await server.reserve() });
@@ -354,7 +354,7 @@ describe("GrpcSource", () => {
       expect(await probe.nextDocument()).to.equal(document);
     });
 
-    it("after accepting the stream is no failure: there may be no flags yet", async () => {
+    it("after accepting the stream is not a failure: there may be no flags yet", async () => {
       const clock = new ManualClock();
       const { probe, source } = run({ target: await server.start() }, {}, new SourceProbe(clock));
       const stream = await server.nextStream();
@@ -366,8 +366,8 @@ describe("GrpcSource", () => {
     });
   });
 
-  describe("what can't be used", () => {
-    it("because of its size is refused before it is read, with a message, until a smaller one comes", async () => {
+  describe("an unusable answer or target", () => {
+    it("refuses a document that is too large before it is read, with a message, until a smaller one comes", async () => {
       const { probe, source } = run(
         { target: await server.start() },
         {},
@@ -393,14 +393,14 @@ describe("GrpcSource", () => {
       expect(source.status()).to.include({ state: "connected", error: undefined });
     });
 
-    it("because of its size names maxMsgSize if that is the limit", async () => {
+    it("names maxMsgSize if that is the limit", async () => {
       const { source } = run({ target: await server.start(), maxMessageBytes: 1_000 });
       (await server.nextStream()).send("x".repeat(200_000));
       await server.nextStream();
       expect(source.status().error).to.match(/larger than 1000 bytes, which is the "maxMsgSize"/);
     });
 
-    it("because of its form ends the stream, and another is opened", async () => {
+    it("ends the stream on an invalid message, and opens another", async () => {
       const { probe, source } = run({ target: await server.start() });
       (await server.nextStream()).sendBytes(Buffer.from([0x0a, 0x7f, 0x00]));
       const second = await server.nextStream();
@@ -410,7 +410,7 @@ describe("GrpcSource", () => {
       expect(await probe.nextDocument()).to.equal(document);
     });
 
-    it("because it is a web page is reported as such", async () => {
+    it("reports that an HTML page was received", async () => {
       const web = createServer().on("stream", (stream: ServerHttp2Stream) => {
         stream.respond({ ":status": 200, "content-type": "text/html" });
         stream.end("<html>hello, this is long enough to be taken for a message</html>");
@@ -419,13 +419,13 @@ describe("GrpcSource", () => {
       await eventually(() => source.status().error?.includes("not a gRPC server") === true, "the error");
     });
 
-    it("because the port speaks HTTP/1.1 counts as a server that is away", async () => {
+    it("treats a port that speaks HTTP/1.1 as an unreachable server", async () => {
       const web = createHttp1Server((_request, response) => void response.end("hello"));
       const { probe } = run({ target: await listenBehind(web) });
       await probe.failure("unavailable");
     });
 
-    it("as a target is reported, and tried again", async () => {
+    it("reports a target that grpc-js does not know, and tries again", async () => {
       const { probe, source } = run({ target: "host:port" });
       await eventually(() => probe.failures.length === 2, "two tries");
       expect(source.status().error).to.match(/Failed to parse DNS address/);
@@ -503,7 +503,7 @@ describe("GrpcSource", () => {
       });
     }
 
-    it("ends the stream at the server, delivers nothing more, and is no failure", async () => {
+    it("ends the stream at the server, delivers nothing more, and is not a failure", async () => {
       const { probe, stop } = run({ target: await server.start() });
       const stream = await server.nextStream();
       stream.send(document);

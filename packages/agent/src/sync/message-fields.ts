@@ -1,6 +1,6 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
-/** Bytes that are no protobuf message. */
+/** Bytes that are not a protobuf message. */
 export class MalformedMessageError extends Error {
   override readonly name = "MalformedMessageError";
 }

@@ -115,7 +115,7 @@ describe("parseSources", () => {
     ["half a list", '[{"uri":"a"', /--sources is not JSON: .* at character 12, near/],
     ["a wrong word", '[{"uri":nonsense}]', /--sources is not JSON: Unexpected token 'o'.* at character 10/],
     ["no list", "{}", /must be a list/],
-    ["a source that is no object", '["proxy:8015"]', /source 1 of --sources must be an object/],
+    ["a source that is not an object", '["proxy:8015"]', /source 1 of --sources must be an object/],
     ["a source without URI", '[{"provider":"grpc"}]', /source 1 of --sources: "uri" is missing/],
     [
       "a second source without provider",

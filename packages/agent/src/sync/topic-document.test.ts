@@ -168,7 +168,7 @@ describe("TopicDocument", () => {
     );
   });
 
-  it("knows the digest of a document that came without one", () => {
+  it("computes the digest of a document that was received without one", () => {
     fc.assert(
       fc.property(anyDocument, (document) => {
         const held = new Held();
@@ -180,7 +180,7 @@ describe("TopicDocument", () => {
   });
 
   for (const { what, document, digest } of digestVectors) {
-    it(`knows the digest that both ends agreed on: ${what}`, () => {
+    it(`computes the digest that both ends agreed on: ${what}`, () => {
       const held = new Held();
       held.store.replace(0, Buffer.from(encodeDocument(document)));
       expect(held.document.version()?.digest.toString("hex")).to.equal(digest);
@@ -192,7 +192,7 @@ describe("TopicDocument", () => {
     ["with flags out of order", '{"flags":{"b":{"state":"ENABLED"},"a":{"state":"ENABLED"}}}'],
     ["with a flag twice", '{"flags":{"a":{"state":"DISABLED"},"a":{"state":"ENABLED"}}}'],
   ] as const) {
-    it(`offers nothing of a document ${what}, and applies no delta to it`, () => {
+    it(`reports no version of a document ${what}, and applies no delta to it`, () => {
       const held = new Held();
       held.store.replace(0, Buffer.from(text));
       expect(held.document.version()).to.equal(undefined);
@@ -203,7 +203,7 @@ describe("TopicDocument", () => {
     });
   }
 
-  it("applies no delta that starts from something else, although it would lead to its digest", () => {
+  it("rejects a delta that starts from another version, even if the result would have the right digest", () => {
     const held = new Held();
     held.snapshot(one);
     // From `three` it takes the same step.
@@ -221,7 +221,7 @@ describe("TopicDocument", () => {
     expect(held.nacks).to.deep.equal(["mismatch"]);
   });
 
-  it("applies no delta that leads to something else than it promises", () => {
+  it("rejects a delta whose result does not have the announced digest", () => {
     const held = new Held();
     held.snapshot(one);
     const delta = deltaOf(one, two);
@@ -285,7 +285,7 @@ describe("TopicDocument", () => {
     }
   });
 
-  it("names the flags that it can't serve in the answer to each version that has them, also to unchanged ones", () => {
+  it("lists rejected flags in the ack of each version that has them, also of an unchanged one", () => {
     const held = new Held();
     const broken: FlagDocument = {
       flags: { ...one.flags, bad: { state: "ENABLED", variants: {}, defaultVariant: "x" } },
@@ -315,7 +315,7 @@ describe("TopicDocument", () => {
     });
   });
 
-  it("serves nothing after it was emptied, and follows later messages", () => {
+  it("serves no flags after `empty`, and follows later messages", () => {
     const held = new Held();
     held.snapshot(one);
     held.document.empty();

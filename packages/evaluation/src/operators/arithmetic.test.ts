@@ -29,7 +29,7 @@ describe("+, -, *, /, %", () => {
     expect(run({ in: [{ "-": [] }, [0]] })).to.equal(false);
   });
 
-  it("take text that is no number as zero, and fail for null, booleans and lists", () => {
+  it("take text that is not a number as zero, and fail for null, booleans and lists", () => {
     expect(run({ "+": ["x", 1] })).to.equal(1);
     for (const value of [null, true, [1]]) expect(() => run({ "+": [value, 1] })).to.throw(RuleFailure);
     expect(() => run({ "-": 5 })).to.throw(RuleFailure);

@@ -122,7 +122,7 @@ function isShadowable(rule: Value): boolean {
   return (isList(args) || !branchOperators.has(operator)) && isShadowable(args);
 }
 
-/** A name, and optionally a default that is no list or object. */
+/** A name, and optionally a default that is neither a list nor an object. */
 function isPlainPath(args: Value): boolean {
   if (isList(args))
     return typeof args[0] === "string" && args.every((arg) => typeof arg !== "object" || arg === null);

@@ -47,7 +47,7 @@ describe("filter", () => {
     expect(run({ filter: [[1], { and: { var: "list" } }] }, { list: [1, 0] })).to.deep.equal([]);
   });
 
-  it("gives an empty list for null, and fails for anything that is no list", () => {
+  it("gives an empty list for null, and fails for anything that is not a list", () => {
     expect(run({ filter: [{ var: "missing" }, true] })).to.deep.equal([]);
     expect(run({ filter: ["abc", true] })).to.deep.equal([]);
     expect(run({ filter: [[1]] })).to.deep.equal([]);
@@ -114,7 +114,7 @@ describe("all, none, some", () => {
     }
   });
 
-  it("fail for a true value that is no list, and for a rule that is no object", () => {
+  it("fail for a true value that is not a list, and for a rule that is not an object", () => {
     for (const operator of ["all", "none", "some"]) {
       expect(() => run({ [operator]: [{ var: "text" }, even] }, { text: "abc" })).to.throw(RuleFailure);
       expect(() => run({ [operator]: [[1], true] })).to.throw(RuleFailure);

@@ -72,7 +72,7 @@ describe("contains_all, contains_any, contains_none", () => {
     expect(run({ contains_all: [{ var: "a" }, []] }, lists)).to.equal(true);
   });
 
-  it("find nothing in a value that is no list", () => {
+  it("find nothing in a value that is not a list", () => {
     expect(run({ contains_all: ["a", ["a"]] })).to.equal(false);
     expect(run({ contains_any: [["a"]] })).to.equal(false);
     expect(run({ contains_none: [["a"], "a"] })).to.equal(true);
@@ -111,7 +111,7 @@ describe("set", () => {
     expect(Object.getPrototypeOf(changed)).to.equal(Object.prototype);
   });
 
-  it("gives back a value that is no object", () => {
+  it("gives back a value that is not an object", () => {
     expect(run({ set: ["x", "a", 1] })).to.equal("x");
     expect(run({ set: [] })).to.equal(null);
   });

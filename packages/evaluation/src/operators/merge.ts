@@ -1,7 +1,7 @@
 import { isList, isPrimitive, type Value } from "../value.js";
 import { eager, listOf, type Operator } from "./operator.js";
 
-/** All items of several lists; anything that is no list is an item itself. */
+/** All items of several lists; anything that is not a list is an item itself. */
 export const merge: Operator = eager((args, scope) => {
   if (isPrimitive(args)) return [args];
   const merged: Value[] = [];

@@ -39,7 +39,7 @@ function compare(a: Value, relation: Relation | undefined, b: Version | undefine
   return version === undefined ? null : relation(version, b);
 }
 
-/** From this number on Go prints an exponent, which is no version. */
+/** From this number on Go prints an exponent, which is not a version. */
 const minExponential = 1e6;
 
 /** A number counts as the version that Go prints it as. */

@@ -23,7 +23,7 @@ describe("var", () => {
     expect(run({ var: "..a...b.c." }, context)).to.equal(1);
   });
 
-  it("reads the first item of a list where a place is no number", () => {
+  it("reads the first item of a list where a place is not a number", () => {
     expect(run({ var: "list.length" }, context)).to.equal("x");
   });
 
@@ -51,7 +51,7 @@ describe("var", () => {
     }
   });
 
-  it("gives null for null, unless the data is no list or object", () => {
+  it("gives null for null, unless the data is neither a list nor an object", () => {
     expect(run({ var: null }, context)).to.equal(null);
     expect(run({ map: [["x"], { var: null }] })).to.deep.equal(["x"]);
   });

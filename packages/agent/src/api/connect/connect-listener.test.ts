@@ -174,7 +174,7 @@ describe("Connect", () => {
     "no JSON": "{",
     "a list": "[]",
     null: "null",
-    "a flag key that is no string": '{"flagKey":1}',
+    "a flag key that is not a string": '{"flagKey":1}',
     "a context that is not an object": '{"flagKey":"on","context":[]}',
     "a context nested too deeply": `{"flagKey":"on","context":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`,
   };
@@ -255,7 +255,7 @@ describe("Connect", () => {
     const routes = world.metrics.calls
       .filter(([name]) => name === "httpRequest")
       .map(([, , route, method, status]) => [route, method, status]);
-    expect(routes, "a path of a client's making is no label").to.deep.equal([
+    expect(routes, "a path chosen by a client is not a label").to.deep.equal([
       [booleanV1, "GET", 405],
       ["", "POST", 404],
       ["", "POST", 404],
