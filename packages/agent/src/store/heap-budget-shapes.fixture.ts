@@ -50,7 +50,7 @@ export const shapes: Readonly<Record<string, Shape>> = {
     (key) => `"${key}":{"state":"ENABLED","variants":{"on":1},"defaultVariant":"on"}`,
   ),
   "many flags of nothing": manyFlags((key) => `"${key}":{}`),
-  "many refused flags": manyFlags((key, seed) => `"${key}":${seed}`),
+  "many rejected flags": manyFlags((key, seed) => `"${key}":${seed}`),
   "many rules": manyFlags(
     (key) =>
       `"${key}":${flag('{"if":[{"in":[{"var":"email"},["a"]]},"on","off"]}', '{"on":true,"off":false}')}`,
