@@ -10,6 +10,8 @@ import { TempDirectory } from "../support/temp-directory.js";
 const count = 1_000;
 const edits = 100;
 const documentBytes = 100_000;
+/** Small enough that a document does not fit into it and what a paused node reads ahead (16 KB on Node 20, 64 KB on Node 24). */
+const windowBytes = 16_384;
 const maxGrowthBytes = 40 * 1024 * 1024;
 
 /** A flagd file of 100 KB whose flag `f` holds the version. */
@@ -38,7 +40,7 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
   async function subscribe(port: number): Promise<RawSyncStream[]> {
     const streams: RawSyncStream[] = [];
     for (let i = 0; i < count; i += 100) {
-      const opening = Array.from({ length: 100 }, () => RawSyncConnection.open(port));
+      const opening = Array.from({ length: 100 }, () => RawSyncConnection.open(port, windowBytes));
       const opened = await Promise.all(opening);
       connections.push(...opened);
       streams.push(...opened.map((connection) => connection.subscribe("default/flags")));
