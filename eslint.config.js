@@ -1,7 +1,7 @@
 import tseslint from "typescript-eslint";
 
 export default tseslint.config(
-  { ignores: ["**/dist/**", "**/gen/**", "coverage/**", "eslint.config.js", "**/*.cjs"] },
+  { ignores: ["**/dist/**", ".bunting/**", "**/gen/**", "coverage/**", "eslint.config.js", "**/*.cjs"] },
   ...tseslint.configs.strictTypeChecked,
   ...tseslint.configs.stylisticTypeChecked,
   { languageOptions: { parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname } } },
