@@ -1,5 +1,5 @@
 import type { BigIntStats } from "node:fs";
-import { lstat, realpath, stat } from "node:fs/promises";
+import { lstat, realpath, stat, statfs } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode } from "@bunting/runtime";
 
@@ -33,27 +33,46 @@ export function leadsElsewhere(before: FileStamp | undefined, after: FileStamp |
   return before.realPath !== after.realPath && (after.isLink || !before.isLink);
 }
 
+/** What is at a path: a regular file's stamp, or what else matters. A link leads to something that is neither file nor directory. */
+export type Found = FileStamp | "directory" | "linked directory" | "link" | undefined;
+
 /**
- * What is at the path, links followed: a regular file's stamp, a directory, or nothing of interest (which must not even be opened: a
- * FIFO would block). `realDirectory` is where the directory of the path really is.
+ * What is at the path, links followed. What is not a regular file must not even be opened: a FIFO would block. `realDirectory` is where
+ * the directory of the path really is.
  *
  * @throws the system's error where it can't be examined: no permission, I/O error, too many links.
  */
-export async function examine(
-  path: string,
-  realDirectory: string,
-): Promise<FileStamp | "directory" | undefined> {
+export async function examine(path: string, realDirectory: string): Promise<Found> {
   try {
     const own = await lstat(path, { bigint: true });
-    const isLink = own.isSymbolicLink();
-    const target = isLink ? await stat(path, { bigint: true }) : own;
-    if (target.isDirectory()) return "directory";
-    if (!target.isFile()) return undefined;
-    return stampOf(target, isLink ? await realpath(path) : join(realDirectory, basename(path)), isLink);
+    if (own.isDirectory()) return "directory";
+    if (own.isFile()) return stampOf(own, join(realDirectory, basename(path)), false);
+    return own.isSymbolicLink() ? await examineTarget(path, own.dev) : undefined;
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
   }
+}
+
+async function examineTarget(path: string, linkDevice: bigint): Promise<Found> {
+  try {
+    const target = await stat(path, { bigint: true });
+    if (target.isDirectory()) return "linked directory";
+    if (!target.isFile()) return "link";
+    if (target.dev !== linkDevice && (await isPseudo(path))) return "link";
+    return stampOf(target, await realpath(path), true);
+  } catch (error) {
+    if (isNotFound(error)) return "link";
+    throw error;
+  }
+}
+
+/** statfs(2): proc, sysfs, cgroup2. */
+const pseudoTypes = new Set([0x9fa0, 0x62656572, 0x63677270]);
+
+/** True in the file systems by which the kernel tells its state: they hold no flags, and what they say of a file changes at every look. */
+export async function isPseudo(path: string): Promise<boolean> {
+  return pseudoTypes.has((await statfs(path)).type);
 }
 
 /** Differs for another file or directory at the same path: some file systems reuse inode numbers at once. */

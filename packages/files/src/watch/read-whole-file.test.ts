@@ -10,7 +10,7 @@ describe("readWholeFile", () => {
   let path: string;
   const stamp = async (): Promise<FileStamp> => {
     const found = await examine(path, directory.path);
-    if (found === undefined || found === "directory") throw new Error("no file");
+    if (typeof found !== "object") throw new Error("no file");
     return found;
   };
   beforeEach(() => {

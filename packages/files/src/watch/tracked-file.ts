@@ -28,7 +28,8 @@ export class TrackedFile {
   #restedMs: number | undefined;
   /** Identifies the last event; undefined if there was none, or the file is gone. */
   #lastEvent: string | undefined;
-  #failure: string | undefined;
+  #error: Error | undefined;
+  #isReady = false;
   #isToRetry = false;
   #retries = 0;
 
@@ -42,9 +43,26 @@ export class TrackedFile {
     return this.#restedMs;
   }
 
+  get noticedMs(): number {
+    return this.#noticedMs;
+  }
+
+  /** True if an event is to be made of what was noted. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  get isGone(): boolean {
+    return this.#stamp === undefined && this.#error === undefined;
+  }
+
+  get size(): number {
+    return this.#stamp?.size ?? 0;
+  }
+
   /** True if there is no file, and no event of it is due. */
   get isForgotten(): boolean {
-    return this.#stamp === undefined && this.#lastEvent === undefined && this.#restedMs === undefined;
+    return this.isGone && this.#lastEvent === undefined && this.#restedMs === undefined && !this.#isReady;
   }
 
   /** The next scan reports the content again, even if unchanged. */
@@ -54,24 +72,37 @@ export class TrackedFile {
     this.#restedMs ??= nowMs;
   }
 
-  /** Takes in a scan result; returns the event that follows from it, if any. */
-  async update(found: ScanResult, nowMs: number, isRescan: boolean): Promise<FileEvent | undefined> {
-    if (found instanceof Error) return this.#fail(found);
+  /** Notes what a scan found that began and ended at these times. */
+  note(found: ScanResult, beganMs: number, endedMs: number, isRescan: boolean): void {
+    if (found instanceof Error) {
+      this.#error = found;
+      this.#restedMs = undefined;
+      this.#isReady = true;
+      return;
+    }
     const before = this.#stamp;
     this.#stamp = found;
-    const isChanged = !isSameStamp(before, found) || this.#failure !== undefined;
-    this.#failure = undefined;
+    const isChanged = !isSameStamp(before, found) || this.#error !== undefined;
+    this.#error = undefined;
     if (isChanged) {
-      this.#noticedMs = nowMs;
-      this.#restedMs = nowMs + restMs;
+      this.#noticedMs = endedMs;
+      this.#restedMs = endedMs + restMs;
       this.#retries = 0;
-      return leadsElsewhere(before, found) ? this.#read(found, nowMs) : undefined;
+      this.#isReady = leadsElsewhere(before, found);
+      return;
     }
-    const isRested = this.#restedMs !== undefined && this.#restedMs <= nowMs;
-    if (!isRested && !(this.#isToRetry && isRescan)) return undefined;
+    const isRested = this.#restedMs !== undefined && this.#restedMs <= beganMs;
+    if (!isRested && !(this.#isToRetry && isRescan)) return;
     this.#restedMs = undefined;
     this.#isToRetry = false;
-    return found === undefined ? this.#forgetGone() : this.#read(found, nowMs);
+    this.#isReady = true;
+  }
+
+  /** The event that follows from what was noted, if any. */
+  async event(nowMs: number): Promise<FileEvent | undefined> {
+    this.#isReady = false;
+    if (this.#error !== undefined) return this.#unreadable(this.#error);
+    return this.#stamp === undefined ? this.#forgetGone() : this.#read(this.#stamp, nowMs);
   }
 
   /** The listener asked for the event once more. */
@@ -82,8 +113,7 @@ export class TrackedFile {
     this.#isToRetry = true;
   }
 
-  async #read(stamp: FileStamp | undefined, nowMs: number): Promise<FileEvent | undefined> {
-    if (stamp === undefined) return undefined;
+  async #read(stamp: FileStamp, nowMs: number): Promise<FileEvent | undefined> {
     const { path } = this;
     const { realPath, size } = stamp;
     const noticedMs = this.#noticedMs;
@@ -106,12 +136,6 @@ export class TrackedFile {
     // It was written to or removed since the scan.
     this.#restedMs = nowMs + restMs;
     return undefined;
-  }
-
-  #fail(error: Error): FileEvent | undefined {
-    this.#restedMs = undefined;
-    this.#failure = errorCode(error) ?? "unknown";
-    return this.#unreadable(error);
   }
 
   #unreadable(error: Error): FileEvent | undefined {

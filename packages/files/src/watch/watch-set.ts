@@ -4,8 +4,13 @@ import { basename } from "node:path";
 import { errorCode } from "@bunting/runtime";
 import { identityOf, isNotFound } from "./file-stamp.js";
 
-/** Directories, each with the names in it whose events count; undefined if all do. */
-export type WatchedNames = ReadonlyMap<string, ReadonlySet<string> | undefined>;
+/** A directory to watch. */
+export interface WantedWatch {
+  /** The directory that is meant; absent if whatever is at the path. */
+  readonly identity?: string;
+  /** The names in it whose events count; all, if absent. */
+  readonly names?: Set<string>;
+}
 
 interface OpenWatch {
   readonly identity: string;
@@ -17,41 +22,43 @@ interface OpenWatch {
  * directory it was opened on when another takes its name, so `set` must be called now and then.
  */
 export class WatchSet {
-  readonly #onEvent: () => void;
+  readonly #onEvent: (directory: string, name?: string) => void;
   readonly #watches = new Map<string, OpenWatch>();
-  #wanted: WatchedNames = new Map();
+  #wanted: ReadonlyMap<string, WantedWatch> = new Map();
 
-  constructor(onEvent: () => void) {
+  /** \`onEvent\` without a name: the directory itself changed, or anything in it. */
+  constructor(onEvent: (directory: string, name?: string) => void) {
     this.#onEvent = onEvent;
   }
 
   /**
-   * Watches what is at these paths now, and nothing else. `isNew` says that a watch was opened: what happened before made no event.
-   * `errors` says of which directories all events are missed.
+   * Watches these directories, by path, and nothing else. \`opened\` are those whose watch is new: what happened before made no event.
+   * \`errors\` says of which directories all events are missed.
    */
-  async set(wanted: WatchedNames): Promise<{ readonly isNew: boolean; readonly errors: Map<string, Error> }> {
+  async set(
+    wanted: ReadonlyMap<string, WantedWatch>,
+  ): Promise<{ readonly opened: readonly string[]; readonly errors: Map<string, Error> }> {
     this.#wanted = wanted;
     for (const directory of this.#watches.keys()) if (!wanted.has(directory)) this.#close(directory);
     const errors = new Map<string, Error>();
-    let isNew = false;
-    for (const [directory, names] of wanted) {
+    const opened: string[] = [];
+    for (const [directory, { identity, names }] of wanted) {
       try {
-        if (await this.#open(directory)) isNew = true;
+        if (this.#open(directory, identity ?? (await identityAt(directory)))) opened.push(directory);
       } catch (error) {
         this.#close(directory);
         // Where only some names count, the periodic re-scan has to do.
         if (names === undefined && !isNotFound(error)) errors.set(directory, unwatched(directory, error));
       }
     }
-    return { isNew, errors };
+    return { opened, errors };
   }
 
   close(): void {
     for (const directory of this.#watches.keys()) this.#close(directory);
   }
 
-  async #open(directory: string): Promise<boolean> {
-    const identity = await identityAt(directory);
+  #open(directory: string, identity: string): boolean {
     if (this.#watches.get(directory)?.identity === identity) return false;
     this.#close(directory);
     const watcher = watch(directory, (_kind, name) => this.#note(directory, name));
@@ -65,8 +72,8 @@ export class WatchSet {
     // The name of the directory itself: it was moved, removed or unmounted, and the watch may be dead.
     const isItself = name === basename(directory);
     if (isItself) this.#close(directory);
-    const names = this.#wanted.get(directory);
-    if (isItself || names === undefined || name === null || names.has(name)) this.#onEvent();
+    if (isItself || name === null) this.#onEvent(directory);
+    else if (this.#wanted.get(directory)?.names?.has(name) !== false) this.#onEvent(directory, name);
   }
 
   #close(directory: string): void {

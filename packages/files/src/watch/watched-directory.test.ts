@@ -1,10 +1,11 @@
 import { appendFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, dirname } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock, type Clock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
-import type { FileEvent } from "./file-event.js";
+import type { FileEvent, FileListener } from "./file-event.js";
 import { watchedFile, WatchedDirectory, type WatchedDirectoryOptions } from "./watched-directory.js";
 
 interface Reported {
@@ -28,7 +29,7 @@ describe("WatchedDirectory", () => {
   async function start(
     options: Partial<WatchedDirectoryOptions> = {},
     file?: string,
-    answer: "done" | "retry" = "done",
+    answer: FileListener["event"] = () => "done",
   ): Promise<Reported> {
     const reported: Reported = { events: [], errors: [] };
     const stop = new AbortController();
@@ -41,7 +42,7 @@ describe("WatchedDirectory", () => {
         listener: {
           event: (event) => {
             reported.events.push(event);
-            return answer;
+            return answer(event);
           },
           synced: resolve,
           lost: () => undefined,
@@ -142,7 +143,7 @@ describe("WatchedDirectory", () => {
 
   it("asks the listener again for what it could not take, twice at the most", async () => {
     writeFileSync(directory.file("a.json"), "1");
-    const reported = await start({ rescanEveryMs: 20 }, undefined, "retry");
+    const reported = await start({ rescanEveryMs: 20 }, undefined, () => "retry");
     await eventually(() => reported.events.length === 3, "the third try");
     await wait(80);
     expect(reported.events.map((event) => event.kind === "content" && event.isRetry)).to.deep.equal([
@@ -175,5 +176,50 @@ describe("WatchedDirectory", () => {
     writeFileSync(directory.file(".a.json"), "1");
     writeFileSync(directory.file("b.json"), "2");
     expect(textsOf(await start({}, directory.file(".a.json")))).to.deep.equal(["1"]);
+  });
+
+  it("reports an edit before the rest of many large files that appeared earlier", async () => {
+    const names: string[] = [];
+    const reported = await start({ maxBytes: 100_000 }, undefined, async ({ path }): Promise<"done"> => {
+      names.push(basename(path));
+      if (path.includes("large")) await wait(60);
+      return "done";
+    });
+    for (let i = 0; i < 10; i++) writeFileSync(directory.file(`large${i}.json`), `${i}`.repeat(50_000));
+    await eventually(() => reported.events.length > 0, "the first of them");
+    writeFileSync(directory.file("z.json"), "z");
+    await eventually(() => reported.events.length === 11, "all");
+    expect(names.indexOf("z.json")).to.be.lessThan(6);
+  });
+
+  it("says once for each reason what is left out, however many directories that are", async () => {
+    for (let i = 0; i < 50; i++) mkdirSync(directory.file(`d${i}`));
+    symlinkSync("/", directory.file("to-root"));
+    symlinkSync(dirname(directory.path), directory.file("to-parent"));
+    const reported = await start({ maxDirectories: 2, rescanEveryMs: 20 });
+    mkdirSync(directory.file("e"));
+    writeFileSync(directory.file("x.json"), "x");
+    await eventually(() => reported.events.length === 1, "the file");
+    await wait(80);
+    expect(reported.errors).to.have.length(2);
+    expect(reported.errors.join()).to.match(/and 47 more directories, because there are too many/);
+    expect(reported.errors.join()).to.match(
+      /and 1 more directories, because they lead to directories that hold/,
+    );
+  });
+
+  it("reads nothing of proc, where everything changes at every look, and rests then", async () => {
+    symlinkSync("/proc", directory.file("proc"));
+    symlinkSync("/proc/self/status", directory.file("status.json"));
+    writeFileSync(directory.file("x.json"), "x");
+    let asked = 0;
+    const clock: Clock = { ...systemClock, monotonicMs: () => (asked++, systemClock.monotonicMs()) };
+    const reported = await start({ clock });
+    await wait(100);
+    asked = 0;
+    await wait(200);
+    expect(asked).to.equal(0);
+    expect(textsOf(reported)).to.deep.equal(["x"]);
+    expect(reported.errors).to.have.length(1);
   });
 });

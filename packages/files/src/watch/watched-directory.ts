@@ -3,9 +3,11 @@ import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { sleep, startSleep, systemClock, type Clock, type Runnable } from "@bunting/runtime";
 import type { FileListener } from "./file-event.js";
 import { toError } from "./file-stamp.js";
-import { scanTree, type FilesOfInterest, type TreeScan } from "./scan-tree.js";
-import { TrackedFile, type ScanResult } from "./tracked-file.js";
-import { WatchSet } from "./watch-set.js";
+import type { FilesOfInterest } from "./directory-listing.js";
+import { FileTree, type TreeScan } from "./file-tree.js";
+import { restMs, TrackedFile } from "./tracked-file.js";
+import { TreeChanges } from "./tree-changes.js";
+import { WatchSet, type WantedWatch } from "./watch-set.js";
 
 export interface WatchedDirectoryOptions {
   readonly path: string;
@@ -21,11 +23,12 @@ export interface WatchedDirectoryOptions {
   readonly rescanEveryMs?: number;
 }
 
-/**
- * However many events come, scans take no more than a fifth of a core: after one that took 2 ms of CPU time, the next begins 8 ms later.
- * The same thread serves applications.
- */
-const idleShare = 4;
+/** How long the thread, which also serves applications, is left alone after a scan: as long as the scan took, within these. */
+const minIdleMs = 10;
+const maxIdleMs = 50;
+
+/** A larger file waits for the smaller ones. */
+const largeBytes = 32 * 1024;
 
 /** How long `synced` waits for files that are just being written. */
 const syncWithinMs = 1_000;
@@ -33,36 +36,46 @@ const syncWithinMs = 1_000;
 /**
  * The files of a directory and of those below it, or one file, whether there is such a directory or not.
  *
- * Events only trigger a scan, whose result counts: so neither merged nor lost events leave anything behind.
- * Scans, reads and calls of the listener come one after the other. Files are reported gone only while their directory exists.
+ * An event says only what to examine again, and what is found counts: merged events leave nothing behind, lost ones are made up for by
+ * the periodic re-scan. Scans, reads and calls of the listener come one after the other, and what changed meanwhile is examined before the
+ * next file is read. Files are reported gone only while their directory exists.
  */
 export class WatchedDirectory implements Runnable {
   readonly name = "files";
   readonly #options: WatchedDirectoryOptions;
   readonly #path: string;
+  readonly #tree: FileTree;
   readonly #files = new Map<string, TrackedFile>();
-  readonly #watches = new WatchSet(() => this.#scanSoon());
-  #directories: ReadonlyMap<string, string> = new Map();
+  readonly #resting = new Set<TrackedFile>();
+  readonly #ready = new Set<TrackedFile>();
+  /** The ready files, the first last; undefined if there are others by now. */
+  #order: TrackedFile[] | undefined;
+  readonly #watches = new WatchSet((directory, name) => this.#noteEvent(directory, name));
+  #changes = new TreeChanges();
   #errors: ReadonlyMap<string, string> = new Map();
   #lost: string | undefined;
-  #syncByMs: number | undefined;
+  /** The files of the first scan, until they were handled. */
+  #unreported: Set<TrackedFile> | undefined;
+  #syncByMs = Infinity;
   #hasSynced = false;
   #rescanMs = -Infinity;
   #idleUntilMs = -Infinity;
-  #isScanWanted = false;
   #wake: () => void = () => undefined;
 
   constructor(options: WatchedDirectoryOptions) {
     this.#options = options;
     this.#path = resolve(options.path);
+    this.#tree = new FileTree(this.#path, options.files, options.maxDirectories ?? 1_024);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     try {
       while (!signal.aborted) {
-        this.#isScanWanted = false;
-        await this.#scan(signal);
-        await this.#nextScan(signal);
+        this.#reportSynced();
+        const file = this.#nextReady();
+        if (this.#isScanDue && this.#idleMs <= 0) await this.#scan();
+        else if (file !== undefined) await this.#handle(file);
+        else await this.#wait(signal);
       }
     } finally {
       this.#watches.close();
@@ -71,72 +84,128 @@ export class WatchedDirectory implements Runnable {
 
   /** Reports every file again. */
   forget(): void {
-    for (const file of this.#files.values()) file.forget(this.#options.clock.monotonicMs());
-    this.#scanSoon();
+    for (const file of this.#files.values()) {
+      file.forget(this.#options.clock.monotonicMs());
+      this.#sort(file);
+    }
+    this.#wake();
   }
 
-  async #scan(signal: AbortSignal): Promise<void> {
-    const { clock, listener, files, maxDirectories = 1_024, rescanEveryMs = 30_000 } = this.#options;
-    const startMs = clock.monotonicMs();
-    const isRescan = startMs >= this.#rescanMs;
-    if (isRescan) this.#rescanMs = startMs + rescanEveryMs;
-    const usage = process.cpuUsage();
-    const scan = await scanTree(this.#path, files, this.#directories, maxDirectories).catch(toError);
-    const { user, system } = process.cpuUsage(usage);
-    this.#idleUntilMs = systemClock.monotonicMs() + (idleShare * (user + system)) / 1_000;
-    const nowMs = clock.monotonicMs();
+  async #scan(): Promise<void> {
+    const { clock, listener, rescanEveryMs = 30_000 } = this.#options;
+    const changes = this.#changes;
+    this.#changes = new TreeChanges();
+    const beganMs = clock.monotonicMs();
+    const isRescan = beganMs >= this.#rescanMs;
+    if (isRescan) {
+      this.#rescanMs = beganMs + rescanEveryMs;
+      changes.addAll();
+    }
+    const rested = [...this.#resting].filter(({ restedMs = Infinity }) => restedMs <= beganMs);
+    for (const { path } of rested) changes.add(path);
+    const startMs = systemClock.monotonicMs();
+    const scan = await this.#tree.scan(changes).catch(toError);
+    const endMs = systemClock.monotonicMs();
+    this.#idleUntilMs = endMs + Math.min(maxIdleMs, Math.max(minIdleMs, endMs - startMs));
+    const endedMs = clock.monotonicMs();
     if (scan instanceof Error) {
       if (scan.message !== this.#lost) listener.lost(scan);
       this.#lost = scan.message;
-      this.#directories = new Map();
-      await this.#watch(new Map());
+      await this.#watch();
       return;
     }
-    if (this.#lost !== undefined) listener.found();
+    const wasLost = this.#lost !== undefined;
+    if (wasLost) listener.found();
     this.#lost = undefined;
-    this.#directories = scan.directories;
-    const unwatched = await this.#watch(scan.files);
-    this.#reportErrors(scan, unwatched);
-    await this.#updateFiles(scan, nowMs, isRescan, signal);
-    if (!signal.aborted) this.#reportSynced();
+    this.#reportErrors(scan, await this.#watch());
+    const isAll = isRescan || wasLost || scan.unreadable.size > 0;
+    const paths = new Set(isAll ? this.#files.keys() : rested.map(({ path }) => path));
+    for (const path of scan.examined) paths.add(path);
+    for (const path of paths) {
+      const found = this.#tree.at(path) ?? errorAbove(path, scan.unreadable);
+      const file = this.#files.get(path) ?? new TrackedFile(path, this.#options.maxBytes);
+      if (found === undefined && !this.#files.has(path)) continue;
+      this.#files.set(path, file);
+      file.note(found, beganMs, endedMs, isRescan);
+      this.#sort(file);
+    }
+    if (scan.hasRoomNow) this.#changes.addLinks();
+    if (this.#unreported !== undefined) return;
+    this.#unreported = new Set(this.#files.values());
+    this.#syncByMs = endedMs + syncWithinMs;
   }
 
-  async #updateFiles(scan: TreeScan, nowMs: number, isRescan: boolean, signal: AbortSignal): Promise<void> {
-    for (const path of scan.files.keys()) {
-      if (!this.#files.has(path)) this.#files.set(path, new TrackedFile(path, this.#options.maxBytes));
+  async #handle(file: TrackedFile): Promise<void> {
+    const { clock, listener } = this.#options;
+    const event = await file.event(clock.monotonicMs());
+    if (event !== undefined && (await listener.event(event)) === "retry") file.retry();
+    this.#unreported?.delete(file);
+    this.#sort(file);
+  }
+
+  /** Puts the file where its state says. */
+  #sort(file: TrackedFile): void {
+    if (file.restedMs === undefined) this.#resting.delete(file);
+    else this.#resting.add(file);
+    if (!file.isReady) this.#ready.delete(file);
+    else if (!this.#ready.has(file)) {
+      this.#ready.add(file);
+      this.#order = undefined;
     }
-    const results = [...this.#files.values()].map((file): readonly [TrackedFile, ScanResult] => {
-      return [file, scan.files.get(file.path) ?? errorAbove(file.path, scan.unreadable)];
-    });
-    // By path, so that every start ends the same; what is gone comes last, since it may only have moved.
-    const rank = ([file, found]: (typeof results)[number]): string =>
-      `${found === undefined ? 1 : 0}${file.path}`;
-    results.sort((a, b) => (rank(a) < rank(b) ? -1 : 1));
-    for (const [file, found] of results) {
-      if (signal.aborted) return;
-      const event = await file.update(found, nowMs, isRescan);
-      if (event !== undefined && (await this.#options.listener.event(event)) === "retry") file.retry();
-      if (file.isForgotten) this.#files.delete(file.path);
+    if (file.isForgotten) {
+      this.#files.delete(file.path);
+      this.#unreported?.delete(file);
     }
+  }
+
+  /**
+   * The first ready file: at the start by path, so that every start ends the same; later the small ones first, so that an edit does not
+   * wait behind a heap of large files. What is gone comes last, since it may only have moved.
+   */
+  #nextReady(): TrackedFile | undefined {
+    // While the directory is lost, no file can be read.
+    if (this.#lost !== undefined) return undefined;
+    const rank = (file: TrackedFile): string => {
+      const isLater = this.#hasSynced && file.size > largeBytes;
+      return `${file.isGone ? 1 : 0}${isLater ? 1 : 0}${file.path}`;
+    };
+    this.#order ??= [...this.#ready].sort((a, b) => (rank(a) < rank(b) ? 1 : -1));
+    for (let file = this.#order.at(-1); file !== undefined; file = this.#order.at(-1)) {
+      if (this.#ready.has(file)) return file.isGone && this.#mayHaveMoved(file) ? undefined : file;
+      this.#order.pop();
+    }
+    this.#order = undefined;
+    return undefined;
+  }
+
+  /** True while a file rests that appeared before this one counted as gone. */
+  #mayHaveMoved({ noticedMs }: TrackedFile): boolean {
+    return [...this.#resting].some((file) => !file.isGone && file.noticedMs <= noticedMs + restMs);
   }
 
   #reportErrors({ unreadable, leftOut }: TreeScan, unwatched: ReadonlyMap<string, Error>): void {
+    const { listener } = this.#options;
     const errors = new Map([...unwatched, ...unreadable]);
-    for (const path of leftOut)
-      errors.set(path, new Error(`${path} is not read: there are too many directories`));
     for (const [path, error] of errors) {
-      if (this.#errors.get(path) !== error.message) this.#options.listener.directoryError(path, error);
+      if (this.#errors.get(path) !== error.message) listener.directoryError(path, error);
     }
-    this.#errors = new Map([...errors].map(([path, { message }]) => [path, message]));
+    const reported = new Map([...errors].map(([path, { message }]) => [path, message]));
+    for (const [reason, [path = "", ...more]] of leftOut) {
+      reported.set(reason, reason);
+      if (this.#errors.has(reason)) continue;
+      const directories = more.length === 0 ? path : `${path} and ${more.length} more directories`;
+      listener.directoryError(path, new Error(`not read: ${directories}, because ${reason}`));
+    }
+    this.#errors = reported;
   }
 
   #reportSynced(): void {
-    if (this.#hasSynced) return;
-    const nowMs = this.#options.clock.monotonicMs();
-    this.#syncByMs ??= nowMs + syncWithinMs;
-    const isResting = [...this.#files.values()].some(({ restedMs }) => restedMs !== undefined);
-    if (isResting && nowMs < this.#syncByMs) return;
+    if (this.#hasSynced || this.#unreported === undefined || this.#lost !== undefined) return;
+    const isLate = this.#options.clock.monotonicMs() >= this.#syncByMs;
+    for (const file of this.#unreported) if (!isLate || file.isReady) return;
     this.#hasSynced = true;
+    this.#order = undefined;
+    this.#unreported.clear();
     this.#options.listener.synced();
   }
 
@@ -144,48 +213,54 @@ export class WatchedDirectory implements Runnable {
    * Watches the directories, and by name what lies outside of them and matters: targets of links, which make no event where the link is,
    * and the root directory itself. Returns why some can't be watched.
    */
-  async #watch(files: TreeScan["files"]): Promise<ReadonlyMap<string, Error>> {
-    const wanted = new Map<string, Set<string> | undefined>();
-    for (const realPath of this.#directories.values()) wanted.set(realPath, undefined);
+  async #watch(): Promise<ReadonlyMap<string, Error>> {
+    const wanted = new Map<string, WantedWatch>();
+    for (const { realPath, identity } of this.#tree.directories) wanted.set(realPath, { identity });
     const add = (directory: string, name: string): void => {
-      if (!wanted.has(directory)) wanted.set(directory, new Set());
-      wanted.get(directory)?.add(name);
+      if (!wanted.has(directory)) wanted.set(directory, { names: new Set() });
+      wanted.get(directory)?.names?.add(name);
     };
-    for (const found of files.values()) {
-      if (!(found instanceof Error) && found.isLink) add(dirname(found.realPath), basename(found.realPath));
-    }
+    for (const target of this.#tree.targets) add(dirname(target), basename(target));
     const above = await nearestAncestor(this.#path);
     const [name] = relative(above, this.#path).split(sep);
     if (name !== undefined && name !== "") add(above, name);
-    const { isNew, errors } = await this.#watches.set(wanted);
-    if (isNew) this.#isScanWanted = true;
+    const { opened, errors } = await this.#watches.set(wanted);
+    for (const directory of opened) this.#tree.addEvent(this.#changes, directory);
     return errors;
   }
 
-  /** Waits until something happened, or something is due. */
-  async #nextScan(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    while (!signal.aborted) {
-      if (this.#isScanWanted) {
-        const idleMs = this.#idleUntilMs - systemClock.monotonicMs();
-        if (idleMs > 0) await sleep(idleMs, signal);
-        return;
-      }
-      // While the directory is lost, no file can be read, however long it has been stable.
-      const resting = this.#lost === undefined ? [...this.#files.values()] : [];
-      const rests = resting.map(({ restedMs }) => restedMs ?? Infinity);
-      const dueMs = rests.reduce((a, b) => Math.min(a, b), this.#rescanMs);
-      const delayMs = dueMs - clock.monotonicMs();
-      if (delayMs <= 0) return;
-      const { ended, wake } = startSleep(delayMs, signal, clock);
-      this.#wake = wake;
-      await ended;
-    }
+  #noteEvent(directory: string, name?: string): void {
+    this.#tree.addEvent(this.#changes, directory, name);
+    this.#wake();
   }
 
-  #scanSoon(): void {
-    this.#isScanWanted = true;
-    this.#wake();
+  get #isScanDue(): boolean {
+    return !this.#changes.isEmpty || this.#dueMs <= this.#options.clock.monotonicMs();
+  }
+
+  /** When something is to be examined although nothing happened. */
+  get #dueMs(): number {
+    let dueMs = this.#rescanMs;
+    // While the directory is lost, nothing rests.
+    if (this.#lost !== undefined) return dueMs;
+    for (const { restedMs = Infinity } of this.#resting) dueMs = Math.min(dueMs, restedMs);
+    return dueMs;
+  }
+
+  get #idleMs(): number {
+    return this.#idleUntilMs - systemClock.monotonicMs();
+  }
+
+  /** Waits until a scan may be due. */
+  async #wait(signal: AbortSignal): Promise<void> {
+    if (this.#isScanDue) {
+      if (this.#idleMs > 0) await sleep(this.#idleMs, signal);
+      return;
+    }
+    const { clock } = this.#options;
+    const { ended, wake } = startSleep(this.#dueMs - clock.monotonicMs(), signal, clock);
+    this.#wake = wake;
+    await ended;
   }
 }
 

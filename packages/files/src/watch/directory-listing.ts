@@ -1,0 +1,73 @@
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { examine, toError, type FileStamp } from "./file-stamp.js";
+
+/** The files of interest: those with an accepted name in the whole tree, or one file of its root directory. */
+export type FilesOfInterest = { readonly accepts: (name: string) => boolean } | { readonly only: string };
+
+/** What is in a directory, by path. */
+export interface DirectoryListing {
+  /** Of the directory itself. */
+  readonly identity: string;
+  readonly realPath: string;
+  /** The files of interest; an error where one can't be examined. */
+  readonly files: Map<string, FileStamp | Error>;
+  readonly directories: Set<string>;
+  /** What may change without an event of its name: symbolic links, and what can't be examined. */
+  readonly links: Set<string>;
+  readonly linkedDirectories: Set<string>;
+}
+
+/**
+ * Reads a directory and examines what is of interest in it. Names that start with a dot are skipped: in a ConfigMap mount they hold the
+ * same files once more, and elsewhere what editors and rsync write before they rename.
+ */
+export async function readListing(
+  path: string,
+  self: Pick<DirectoryListing, "identity" | "realPath">,
+  interest: FilesOfInterest,
+): Promise<DirectoryListing> {
+  const listing: DirectoryListing = {
+    ...self,
+    files: new Map(),
+    directories: new Set(),
+    links: new Set(),
+    linkedDirectories: new Set(),
+  };
+  if ("only" in interest) {
+    await updateListing(listing, [join(path, interest.only)], interest);
+    return listing;
+  }
+  const paths: string[] = [];
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const child = join(path, entry.name);
+    if (entry.name.startsWith(".")) continue;
+    if (entry.isDirectory()) listing.directories.add(child);
+    else if (entry.isSymbolicLink() || (entry.isFile() && interest.accepts(entry.name))) paths.push(child);
+  }
+  await updateListing(listing, paths, interest);
+  return listing;
+}
+
+/** Examines these paths of the directory again. */
+export async function updateListing(
+  listing: DirectoryListing,
+  paths: Iterable<string>,
+  interest: FilesOfInterest,
+): Promise<void> {
+  const { files, directories, links, linkedDirectories, realPath } = listing;
+  const update = async (path: string): Promise<void> => {
+    const name = basename(path);
+    const isNamed = "only" in interest ? name === interest.only : !name.startsWith(".");
+    if (!isNamed) return;
+    const found = await examine(path, realPath).catch(toError);
+    for (const former of [files, directories, links, linkedDirectories]) former.delete(path);
+    if (found === "directory") directories.add(path);
+    else if (found === "linked directory") linkedDirectories.add(path);
+    else if (typeof found === "object" && ("only" in interest || interest.accepts(name)))
+      files.set(path, found);
+    const isLink = typeof found === "object" ? found instanceof Error || found.isLink : found !== "directory";
+    if (found !== undefined && isLink) links.add(path);
+  };
+  await Promise.all([...paths].map(update));
+}

@@ -1,0 +1,56 @@
+import { dirname } from "node:path";
+
+/**
+ * The kernel drops events beyond 16,384 that wait (fs.inotify.max_queued_events), and Node.js does not say so. After a quarter of them
+ * between two scans, everything is examined.
+ */
+const maxEvents = 4_096;
+
+/** What the next scan has to examine. */
+export class TreeChanges {
+  readonly #paths = new Map<string, Set<string>>();
+  #isAll = false;
+  #isOfLinks = false;
+  #events = 0;
+
+  get isEmpty(): boolean {
+    return this.#events === 0;
+  }
+
+  get isAll(): boolean {
+    return this.#isAll;
+  }
+
+  /** All links lead elsewhere, perhaps. */
+  get isOfLinks(): boolean {
+    return this.#isAll || this.#isOfLinks;
+  }
+
+  /** The paths in a directory that changed. */
+  in(directory: string): ReadonlySet<string> {
+    return this.#paths.get(directory) ?? new Set();
+  }
+
+  addAll(): void {
+    this.#isAll = true;
+    this.#events++;
+  }
+
+  addLinks(): void {
+    this.#isOfLinks = true;
+    this.#count();
+  }
+
+  /** A file changed, or a directory with all that is in it. */
+  add(path: string): void {
+    const directory = dirname(path);
+    const paths = this.#paths.get(directory);
+    if (paths === undefined) this.#paths.set(directory, new Set([path]));
+    else paths.add(path);
+    this.#count();
+  }
+
+  #count(): void {
+    if (++this.#events > maxEvents) this.#isAll = true;
+  }
+}
