@@ -81,9 +81,10 @@ export class FileSource implements FlagSource {
 
   async #deliver(content: Buffer, signal: AbortSignal): Promise<"done" | "retry"> {
     const { path, sourceIndex } = this.#config;
+    const { maxDocumentBytes } = this.#options;
     let bytes: Buffer;
     try {
-      bytes = isYamlName(path) ? await jsonOfYaml(content, this.#heapBytes) : content;
+      bytes = isYamlName(path) ? await jsonOfYaml(content, maxDocumentBytes, this.#heapBytes) : content;
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) throw error;
       this.#state.failed(error.reason, `${path}: ${error.message}`);

@@ -4,7 +4,7 @@ import { isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
 const megabyte = 1024 * 1024;
 
 const read = async (yaml: string, heapBytes = 64 * megabyte): Promise<string> =>
-  (await jsonOfYaml(Buffer.from(yaml), () => heapBytes)).toString();
+  (await jsonOfYaml(Buffer.from(yaml), megabyte, () => heapBytes)).toString();
 
 async function refusal(yaml: string, heapBytes?: number): Promise<YamlDocumentError> {
   const error = await read(yaml, heapBytes).catch((cause: unknown) => cause);
@@ -73,6 +73,7 @@ describe("YAML as a flag document", () => {
       /alias/,
     ],
     ["an alias of nothing", "a: *nowhere\n", /alias/],
+    ["a number that JSON does not have", "a: .inf\n", /^line 1, column 4: \.inf is a number/],
   ];
   for (const [what, yaml, message] of malformed) {
     it(`refuses ${what}`, async () => {
@@ -81,6 +82,43 @@ describe("YAML as a flag document", () => {
       expect(error.message).to.match(message);
     });
   }
+
+  it("counts the bytes that aliases and merges repeat", async () => {
+    const yaml = `a: &a {text: ${"x".repeat(1_000)}}\nb: [${"*a, ".repeat(1_100)}]\n`;
+    const error = await refusal(yaml);
+    expect(error.reason).to.equal("malformed");
+    expect(error.message).to.match(/^line 2, column \d+: it would be more than 1048576 bytes of JSON/);
+    const merges = Array.from({ length: 1_100 }, (_, index) => `  - {<<: *a, i: ${index}}\n`).join("");
+    expect((await refusal(`a: &a {text: ${"x".repeat(1_000)}}\nb:\n${merges}`)).message).to.match(
+      /bytes of JSON/,
+    );
+  });
+
+  it("gives an alias what the last anchor before it holds", async () => {
+    expect(await read("a: &x 1\nb: *x\nc: &x [2]\nd: *x\n&k e: *k\n")).to.equal(
+      '{"a":1,"b":1,"c":[2],"d":[2],"e":"e"}',
+    );
+  });
+
+  it("merges lists of mappings, the first one first; what stands there itself wins", async () => {
+    const bases = "a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nl: &l [*a, *b]\n";
+    const merged = async (yaml: string): Promise<unknown> =>
+      (JSON.parse(await read(bases + yaml)) as { readonly m: unknown }).m;
+    expect(await merged("m: {<<: [*b, *a], z: 3}\n")).to.deep.equal({ x: 1, y: 2, z: 3 });
+    expect(await merged("m: {z: 3, <<: *l}\n")).to.deep.equal({ x: 1, y: 1, z: 3 });
+    expect(await merged('m: {"<<": 1}\n')).to.deep.equal({ "<<": 1 });
+    expect((await refusal("a:\n  <<: 5\n")).message).to.match(/^line 2, column 7: only a mapping/);
+  });
+
+  it("takes thousands of anchors and aliases in a time that grows with the text", async () => {
+    const anchors = Array.from({ length: 4_000 }, (_, index) => `&a${index} 1`);
+    const aliases = anchors.map((_, index) => `*a${index}`);
+    const beganMs = performance.now();
+    const json = await read(`flags: [${[...anchors, ...aliases].join(", ")}]\n`);
+    expect(json).to.equal(`{"flags":[${"1,".repeat(7_999)}1]}`);
+    // About 100 ms; the library itself took 5 s.
+    expect(performance.now() - beganMs).to.be.lessThan(2_500);
+  });
 
   it("is given up when the heap would not hold what becomes of it, and lets others run meanwhile", async () => {
     let turns = 0;

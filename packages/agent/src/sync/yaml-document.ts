@@ -20,13 +20,19 @@ export function isYamlName(path: string): boolean {
  * Turns YAML 1.2 into the bytes of the same document as JSON. The reader is loaded on first use: it costs 9 MB, and most agents never see a
  * YAML file.
  *
+ * @param maxJsonBytes how many bytes may become of it
  * @param heapBytes what reading may take; what is free, if absent
  * @throws YamlDocumentError
  */
-export async function jsonOfYaml(bytes: Buffer, heapBytes?: () => number): Promise<Buffer> {
+export async function jsonOfYaml(
+  bytes: Buffer,
+  maxJsonBytes: number,
+  heapBytes?: () => number,
+): Promise<Buffer> {
   const { readYaml, defaultTextLimits } = await import("@bunting/files/yaml");
   const text = await readYaml(bytes.toString(), {
     ...defaultTextLimits,
+    maxJsonBytes,
     ...(heapBytes === undefined ? {} : { heapBytes }),
   });
   if (text.kind === "error") {

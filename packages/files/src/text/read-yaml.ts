@@ -1,10 +1,12 @@
 import { setImmediate } from "node:timers/promises";
-import { Composer, Lexer, LineCounter, Parser, type Document } from "yaml";
+import { Composer, Lexer, Parser, YAMLWarning, type Document } from "yaml";
+import { LineIndex } from "./line-index.js";
 import { readError, type ParsedDocument, type ParsedText } from "./parsed-text.js";
 import type { TextLimits } from "./text-limits.js";
 import { TextReadError, tooDeep, tooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
-import { findOffset, warningsOf } from "./yaml-tree.js";
+import { valuesOf } from "./yaml-values.js";
+import { warningsOf, YamlPlaces } from "./yaml-tree.js";
 
 /** About 3 ms worth of each. */
 const lexemesPerSlice = 2_000;
@@ -15,6 +17,22 @@ const charactersPerSlice = 8_000;
  * the byte of text it is 90 to 500, too far apart to judge a text by its size.
  */
 const heapPerLexeme = 360;
+
+/**
+ * The same of each character, beyond the first twelve, of text that the library puts together from pieces: character by character in double
+ * quotes, line by line otherwise.
+ */
+const heapPerPiecedCharacter = 48;
+const heapPerCharacter = 2;
+
+/** What an alias takes in addition: 600 to 1,100 bytes were measured for it and the comma behind it. */
+const heapPerAlias = 900;
+
+/** What a document takes in addition: each has a schema of its own. */
+const heapPerDocument = 3_000;
+
+/** More warnings of the library about one text are dropped. */
+const maxWarnings = 1_000;
 
 /**
  * Reads YAML 1.2, any number of documents. Keys are the text that stands there (`1.10` stays "1.10"); merge keys (`<<`) work, as they
@@ -34,15 +52,13 @@ export function readYaml(text: string, limits: TextLimits): Promise<ParsedText> 
 let turn: Promise<unknown> = Promise.resolve();
 
 async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
-  const lines = new LineCounter();
+  const lines = new LineIndex(text);
   try {
     const heapBytes = limits.heapBytes();
-    const { trees, lexemes } = await compose(text, lines, limits.maxDepth, heapBytes);
+    const { trees, heapTaken } = await compose(text, limits.maxDepth, heapBytes);
     const documents: ParsedDocument[] = [];
     for (const tree of trees) {
-      const [error] = tree.errors;
-      if (error !== undefined) throw new TextReadError("syntax", error.pos[0], error.message);
-      checkTree(tree, limits, heapBytes - lexemes * heapPerLexeme);
+      checkTree(tree, limits, heapBytes - heapTaken);
       documents.push(toDocument(tree, lines));
       if (text.length > charactersPerSlice) await setImmediate();
     }
@@ -51,27 +67,25 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
     if (!(error instanceof Error)) throw error;
     // For malicious input the library throws an error of its own.
     if (!(error instanceof TextReadError)) return readError("syntax", error.message);
-    const { line, col } = lines.linePos(error.offset);
-    return readError(error.reason, error.message, { line, column: col });
+    return readError(error.reason, error.message, lines.positionOf(error.offset));
   }
 }
 
-function toDocument(tree: Document.Parsed, lines: LineCounter): ParsedDocument {
-  const lineAt = (offset: number): number => lines.linePos(offset).line;
+function toDocument(tree: Document.Parsed, lines: LineIndex): ParsedDocument {
+  const lineAt = (offset: number): number => lines.positionOf(offset).line;
+  const places = new YamlPlaces(tree);
   return {
-    // The library's own limit on aliases is too low for honest use of anchors; values were counted by `checkTree`.
-    value: tree.toJS({ maxAliasCount: -1 }) as ParsedDocument["value"],
-    lineOf: (path) => lineAt(findOffset(tree, path)),
+    value: valuesOf(tree),
+    lineOf: (path) => lineAt(places.offsetOf(path)),
     warnings: () => warningsOf(tree, lineAt),
   };
 }
 
 async function compose(
   text: string,
-  lines: LineCounter,
   maxDepth: number,
   heapBytes: number,
-): Promise<{ readonly trees: readonly Document.Parsed[]; readonly lexemes: number }> {
+): Promise<{ readonly trees: readonly Document.Parsed[]; readonly heapTaken: number }> {
   const composer = new Composer({
     version: "1.2",
     schema: "core",
@@ -83,20 +97,75 @@ async function compose(
     prettyErrors: false,
     logLevel: "silent",
   });
+  const parts = composer as unknown as ComposerParts;
+  stopAtFirstError(parts);
   const trees: Document.Parsed[] = [];
-  const parser = new Parser(lines.addNewLine);
-  lines.addNewLine(0);
+  const parser = new Parser();
   let lexemes = 0;
+  let heapTaken = 0;
   for (const lexeme of new Lexer().lex(text)) {
-    for (const token of parser.next(lexeme)) trees.push(...composer.next(token));
+    for (const token of parser.next(lexeme)) {
+      trees.push(...composer.next(token));
+      throwNoted(parts);
+    }
     // Checked before the library composes it by recursion: close to the end of the stack V8 may end the whole process.
     if (parser.stack.length > 2 * maxDepth) throw tooDeep(parser.offset, maxDepth);
-    if (++lexemes * heapPerLexeme > heapBytes) throw tooLarge(parser.offset);
-    if (lexemes % lexemesPerSlice === 0) await setImmediate();
+    heapTaken += heapOf(lexeme);
+    if (heapTaken + trees.length * heapPerDocument > heapBytes) throw tooLarge(parser.offset);
+    if (++lexemes % lexemesPerSlice === 0) await setImmediate();
   }
   if (lexemes > lexemesPerSlice) await setImmediate();
-  for (const token of parser.end()) trees.push(...composer.next(token));
+  for (const token of parser.end()) {
+    trees.push(...composer.next(token));
+    throwNoted(parts);
+  }
   trees.push(...composer.end());
   if (lexemes > lexemesPerSlice) await setImmediate();
-  return { trees, lexemes };
+  return { trees, heapTaken: heapTaken + trees.length * heapPerDocument };
+}
+
+function heapOf(lexeme: string): number {
+  if (lexeme.startsWith("*")) return heapPerLexeme + heapPerAlias;
+  if (lexeme.length <= 12) return heapPerLexeme;
+  const isPieced = lexeme.startsWith('"') || lexeme.includes("\n");
+  return heapPerLexeme + (lexeme.length - 12) * (isPieced ? heapPerPiecedCharacter : heapPerCharacter);
+}
+
+/** Private parts of the library's composer. */
+interface ComposerParts {
+  readonly errors: readonly LibraryError[];
+  readonly doc: { readonly errors: readonly LibraryError[] } | null;
+  readonly warnings: YAMLWarning[];
+  onError: (source: ErrorSource, code: YAMLWarning["code"], message: string, isWarning?: boolean) => void;
+}
+
+interface LibraryError {
+  readonly pos: readonly [number, number];
+  readonly message: string;
+}
+
+type ErrorSource = number | readonly [number, ...number[]] | { readonly offset: number };
+
+/**
+ * The library goes on after an error and makes an `Error` of each, with a stack: 60,000 bad escapes in one string fill the heap of an agent.
+ * The first is enough to refuse a text, but no option stops there.
+ */
+function stopAtFirstError(parts: ComposerParts): void {
+  let warnings = 0;
+  let first: TextReadError | undefined;
+  parts.onError = (source, code, message, isWarning) => {
+    const offset = typeof source === "number" ? source : "offset" in source ? source.offset : source[0];
+    if (isWarning !== true) {
+      // The library catches what is thrown inside of a collection, and reports it again as an error of the collection.
+      first ??= new TextReadError("syntax", offset, message);
+      throw first;
+    }
+    if (++warnings <= maxWarnings) parts.warnings.push(new YAMLWarning([offset, offset], code, message));
+  };
+}
+
+/** Throws the error that the library noted itself, if any. */
+function throwNoted({ errors, doc }: ComposerParts): void {
+  const error = errors[0] ?? doc?.errors[0];
+  if (error !== undefined) throw new TextReadError("syntax", error.pos[0], error.message);
 }

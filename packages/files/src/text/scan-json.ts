@@ -2,29 +2,35 @@ import type { TextLimits } from "./text-limits.js";
 
 /** The place of one JSON value in a text, or what keeps the text from being JSON there. */
 export type JsonScan =
-  | { readonly kind: "value"; readonly start: number; readonly end: number; readonly found: number }
+  | { readonly kind: "value"; readonly start: number; readonly end: number; readonly values: number }
   | { readonly kind: "error"; readonly offset: number; readonly message: string };
 
 /**
  * Walks the JSON value that begins at or after `from`, without building it: JSON.parse does that, but says neither where in the
- * text a key is, nor always where an error is, nor that a key is a duplicate. `found` is where the key or item at `path` begins, or
- * the nearest around it.
+ * text a key is, nor always where an error is, nor that a key is a duplicate. `onChild` is called for each key or item directly in the
+ * value, with the offset where the key or item begins and the one where its value does.
  */
 export function scanJson(
   text: string,
   limits: Pick<TextLimits, "maxDepth" | "maxValues">,
   from = 0,
-  path: readonly string[] = [],
+  onChild: OnChild = ignore,
 ): JsonScan {
-  const scanner = new JsonScanner(text, limits, from, path);
+  const scanner = new JsonScanner(text, limits, from, onChild);
   try {
     const start = scanner.skipSpace();
-    scanner.value(0, 0);
-    return { kind: "value", start, end: scanner.offset, found: scanner.found ?? start };
+    scanner.value(0);
+    return { kind: "value", start, end: scanner.offset, values: scanner.values };
   } catch (error) {
     if (!(error instanceof JsonTextError)) throw error;
     return { kind: "error", offset: error.offset, message: error.message };
   }
+}
+
+export type OnChild = (key: string, offset: number, valueOffset: number) => void;
+
+function ignore(): void {
+  // No place is asked for.
 }
 
 class JsonTextError extends Error {
@@ -46,32 +52,30 @@ const openBrace = 0x7b;
 class JsonScanner {
   readonly #text: string;
   readonly #limits: Pick<TextLimits, "maxDepth" | "maxValues">;
-  readonly #path: readonly string[];
-  #values = 0;
+  readonly #onChild: OnChild;
+  values = 0;
   offset: number;
-  found: number | undefined;
 
   constructor(
     text: string,
     limits: Pick<TextLimits, "maxDepth" | "maxValues">,
     from: number,
-    path: readonly string[],
+    onChild: OnChild,
   ) {
     this.#text = text;
     this.#limits = limits;
-    this.#path = path;
+    this.#onChild = onChild;
     this.offset = from;
   }
 
-  /** `matched` is how many keys of the path led here; -1 if others did. */
-  value(depth: number, matched: number): void {
+  value(depth: number): void {
     const { maxDepth, maxValues } = this.#limits;
     if (depth > maxDepth) this.#fail(`values are nested more than ${maxDepth} deep`);
-    if (++this.#values > maxValues) this.#fail(`there are more than ${maxValues} values`);
+    if (++this.values > maxValues) this.#fail(`there are more than ${maxValues} values`);
     const next = this.#text.charCodeAt(this.skipSpace());
     if (next === quote) this.#string();
-    else if (next === openBrace) this.#object(depth, matched);
-    else if (next === openBracket) this.#array(depth, matched);
+    else if (next === openBrace) this.#object(depth);
+    else if (next === openBracket) this.#array(depth);
     else if (this.#take(scalar) === undefined) this.#unexpected("a value");
   }
 
@@ -83,7 +87,7 @@ class JsonScanner {
     }
   }
 
-  #object(depth: number, matched: number): void {
+  #object(depth: number): void {
     this.offset++;
     if (this.#isNext("}")) return;
     const keys = new Set<string>();
@@ -92,29 +96,23 @@ class JsonScanner {
       const key = unquote(this.#string());
       if (keys.has(key)) this.#fail(`duplicate key ${JSON.stringify(key)}`, start);
       keys.add(key);
-      const within = this.#follow(key, matched, start);
       if (!this.#isNext(":")) this.#unexpected('":"');
-      this.value(depth + 1, within);
+      if (depth === 0) this.#onChild(key, start, this.skipSpace());
+      this.value(depth + 1);
     } while (this.#isNext(","));
     if (!this.#isNext("}")) this.#unexpected('"," or "}"');
   }
 
-  #array(depth: number, matched: number): void {
+  #array(depth: number): void {
     this.offset++;
     if (this.#isNext("]")) return;
     let index = 0;
     do {
-      const within = this.#follow(String(index), matched, this.skipSpace());
-      this.value(depth + 1, within);
+      if (depth === 0) this.#onChild(String(index), this.skipSpace(), this.offset);
+      this.value(depth + 1);
       index++;
     } while (this.#isNext(","));
     if (!this.#isNext("]")) this.#unexpected('"," or "]"');
-  }
-
-  #follow(key: string, matched: number, start: number): number {
-    if (matched < 0 || key !== this.#path[matched]) return -1;
-    this.found = start;
-    return matched + 1;
   }
 
   #string(): string {

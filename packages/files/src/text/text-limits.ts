@@ -6,6 +6,8 @@ export interface TextLimits {
   readonly maxDepth: number;
   /** How many values there may be, with all aliases and merges of YAML written out. Default: 1,000,000. */
   readonly maxValues: number;
+  /** How many bytes of JSON the values may make, with all aliases and merges of YAML written out. Default: 16 MiB. */
+  readonly maxJsonBytes: number;
   /** How many bytes of the heap reading may take; asked when reading begins. Default: what is free. */
   readonly heapBytes: () => number;
 }
@@ -13,6 +15,7 @@ export interface TextLimits {
 export const defaultTextLimits: TextLimits = {
   maxDepth: 200,
   maxValues: 1_000_000,
+  maxJsonBytes: 16 * 1024 * 1024,
   heapBytes: freeHeapBytes,
 };
 

@@ -22,6 +22,14 @@ export function tooLarge(offset: number): TextReadError {
   return new TextReadError("too_large", offset, message);
 }
 
+export const jsonTooLarge =
+  "there is not enough memory to read it: split the file, or give the process more memory";
+
+export function tooLong(offset: number, maxJsonBytes: number): TextReadError {
+  const message = `it would be more than ${maxJsonBytes} bytes of JSON, with all aliases written out`;
+  return new TextReadError("syntax", offset, message);
+}
+
 export function tooManyRepeated(offset: number): TextReadError {
   const message =
     "there is not enough memory for its values with all aliases written out: use fewer aliases, or give the process more memory";

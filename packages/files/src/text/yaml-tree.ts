@@ -1,28 +1,78 @@
-import { isAlias, isMap, isNode, isScalar, isSeq, Scalar, visit, type Document } from "yaml";
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  Scalar,
+  visit,
+  type Alias,
+  type Document,
+  type YAMLMap,
+} from "yaml";
 import type { TextWarning } from "./parsed-text.js";
 import { readAsYaml11 } from "./yaml-11.js";
 
-/** The offset of the key or item at the path, or of the nearest around it that is there. */
-export function findOffset(document: Document.Parsed, path: readonly string[]): number {
-  let offset = startOf(document.contents);
-  let node: unknown = document.contents;
-  for (const step of path) {
-    if (isAlias(node)) node = node.resolve(document);
-    if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && key.value === step);
-      if (pair === undefined) break;
-      offset = startOf(pair.key);
-      node = pair.value;
-    } else if (isSeq(node)) {
-      const item: unknown = node.items[Number(step)];
-      if (item === undefined) break;
-      offset = startOf(item);
-      node = item;
-    } else {
-      break;
-    }
+interface Entry {
+  readonly key: unknown;
+  readonly value: unknown;
+}
+
+/** Finds where in a document the key or item at a path begins, or the nearest around it. What it needs is indexed on first use. */
+export class YamlPlaces {
+  readonly #document: Document.Parsed;
+  readonly #entries = new WeakMap<YAMLMap, ReadonlyMap<string, Entry>>();
+  #targets: ReadonlyMap<Alias, unknown> | undefined;
+
+  constructor(document: Document.Parsed) {
+    this.#document = document;
   }
-  return offset;
+
+  offsetOf(path: readonly string[]): number {
+    let node: unknown = this.#document.contents;
+    let offset = startOf(node);
+    for (const step of path) {
+      if (isAlias(node)) node = (this.#targets ??= targetsOf(this.#document)).get(node);
+      if (isMap(node)) {
+        const entry = this.#entriesOf(node).get(step);
+        if (entry === undefined) break;
+        offset = startOf(entry.key);
+        node = entry.value;
+      } else if (isSeq(node)) {
+        const item: unknown = node.items[Number(step)];
+        if (item === undefined) break;
+        offset = startOf(item);
+        node = item;
+      } else {
+        break;
+      }
+    }
+    return offset;
+  }
+
+  #entriesOf(map: YAMLMap): ReadonlyMap<string, Entry> {
+    const known = this.#entries.get(map);
+    if (known !== undefined) return known;
+    const entries = new Map<string, Entry>();
+    for (const entry of map.items) {
+      if (isScalar(entry.key) && typeof entry.key.value === "string") entries.set(entry.key.value, entry);
+    }
+    this.#entries.set(map, entries);
+    return entries;
+  }
+}
+
+/** What each alias stands for: the last node before it that has the anchor. The library searches the document for each alias. */
+function targetsOf(document: Document.Parsed): ReadonlyMap<Alias, unknown> {
+  const anchors = new Map<string, unknown>();
+  const targets = new Map<Alias, unknown>();
+  visit(document, {
+    Node: (_, node) => {
+      if (isAlias(node)) targets.set(node, anchors.get(node.source));
+      else if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    },
+  });
+  return targets;
 }
 
 export function startOf(node: unknown): number {

@@ -56,6 +56,44 @@ describe(`A directory in a process with a heap of ${heapMb} MB`, () => {
     expect(log.some((line) => line.includes('"topics":2'))).to.equal(true);
   });
 
+  it("refuses what aliases would repeat to more than 16 MB", async function () {
+    this.timeout(120_000);
+    const aliases = new Array<string>(2_000).fill("*s").join(", ");
+    writeFileSync(
+      join(directory, "a.yaml"),
+      `flags: {}\nmetadata:\n  s: &s ${"x".repeat(20_000)}\n  l: [${aliases}]\n`,
+    );
+    const { counts, log } = await read();
+    expect(counts).to.deep.equal({ "invalid:syntax": 1 });
+    expect(log.join("")).to.contain("more than 16777216 bytes of JSON, with all aliases written out");
+  });
+
+  it("survives 300,000 aliases, empty documents and unknown directives", async function () {
+    this.timeout(300_000);
+    writeFileSync(join(directory, "a.yaml"), `a: &a 1\nflags: [${"*a,".repeat(300_000)}]\n`);
+    writeFileSync(join(directory, "b.yaml"), "...\n".repeat(300_000));
+    writeFileSync(join(directory, "c.yaml"), `${"%FOO bar\n".repeat(100_000)}---\nflags: {}\n`);
+    const { log } = await read();
+    expect(log.some((line) => line.includes("flag directory read"))).to.equal(true);
+  });
+
+  it("logs a hundred of 30,000 errors in a file, and how many more there are", async function () {
+    this.timeout(120_000);
+    writeFileSync(join(directory, "a.json"), '{"flags":{}} '.repeat(30_000));
+    const { counts, log } = await read();
+    expect(counts).to.deep.equal({ "invalid:duplicate": 29_999 });
+    expect(log.length).to.be.lessThan(110);
+    expect(log.join("")).to.contain('"more":29899');
+  });
+
+  it("reads JSON of 15 MB that is nearly all line breaks", async function () {
+    this.timeout(120_000);
+    writeFileSync(join(directory, "a.json"), `{"flags":{}${"\n".repeat(15_000_000)}}`);
+    const { counts, peakHeapMb } = await read();
+    expect(counts).to.deep.equal({});
+    expect(peakHeapMb).to.be.lessThan(150);
+  });
+
   it("survives as many merges as are let through", async function () {
     this.timeout(120_000);
     writeFileSync(join(directory, "a.yaml"), mergesOf(2_000, 480));

@@ -3,8 +3,8 @@ import type { Logger } from "@bunting/runtime";
 import type { ManifestError, ManifestWarning } from "../manifest/manifest.js";
 import type { SourceMetrics } from "../source-metrics.js";
 
-/** More warnings about one version of a file are counted but not written out. */
-const maxWarnings = 100;
+/** More errors or warnings about one version of a file are counted but not written out. */
+const maxLines = 100;
 
 /** What the directory source writes to the log and counts. The caller makes sure that nothing is reported twice. */
 export class DirectoryLog {
@@ -16,16 +16,11 @@ export class DirectoryLog {
     this.#metrics = metrics;
   }
 
-  invalid(file: string, { line, column, topic, message, reason }: ManifestError): void {
-    this.#metrics.documentInvalid(reason);
-    const fields = {
-      file,
-      line,
-      ...(column === undefined ? {} : { column }),
-      ...(topic === undefined ? {} : { topic }),
-      reason: message,
-    };
-    this.#logger.error(fields, "part of a flag file is invalid; its last valid version is still served");
+  errors(file: string, errors: readonly ManifestError[]): void {
+    for (const { reason } of errors) this.#metrics.documentInvalid(reason);
+    for (const error of errors.slice(0, maxLines)) this.#invalid(file, error);
+    const more = errors.length - maxLines;
+    if (more > 0) this.#logger.error({ file, more }, "there are more errors like these in the file");
   }
 
   conflict(topic: TopicKey, refused: FilePlace, served: FilePlace): void {
@@ -37,10 +32,10 @@ export class DirectoryLog {
 
   warnings(file: string, warnings: readonly ManifestWarning[]): void {
     for (const { kind } of warnings) this.#metrics.documentWarning(kind);
-    for (const { line, message } of warnings.slice(0, maxWarnings)) {
+    for (const { line, message } of warnings.slice(0, maxLines)) {
       this.#logger.warn({ file, line, warning: message }, "a flag file is served with a warning");
     }
-    const more = warnings.length - maxWarnings;
+    const more = warnings.length - maxLines;
     if (more > 0) this.#logger.warn({ file, more }, "there are more warnings like these about the file");
   }
 
@@ -80,6 +75,17 @@ export class DirectoryLog {
   directoryError(directory: string, error: Error): void {
     this.#metrics.sourceError("unreadable");
     this.#logger.error({ directory, error }, "a flag directory can't be read or watched");
+  }
+
+  #invalid(file: string, { line, column, topic, message }: ManifestError): void {
+    const fields = {
+      file,
+      line,
+      ...(column === undefined ? {} : { column }),
+      ...(topic === undefined ? {} : { topic }),
+      reason: message,
+    };
+    this.#logger.error(fields, "part of a flag file is invalid; its last valid version is still served");
   }
 }
 

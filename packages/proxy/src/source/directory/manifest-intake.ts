@@ -69,7 +69,7 @@ export class ManifestIntake {
     const { path } = file;
     const { log, claims, clock } = this.#options;
     this.#reported.set(path, new Set());
-    for (const error of manifest.errors) log.invalid(path, error);
+    log.errors(path, manifest.errors);
     log.warnings(path, manifest.warnings);
     claims.apply(
       file,
