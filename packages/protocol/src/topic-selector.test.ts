@@ -40,7 +40,7 @@ describe("parseTopicSelector", () => {
         return error as Error;
       }
     })();
-    expect(message).to.match(/^[\x20-\x7e]+$/);
+    expect(message).to.match(/^[\p{L}\p{N}\p{P}\p{S} ]+$/u);
     expect(message.length).to.be.lessThan(400);
   });
 });

@@ -3,17 +3,31 @@ import type { TextPosition } from "./parsed-text.js";
 /** Remembering each line would take 8 bytes a line: more than a text of empty lines itself. */
 const linesPerMark = 256;
 
+interface Line {
+  readonly line: number;
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Turns offsets in a text into lines and columns, from 1. The index is made on first use: most texts have nothing to report. */
 export class LineIndex {
   readonly #text: string;
   /** The starts of lines 1, 257, 513 and so on. */
   #marks: readonly number[] | undefined;
+  /** The last line that was found: a line may be as long as the text, whose end is not looked for each time. */
+  #last: Line = { line: 0, start: 0, end: -1 };
 
   constructor(text: string) {
     this.#text = text;
   }
 
   positionOf(offset: number): TextPosition {
+    if (offset < this.#last.start || offset > this.#last.end) this.#last = this.#find(offset);
+    const { line, start } = this.#last;
+    return { line, column: offset - start + 1 };
+  }
+
+  #find(offset: number): Line {
     const marks = (this.#marks ??= marksOf(this.#text));
     let low = 0;
     let high = marks.length;
@@ -24,11 +38,13 @@ export class LineIndex {
     }
     let line = low * linesPerMark + 1;
     let start = marks[low] ?? 0;
-    for (let end = this.#text.indexOf("\n", start); end >= 0 && end < offset; line++) {
+    for (;;) {
+      const newline = this.#text.indexOf("\n", start);
+      const end = newline < 0 ? this.#text.length : newline;
+      if (offset <= end || newline < 0) return { line, start, end };
       start = end + 1;
-      end = this.#text.indexOf("\n", start);
+      line++;
     }
-    return { line, column: offset - start + 1 };
   }
 }
 

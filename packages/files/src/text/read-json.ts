@@ -22,10 +22,14 @@ export function readJson(text: string, limits: TextLimits): ParsedText {
     values += scan.values;
     if (values * heapPerValue > heapBytes)
       return readError("too_large", jsonTooLarge, lines.positionOf(start));
-    const places = new JsonPlaces(text, limits, start);
+    let places: JsonPlaces | undefined;
     documents.push({
       value: JSON.parse(text.slice(start, end)) as JsonValue,
-      lineOf: (path) => lines.positionOf(places.offsetOf(path)).line,
+      lineOf: (path) => {
+        if (path.length === 0) return lines.positionOf(start).line;
+        places ??= new JsonPlaces(text, limits, start);
+        return lines.positionOf(places.offsetOf(path)).line;
+      },
       warnings: () => [],
     });
     from = skipSpace(text, end);
