@@ -98,6 +98,7 @@ export class Http2Stream implements TransportStream {
   end(status: RpcStatus): void {
     if (this.#trailers !== undefined || !this.isOpen) return;
     this.#trailers = statusHeaders(status);
+    this.resumeReading();
     if (this.#hasResponded) {
       this.#stream.end();
       return;
@@ -120,6 +121,18 @@ export class Http2Stream implements TransportStream {
     this.#stream.on("end", Http2Stream.#onEnd);
   }
 
+  pauseReading(): void {
+    if (this.#trailers !== undefined || !this.isOpen || this.#stream.isPaused()) return;
+    this.#stream.pause();
+    this.#stream.once("aborted", Http2Stream.#onAborted);
+  }
+
+  resumeReading(): void {
+    if (!this.#stream.isPaused()) return;
+    this.#stream.off("aborted", Http2Stream.#onAborted);
+    this.#stream.resume();
+  }
+
   onClose(listener: () => void): void {
     if (this.#isOpen) this.#closeListeners = addCloseListener(this.#closeListeners, listener);
     else listener();
@@ -138,6 +151,11 @@ export class Http2Stream implements TransportStream {
     const stream = (this as Wrapped)[wrapper];
     // Node also emits 'end' when the stream was reset.
     if (stream.isOpen) stream.#onRequestEnd?.();
+  }
+
+  /** Drops what was received while reading was paused: otherwise node never closes a stream that its client has reset with NO_ERROR. */
+  static #onAborted(this: ServerHttp2Stream): void {
+    this.removeAllListeners("data").resume();
   }
 
   static #onClose(this: ServerHttp2Stream): void {

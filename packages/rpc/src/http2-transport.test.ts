@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { expect } from "chai";
 import { status } from "@grpc/grpc-js";
 import { frameMessage } from "./framing.js";
-import type { ResponseStream } from "./method.js";
+import { bidiStreaming, type ResponseStream } from "./method.js";
 import type { PortListener } from "./port-listener.js";
 import type { TransportSession } from "./transport.js";
 import {
@@ -133,6 +133,92 @@ describe("Http2Transport", () => {
       expect(probes.every(({ messages }) => messages[0]?.equals(before.subarray(5)))).to.equal(true);
       expect(shared.equals(before)).to.equal(true);
     });
+  });
+
+  describe("pauseReading", () => {
+    const bidi = "/t.T/Bidi";
+    const message = frame(10_000);
+    let listener: PortListener;
+    let client: RawClient;
+    let out: ResponseStream;
+    let received: number;
+    let hasEnded: boolean;
+    let isClosed: boolean;
+
+    beforeEach(async () => {
+      received = 0;
+      hasEnded = false;
+      isClosed = false;
+      const streams: ResponseStream[] = [];
+      listener = await serve([
+        bidiStreaming<Uint8Array>({
+          path: bidi,
+          decode: (bytes) => bytes,
+          handle: (opened) => {
+            streams.push(opened);
+            opened.onClose(() => (isClosed = true));
+            return {
+              onMessage: () => (received += 1),
+              onEnd: () => (hasEnded = true),
+            };
+          },
+        }),
+      ]);
+      client = await rawClient(listener);
+      client.send(Buffer.concat([wire.preface, wire.settings(), wire.settingsAck(), wire.headers(1, bidi)]));
+      client.send(wire.data(1, message, 0));
+      await eventually(() => received === 1);
+      const [opened] = streams;
+      if (opened === undefined) throw new Error("no stream was opened");
+      out = opened;
+      out.stream.pauseReading();
+      out.stream.pauseReading();
+      client.send(Buffer.concat([wire.data(1, message, 0), wire.data(1, message, 0)]));
+      await answersPing();
+    });
+
+    /** By then everything sent before was read from the socket. */
+    async function answersPing(): Promise<void> {
+      const before = client.frames(wire.type.ping);
+      client.send(wire.ping());
+      await eventually(() => client.frames(wire.type.ping) > before);
+    }
+
+    it("delivers nothing, nor the request's end, until reading is resumed", async () => {
+      client.send(wire.data(1, Buffer.alloc(0)));
+      await answersPing();
+      expect(received).to.equal(1);
+      expect(hasEnded).to.equal(false);
+      out.stream.resumeReading();
+      out.stream.resumeReading();
+      await eventually(() => received === 3 && hasEnded);
+    });
+
+    it("opens the window of the connection to other streams, but not that of the stream", async () => {
+      const windowUpdate = 8;
+      const before = client.frames(windowUpdate);
+      client.send(Buffer.concat([wire.data(1, message, 0), wire.data(1, message, 0)]));
+      await eventually(() => client.frames(windowUpdate) > before);
+      expect(client.received).not.to.include(
+        wire.frame(windowUpdate, 0, 1, Buffer.alloc(4)).subarray(0, 9).toString("latin1"),
+      );
+    });
+
+    for (const [how, end] of Object.entries<() => void>({
+      "it is ended": () => out.end(unavailable),
+      "it is reset": () => out.stream.reset("REFUSED_STREAM"),
+      "the client resets it": () => client.send(wire.rstStream(1)),
+      "the client resets it without an error": () => client.send(wire.frame(3, 0, 1, Buffer.alloc(4))),
+      "the client goes away": () => client.socket.destroy(),
+    })) {
+      it(`keeps no stream open when ${how}`, async () => {
+        end();
+        await eventually(() => isClosed);
+        expect(received).to.equal(1);
+        out.stream.resumeReading();
+        out.stream.pauseReading();
+      });
+    }
   });
 
   describe("the end of a stream", () => {

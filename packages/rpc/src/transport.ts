@@ -46,6 +46,12 @@ export interface TransportStream {
   reset(code: ResetCode): void;
   /** Delivers request bytes as they arrive, then calls `onEnd` when the client half-closes. Call it once, synchronously in `onStream`. */
   receive(onData: (chunk: Buffer) => void, onEnd: () => void): void;
+  /**
+   * Delivers no more request bytes until `resumeReading`: flow control then holds the client back, at its stream's window (64 KB) at the
+   * latest. A chunk that is being delivered is delivered whole. `end` resumes reading, and what then comes is to be ignored.
+   */
+  pauseReading(): void;
+  resumeReading(): void;
   /** The listener is called once, after the stream has ended in any way; at once if it has already ended. */
   onClose(listener: () => void): void;
 }
