@@ -9,6 +9,7 @@ import { addCloseListener, callCloseListeners, type CloseListeners } from "./clo
 import { FloodGuard } from "./flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import { peerAddress } from "./peer-address.js";
+import type { OpenAccount } from "./peer-memory.js";
 import { RpcError } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
@@ -18,6 +19,7 @@ const protocolWindowBytes = 65_535;
 /** One client connection on node:http2. */
 export class Http2Session implements StreamOwner {
   readonly remoteAddress: string;
+  readonly account: OpenAccount;
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
   readonly #streams = new Set<TransportStream>();
@@ -32,9 +34,10 @@ export class Http2Session implements StreamOwner {
   #onPingAck: ((error?: Error) => void) | undefined;
 
   /** @param socket the one below `session`; `session.socket` is only a proxy, on which `destroy` throws. */
-  constructor(session: ServerHttp2Session, socket: Socket) {
+  constructor(session: ServerHttp2Session, socket: Socket, account: OpenAccount) {
     this.#session = session;
     this.#socket = socket;
+    this.account = account;
     this.remoteAddress = peerAddress(socket);
   }
 
@@ -119,6 +122,7 @@ export class Http2Session implements StreamOwner {
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.account.close();
     if (this.#onPingAck !== undefined)
       this.#settlePing(new RpcError("UNAVAILABLE", "the connection ended before the ping was answered"));
     const listeners = this.#closeListeners;

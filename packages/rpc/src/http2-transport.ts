@@ -9,6 +9,7 @@ import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { bridgeRequest, isGrpcRequest, refuseRequest } from "./http2-request-routing.js";
 import { Http2Session } from "./http2-session.js";
+import { PeerMemory } from "./peer-memory.js";
 import { defaultTransportLimits, type TransportHandler, type TransportLimits } from "./transport.js";
 
 export interface Http2TransportOptions {
@@ -17,6 +18,8 @@ export interface Http2TransportOptions {
   /** Receives all other requests, as node's HTTP/1.1-compatible request and response; without it they are refused. */
   readonly onRequest?: RequestListener | undefined;
   readonly limits?: Partial<TransportLimits> | undefined;
+  /** Bounds what peers make this process hold; without it, nothing does. */
+  readonly memory?: PeerMemory | undefined;
   /** Called when a connection is ended because of a flood of control frames. */
   readonly onFlood?: (() => void) | undefined;
 }
@@ -37,6 +40,7 @@ export class Http2Transport {
   readonly #options: ServerOptions;
   readonly #handler: TransportHandler;
   readonly #onRequest: RequestListener | undefined;
+  readonly #memory: PeerMemory;
   readonly #sessions = new Set<Http2Session>();
   readonly #onControlFrame: (this: ServerHttp2Session) => void;
   readonly #onStream: (
@@ -50,6 +54,7 @@ export class Http2Transport {
   constructor(options: Http2TransportOptions) {
     this.#options = engineOptions({ ...defaultTransportLimits, ...options.limits });
     this.#handler = options.handler;
+    this.#memory = options.memory ?? new PeerMemory(Number.POSITIVE_INFINITY);
     this.#onRequest = options.onRequest;
     const { onFlood } = options;
     this.#onControlFrame = function () {
@@ -69,7 +74,8 @@ export class Http2Transport {
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
     const node = performServerHandshake(socket, this.#options);
-    const session = new Http2Session(node, socket);
+    const account = this.#memory.open(() => session.destroy());
+    const session = new Http2Session(node, socket, account);
     (node as Wrapped)[wrapper] = session;
     this.#sessions.add(session);
     node.on("error", ignore);

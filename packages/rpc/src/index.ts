@@ -12,6 +12,7 @@ export {
   type Method,
   type ResponseStream,
 } from "./method.js";
+export { PeerMemory, type PeerAccount } from "./peer-memory.js";
 export { PortListener } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";

@@ -1,3 +1,4 @@
+import type { PeerAccount } from "./peer-memory.js";
 import type { RpcStatus } from "./status.js";
 
 /**
@@ -60,6 +61,8 @@ export interface TransportStream {
 export interface TransportSession {
   /** IP address of the peer, or "unix" on a unix socket. */
   readonly remoteAddress: string;
+  /** To be charged for whatever is held because of this peer. */
+  readonly account: PeerAccount;
   /** Open streams, oldest first. */
   readonly streams: ReadonlySet<TransportStream>;
   readonly isOpen: boolean;

@@ -1,0 +1,152 @@
+/** What the process holds for one connection, in bytes. Whatever a peer can make grow is charged here for as long as it is held. */
+export interface PeerAccount {
+  /** Adds bytes that the process now holds for this peer. If that exceeds the budget, this or a greedier connection is ended soon. Never throws. */
+  charge(bytes: number): void;
+  /** Takes back what was charged. */
+  release(bytes: number): void;
+  readonly bytes: number;
+}
+
+/** An account that `PeerMemory.open` opened. */
+export interface OpenAccount extends PeerAccount {
+  /** To be called when the connection has closed; what is still charged is dropped. */
+  close(): void;
+}
+
+/** What an idle connection takes, apart from its streams: the socket, nghttp2's session, node's objects and ours. */
+export const connectionBytes = 20 * 1024;
+/** What a connection may hold without being greedy: itself, a few streams and their requests. */
+const ordinaryBytes = 64 * 1024;
+/** A connection that holds no more than this is never ended: it has one stream and nothing else. */
+const idleBytes = 32 * 1024;
+const mebibyte = 1024 * 1024;
+
+/**
+ * The ledger of what peers make this process hold: one account for each connection, two bounds for all of them.
+ *
+ * - The budget bounds the sum. Once it is reached, new connections are to be refused (`isFull`).
+ * - The surplus, that is what connections hold beyond an ordinary one, is bounded by a part of the budget: few connections need more than
+ *   64 KiB, so that a few greedy ones are ended long before thousands of ordinary ones have used the budget up.
+ *
+ * Beyond either, the greediest connections are ended, the newest first among equals, until an eighth of the bound is free again. Connections
+ * that hold what an idle one holds are never ended.
+ */
+export class PeerMemory {
+  readonly budgetBytes: number;
+  readonly #maxSurplusBytes: number;
+  /** In the order in which they were opened. */
+  readonly #accounts = new Set<Account>();
+  #bytes = 0;
+  #surplusBytes = 0;
+  #isRelieving = false;
+
+  constructor(budgetBytes: number) {
+    this.budgetBytes = budgetBytes;
+    this.#maxSurplusBytes = Math.max(budgetBytes / 16, Math.min(budgetBytes / 4, 64 * mebibyte));
+  }
+
+  /** What all peers hold now. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** True while another connection would exceed the budget. */
+  get isFull(): boolean {
+    return this.#bytes + connectionBytes > this.budgetBytes;
+  }
+
+  /**
+   * Opens the account of a connection, and charges the connection itself.
+   *
+   * @param end is called at most once, when the connection has to be ended to free memory. Its account counts no longer by then.
+   */
+  open(end: () => void): OpenAccount {
+    const account = new Account(end, {
+      changed: (before, after) => this.#changed(before, after),
+      closed: (closed) => this.#forget(closed),
+    });
+    this.#accounts.add(account);
+    account.charge(connectionBytes);
+    return account;
+  }
+
+  #changed(beforeBytes: number, afterBytes: number): void {
+    this.#bytes += afterBytes - beforeBytes;
+    this.#surplusBytes += surplus(afterBytes) - surplus(beforeBytes);
+    if (this.#isRelieving || !this.#isExceeded) return;
+    this.#isRelieving = true;
+    // Later, because a charge may come from the middle of anything, where a connection must not end.
+    process.nextTick(() => this.#relieve());
+  }
+
+  get #isExceeded(): boolean {
+    return this.#bytes > this.budgetBytes || this.#surplusBytes > this.#maxSurplusBytes;
+  }
+
+  #relieve(): void {
+    this.#isRelieving = false;
+    if (!this.#isExceeded) return;
+    const endable = [...this.#accounts].filter(({ bytes }) => bytes > idleBytes).reverse();
+    // The sort is stable, so the newest stays first among equals.
+    endable.sort((one, other) => other.bytes - one.bytes);
+    const enoughBytes = this.budgetBytes * 0.875;
+    const enoughSurplusBytes = this.#maxSurplusBytes * 0.875;
+    for (const account of endable) {
+      if (this.#bytes <= enoughBytes && this.#surplusBytes <= enoughSurplusBytes) return;
+      if (account.bytes <= ordinaryBytes && this.#bytes <= this.budgetBytes) return;
+      account.evict();
+    }
+  }
+
+  #forget(account: Account): void {
+    if (!this.#accounts.delete(account)) return;
+    this.#bytes -= account.bytes;
+    this.#surplusBytes -= surplus(account.bytes);
+  }
+}
+
+interface Ledger {
+  changed(beforeBytes: number, afterBytes: number): void;
+  closed(account: Account): void;
+}
+
+class Account implements OpenAccount {
+  readonly #end: () => void;
+  readonly #ledger: Ledger;
+  #bytes = 0;
+  #isClosed = false;
+
+  constructor(end: () => void, ledger: Ledger) {
+    this.#end = end;
+    this.#ledger = ledger;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  charge(bytes: number): void {
+    const before = this.#bytes;
+    this.#bytes += bytes;
+    if (!this.#isClosed) this.#ledger.changed(before, this.#bytes);
+  }
+
+  release(bytes: number): void {
+    this.charge(-bytes);
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#ledger.closed(this);
+  }
+
+  evict(): void {
+    this.close();
+    this.#end();
+  }
+}
+
+function surplus(bytes: number): number {
+  return Math.max(0, bytes - ordinaryBytes);
+}
