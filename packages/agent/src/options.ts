@@ -10,8 +10,8 @@ import {
   text,
   toggle,
   type OptionsOf,
-  type ValueType,
 } from "@bunting/runtime";
+import { fileMode } from "./file-mode.js";
 
 const listening = "Listening";
 const flags = "Where flags come from";
@@ -20,21 +20,6 @@ const limits = "Limits";
 const security = "TLS and browsers";
 const telemetry = "Telemetry";
 const general = "General";
-
-/** Permission bits in octal, as for chmod. */
-const fileMode: ValueType<number> = {
-  ...integer({ min: 0, max: 0o777 }),
-  placeholder: "octal",
-  fromTexts: (texts) => readMode(texts.at(-1) ?? ""),
-  fromConfig: (value) => readMode(`${typeof value === "number" ? value : JSON.stringify(value)}`),
-  show: (value) => value.toString(8).padStart(4, "0"),
-};
-
-function readMode(value: string): number {
-  if (!/^0?o?[0-7]{3}$/.test(value))
-    throw new Error(`expected permissions in octal such as 0660, got ${JSON.stringify(value)}`);
-  return Number.parseInt(value.replace("o", ""), 8);
-}
 
 const bytes = integer({ min: 0, max: 1_000_000_000 });
 
@@ -178,7 +163,8 @@ export const agentOptionTable = {
     type: bytes,
     default: 1_000_000,
     short: "R",
-    describe: "Largest total size of request headers in bytes; 0 means 1 MiB.",
+    describe:
+      "Largest total size of request headers in bytes, over HTTP/1.1 with 4 KiB more as in flagd; 0 means 1 MiB.",
     group: limits,
     env: ["FLAGD_MAX_REQUEST_HEADER"],
   }),
