@@ -42,7 +42,7 @@ export interface Agent {
   /**
    * Runs until the signal aborts. Rejects with the error that kept it from starting.
    *
-   * @param onReady called once, when every source has delivered.
+   * @param onReady called once, when every source has answered.
    */
   run(signal: AbortSignal, onReady?: () => void): Promise<void>;
 }
@@ -71,17 +71,19 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const intake = new FlagIntake({
     store,
     lastKnownGood,
-    accepted: (sourceIndex) => {
-      if (!readiness.delivered(sourceIndex)) return;
-      sync.release();
-      health.changed();
-      onReady?.();
-    },
+    accepted: (sourceIndex) => answered(sourceIndex),
   });
+  const answered = (sourceIndex: number): void => {
+    if (!readiness.answered(sourceIndex)) return;
+    sync.release();
+    health.changed();
+    onReady?.();
+  };
   const sources = configs.map((config) =>
     createSource(config, {
       deliver: (delivery) => intake.deliver(delivery),
       held: (sourceIndex) => store.held(sourceIndex),
+      answeredEmpty: answered,
       confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
       logger,
       clock,
@@ -136,6 +138,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const managementPort = new PortListener({
     ...managementEndpoint,
     logger,
+    limits,
     grpc: grpc(healthService(health)),
     http: managementHandler(() => readiness.check(), registry),
   });

@@ -6,16 +6,22 @@ export interface Http1ServerOptions {
   readonly headerTimeoutMs: number;
   /** How long a client may take for a whole request. */
   readonly requestTimeoutMs: number;
+  /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
+  readonly maxHeaderBytes: number;
 }
+
+/** As in Go's server, and so in flagd: what its reader may hold beyond the limit. */
+const headerSlackBytes = 4_096;
 
 /** HTTP/1.1 on sockets that were accepted elsewhere. */
 export class Http1Server {
   readonly #server;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
-    const { headerTimeoutMs, requestTimeoutMs } = options;
+    const { headerTimeoutMs, requestTimeoutMs, maxHeaderBytes } = options;
     this.#server = createServer(
       {
+        maxHeaderSize: maxHeaderBytes + headerSlackBytes,
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
         // How often node checks the timeouts.

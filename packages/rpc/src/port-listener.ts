@@ -7,7 +7,12 @@ import { Http2Transport } from "./http2-transport.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import { SessionKeepalive, type KeepaliveOptions } from "./session-keepalive.js";
-import type { TransportHandler, TransportLimits, TransportSession } from "./transport.js";
+import {
+  defaultTransportLimits,
+  type TransportHandler,
+  type TransportLimits,
+  type TransportSession,
+} from "./transport.js";
 import { clearSocketPath } from "./unix-socket-file.js";
 
 export interface PortListenerOptions {
@@ -58,6 +63,7 @@ export class PortListener {
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, keepalive = defaultKeepalive, onDropped } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
+    const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
     this.#sniffer = new PrefaceSniffer({
       timeoutMs: headerTimeoutMs,
@@ -68,7 +74,8 @@ export class PortListener {
     this.#onClose = function () {
       forget(this);
     };
-    if (http !== undefined) this.#http1 = new Http1Server(http, { headerTimeoutMs, requestTimeoutMs });
+    if (http !== undefined)
+      this.#http1 = new Http1Server(http, { headerTimeoutMs, requestTimeoutMs, maxHeaderBytes });
     if (grpc !== undefined)
       this.#transport = new Http2Transport({
         handler: grpc,

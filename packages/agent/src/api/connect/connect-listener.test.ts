@@ -33,7 +33,7 @@ const document: JsonObject = {
     broken: { state: "ENABLED", variants: { on: true }, defaultVariant: "on", targeting: { nonsense: [] } },
     targeted: {
       state: "ENABLED",
-      variants: { red: "r", blue: "b" },
+      variants: { red: "r", blue: "b", "blue, red": "both" },
       defaultVariant: "red",
       targeting: { var: "color" },
     },
@@ -338,6 +338,30 @@ describe("Connect", () => {
     let text = "";
     for await (const chunk of stream) text += String(chunk);
     expect(text).to.equal('{"value":true,"reason":"STATIC","variant":"on","metadata":{}}');
+  });
+
+  it("takes headers with commas, and the first of several with a name, over HTTP/1.1 and HTTP/2", async () => {
+    const { port, post } = await serve({ contextFromHeader: { "X-Color": "color" } });
+    const path = "/flagd.evaluation.v1.Service/ResolveString";
+    const request = { flagKey: "targeted" };
+    expect((await post(path, request, { "x-color": "blue, red" })).text).to.include('"value":"both"');
+    const session = connect(`http://127.0.0.1:${port}`);
+    afterwards(() => session.destroy());
+    for (const [colors, value] of [
+      ["blue, red", "both"],
+      [["blue", "red"], "b"],
+    ] as const) {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": "application/json",
+        "x-color": [...(typeof colors === "string" ? [colors] : colors)],
+      });
+      stream.end(JSON.stringify(request));
+      let text = "";
+      for await (const chunk of stream) text += String(chunk);
+      expect(text).to.include(`"value":"${value}"`);
+    }
   });
 
   it("logs an internal error, and answers without its details", async () => {

@@ -39,7 +39,10 @@ export class HttpExchange implements RequestHeaders {
     if (value === undefined) return undefined;
     // Node joins repeated headers with a comma: only a value with one can have several.
     if (typeof value === "string" && !value.includes(",")) return value;
-    return this.request.headersDistinct[name]?.[0] ?? (typeof value === "string" ? value : value[0]);
+    // Not `headersDistinct`, which requests over HTTP/2 do not have.
+    const { rawHeaders } = this.request;
+    const at = rawHeaders.findIndex((each, i) => i % 2 === 0 && each.toLowerCase() === name);
+    return at === -1 ? (typeof value === "string" ? value : value[0]) : rawHeaders[at + 1];
   }
 
   /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */

@@ -155,6 +155,22 @@ describe("OFREP", () => {
       });
     });
 
+    it("is evaluated against the first JSON value of the body, as in flagd; a body of white space is an empty one", async () => {
+      const { post } = await serve();
+      const blue = '{"context":{"color":"blue","x":["}",{"y":"\\\\\\"]"}]}}';
+      for (const rest of [
+        "x",
+        "\0",
+        ' {"context":{"color":"red"}}',
+        "}",
+        Buffer.of(0xff).toString("latin1"),
+      ]) {
+        const sent = Buffer.from(`${blue}${rest}`, "latin1");
+        expect((await post(`${bulk}/targeted`, sent)).text, rest).to.include('"variant":"blue"');
+      }
+      expect((await post(`${bulk}/targeted`, " \n\t\r ")).text).to.include('"variant":"red"');
+    });
+
     it("is evaluated without a context that is not an object, with one warning for all requests", async () => {
       const { post, world } = await serve();
       for (const context of [[], "text", 1]) {

@@ -1,7 +1,7 @@
 import { isJsonObject } from "@bunting/protocol";
 import type { EvaluationContext } from "@bunting/evaluation";
 import { emptyContext } from "../context.js";
-import { parseJsonBody } from "../http/json-body.js";
+import { parseFirstJson } from "../http/json-body.js";
 import { isNestedDeeper, maxNesting } from "../nesting.js";
 
 /** What an OFREP path names: all flags, or one. */
@@ -26,10 +26,12 @@ export function parseOfrepPath(path: string): OfrepTarget | undefined {
 /** The context to evaluate against; "not-an-object" means to evaluate without it, as flagd does. */
 export type OfrepContext = EvaluationContext | "invalid" | "not-an-object";
 
-/** Reads the context of an OFREP request; both the body and the context in it are optional. */
+/**
+ * Reads the context of an OFREP request; both the body and the context in it are optional. As in flagd, a body of white space is empty, and
+ * what follows the first JSON value is ignored.
+ */
 export function parseOfrepContext(body: Buffer): OfrepContext {
-  if (body.length === 0) return emptyContext;
-  const message = parseJsonBody(body);
+  const message = parseFirstJson(body);
   if (message === null) return emptyContext;
   if (!isJsonObject(message)) return "invalid";
   const context = message["context"] ?? emptyContext;
