@@ -105,12 +105,28 @@ describe("bunting-agent as a process", () => {
     expect((await ask(agent.ofrep, "on-off")).value).to.equal(true);
   });
 
-  it("is not ready while its stream is open but held (S-3), and stays ready when the proxy is lost", async () => {
+  for (const policy of ["hold", "fail"]) {
+    it(`is ready although one of its FeatureFlags is missing (--missing-policy=${policy})`, async () => {
+      const proxy = await proxyOf("--missing-policy", policy);
+      const agent = await agentOf(...proxySources(proxy.sync, "default/flags", "default/misspelt"));
+      directory.replace("flags.yaml", manifest("flags", 1));
+      await eventually(() => isReady(agent.management), "/readyz");
+      const body = await (await fetch(`${agent.management}/readyz`)).text();
+      expect(body).to.match(/source 1 .*\(default\/misspelt\).*no flags yet: /);
+      expect(await (await fetch(`${agent.management}/metrics`)).text()).to.contain(
+        'bunting_agent_sync_empty{source="1"} 1',
+      );
+      await eventually(
+        async () => (await ask(agent.ofrep, "on-off")).value === true,
+        "the other source's flags",
+      );
+    });
+  }
+
+  it("stays ready when the proxy is lost", async () => {
     const proxy = await proxyOf();
-    const agent = await agentOf(...proxySources(proxy.sync, "default/flags"));
-    await agent.process.nextLog("connected to the source");
-    expect((await fetch(`${agent.management}/readyz`)).status).to.equal(412);
     directory.replace("flags.yaml", manifest("flags", 1));
+    const agent = await agentOf(...proxySources(proxy.sync, "default/flags"));
     await eventually(() => isReady(agent.management), "/readyz");
     await proxy.process.stop("SIGKILL");
     await agent.process.nextLog(

@@ -33,6 +33,7 @@ const running = reports.map((report) => {
   const source = createSource(config, {
     deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
     held: (sourceIndex) => store.held(sourceIndex),
+    answeredEmpty: () => undefined,
     confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
     logger,
     clock: systemClock,

@@ -109,6 +109,22 @@ describe("an agent of bunting.sync.v1", () => {
     expect(await text(`${management}/readyz`)).to.contain(`the FeatureFlag ${topic} was deleted`);
   });
 
+  it("is ready once a topic is known to be missing, says so, and takes its flags when they come", async () => {
+    const { management } = await start();
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    expect((await fetch(`${management}/readyz`)).status).to.equal(412);
+    stream.send({ missing: { topic } });
+    await eventually(async () => (await fetch(`${management}/readyz`)).status === 200, "ready");
+    expect(await text(`${management}/readyz`)).to.match(
+      new RegExp(`^ready, but without flags of ${topic}\n.*no flags yet: there is no FeatureFlag ${topic}`),
+    );
+    expect(await text(`${management}/metrics`)).to.contain('bunting_agent_sync_empty{source="0"} 1');
+    await stream.snapshot(one, version);
+    expect(await text(`${management}/readyz`)).to.match(/^ready\n/);
+    expect(await text(`${management}/metrics`)).to.contain('bunting_agent_sync_empty{source="0"} 0');
+  });
+
   it("keeps on disk a topic that was deleted with the policy keep", async () => {
     const first = await start();
     const stream = await server.nextStream();

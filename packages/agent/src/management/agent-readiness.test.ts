@@ -24,19 +24,19 @@ function readinessOf(...sources: SourceStatus[]): AgentReadiness {
 }
 
 describe("AgentReadiness", () => {
-  it("is not ready until every source has delivered, even while its stream is open (flagd is ready then, without flags)", () => {
+  it("is not ready until every source has answered, even while its stream is open (flagd is ready then, without flags)", () => {
     const readiness = readinessOf(status({}), status({ sourceIndex: 1, uri: "file" }));
     expect(readiness.check().isReady).to.equal(false);
-    expect(readiness.delivered(0)).to.equal(false);
+    expect(readiness.answered(0)).to.equal(false);
     expect(readiness.check()).to.have.property("reason").that.contains("waiting for the first flags of file");
-    expect(readiness.delivered(1)).to.equal(true);
+    expect(readiness.answered(1)).to.equal(true);
     expect(readiness.check().isReady).to.equal(true);
-    expect(readiness.delivered(1), "reported once").to.equal(false);
+    expect(readiness.answered(1), "reported once").to.equal(false);
   });
 
   it("stays ready when a source is lost, and says in the body which one and why", () => {
     const readiness = readinessOf(status({ state: "disconnected", error: "connection refused" }));
-    readiness.delivered(0);
+    readiness.answered(0);
     const { isReady, reason } = readiness.check();
     expect(isReady).to.equal(true);
     expect(reason).to.match(
@@ -53,14 +53,16 @@ describe("AgentReadiness", () => {
         warning: "there is no FeatureFlag demo/flags",
       }),
     );
+    readiness.answered(0);
+    expect(readiness.check().isReady).to.equal(true);
     expect(readiness.check().reason).to.match(
-      /connected for 0 s \(bunting\.sync\.v1\), no flags yet: there is no FeatureFlag demo\/flags$/,
+      /^ready, but without flags of demo\/flags\n.*connected for 0 s \(bunting\.sync\.v1\), no flags yet: there is no FeatureFlag demo\/flags$/,
     );
   });
 
   it("is no longer ready once it shuts down", () => {
     const readiness = readinessOf(status({}));
-    readiness.delivered(0);
+    readiness.answered(0);
     readiness.stopping();
     expect(readiness.check()).to.deep.equal({ isReady: false, reason: "shutting down" });
   });

@@ -2,9 +2,10 @@ import type { Clock, Readiness } from "@bunting/runtime";
 import type { SourceStatus } from "../sync/flag-source.js";
 
 /**
- * Whether the agent is ready: as soon as every source has delivered a document, or its last-known-good copy was loaded. From then on, only
- * shutting down makes it unready. An unreachable source and stale flags are reported in the body and as metrics: if they took the agent out
- * of service, an outage of one proxy would take every workload down with it.
+ * Whether the agent is ready: as soon as every source has answered, with a document or with the message that there is none, or its
+ * last-known-good copy was loaded. From then on, only shutting down makes it unready. A missing FeatureFlag, an unreachable source and stale
+ * flags are reported in the body and as metrics: if they took the agent out of service, one misspelt name would block every rollout, and an
+ * outage of one proxy would take every workload down with it.
  */
 export class AgentReadiness {
   readonly #clock: Clock;
@@ -22,8 +23,8 @@ export class AgentReadiness {
     this.#waitingFor = new Set(Array.from({ length: options.sourceCount }, (_, index) => index));
   }
 
-  /** To be called for each document that was accepted; true if it was the last one the agent waited for. */
-  delivered(sourceIndex: number): boolean {
+  /** To be called for each document that was accepted, and when a source has none; true if it was the last answer the agent waited for. */
+  answered(sourceIndex: number): boolean {
     return this.#waitingFor.delete(sourceIndex) && this.#waitingFor.size === 0;
   }
 
@@ -42,12 +43,15 @@ export class AgentReadiness {
         reason: [`waiting for the first flags of ${missing.join(", ")}`, ...lines].join("\n"),
       };
     }
-    const isStale = sources.some(({ state }) => state !== "connected");
-    return {
-      isReady: true,
-      reason: [isStale ? "ready, but flags may be stale" : "ready", ...lines].join("\n"),
-    };
+    return { isReady: true, reason: [headline(sources), ...lines].join("\n") };
   }
+}
+
+function headline(sources: readonly SourceStatus[]): string {
+  if (sources.some(({ state }) => state !== "connected")) return "ready, but flags may be stale";
+  const empty = sources.filter(({ warning }) => warning !== undefined);
+  if (empty.length === 0) return "ready";
+  return `ready, but without flags of ${empty.map(({ uri, selector }) => (selector === "" ? uri : selector)).join(", ")}`;
 }
 
 function describe(source: SourceStatus, now: number): string {

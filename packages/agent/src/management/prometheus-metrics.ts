@@ -22,6 +22,12 @@ function syncMetrics(registry: Registry): SyncMetrics {
     labelNames: ["source"],
     registers,
   });
+  const empty = new Gauge({
+    name: "bunting_agent_sync_empty",
+    help: "1 while the source answers, but has no flags: its FeatureFlag is missing or was deleted. The previous flags, if any, are still served.",
+    labelNames: ["source"],
+    registers,
+  });
   const lastDocument = new Gauge({
     name: "bunting_agent_sync_last_document_timestamp_seconds",
     help: "When the newest document of the source was received or last confirmed as the newest, in seconds since the epoch.",
@@ -66,6 +72,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
   });
   return {
     connected: (source, isConnected) => connected.set({ source }, isConnected ? 1 : 0),
+    empty: (source, isEmpty) => empty.set({ source }, isEmpty ? 1 : 0),
     speaks: (source, protocol) => {
       for (const each of syncProtocols) protocols.set({ source, protocol: each }, each === protocol ? 1 : 0);
     },

@@ -51,6 +51,8 @@ export interface SourceOptions {
   readonly deliver: Deliver;
   /** The last document of a source that was not refused. */
   readonly held: (sourceIndex: number) => HeldDocument | undefined;
+  /** Called each time a source says that it has no document: its topic is missing or was deleted. */
+  readonly answeredEmpty: (sourceIndex: number) => void;
   /** Sets the version of the document that is held of a source. */
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
   readonly logger: Logger;

@@ -55,6 +55,27 @@ describe("GrpcSource", () => {
   }
 
   describe("a stream", () => {
+    it("that stays without a document is the answer that there is none, until one comes", async () => {
+      const { source, probe } = run({ target: await server.start(), selector: "a/b" }, { holdMs: 20 });
+      const stream = await server.nextStream();
+      expect(probe.emptyAnswers).to.deep.equal([]);
+      stream.headers();
+      await eventually(() => probe.emptyAnswers.length === 1, "the answer");
+      expect(source.status().warning).to.contain("no flags for a/b");
+      stream.send("{}");
+      await probe.nextDocument();
+      expect(source.status()).to.include({ state: "connected", warning: undefined });
+    });
+
+    it("that ends with NOT_FOUND is the answer that there is no document; with another status it is none", async () => {
+      const { probe } = run({ target: await server.start() });
+      (await server.nextStream()).fail({ code: status.UNKNOWN });
+      const second = await server.nextStream();
+      expect(probe.emptyAnswers).to.deep.equal([]);
+      second.fail({ code: status.NOT_FOUND });
+      await eventually(() => probe.emptyAnswers.length === 1, "the answer");
+    });
+
     it("carries the selector as header and field, the provider's id and further headers", async () => {
       run({
         target: await server.start(),

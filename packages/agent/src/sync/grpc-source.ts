@@ -36,12 +36,15 @@ export interface GrpcSourceTiming {
   /** How long the answer to a ping may take. */
   readonly keepaliveTimeoutMs: number;
   readonly connectTimeoutMs: number;
+  /** How long a stream of flagd.sync.v1 may stay without a document before that counts as the answer that there is none. */
+  readonly holdMs: number;
 }
 
 const defaultTiming: GrpcSourceTiming = {
   keepaliveMs: 20_000,
   keepaliveTimeoutMs: 10_000,
   connectTimeoutMs: 10_000,
+  holdMs: 5_000,
 };
 
 /**
@@ -145,15 +148,21 @@ export class GrpcSource implements FlagSource {
   #streamFlagd(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
     const { sourceIndex, selector, providerId, headers } = this.#config;
     const { clock, metrics } = this.#options;
-    return callSyncFlags(
+    let stopWaiting: (() => void) | undefined;
+    const call = callSyncFlags(
       channel,
       {
         request: { providerId, selector },
         headers,
         clock,
         connectTimeoutMs: this.#timing.connectTimeoutMs,
-        opened: () => this.#opened("flagd.sync.v1"),
+        opened: () => {
+          this.#opened("flagd.sync.v1");
+          // The protocol has no message for a topic without a document: servers keep the stream open and say nothing.
+          stopWaiting = clock.after(this.#timing.holdMs, () => this.#held());
+        },
         received: (document, messageBytes) => {
+          stopWaiting?.();
           metrics.messageReceived(sourceIndex, "document", messageBytes);
           this.#answered();
           this.#state.documentReceived(document.length);
@@ -162,6 +171,13 @@ export class GrpcSource implements FlagSource {
       },
       signal,
     );
+    return call.finally(() => stopWaiting?.());
+  }
+
+  #held(): void {
+    const { selector } = this.#config;
+    const what = selector === "" ? "no flags" : `no flags for ${selector}`;
+    this.#state.warned(`the server sends ${what}; the previous flags, if any, are still served`);
   }
 
   #opened(protocol: SyncProtocol): void {

@@ -63,6 +63,26 @@ describe("SourceState", () => {
       "connected false",
     ]);
   });
+
+  it("reports a source that has no document until it has one: warned of, or answered with NOT_FOUND", () => {
+    const { state, told } = useState();
+    state.warned("there is no FeatureFlag");
+    state.warned("there is no FeatureFlag");
+    state.documentReceived(10);
+    state.failed("not_found", "");
+    expect(told).to.deep.equal([
+      "connected true",
+      "empty true",
+      "answered empty",
+      "answered empty",
+      "empty false",
+      "document 10",
+      "failed not_found",
+      "empty true",
+      "answered empty",
+      "connected false",
+    ]);
+  });
 });
 
 function useState() {
@@ -72,8 +92,10 @@ function useState() {
   const state = new SourceState(config, {
     logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
     clock: { ...systemClock, now: () => times.now },
+    answeredEmpty: () => told.push("answered empty"),
     metrics: {
       ...noSyncMetrics,
+      empty: (_, isEmpty) => told.push(`empty ${isEmpty}`),
       connected: (_, isConnected) => told.push(`connected ${isConnected}`),
       documentReceived: (_, bytes) => told.push(`document ${bytes}`),
       sourceFailed: (_, reason) => told.push(`failed ${reason}`),

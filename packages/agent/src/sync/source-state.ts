@@ -8,6 +8,7 @@ export interface SourceStateOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: SyncMetrics;
+  readonly answeredEmpty: (sourceIndex: number) => void;
 }
 
 /** Whether a source is connected, and since when. Logs one line for each transition, not one for each attempt. */
@@ -19,6 +20,7 @@ export class SourceState {
   #lastUpdate: number | undefined;
   #protocol: SyncProtocol | undefined;
   #warning: string | undefined;
+  #isEmpty = false;
   #error: { readonly reason: string; readonly message: string } | undefined;
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
@@ -68,6 +70,7 @@ export class SourceState {
   /** The source is connected but has no document, so its last flags are still served. Logged once until there is a document. */
   warned(warning: string): void {
     this.connected();
+    this.#answeredEmpty();
     if (this.#warning === warning) return;
     this.#warning = warning;
     this.#options.logger.warn(this.#fields(), warning);
@@ -79,6 +82,7 @@ export class SourceState {
     const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     this.#error = { reason, message };
+    if (reason === "not_found") this.#answeredEmpty();
     if (this.#state === "connected") this.#enter("disconnected");
     const fields = { ...this.#fields(), reason, error: message };
     if (!isNewFailure) logger.debug(fields, "the source is still unreachable");
@@ -94,6 +98,17 @@ export class SourceState {
     this.connected();
     this.#warning = undefined;
     this.#lastUpdate = this.#options.clock.now();
+    if (this.#isEmpty) this.#setEmpty(false);
+  }
+
+  #answeredEmpty(): void {
+    if (!this.#isEmpty) this.#setEmpty(true);
+    this.#options.answeredEmpty(this.#config.sourceIndex);
+  }
+
+  #setEmpty(isEmpty: boolean): void {
+    this.#isEmpty = isEmpty;
+    this.#options.metrics.empty(this.#config.sourceIndex, isEmpty);
   }
 
   #enter(state: SourceStatus["state"]): void {

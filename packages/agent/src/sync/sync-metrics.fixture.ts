@@ -3,6 +3,7 @@ import type { SyncMetrics } from "./sync-metrics.js";
 /** Counts nothing. */
 export const noSyncMetrics: SyncMetrics = {
   connected: () => undefined,
+  empty: () => undefined,
   speaks: () => undefined,
   messageReceived: () => undefined,
   nacked: () => undefined,

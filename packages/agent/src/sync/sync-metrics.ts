@@ -16,6 +16,8 @@ export type MessageKind =
 export interface SyncMetrics {
   /** Whether a source is connected now. */
   connected(sourceIndex: number, isConnected: boolean): void;
+  /** Whether the source said that it has no document: its topic is missing or was deleted. */
+  empty(sourceIndex: number, isEmpty: boolean): void;
   /** Which protocol is used with a source. */
   speaks(sourceIndex: number, protocol: SyncProtocol): void;
   messageReceived(sourceIndex: number, kind: MessageKind, messageBytes: number): void;

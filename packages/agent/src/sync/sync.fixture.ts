@@ -195,6 +195,8 @@ export class SourceProbe {
   readonly deliveries = new EventQueue<Delivery>();
   readonly logs: LogLine[] = [];
   readonly failures: string[] = [];
+  /** The sources that said they have no document. */
+  readonly emptyAnswers: number[] = [];
   /** Whether `deliver` takes documents over. */
   isAccepting = true;
   readonly options: SourceOptions;
@@ -214,6 +216,7 @@ export class SourceProbe {
         return this.isAccepting ? { rejectedFlags: [] } : { refusal: "refused by the test" };
       },
       held: () => undefined,
+      answeredEmpty: (sourceIndex) => void this.emptyAnswers.push(sourceIndex),
       confirm: () => undefined,
     };
   }
