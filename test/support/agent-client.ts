@@ -103,10 +103,16 @@ export class AgentClientStream {
 
   /** Sends bytes that need not be a message; resolves when flow control has let them pass. */
   sendBytes(message: Uint8Array): Promise<void> {
-    const frame = Buffer.alloc(5 + message.length);
-    frame.writeUInt32BE(message.length, 1);
-    frame.set(message, 5);
-    return new Promise((resolve) => this.#stream.write(frame, () => resolve()));
+    return this.#write(framed(message));
+  }
+
+  /** Sends many messages at once; resolves when flow control has let them pass. */
+  sendAll(messages: readonly Request[]): Promise<void> {
+    return this.#write(
+      Buffer.concat(
+        messages.map((message) => framed(buntingSyncV1.SyncRequest.encode({ message }).finish())),
+      ),
+    );
   }
 
   subscribe(topic: string, held?: Partial<buntingSyncV1.Version>): void {
@@ -169,6 +175,10 @@ export class AgentClientStream {
     this.#stream.resume();
   }
 
+  #write(bytes: Uint8Array): Promise<void> {
+    return new Promise((resolve) => this.#stream.write(bytes, () => resolve()));
+  }
+
   #read(chunk: Buffer): void {
     this.receivedBytes += chunk.length;
     this.#unread = this.#unread.length === 0 ? chunk : Buffer.concat([this.#unread, chunk]);
@@ -183,4 +193,12 @@ export class AgentClientStream {
       (message.$case === "heartbeat" ? this.heartbeats : this.messages).push({ ...message, number });
     }
   }
+}
+
+/** The bytes behind their gRPC prefix. */
+function framed(message: Uint8Array): Buffer {
+  const frame = Buffer.alloc(5 + message.length);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, 5);
+  return frame;
 }

@@ -93,6 +93,13 @@ export class HostilePeer {
     return streamId;
   }
 
+  /** Resets a stream with CANCEL. */
+  async reset(streamId: number): Promise<void> {
+    const cancel = Buffer.alloc(4);
+    cancel.writeUInt32BE(0x8);
+    await this.send(frame(frameType.rstStream, 0, streamId, cancel));
+  }
+
   /** The id for the next stream, for frames that a test writes itself. */
   takeStreamId(): number {
     const streamId = this.#nextStreamId;
@@ -164,6 +171,8 @@ export function requestFrames(streamId: number, path: string, options: RequestOp
   const block = Buffer.concat([
     Buffer.of(0x83, 0x86),
     literalHeader(":path", path),
+    // Without it nghttp2 resets the stream, and the request never arrives.
+    literalHeader(":authority", "proxy"),
     ...fields.map(([name, value]) => literalHeader(name, value)),
   ]);
   const frames = headerFrames(streamId, block, message === undefined && endsStream);
