@@ -4,6 +4,7 @@ import { integer, type ValueType } from "@bunting/runtime";
 export const fileMode: ValueType<number> = {
   ...integer({ min: 0, max: 0o777 }),
   placeholder: "octal",
+  range: undefined,
   fromTexts: (texts) => readMode(texts.at(-1) ?? ""),
   fromConfig: (value) => readMode(`${typeof value === "number" ? value : JSON.stringify(value)}`),
   show: (value) => value.toString(8).padStart(4, "0"),

@@ -1,9 +1,10 @@
 import {
   choice,
-  durationMs,
+  duration,
   integer,
   jsonText,
   list,
+  longestMs,
   mapping,
   option,
   port,
@@ -21,6 +22,8 @@ const security = "TLS and browsers";
 const telemetry = "Telemetry";
 const general = "General";
 
+/** What flagd accepts, but for negative durations. */
+const anyDuration = duration({ minMs: 0, maxMs: longestMs, zero: "off" });
 const bytes = integer({ min: 0, max: 1_000_000_000 });
 
 /** Every option of `bunting-agent start`: those of `flagd start` and our own. docs/reference/agent-options.md is generated from this. */
@@ -138,7 +141,7 @@ export const agentOptionTable = {
     env: ["FLAGD_CONTEXT_FROM_HEADER"],
   }),
   streamDeadline: option({
-    type: durationMs,
+    type: anyDuration,
     default: 0,
     describe: "How long an event or sync stream may last; 0 means without limit.",
     group: limits,
@@ -164,14 +167,14 @@ export const agentOptionTable = {
     default: 1_000_000,
     short: "R",
     describe:
-      "Largest total size of request headers in bytes, over HTTP/1.1 with 4 KiB more as in flagd; 0 means 1 MiB.",
+      "Largest total size of request headers in bytes, over HTTP/1.1 with 4 KiB more as in flagd; 0 means 1 MiB: there is always a limit.",
     group: limits,
     env: ["FLAGD_MAX_REQUEST_HEADER"],
   }),
   keepAliveMinTime: option({
-    type: durationMs,
+    type: anyDuration,
     default: 30_000,
-    describe: "How often a sync client may ping; this agent accepts any number of pings.",
+    describe: "How often a sync client may ping; this agent accepts any number of pings, as with 0.",
     group: limits,
     env: ["FLAGD_KEEP_ALIVE_MIN_TIME"],
     notYetInEffect: true,
@@ -257,10 +260,10 @@ export const agentOptionTable = {
     notYetInEffect: true,
   }),
   otelReloadInterval: option({
-    type: durationMs,
+    type: anyDuration,
     default: 3_600_000,
     short: "I",
-    describe: "How often the collector's certificates are read again.",
+    describe: "How often the collector's certificates are read again; 0 means never.",
     group: telemetry,
     env: ["FLAGD_OTEL_RELOAD_INTERVAL"],
     notYetInEffect: true,

@@ -1,4 +1,4 @@
-import { choice, durationMs, integer, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
+import { choice, duration, integer, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
 
 const listening = "Listening";
 const flags = "Where flags come from";
@@ -8,6 +8,10 @@ const subscribers = "Subscribers";
 const limits = "Limits";
 const stopping = "Shutting down";
 const general = "General";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const yearMs = 365 * dayMs;
 
 /** Every option of `bunting-proxy start`; docs/reference/proxy-options.md and `--help` are rendered from here. */
 export const proxyOptionTable = {
@@ -52,7 +56,11 @@ export const proxyOptionTable = {
     env: ["BUNTING_WATCH_SCOPE"],
   }),
   watchTimeout: option({
-    type: durationMs,
+    type: duration({
+      minMs: 1_000,
+      maxMs: dayMs,
+      zero: "use a short time, such as 1m, to have watches re-opened often",
+    }),
     default: 300_000,
     describe:
       "How long the API server is asked to keep a watch open; each watch asks for a random time between this and twice as long.",
@@ -99,10 +107,10 @@ export const proxyOptionTable = {
     env: ["BUNTING_MISSING_POLICY"],
   }),
   deletionGrace: option({
-    type: durationMs,
+    type: duration({ minMs: 0, maxMs: yearMs, zero: "off" }),
     default: 60_000,
     describe:
-      "How long the last flags of a deleted FeatureFlag are served, to new subscribers too, before the deletion policy applies.",
+      "How long the last flags of a deleted FeatureFlag are served, to new subscribers too, before the deletion policy applies; 0 applies it at once.",
     group: life,
     env: ["BUNTING_DELETION_GRACE"],
   }),
@@ -115,9 +123,10 @@ export const proxyOptionTable = {
     env: ["BUNTING_DELETION_POLICY"],
   }),
   topicLinger: option({
-    type: durationMs,
+    type: duration({ minMs: 0, maxMs: dayMs, zero: "off" }),
     default: 30_000,
-    describe: "How long the flags of a FeatureFlag without subscribers are kept for the next one.",
+    describe:
+      "How long the flags of a FeatureFlag without subscribers are kept for the next one; 0 keeps none.",
     group: life,
     env: ["BUNTING_TOPIC_LINGER"],
   }),
@@ -130,7 +139,7 @@ export const proxyOptionTable = {
     env: ["BUNTING_COMPRESSION"],
   }),
   stallTimeout: option({
-    type: durationMs,
+    type: duration({ minMs: 100, maxMs: dayMs, zero: "off" }),
     default: 60_000,
     describe:
       "A stream whose peer has taken nothing of a message for this long is ended, so that its client reconnects; 0 never ends it.",
@@ -138,21 +147,22 @@ export const proxyOptionTable = {
     env: ["BUNTING_STALL_TIMEOUT"],
   }),
   keepaliveInterval: option({
-    type: durationMs,
+    type: duration({ minMs: 100, maxMs: dayMs, zero: "off" }),
     default: 30_000,
     describe: "After this time without data from a peer, the proxy sends it a PING; 0 never does.",
     group: subscribers,
     env: ["BUNTING_KEEPALIVE_INTERVAL"],
   }),
   keepaliveTimeout: option({
-    type: durationMs,
+    type: duration({ minMs: 100, maxMs: hourMs, zero: "use --keepalive-interval=0 to turn keepalive off" }),
     default: 20_000,
-    describe: "How long a peer may take to answer the PING before its connection is closed.",
+    describe:
+      "How long a peer may take to answer the PING before its connection is closed; --keepalive-interval=0 turns both off.",
     group: subscribers,
     env: ["BUNTING_KEEPALIVE_TIMEOUT"],
   }),
   maxConnectionAge: option({
-    type: durationMs,
+    type: duration({ minMs: 1_000, maxMs: yearMs, zero: "off" }),
     default: 0,
     describe:
       "Ends connections of this age, plus or minus a tenth, as a shutdown does, so that clients spread over new replicas; 0 never does. Applications with stock clients see STALE for a moment.",
@@ -198,7 +208,11 @@ export const proxyOptionTable = {
     env: ["BUNTING_MAX_TOPICS_PER_ADDRESS"],
   }),
   ackTimeout: option({
-    type: durationMs,
+    type: duration({
+      minMs: 100,
+      maxMs: hourMs,
+      zero: "use a long time instead: without any, one lost acknowledgement would end the updates of an agent",
+    }),
     default: 30_000,
     describe:
       "How long an agent that speaks bunting.sync.v1 may take to acknowledge a message before it is sent the whole document.",
@@ -206,18 +220,18 @@ export const proxyOptionTable = {
     env: ["BUNTING_ACK_TIMEOUT"],
   }),
   drainDelay: option({
-    type: durationMs,
+    type: duration({ minMs: 0, maxMs: hourMs, zero: "off" }),
     default: 3_000,
     describe:
-      "After SIGTERM: how long to continue to accept and serve while /readyz answers 412, so that load balancers stop sending clients first.",
+      "After SIGTERM: how long to continue to accept and serve while /readyz answers 412, so that load balancers stop sending clients first; 0 drains at once.",
     group: stopping,
     env: ["BUNTING_DRAIN_DELAY"],
   }),
   drainWindow: option({
-    type: durationMs,
+    type: duration({ minMs: 0, maxMs: hourMs, zero: "off" }),
     default: 5_000,
     describe:
-      "After the delay: the time over which connections are ended one by one, so that agents do not reconnect all at once.",
+      "After the delay: the time over which connections are ended one by one, so that agents do not reconnect all at once; 0 ends all at once.",
     group: stopping,
     env: ["BUNTING_DRAIN_WINDOW"],
   }),

@@ -4,7 +4,12 @@ export interface Clock {
   now(): number;
   /** Milliseconds on a clock that never goes backwards, with a fraction. */
   monotonicMs(): number;
-  /** Calls back once after `delayMs`; returns a function that cancels the timer. */
+  /**
+   * Calls back once after `delayMs`, of any length; after Infinity never, after a negative time as soon as possible. Returns a function that
+   * cancels the timer.
+   *
+   * @throws RangeError for NaN, which setTimeout would take for 1 ms.
+   */
   after(delayMs: number, callback: () => void): () => void;
 }
 
@@ -12,10 +17,26 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonicMs: () => performance.now(),
   after: (delayMs, callback) => {
+    if (Number.isNaN(delayMs)) throw new RangeError("the delay of a timer is not a number");
+    if (delayMs > maxTimerMs) return afterLong(delayMs, callback);
     const timer = setTimeout(callback, delayMs);
     return () => clearTimeout(timer);
   },
 };
+
+/** The longest delay of setTimeout, some 24.8 days: it takes a longer one for 1 ms. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** One timer after another. */
+function afterLong(delayMs: number, callback: () => void): () => void {
+  let timer: NodeJS.Timeout;
+  const wait = (leftMs: number): void => {
+    const stepMs = Math.min(leftMs, maxTimerMs);
+    timer = setTimeout(() => (leftMs > stepMs ? wait(leftMs - stepMs) : callback()), stepMs);
+  };
+  wait(delayMs);
+  return () => clearTimeout(timer);
+}
 
 /** Resolves after `delayMs`, or at once when the signal aborts; never rejects. */
 export function sleep(delayMs: number, signal: AbortSignal, clock: Clock = systemClock): Promise<void> {

@@ -1,4 +1,5 @@
 import { aborted } from "./aborted.js";
+import { systemClock } from "./clock.js";
 import { RuntimeError } from "./runtime-error.js";
 import type { Runnable } from "./runnable.js";
 
@@ -74,14 +75,14 @@ export function runnableComponent(runnable: Runnable, reason: string): Component
 }
 
 async function withTimeout(component: Component, timeoutMs: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
+  let cancel = (): void => undefined;
   const late = new Promise<never>((_, reject) => {
     const message = `${component.name} did not stop within ${timeoutMs} ms and was abandoned`;
-    timer = setTimeout(() => reject(new RuntimeError("STOP_TIMED_OUT", message)), timeoutMs);
+    cancel = systemClock.after(timeoutMs, () => reject(new RuntimeError("STOP_TIMED_OUT", message)));
   });
   try {
     await Promise.race([component.stop(), late]);
   } finally {
-    clearTimeout(timer);
+    cancel();
   }
 }

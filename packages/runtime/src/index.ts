@@ -14,14 +14,16 @@ export { readOptions } from "./options/read-options.js";
 export { renderOptionsReference } from "./options/render-reference.js";
 export {
   choice,
-  durationMs,
+  duration,
   integer,
   jsonText,
   list,
+  longestMs,
   mapping,
   port,
   text,
   toggle,
+  type DurationBounds,
   type ValueType,
 } from "./options/value-types.js";
 export { processSignals } from "./process-signals.js";

@@ -36,6 +36,12 @@ describe("parseSources", () => {
     ]);
   });
 
+  it("takes a space as part of a path", () => {
+    expect(parseSources({ uris: ["file:/flags/a b.json"], sources: "" })[0]).to.include({
+      path: "/flags/a b.json",
+    });
+  });
+
   it("accepts every field that a grpc source may have", () => {
     const [config] = ofSources([
       {
@@ -153,6 +159,11 @@ describe("parseSources", () => {
       '[{"uri":"a","provider":"redis"}]',
       /there is no provider "redis"; there are grpc and file/,
     ],
+    ...["constructor", "__proto__", "toString"].map((provider): [string, string, RegExp] => [
+      `a provider ${provider}, which every JavaScript object has`,
+      `[{"uri":"a","provider":"${provider}"}]`,
+      new RegExp(`there is no provider "${provider}"; there are grpc and file`),
+    ]),
   ];
   for (const [name, sources, sentence] of invalid) {
     it(`says what is wrong with ${name}`, () => {

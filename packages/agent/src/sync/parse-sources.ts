@@ -7,15 +7,14 @@ import { readSourceFields, type SourceFields } from "./source-fields.js";
 
 const fileProviders = ["file", "fsnotify", "fileinfo"];
 
-/** Advice for providers that are not supported. */
-const unsupported: Readonly<Record<string, string>> = {
-  kubernetes:
+/** Advice for providers that are not supported. A Map: an object would have a "constructor" without being given one. */
+const unsupported = new Map([
+  [
+    "kubernetes",
     "agents need no access to the Kubernetes API: let bunting-proxy watch the FeatureFlag and name it here as provider grpc with selector core.openfeature.dev/<namespace>/<name>",
-  http: "use provider grpc or file",
-  gcs: "use provider grpc or file",
-  azblob: "use provider grpc or file",
-  s3: "use provider grpc or file",
-};
+  ],
+  ...["http", "gcs", "azblob", "s3"].map((provider) => [provider, "use provider grpc or file"] as const),
+]);
 
 const uriPrefixes: readonly (readonly [prefix: RegExp, provider: string])[] = [
   [/^file:/, "file"],
@@ -80,7 +79,7 @@ function parseList(text: string): readonly JsonValue[] {
 function configOf(fields: SourceFields, sourceIndex: number, where: string): SourceConfig {
   if (fileProviders.includes(fields.provider)) return fileConfig(fields, sourceIndex);
   if (fields.provider === "grpc") return grpcConfig(fields, sourceIndex, where);
-  const remedy = unsupported[fields.provider];
+  const remedy = unsupported.get(fields.provider);
   if (remedy === undefined) {
     throw invalid(`${where}: there is no provider ${quoted(fields.provider)}; there are grpc and file`);
   }

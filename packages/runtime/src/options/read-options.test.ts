@@ -7,7 +7,7 @@ import { option } from "./option.js";
 import { readOptions } from "./read-options.js";
 import { renderHelp } from "./render-help.js";
 import { renderOptionsReference } from "./render-reference.js";
-import { choice, durationMs, jsonText, list, mapping, port, text, toggle } from "./value-types.js";
+import { choice, duration, jsonText, list, mapping, port, text, toggle } from "./value-types.js";
 
 const group = "Ports";
 const table = {
@@ -44,7 +44,13 @@ const table = {
   }),
   uri: option({ type: list, default: [], short: "f", describe: "U.", group, env: ["X_URI"] }),
   contextValue: option({ type: mapping, default: {}, short: "X", describe: "C.", group, env: ["X_CONTEXT"] }),
-  streamDeadline: option({ type: durationMs, default: 0, describe: "S.", group, env: [] }),
+  streamDeadline: option({
+    type: duration({ minMs: 0, maxMs: 3_600_000, zero: "off" }),
+    default: 0,
+    describe: "S.",
+    group,
+    env: [],
+  }),
   sources: option({ type: jsonText, default: "", describe: "Sources.", group, env: [] }),
   certPath: option({ type: text, default: "", describe: "T.", group, env: ["X_CERT"], notYetInEffect: true }),
   config: option({ type: text, default: "", describe: "File.", group, env: [] }),
@@ -121,10 +127,53 @@ describe("readOptions", () => {
       ["1m30s", 90_000],
       ["0", 0],
       ["1.5s", 1_500],
+      ["500us", 0.5],
+      ["500\u00b5s", 0.5],
+      ["500\u03bcs", 0.5],
+      ["1000ns", 0.001],
+      [".5s", 500],
+      ["1.s", 1_000],
+      ["+2s", 2_000],
+      ["-0", 0],
+      ["0s", 0],
+      ["1s1m", 61_000],
+      ["1h", 3_600_000],
     ] as const) {
       expect((await read(["--stream-deadline", given])).options.streamDeadline).to.equal(expected);
     }
     expect((await refusal(["--stream-deadline", "5"])).message).to.contain("such as 300ms, 5s or 1m30s");
+    for (const given of ["", "s", ".s", "1d", "1s ", "1 s", "--1s", "1e3s", "1,5s"]) {
+      expect((await refusal([`--stream-deadline=${given}`])).message, given).to.contain("such as 300ms");
+    }
+  });
+
+  it("refuses a duration out of bounds, with the bounds, and says what to use instead of 0", async () => {
+    expect((await refusal(["--stream-deadline", "61m"])).message).to.equal(
+      '--stream-deadline: expected a duration from 0 to 1h, got "61m"',
+    );
+    expect((await refusal(["--stream-deadline=-1s"])).message).to.contain("from 0 to 1h");
+    const type = duration({ minMs: 100, maxMs: 90_000, zero: "use --off instead" });
+    const strict = { wait: option({ type, default: 100, describe: "W.", group, env: [] }) };
+    const waiting = (given: string) => readOptions(strict, { argv: [`--wait=${given}`], env: {} });
+    expect((await waiting("100ms")).options.wait).to.equal(100);
+    expect((await waiting("1m30s")).options.wait).to.equal(90_000);
+    for (const [given, sentence] of [
+      ["0", 'expected a duration from 100ms to 90s, got "0"; use --off instead'],
+      ["99ms", 'expected a duration from 100ms to 90s, got "99ms"'],
+      ["91s", 'expected a duration from 100ms to 90s, got "91s"'],
+    ] as const) {
+      const error: unknown = await waiting(given).catch((thrown: unknown) => thrown);
+      expect((error as Error).message).to.equal(`--wait: ${sentence}`);
+    }
+  });
+
+  it("takes a space or a quoted comma as part of a value on the command line", async () => {
+    expect((await read(["--uri", "file:a b.json"])).options.uri).to.deep.equal(["file:a b.json"]);
+    const quotedComma = ["--uri", '"a, b",c , "say ""d""" ,,e"f'];
+    expect((await read(quotedComma)).options.uri).to.deep.equal(["a, b", "c", 'say "d"', 'e"f']);
+    expect((await read(["--uri", ""])).options.uri).to.deep.equal([]);
+    const file = config("u.yaml", "uri: ['file:a b.json']\n");
+    expect((await read(["--config", file])).options.uri).to.deep.equal(["file:a b.json"]);
   });
 
   it("treats a Kubernetes service link and an empty variable as unset", async () => {
@@ -229,5 +278,9 @@ describe("the documentation of options", () => {
     expect(reference).to.contain("## Ports");
     expect(reference).to.contain("| `--stream-deadline` | duration | 0 |");
     expect(reference).to.contain("console\\|json");
+    expect(reference).to.contain("S. Allowed: 0 to 1h.");
+    expect(renderHelp({ usage: "", describe: "", table, epilogue: "" })).to.contain(
+      "[default 0; allowed 0 to 1h]",
+    );
   });
 });

@@ -64,10 +64,9 @@ function readOne(
   for (const name of spec.env) {
     const text = env[name];
     if (text !== undefined && text !== "" && !isServiceLink(text)) {
-      return {
-        value: read(`the environment variable ${name}`, () => spec.type.fromTexts([text])),
-        from: name,
-      };
+      const { type } = spec;
+      const reading = (): unknown => type.fromVariable?.(text) ?? type.fromTexts([text]);
+      return { value: read(`the environment variable ${name}`, reading), from: name };
     }
   }
   for (const name of [flag, ...(spec.aliases ?? [])]) {

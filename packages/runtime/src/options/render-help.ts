@@ -10,7 +10,7 @@ export interface CommandHelp {
 
 const lineWidth = 110;
 
-/** The text of `--help`: every option, by group, with its default and environment variables. */
+/** The text of `--help`: every option, by group, with its default, range and environment variables. */
 export function renderHelp({ usage, describe, table, epilogue }: CommandHelp): string {
   const groups = new Map<string, [flags: string, text: string][]>();
   for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
@@ -29,11 +29,14 @@ function flagsOf(key: string, spec: OptionSpec<unknown>): string {
 }
 
 function textOf({ type, describe, notYetInEffect, default: value, env }: OptionSpec<unknown>): string {
+  const facts = [`default ${type.show(value)}`];
+  if (type.range !== undefined) facts.push(`allowed ${type.range}`);
+  if (env.length > 0) facts.push(`env ${env.join(", ")}`);
   return [
     ...(type.placeholder === "" ? [] : [`<${type.placeholder}>`]),
     describe,
     ...(notYetInEffect === true ? ["Accepted, not yet in effect."] : []),
-    `[default ${type.show(value)}${env.length === 0 ? "" : `; env ${env.join(", ")}`}]`,
+    `[${facts.join("; ")}]`,
   ].join(" ");
 }
 

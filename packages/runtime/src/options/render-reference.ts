@@ -6,12 +6,17 @@ export function renderOptionsReference(table: OptionTable): string {
   for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
     const names = [flagName(key, spec), ...(spec.aliases ?? [])].map((name) => `\`--${name}\``);
     if (spec.short !== undefined) names.push(`\`-${spec.short}\``);
+    const meaning = [
+      spec.describe,
+      ...(spec.type.range === undefined ? [] : [`Allowed: ${spec.type.range}.`]),
+      ...(spec.notYetInEffect === true ? ["**Accepted, not yet in effect.**"] : []),
+    ].join(" ");
     const cells = [
       names.join(", "),
       spec.type.placeholder === "" ? "switch" : spec.type.placeholder.replaceAll("|", "\\|"),
       spec.type.show(spec.default),
       spec.env.map((name) => `\`${name}\``).join(", "),
-      `${spec.describe.replaceAll("|", "\\|")}${spec.notYetInEffect === true ? " **Accepted, not yet in effect.**" : ""}`,
+      meaning.replaceAll("|", "\\|"),
     ];
     groups.set(spec.group, [...(groups.get(spec.group) ?? []), `| ${cells.join(" | ")} |`]);
   }

@@ -7,10 +7,14 @@ import { quoted } from "../quoted.js";
 export interface ValueType<T> {
   /** The placeholder of the value in `--help`; empty for a switch. */
   readonly placeholder: string;
+  /** Which values are allowed, for `--help` and the reference ("1s to 1h, or 0"); absent where that is plain. */
+  readonly range?: string | undefined;
   /** True if the flag needs no value (`--debug`) and takes one only after `=` (`--debug=false`). */
   readonly isSwitch: boolean;
   /** `texts` are all values, in order: more than one if a flag was repeated. Never empty. */
   fromTexts(texts: readonly string[]): T;
+  /** From an environment variable, where that is written differently. */
+  fromVariable?(text: string): T;
   /** From a value of a config file. */
   fromConfig(value: unknown): T;
   /** The value in `--help` and the reference. */
@@ -29,17 +33,23 @@ export const toggle: ValueType<boolean> = {
 };
 
 export function integer(bounds: { readonly min: number; readonly max: number }): ValueType<number> {
-  return scalar("n", (value) => {
+  const range = `${bounds.min} to ${bounds.max}`;
+  const type = scalar("n", (value) => {
     const number = Number(value);
     if (!/^[+-]?\d+$/.test(value.trim()) || number < bounds.min || number > bounds.max) {
-      throw new Error(`expected a whole number from ${bounds.min} to ${bounds.max}, got ${quoted(value)}`);
+      throw new Error(`expected a whole number from ${range}, got ${quoted(value)}`);
     }
     return number;
   });
+  return { ...type, range };
 }
 
 /** A TCP port; 0 means that the system chooses one. */
-export const port: ValueType<number> = { ...integer({ min: 0, max: 65_535 }), placeholder: "port" };
+export const port: ValueType<number> = {
+  ...integer({ min: 0, max: 65_535 }),
+  placeholder: "port",
+  range: undefined,
+};
 
 export function choice<const T extends string>(...choices: readonly T[]): ValueType<T> {
   return scalar(choices.join("|"), (value) => {
@@ -49,33 +59,79 @@ export function choice<const T extends string>(...choices: readonly T[]): ValueT
   });
 }
 
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+export interface DurationBounds {
+  /** The shortest duration, apart from 0. */
+  readonly minMs: number;
+  readonly maxMs: number;
+  /** "off": 0 is allowed, too, and turns off what lasts this long. Else a sentence that says what to do instead. */
+  readonly zero: "off" | `use ${string}`;
+}
+
+/** The longest duration that Go knows. */
+export const longestMs = 2_562_047 * 3_600_000;
 
 /** A duration as Go writes it (`300ms`, `5s`, `1m30s`, `0`), in milliseconds. */
-export const durationMs: ValueType<number> = {
-  ...scalar("duration", (value) => {
-    if (/^0+$/.test(value)) return 0;
-    const parts = [...value.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)];
-    if (parts.length === 0 || parts.map(([part]) => part).join("") !== value) {
-      throw new Error(`expected a duration such as 300ms, 5s or 1m30s, got ${quoted(value)}`);
-    }
-    return parts.reduce((sum, [, amount = "", unit = ""]) => sum + Number(amount) * (unitMs[unit] ?? 0), 0);
-  }),
-  show: showDuration,
+export function duration({ minMs, maxMs, zero }: DurationBounds): ValueType<number> {
+  const allowsZero = zero === "off";
+  const bounds = `${showDuration(minMs)} to ${showDuration(maxMs)}`;
+  const range = allowsZero && minMs > 0 ? `${bounds}, or 0` : bounds;
+  const type = scalar("duration", (value) => {
+    const durationMs = parseDuration(value);
+    if (durationMs === 0 && allowsZero) return 0;
+    if (durationMs >= minMs && durationMs <= maxMs && durationMs !== 0) return durationMs;
+    const advice = durationMs === 0 && !allowsZero ? `; ${zero}` : "";
+    throw new Error(`expected a duration from ${range}, got ${quoted(value)}${advice}`);
+  });
+  return { ...type, show: showDuration, range };
+}
+
+/** The micro sign and the Greek letter are both in use. */
+const unitMs: Readonly<Record<string, number>> = {
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+  ms: 1,
+  us: 1e-3,
+  "\u00b5s": 1e-3,
+  "\u03bcs": 1e-3,
+  ns: 1e-6,
 };
 
-/** Repeated, or separated by commas. */
+/** What Go's time.ParseDuration accepts. */
+function parseDuration(value: string): number {
+  const [, sign = "", amounts = ""] = /^([+-]?)(.*)$/.exec(value) ?? [];
+  if (/^0+$/.test(amounts)) return 0;
+  const parts = [...amounts.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g)];
+  if (parts.length === 0 || parts.map(([part]) => part).join("") !== amounts) {
+    throw new Error(`expected a duration such as 300ms, 5s or 1m30s, got ${quoted(value)}`);
+  }
+  const sumMs = parts.reduce((sum, [, amount, unit = ""]) => sum + Number(amount) * (unitMs[unit] ?? 0), 0);
+  return sign === "-" ? -sumMs : sumMs;
+}
+
+/** Repeated, or separated by commas; in an environment variable, and a text of a config file, also by spaces. Quotation marks keep commas. */
 export const list: ValueType<readonly string[]> = {
   placeholder: "a,b",
   isSwitch: false,
-  fromTexts: (texts) => texts.flatMap((one) => one.split(/[,\s]+/)).filter((one) => one !== ""),
+  fromTexts: (texts) => texts.flatMap(splitAtCommas).filter((one) => one !== ""),
+  fromVariable: splitAtSpaces,
   fromConfig: (value) => {
-    if (typeof value === "string") return list.fromTexts([value]);
+    if (typeof value === "string") return splitAtSpaces(value);
     if (Array.isArray(value) && value.every((one) => typeof one === "string")) return value;
     throw new Error("expected a list of texts");
   },
   show: (value) => (value.length === 0 ? "none" : value.join(",")),
 };
+
+function splitAtSpaces(given: string): string[] {
+  return given.split(/[,\s]+/).filter((one) => one !== "");
+}
+
+/** As Go's pflag does: a value in quotation marks may hold commas, and a quotation mark that is written twice. */
+function splitAtCommas(given: string): string[] {
+  const found = given.matchAll(/(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))/g);
+  return [...found].map(([, marked, plain = ""]) => marked?.replaceAll('""', '"') ?? plain.trim());
+}
 
 /** `key=value`, repeated or separated by commas; in an environment variable also a JSON object. */
 export const mapping: ValueType<Readonly<Record<string, string>>> = {
@@ -131,9 +187,9 @@ function scalar<T extends string | number | boolean>(
 }
 
 function showDuration(valueMs: number): string {
-  for (const unit of ["h", "m", "s"]) {
-    const size = unitMs[unit] ?? 1;
-    if (valueMs >= size && valueMs % size === 0) return `${valueMs / size}${unit}`;
+  if (valueMs === 0) return "0";
+  for (const [unit, size] of Object.entries(unitMs)) {
+    if (valueMs >= size && Number.isInteger(valueMs / size)) return `${valueMs / size}${unit}`;
   }
-  return valueMs === 0 ? "0" : `${valueMs}ms`;
+  return `${valueMs}ms`;
 }

@@ -1,0 +1,82 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { isReady, startAgent } from "@bunting/test/support/agent-process.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { manifest } from "@bunting/test/support/manifests.js";
+import { startProxy } from "@bunting/test/support/proxy-process.js";
+import { binaries, ServiceProcess } from "@bunting/test/support/service-process.js";
+import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { expect } from "chai";
+
+const quick = ["--drain-delay", "0", "--drain-window", "0"];
+
+describe("odd options", () => {
+  let directory: TempDirectory;
+  beforeEach(() => {
+    directory = new TempDirectory();
+    directory.replace("flags.yaml", manifest("flags", 1));
+  });
+  afterEach(() => directory.remove());
+
+  it("a grace that is longer than a timer of Node.js can be keeps the flags of a deleted FeatureFlag", async () => {
+    const args = ["--deletion-grace=720h", "--deletion-policy=empty"];
+    const { process, sync } = await startProxy(directory.path, [...quick, ...args]);
+    const client = new StockSyncClient(sync);
+    try {
+      const stream = client.subscribe({ selector: "default/flags" });
+      expect((await stream.messages.nextEvent("flags")).flags).to.have.property("on-off");
+      rmSync(directory.file("flags.yaml"));
+      await process.nextLog("a flag file is gone");
+      // Another FeatureFlag takes longer to arrive than the timer that fired after 1 ms.
+      directory.replace("more.yaml", manifest("more", 1));
+      await client.subscribe({ selector: "default/more" }).messages.nextEvent("the other FeatureFlag");
+      expect(stream.messages.size, "messages after the deletion").to.equal(0);
+      expect(await client.fetchAll("default/flags")).to.contain("on-off");
+    } finally {
+      client.close();
+      await process.stop();
+    }
+  });
+
+  const refused: readonly [option: string, binary: string, sentence: string][] = [
+    [
+      "--keepalive-timeout=0",
+      binaries.proxy,
+      'expected a duration from 100ms to 1h, got "0"; use --keepalive-interval=0 to turn keepalive off',
+    ],
+    ["--ack-timeout=0", binaries.proxy, 'expected a duration from 100ms to 1h, got "0"; use a long time'],
+    ["--stall-timeout=1ms", binaries.proxy, "from 100ms to 24h, or 0"],
+    ["--watch-timeout=0", binaries.proxy, "from 1s to 24h"],
+    ["--deletion-grace=-1s", binaries.proxy, "from 0 to 8760h"],
+    ["--drain-window=1000h", binaries.proxy, "from 0 to 1h"],
+    ["--stream-deadline=-5s", binaries.agent, "from 0 to 2562047h"],
+    [
+      '--sources=[{"uri":"a","provider":"constructor"}]',
+      binaries.agent,
+      'source 1 of --sources: there is no provider "constructor"; there are grpc and file',
+    ],
+  ];
+  for (const [given, binary, sentence] of refused) {
+    it(`${given} is refused with a sentence`, async () => {
+      const ports = ["--port", "0", "--management-port", "0"];
+      const source = binary === binaries.proxy ? ["--source", `dir:${directory.path}`, ...quick] : [];
+      const service = new ServiceProcess(binary, { args: ["start", ...ports, ...source, given] });
+      const hasStarted = (): boolean => service.logs.some(({ msg }) => msg === "listening");
+      await eventually(() => service.child.exitCode !== null || hasStarted(), "it starts or refuses to");
+      expect(await service.stop("SIGKILL"), "exit code").to.equal(1);
+      expect(service.output).to.contain(sentence).and.not.contain("    at ");
+    });
+  }
+
+  it("a file with a space in its name is one source", async () => {
+    const flags = { flags: { "on-off": { state: "ENABLED", variants: { on: true }, defaultVariant: "on" } } };
+    writeFileSync(directory.file("a b.json"), JSON.stringify(flags));
+    const args = ["--uri", `file:${directory.file("a b.json")}`, "--stream-deadline=500us"];
+    const agent = await startAgent(args);
+    try {
+      await eventually(() => isReady(agent.management), "the agent is ready");
+    } finally {
+      await agent.process.stop();
+    }
+  });
+});
