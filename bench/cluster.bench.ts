@@ -1,12 +1,9 @@
-import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
-import { Http2Transport, kubeconfigConfig, RestClient, type ResourceScope } from "@bunting/kube";
 import { Cluster } from "@bunting/test/cluster/support/cluster.js";
-import type { ServiceAccount } from "@bunting/test/cluster/support/service-account.js";
 import { firstSequence, sequencedDocument } from "./fixtures/sequenced-document.js";
 import { SubscriberConnection } from "./load/subscriber-connection.js";
 import { subscriberProtocol } from "./load/subscriber-protocol.js";
+import { openBareWatch } from "./support/bare-watch.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
 import { proxyBinary } from "./support/binaries.js";
 import { ClusterProxy, machineryFolder } from "./support/cluster-proxy.js";
@@ -44,7 +41,7 @@ async function runCluster({ isQuick, parameters, progress }: RunOptions): Promis
     await put(cluster, firstSequence);
     const proxy = await ClusterProxy.start(proxyBinary(), account);
     parties.unshift(proxy);
-    const samples = await measure({ cluster, account, proxy, edits, warmUp, signal: abort.signal, progress });
+    const samples = await measure({ cluster, proxy, edits, warmUp, signal: abort.signal, progress });
     return outcome(edits, samples);
   } finally {
     abort.abort();
@@ -54,7 +51,6 @@ async function runCluster({ isQuick, parameters, progress }: RunOptions): Promis
 
 interface MeasureInput {
   readonly cluster: Cluster;
-  readonly account: ServiceAccount;
   readonly proxy: ClusterProxy;
   readonly edits: number;
   readonly warmUp: number;
@@ -70,9 +66,13 @@ interface Samples {
 async function measure(input: MeasureInput): Promise<Samples> {
   const { cluster, proxy, edits, warmUp, signal, progress } = input;
   const arrivals = new Arrivals();
-  const client = new RestClient(new Http2Transport(await kubeconfigConfig({ path: cluster.kubeconfig })));
-  const body = await client.watch(scope, { allowWatchBookmarks: true }, signal);
-  readBareWatch(body, (sequence) => arrivals.bare(sequence));
+  const body = await openBareWatch({
+    kubeconfig: cluster.kubeconfig,
+    namespace,
+    name,
+    signal,
+    onSequence: (sequence) => arrivals.bare(sequence),
+  });
   const subscriber = new SubscriberConnection({
     host: "127.0.0.1",
     port: proxy.port,
@@ -103,24 +103,9 @@ async function measure(input: MeasureInput): Promise<Samples> {
   return samples;
 }
 
-const scope: ResourceScope = {
-  type: { group: "core.openfeature.dev", version: "v1beta1", plural: "featureflags" },
-  namespace,
-  name,
-};
-
 async function put(cluster: Cluster, sequence: number): Promise<void> {
   const document = sequencedDocument({ sequence, bytes: documentBytes });
   await cluster.putFeatureFlag(namespace, name, document);
-}
-
-function readBareWatch(body: Readable, onSequence: (sequence: number) => void): void {
-  createInterface(body).on("line", (line) => {
-    const { object } = JSON.parse(line) as { object: { spec?: { flagSpec: unknown } } };
-    if (object.spec === undefined) return;
-    const { flags } = object.spec.flagSpec as { flags: Record<string, { variants: { at?: number } }> };
-    onSequence(flags["0-bench-sequence"]?.variants.at ?? -1);
-  });
 }
 
 /** When each edit reached the watch and the subscriber. */

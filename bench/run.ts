@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { abuseCase } from "./abuse.bench.js";
 import { agentMemoryCase } from "./agent-memory.bench.js";
 import { clusterCase } from "./cluster.bench.js";
 import { evaluateCase } from "./evaluate.bench.js";
@@ -24,6 +25,7 @@ const cases: readonly BenchCase[] = [
   ...fanOutCases,
   fanOutStormCase,
   clusterCase,
+  abuseCase,
 ];
 
 const args = process.argv.slice(2);

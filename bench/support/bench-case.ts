@@ -43,7 +43,7 @@ export interface Target {
   readonly unit: string;
 }
 
-/** All targets here are upper bounds. */
+/** All targets here are upper bounds. What could not be measured, which a kept result has as null, is missed. */
 export function isMet({ limit, measured }: Target): boolean {
-  return measured <= limit;
+  return Number.isFinite(measured) && measured <= limit;
 }

@@ -19,11 +19,15 @@ export function machineryFolder(): string {
 /** The shipped proxy in the pod of a ServiceAccount. */
 export class ClusterProxy {
   readonly port: number;
+  readonly managementPort: number;
+  /** What it has logged since it listened. */
+  readonly log = { bytes: 0, errors: 0 };
   readonly #child: ChildProcess;
 
-  private constructor(child: ChildProcess, port: number) {
+  private constructor(child: ChildProcess, ports: ReadonlyMap<unknown, number>) {
     this.#child = child;
-    this.port = port;
+    this.port = ports.get("sync") ?? 0;
+    this.managementPort = ports.get("management") ?? 0;
   }
 
   static async start({ script, nodeFlags }: Binary, account: ServiceAccount): Promise<ClusterProxy> {
@@ -33,18 +37,35 @@ export class ClusterProxy {
       [...nodeFlags, script, ...args, `--service-account-directory=${account.directory}`],
       { env: { ...account.environment }, stdio: ["ignore", "ignore", "pipe"] },
     );
-    for await (const line of createInterface(child.stderr)) {
-      if (!line.startsWith("{")) throw new Error(`the proxy did not start: ${line}`);
-      const { msg, service, port } = JSON.parse(line) as Record<string, unknown>;
-      if (msg === "listening" && service === "sync") {
-        child.stderr.resume();
-        return new ClusterProxy(child, port as number);
-      }
-    }
-    throw new Error("the proxy ended before it listened");
+    const lines = createInterface(child.stderr);
+    const ports = new Map<unknown, number>();
+    const proxy = await new Promise<ClusterProxy>((resolve, reject) => {
+      child.once("exit", () => reject(new Error("the proxy ended before it listened")));
+      lines.on("line", (line) => {
+        if (ports.size === 2) return;
+        if (!line.startsWith("{")) reject(new Error(`the proxy did not start: ${line}`));
+        const { msg, service, port } = JSON.parse(line) as Record<string, unknown>;
+        if (msg === "listening") ports.set(service, port as number);
+        if (ports.size === 2) resolve(new ClusterProxy(child, ports));
+      });
+    });
+    lines.on("line", (line) => {
+      proxy.log.bytes += line.length + 1;
+      if (line.includes('"level":"error"')) proxy.log.errors++;
+    });
+    return proxy;
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
   async stop(): Promise<void> {
+    if (this.hasEnded()) return;
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.kill("SIGKILL");
     await ended;
