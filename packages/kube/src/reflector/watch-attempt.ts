@@ -1,8 +1,8 @@
 import type { Readable } from "node:stream";
 import type { Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
-import type { KubeClient } from "../rest/kube-client.js";
-import type { ResourceScope } from "../rest/resource.js";
+import type { KubeClient, ListPage } from "../rest/kube-client.js";
+import { maxItemBytes, type KubeObject, type ResourceScope } from "../rest/resource.js";
 import type { Epoch, Epochs, ReadStart } from "./epochs.js";
 import { readLines } from "./read-lines.js";
 import type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector-handler.js";
@@ -36,9 +36,9 @@ export interface Position {
 const maxSilenceMs = 200_000;
 /** While it sends the initial state it has no reason to pause. */
 const maxReadSilenceMs = 60_000;
-/** etcd stores at most 1.5 MB per object; JSON escapes and managedFields may double that. */
-const maxLineBytes = 4 * 1024 * 1024;
-const pageSize = 500;
+/** A page has as many objects as client-go asks for, and fewer where they are big: this many bytes, by the size of those before. */
+const maxPageObjects = 500;
+const pageBytes = 8 * 1024 * 1024;
 
 /**
  * One attempt to be in sync: a consistent read and the watch that follows it, or only a watch that resumes where the last one was
@@ -129,13 +129,19 @@ export class WatchAttempt {
   async #list(signal: AbortSignal): Promise<{ into: ConsistentRead; resourceVersion: string }> {
     const { client, scope, handler } = this.#parts;
     let into = handler.beginRead();
-    let limit: number | undefined = scope.name === undefined ? pageSize : undefined;
+    let limit: number | undefined = scope.name === undefined ? maxPageObjects : undefined;
     let continueToken: string | undefined;
     for (;;) {
       try {
-        const page = await client.list(scope, { limit, continue: continueToken }, signal);
-        for (const item of page.items) into.add(item, item.metadata.resourceVersion ?? page.resourceVersion);
+        const read = into;
+        const page = await client.readPage(
+          scope,
+          { limit, continue: continueToken },
+          (object) => read.add(object, versionOf(object)),
+          signal,
+        );
         continueToken = page.continueToken;
+        if (limit !== undefined) limit = pageSizeAfter(page);
         if (continueToken !== undefined) continue;
         const { resourceVersion } = page;
         if (isResourceVersion(resourceVersion)) return { into, resourceVersion };
@@ -161,7 +167,7 @@ export class WatchAttempt {
     this.#openedMs = this.#lastBytesMs = clock.monotonicMs();
     return readLines(body, {
       clock,
-      maxLineBytes,
+      maxLineBytes: maxItemBytes,
       maxSilenceMs: () => (this.#read === undefined ? maxSilenceMs : maxReadSilenceMs),
       onBytes: () => {
         this.#lastBytesMs = clock.monotonicMs();
@@ -215,4 +221,15 @@ export class WatchAttempt {
 function isRefusalOfWatchList(error: unknown, isOpen: boolean): boolean {
   if (!(error instanceof KubeError)) return false;
   return error.code === "INVALID" || (isOpen && (error.code === "SERVER_ERROR" || error.code === "TIMEOUT"));
+}
+
+function pageSizeAfter({ items, bytes }: ListPage): number {
+  if (items === 0) return maxPageObjects;
+  return Math.min(maxPageObjects, Math.max(1, Math.floor((pageBytes * items) / bytes)));
+}
+
+function versionOf({ metadata }: KubeObject): string {
+  const { resourceVersion } = metadata;
+  if (isResourceVersion(resourceVersion)) return resourceVersion;
+  throw new KubeError("PROTOCOL", `the API server listed ${metadata.name} without a resourceVersion`);
 }

@@ -3,18 +3,28 @@ import type { KubeObject, ResourceScope } from "./resource.js";
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** One page of a LIST. */
-export interface ObjectList {
+/** One page of a LIST, without its objects. */
+export interface ListPage {
   readonly resourceVersion: string;
   /** Set while there are more pages. */
   readonly continueToken: string | undefined;
-  readonly items: readonly KubeObject[];
+  /** How many objects it had, and the bytes of their JSON. */
+  readonly items: number;
+  readonly bytes: number;
 }
 
 /** What the reflector and the proxy need of the API server, implemented by `RestClient`. Every method throws KubeError only. */
 export interface KubeClient {
-  /** Reads one page. `query` carries resourceVersion, limit, continue and so on; the scope's name becomes a fieldSelector. */
-  list(scope: ResourceScope, query: Query, signal: AbortSignal): Promise<ObjectList>;
+  /**
+   * Reads one page. `query` carries resourceVersion, limit, continue and so on; the scope's name becomes a fieldSelector. Each object is
+   * passed on as soon as it has arrived, also if the rest fails: no page is in memory as a whole, and other work goes on in between.
+   */
+  readPage(
+    scope: ResourceScope,
+    query: Query,
+    onObject: (object: KubeObject) => void,
+    signal: AbortSignal,
+  ): Promise<ListPage>;
   /**
    * Opens a watch. Resolves with its body once the API server has answered 200: one JSON object per line, `{"type", "object"}`. The
    * caller must read it to the end or destroy it.

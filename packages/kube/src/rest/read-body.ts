@@ -2,13 +2,30 @@ import type { Readable } from "node:stream";
 import type { Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 
+export interface BodyLimits {
+  readonly silenceMs: number;
+  readonly clock: Clock;
+}
+
 /** Reads a whole body. One that pauses for `silenceMs` is given up with TIMEOUT, one of more than `maxBytes` with PROTOCOL. */
 export async function readBody(
   body: Readable,
-  limits: { readonly maxBytes: number; readonly silenceMs: number; readonly clock: Clock },
+  limits: BodyLimits & { readonly maxBytes: number },
 ): Promise<string> {
-  const { maxBytes, silenceMs, clock } = limits;
+  const { maxBytes } = limits;
   const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of chunksOf(body, limits)) {
+    size += chunk.length;
+    if (size > maxBytes)
+      throw new KubeError("PROTOCOL", `the API server's answer has more than ${maxBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size).toString("utf8");
+}
+
+/** The chunks of a body. One that pauses for `silenceMs` is given up with TIMEOUT. */
+export async function* chunksOf(body: Readable, { silenceMs, clock }: BodyLimits): AsyncIterable<Buffer> {
   let size = 0;
   let sizeBefore = -1;
   let stopTimer = (): void => undefined;
@@ -24,14 +41,11 @@ export async function readBody(
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > maxBytes)
-        throw new KubeError("PROTOCOL", `the API server's answer has more than ${maxBytes} bytes`);
-      chunks.push(chunk);
+      yield chunk;
     }
   } finally {
     stopTimer();
   }
-  return Buffer.concat(chunks, size).toString("utf8");
 }
 
 /** Reads the beginning of a body that explains an error; never throws. */

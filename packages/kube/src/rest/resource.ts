@@ -1,3 +1,6 @@
+/** The most bytes of an object's JSON: etcd stores at most 1.5 MB, and escapes and managedFields may double that. */
+export const maxItemBytes = 4 * 1024 * 1024;
+
 /** A resource type, as it is named in URLs. */
 export interface ResourceType {
   /** Empty for the core group. */

@@ -1,13 +1,23 @@
 import type { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Semaphore, systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { abortedError } from "../transport/foreign-error.js";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";
-import type { KubeClient, ObjectList, Query } from "./kube-client.js";
-import { readBeginning, readBody } from "./read-body.js";
-import type { KubeObject, ResourceScope } from "./resource.js";
+import type { KubeClient, ListPage, Query } from "./kube-client.js";
+import { ListSplitter } from "./list-splitter.js";
+import { chunksOf, readBeginning, readBody } from "./read-body.js";
+import { maxItemBytes, type KubeObject, type ResourceScope } from "./resource.js";
 import { collectionPath, objectPath, queryOf, selecting } from "./resource-path.js";
 import { maxErrorBytes, statusError } from "./status-error.js";
+
+/** One page of a LIST. */
+export interface ObjectList {
+  readonly resourceVersion: string;
+  /** Set while there are more pages. */
+  readonly continueToken: string | undefined;
+  readonly items: readonly KubeObject[];
+}
 
 /** Names one object. */
 export type ObjectScope = ResourceScope & { readonly name: string };
@@ -45,7 +55,12 @@ export interface RestClientOptions {
   readonly clock?: Clock;
 }
 
-const maxAnswerBytes = 256 * 1024 * 1024;
+/** An object list may have any number of bytes (`readPage`); other answers are short. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+/** Besides its items a list has its metadata, in which the continue token is the longest. */
+const maxEnvelopeBytes = 256 * 1024;
+/** Other work goes on after this many bytes of a list: parsing them, and what is done with the objects, takes some ms. */
+const maxSliceBytes = 128 * 1024;
 const silenceMs = 60_000;
 const errorBodyMs = 5_000;
 const contentTypes: Readonly<Record<PatchType, string>> = {
@@ -71,18 +86,49 @@ export class RestClient implements KubeClient {
     this.#clock = options.clock ?? systemClock;
   }
 
+  /** Reads one page as a whole, for lists that are known to be short. */
   async list(scope: ResourceScope, query: Query, signal: AbortSignal): Promise<ObjectList> {
+    const items: KubeObject[] = [];
+    const page = await this.readPage(scope, query, (object) => items.push(object), signal);
+    return { resourceVersion: page.resourceVersion, continueToken: page.continueToken, items };
+  }
+
+  async readPage(
+    scope: ResourceScope,
+    query: Query,
+    onObject: (object: KubeObject) => void,
+    signal: AbortSignal,
+  ): Promise<ListPage> {
     const path = collectionPath(scope);
-    const answer = await this.raw({ method: "GET", path, query: selecting(scope, query) }, signal);
-    const { items, metadata } = answer as {
-      items?: readonly KubeObject[] | null;
-      metadata?: { resourceVersion?: string; continue?: string };
-    };
-    if (typeof metadata?.resourceVersion !== "string" || !(Array.isArray(items) || items === null)) {
-      throw new KubeError("PROTOCOL", `${path} answered with JSON that is not a list of objects`);
-    }
-    const continueToken = metadata.continue === "" ? undefined : metadata.continue;
-    return { resourceVersion: metadata.resourceVersion, continueToken, items: items ?? [] };
+    const request: RawRequest = { method: "GET", path, query: selecting(scope, query) };
+    const limits = { silenceMs, clock: this.#clock };
+    return this.#call(request, signal, async (body) => {
+      let count = 0;
+      let bytes = 0;
+      const onItem = (json: string): void => {
+        count++;
+        bytes += json.length;
+        if (!signal.aborted) onObject(parse(json, path) as KubeObject);
+      };
+      const splitter = new ListSplitter({ onItem, maxItemBytes, maxEnvelopeBytes });
+      let sliceBytes = 0;
+      for await (const chunk of chunksOf(body, limits)) {
+        splitter.push(chunk);
+        sliceBytes += chunk.length;
+        if (sliceBytes < maxSliceBytes) continue;
+        sliceBytes = 0;
+        await nextTurn();
+      }
+      const { items, metadata } = (parse(splitter.end(), path) ?? {}) as {
+        items?: unknown;
+        metadata?: { resourceVersion?: string; continue?: string };
+      };
+      if (typeof metadata?.resourceVersion !== "string" || !(Array.isArray(items) || items === null)) {
+        throw new KubeError("PROTOCOL", `${path} answered with JSON that is not a list of objects`);
+      }
+      const continueToken = metadata.continue === "" ? undefined : metadata.continue;
+      return { resourceVersion: metadata.resourceVersion, continueToken, items: count, bytes };
+    });
   }
 
   async watch(scope: ResourceScope, query: Query, signal: AbortSignal): Promise<Readable> {
@@ -175,6 +221,12 @@ export class RestClient implements KubeClient {
 
   /** Any call whose answer is JSON, or empty (undefined). */
   async raw(request: RawRequest, signal: AbortSignal): Promise<unknown> {
+    const limits = { maxBytes: maxAnswerBytes, silenceMs, clock: this.#clock };
+    return this.#call(request, signal, async (body) => parse(await readBody(body, limits), request.path));
+  }
+
+  /** Sends a request when it is its turn, and reads the body of its answer. */
+  async #call<T>(request: RawRequest, signal: AbortSignal, read: (body: Readable) => Promise<T>): Promise<T> {
     const release = await this.#calls.acquire(signal).catch((reason: unknown) => {
       throw abortedError(reason);
     });
@@ -189,8 +241,7 @@ export class RestClient implements KubeClient {
         signal,
       );
       if (response.status < 200 || response.status > 299) throw await this.#errorOf(response, signal);
-      const limits = { maxBytes: maxAnswerBytes, silenceMs, clock: this.#clock };
-      return parse(await readBody(response.body, limits), path);
+      return await read(response.body);
     } finally {
       release();
     }
