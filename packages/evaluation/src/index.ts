@@ -11,6 +11,7 @@ export {
   type RejectedFlag,
 } from "./parse-document.js";
 export type { FlagFilter } from "./flag-index.js";
+export { evaluatorsOf } from "./inline-references.js";
 export { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 export type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
 export { hasSameVariants, isSameFlag, isSameJson } from "./same-flag.js";

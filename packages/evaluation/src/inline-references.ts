@@ -1,4 +1,10 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import {
+  isJsonObject,
+  isNestedDeeper,
+  maxDocumentDepth,
+  type JsonObject,
+  type JsonValue,
+} from "@bunting/protocol";
 
 /**
  * flagd replaces references in the JSON text of the document. A name with one of these characters is escaped there, so that flagd never
@@ -9,16 +15,29 @@ const unfindableName = /["\\<>&\u0000-\u001f\u2028\u2029]/;
 /** Below this depth nothing is replaced: the evaluation refuses such a rule, and this walk must not exhaust the stack before. */
 const maxDepth = 1000;
 
+/** Stands for an evaluator that is nested too deep. */
+const tooDeep: JsonObject = Object.freeze({ "nested too deep": true });
+
+/** The evaluators of a document in the form that `inlineReferences` takes: safe to walk, however deep they were. */
+export function evaluatorsOf(object: JsonObject): JsonObject {
+  const names = Object.keys(object);
+  const isTooDeep = (name: string): boolean => isNestedDeeper(object[name] ?? null, maxDocumentDepth);
+  if (!names.some(isTooDeep)) return object;
+  return Object.fromEntries(
+    names.map((name) => [name, isTooDeep(name) ? tooDeep : (object[name] ?? null)] as const),
+  );
+}
+
 /**
  * Replaces references, `{"$ref": "name"}`, by the shared evaluators they name. Values without references keep their object. A reference
  * without an evaluator stays, and so becomes an unknown operator; so do references inside of evaluators.
  *
- * @param onEmpty called for a reference to an empty evaluator, which flagd refuses
+ * @param refuse called with the reason if an evaluator can't be used: it is empty, which flagd refuses, or nested too deep
  */
 export function inlineReferences(
   value: JsonValue,
   evaluators: JsonObject,
-  onEmpty: (name: string) => never,
+  refuse: (reason: string) => never,
 ): JsonValue {
   const inline = (value: JsonValue, depth: number): JsonValue => {
     if (typeof value !== "object" || value === null || depth > maxDepth) return value;
@@ -51,7 +70,9 @@ export function inlineReferences(
     if (typeof name !== "string" || !Object.hasOwn(evaluators, name) || unfindableName.test(name))
       return undefined;
     const evaluator = evaluators[name];
-    return isEmpty(evaluator) ? onEmpty(name) : evaluator;
+    const what = `the evaluator ${JSON.stringify(name)} it refers to is`;
+    if (evaluator === tooDeep) return refuse(`${what} nested more than ${maxDocumentDepth} levels deep`);
+    return isEmpty(evaluator) ? refuse(`${what} empty`) : evaluator;
   };
 
   return inline(value, 0);

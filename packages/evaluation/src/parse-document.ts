@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { FlagError } from "./flag-error.js";
 import type { Flag } from "./flag.js";
+import { evaluatorsOf } from "./inline-references.js";
 import { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 
 /** A flag that is rejected alone; the other flags of its document are served. */
@@ -32,7 +33,7 @@ export function parseDocument(
   const set: FlagSetContext = {
     ...origin,
     metadata: metadataOf(objectPart(document, "metadata")),
-    evaluators: objectPart(document, "$evaluators"),
+    evaluators: evaluatorsOf(objectPart(document, "$evaluators")),
   };
   const flags = new Map<string, Flag>();
   const rejectedFlags: RejectedFlag[] = [];

@@ -7,7 +7,7 @@ import { inlineReferences } from "./inline-references.js";
 export interface FlagSetContext {
   /** The set's own metadata. */
   readonly metadata: Metadata;
-  /** The document's `$evaluators`. */
+  /** The document's `$evaluators`, by `evaluatorsOf`. */
   readonly evaluators: JsonObject;
   readonly source: string;
   readonly sourceIndex: number;
@@ -22,9 +22,7 @@ const empty: JsonObject = {};
  * @throws FlagError FLAG_INVALID if this flag can't be served
  */
 export function parseFlag(key: string, definition: JsonValue, set: FlagSetContext): Flag {
-  const inlined = inlineReferences(definition, set.evaluators, (name) =>
-    reject(key, `the evaluator ${JSON.stringify(name)} it refers to is empty`),
-  );
+  const inlined = inlineReferences(definition, set.evaluators, (reason) => reject(key, reason));
   const parts = objectPart(key, "it", inlined);
   const variants = new Map(Object.entries(objectPart(key, '"variants"', parts["variants"])));
   const defaultVariant = textPart(key, '"defaultVariant"', parts["defaultVariant"]);

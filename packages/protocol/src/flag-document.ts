@@ -1,4 +1,5 @@
 import { canonicalJson, compareUtf8 } from "./canonical-json.js";
+import { isNestedDeeper, maxDocumentDepth } from "./document-depth.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
 
@@ -91,6 +92,7 @@ function normaliseFlag(
   warnings: DocumentWarning[],
 ): JsonObject {
   if (!isJsonObject(flag)) throw invalid(path, `a flag is an object, but ${last(path)} is ${kindOf(flag)}`);
+  if (isNestedDeeper(flag, maxDocumentDepth)) throw tooDeep(path);
   const { state, variants, defaultVariant, targeting } = flag;
   if (state !== undefined && typeof state !== "string") {
     throw invalid(
@@ -158,6 +160,9 @@ function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefin
   if (value === undefined || value === null) return undefined;
   if (!isJsonObject(value))
     throw invalid(["$evaluators"], `"$evaluators" must be an object, but it is ${kindOf(value)}`);
+  for (const [name, evaluator] of Object.entries(value)) {
+    if (isNestedDeeper(evaluator, maxDocumentDepth)) throw tooDeep(["$evaluators", name]);
+  }
   return value;
 }
 
@@ -168,6 +173,11 @@ function fromEntries(entries: [string, JsonValue][]): JsonObject {
 
 function invalid(path: readonly string[], message: string): ProtocolError {
   return new ProtocolError("DOCUMENT_INVALID", message, path);
+}
+
+function tooDeep(path: readonly string[]): ProtocolError {
+  const message = `objects and lists of ${last(path)} are nested more than ${maxDocumentDepth} levels deep`;
+  return invalid(path, message);
 }
 
 function last(path: readonly string[]): string {

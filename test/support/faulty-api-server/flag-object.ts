@@ -72,13 +72,19 @@ export function toJson(value: unknown): string {
   return JSON.stringify(sorted(value)).replace(/[<>&\u2028\u2029]/g, escape);
 }
 
+/** One frame of the stack a level: objects may be nested as deep as the real API server takes them. */
 function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(value).filter(([, field]) => field !== undefined);
-  return Object.fromEntries(
-    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, field]) => [key, sorted(field)]),
-  );
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (const item of value) items.push(sorted(item));
+    return items;
+  }
+  const members: [string, unknown][] = [];
+  for (const [key, field] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (field !== undefined) members.push([key, sorted(field)]);
+  }
+  return Object.fromEntries(members);
 }
 
 function managedBy(time: string): unknown {

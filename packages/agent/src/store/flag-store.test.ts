@@ -131,6 +131,57 @@ describe("FlagStore", () => {
     expect(store.flags().map(({ key }) => key)).to.deep.equal(["a"]);
   });
 
+  it("rejects only the flags that refer to an evaluator that is nested too deep", () => {
+    const { store } = useStore(1);
+    const uses = (name: string): JsonObject => ({ ...on, targeting: { $ref: name } });
+    const flags = JSON.stringify({ a: uses("shallow"), b: uses("deep") });
+    const document = (levels: number): Buffer =>
+      Buffer.from(
+        `{"flags":${flags},"$evaluators":{"shallow":{"!":[true]},"deep":${"[".repeat(levels)}${"]".repeat(levels)}}}`,
+      );
+    expect(store.replace(0, document(200)).rejectedFlags).to.deep.equal([]);
+    for (const levels of [201, 50_000, 100_000]) {
+      expect(store.replace(0, document(levels)).rejectedFlags).to.deep.equal([
+        {
+          key: "b",
+          reason: 'flag "b": the evaluator "deep" it refers to is nested more than 200 levels deep',
+        },
+      ]);
+      expect(
+        store.flags().map(({ key }) => key),
+        "b keeps its value",
+      ).to.deep.equal(["a", "b"]);
+    }
+    expect(store.replace(0, document(2)).rejectedFlags).to.deep.equal([]);
+  });
+
+  it("ignores metadata, and parts that it does not know, that are nested deep", () => {
+    const { store } = useStore(1);
+    for (const levels of [50_000, 50_001]) {
+      const deep = `${"[".repeat(levels)}${"]".repeat(levels)}`;
+      const flags = JSON.stringify({ a: on });
+      store.replace(0, Buffer.from(`{"flags":${flags},"metadata":{"x":${deep}},"other":${deep}}`));
+      expect(store.flag("", "a")?.metadata).to.deep.equal({});
+    }
+  });
+
+  it("refuses a document on which it fails unexpectedly, and counts that", () => {
+    const refused: string[] = [];
+    const { store } = useStore(1, {
+      metrics: { ...noStoreMetrics, documentRefused: (_, code) => refused.push(code) },
+    });
+    store.replace(0, text({ flags: { a: on } }));
+    const broken = text({ flags: { a: off } });
+    broken.compare = () => {
+      throw new RangeError("Maximum call stack size exceeded");
+    };
+    expect(() => store.replace(0, broken))
+      .to.throw(AgentError, "a bug in Bunting (RangeError: Maximum call stack size exceeded)")
+      .with.property("code", "DOCUMENT_INVALID");
+    expect(store.flag("", "a")).to.include({ defaultVariant: "on" });
+    expect(refused).to.deep.equal(["DOCUMENT_INVALID"]);
+  });
+
   it("takes a number that grew by a digit as another value", () => {
     const { store } = useStore(1);
     store.replace(0, Buffer.from('{"flags":{"a":1}}'));

@@ -141,17 +141,14 @@ export class FlagStore {
         budget.checkFlags(bytes.length, heldWeight, weight),
       );
     } catch (cause) {
-      const error = cause instanceof ScanError ? documentInvalid(cause, bytes) : cause;
-      if (
-        error instanceof AgentError &&
-        (error.code === "DOCUMENT_INVALID" || error.code === "DOCUMENT_TOO_LARGE")
-      ) {
-        metrics.documentRefused(sourceIndex, error.code);
-        logger.error(
-          { source: uri, sourceIndex, code: error.code, reason: error.message },
-          "a flag document was refused; the previous flags are still served",
-        );
-      }
+      const error = refusalOf(cause, bytes);
+      const code = error.code === "DOCUMENT_TOO_LARGE" ? error.code : "DOCUMENT_INVALID";
+      const fields = { source: uri, sourceIndex, code, reason: error.message };
+      metrics.documentRefused(sourceIndex, code);
+      logger.error(
+        isExpected(cause) ? fields : { ...fields, error: cause },
+        "a flag document was refused; the previous flags are still served",
+      );
       throw error;
     }
   }
@@ -203,6 +200,17 @@ export class FlagStore {
       "flags were rejected; each keeps its previous value, if it had one",
     );
   }
+}
+
+function isExpected(cause: unknown): cause is ScanError | AgentError {
+  return cause instanceof ScanError || cause instanceof AgentError;
+}
+
+/** Whatever fails while a document is read, only that document is refused. */
+function refusalOf(cause: unknown, bytes: Buffer): AgentError {
+  if (isExpected(cause)) return cause instanceof AgentError ? cause : documentInvalid(cause, bytes);
+  const message = `it could not be read because of a bug in Bunting (${String(cause)}); please report it`;
+  return new AgentError("DOCUMENT_INVALID", message, { cause });
 }
 
 function documentInvalid(cause: ScanError, bytes: Buffer): AgentError {

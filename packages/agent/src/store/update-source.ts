@@ -1,9 +1,10 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject, maxDocumentDepth, type JsonObject, type JsonValue } from "@bunting/protocol";
 import type { DocumentIndex } from "../document/document-index.js";
 import { heapWeights } from "../document/heap-weights.js";
 import { indexDocument, type IndexedDocument } from "../document/index-document.js";
 import { ScanError } from "../document/json-scanner.js";
 import {
+  evaluatorsOf,
   FlagError,
   hasSameVariants,
   isSameFlag,
@@ -39,12 +40,6 @@ export interface SourceUpdate {
 }
 
 /**
- * How deep objects and lists of one flag may be nested. JSON.parse accepts any depth, but the code that walks, compiles and writes flags is
- * recursive and must not overflow the stack. A rule written by a person stays below 30.
- */
-export const maxFlagDepth = 250;
-
-/**
  * Derives the next state of a source from the bytes of a document. Only changed flags are parsed, and a flag that means the same as before
  * keeps its object. It has no effects, so a failure leaves the previous state as it was.
  *
@@ -57,7 +52,7 @@ export function updateSource(
   source: { readonly uri: string; readonly sourceIndex: number },
   onWeight: (weight: number) => void,
 ): SourceUpdate {
-  const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxFlagDepth });
+  const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxDocumentDepth });
   const set = readSet(indexed.index, previous, source);
   const rows = rowsToDerive(indexed, set, previous);
   onWeight(weightOf(rows, indexed));
@@ -105,7 +100,7 @@ function readSet(
     : metadataOf(readObject(index.bytes, index.metadata, "metadata"));
   const evaluators = isUnchanged("evaluators")
     ? previous?.set.evaluators
-    : readObject(index.bytes, index.evaluators, "$evaluators");
+    : evaluatorsOf(readObject(index.bytes, index.evaluators, "$evaluators"));
   return {
     metadata: metadata ?? {},
     evaluators: evaluators ?? {},
@@ -189,7 +184,7 @@ function deriveFlag(
   if (entries.isTooDeep(row)) {
     return {
       key,
-      reason: `flag ${JSON.stringify(key)}: its objects and lists are nested more than ${maxFlagDepth} levels deep`,
+      reason: `flag ${JSON.stringify(key)}: its objects and lists are nested more than ${maxDocumentDepth} levels deep`,
     };
   }
   try {

@@ -1,8 +1,9 @@
 import { getHeapStatistics } from "node:v8";
+import { maxDocumentDepth } from "@bunting/protocol";
 
 /** What a text may contain. All of it is checked before any value is made. */
 export interface TextLimits {
-  /** How deep values may be nested; later stages walk them by recursion. Default: 200. */
+  /** How deep values may be nested; later stages walk them by recursion. Default: 200, as in a flag. */
   readonly maxDepth: number;
   /** How many values there may be, with all aliases and merges of YAML written out. Default: 1,000,000. */
   readonly maxValues: number;
@@ -13,7 +14,7 @@ export interface TextLimits {
 }
 
 export const defaultTextLimits: TextLimits = {
-  maxDepth: 200,
+  maxDepth: maxDocumentDepth,
   maxValues: 1_000_000,
   maxJsonBytes: 16 * 1024 * 1024,
   heapBytes: freeHeapBytes,

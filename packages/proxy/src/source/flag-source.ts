@@ -25,13 +25,19 @@ export interface FlagSource extends Runnable {
 
 /** How a topic receives what a source knows. */
 export interface SourceSink {
-  /** The newest document. It may equal the one before; the topic drops it then. */
+  /**
+   * The newest document. It may equal the one before; the topic drops it then.
+   *
+   * @throws whatever keeps it from being encoded; the topic is then as it was, and the source calls `stale` with the reason.
+   */
   document(document: FlagDocument, version: SourceVersion): void;
+  /** The object has a new version, but its document is the one that was given last: an edit of metadata or status. */
+  sameDocument(version: SourceVersion): void;
   /** A consistent read found no such document, and this source never had one. */
   missing(): void;
   /** The document is gone. The last one stays in force until the topic's deletion policy says otherwise. */
   deleted(): void;
-  /** The source can't follow changes for now (unreadable file, API server down). The last document stays in force. */
+  /** The source can't follow changes for now (unreadable file, API server down, invalid document). The last document stays in force. */
   stale(reason: Error): void;
 }
 

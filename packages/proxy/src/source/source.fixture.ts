@@ -18,11 +18,18 @@ export type SinkEvent =
 /** A sink that keeps what it received. */
 export class RecordingSink implements SourceSink {
   readonly events: SinkEvent[] = [];
+  /** How many of them were `sameDocument`. */
+  sameDocuments = 0;
   #read = 0;
   #wake: (() => void) | undefined;
 
   document(document: FlagDocument, version: SourceVersion): void {
     this.#add({ kind: "document", text: encodeDocument(document), version });
+  }
+
+  sameDocument(version: SourceVersion): void {
+    this.sameDocuments++;
+    this.#add({ kind: "document", text: this.lastText ?? "", version });
   }
 
   missing(): void {

@@ -166,6 +166,22 @@ describe("a topic", () => {
     expect(counts.topics).to.deep.equal({ starting: 0, live: 1, stale: 0 });
   });
 
+  it("takes over the version of an object whose document is the same, and sends nothing", () => {
+    const { topic, tell } = useTopic();
+    topic.sameDocument({ noticedMs: 0, resourceVersion: "1" });
+    expect(topic.state.kind, "without a document").to.equal("starting");
+    tell(1);
+    const reader = new Reader(topic);
+    topic.stale(new Error("away"));
+    topic.sameDocument({ noticedMs: 0, resourceVersion: "2" });
+    expect(topic.state.kind).to.equal("live");
+    expect(topic.newest?.version.resourceVersion).to.equal("2");
+    expect(reader.got).to.deep.equal(["v1"]);
+    topic.deleted();
+    topic.sameDocument({ noticedMs: 0, resourceVersion: "3" });
+    expect(topic.state.kind).to.equal("deleted");
+  });
+
   it("holds subscribers while the source has reported nothing but that it is stale", () => {
     const { topic, tell } = useTopic({ missingPolicy: "fail" });
     topic.stale(new Error("away"));
@@ -315,6 +331,23 @@ describe("a topic whose document is deleted", () => {
       tell(2);
       expect(same.got).to.deep.equal(["v1", "v2"]);
       expect(same.refusal).to.be.undefined;
+    });
+
+    it(`settles the deletion although the document that came back can't be encoded (${deletionPolicy})`, () => {
+      const { topic, tell, clock } = useTopic({ deletionPolicy });
+      tell(1);
+      topic.deleted();
+      const broken = {
+        flags: {
+          get f(): never {
+            throw new RangeError("too deep");
+          },
+        },
+      };
+      expect(() => topic.document(broken, { noticedMs: 0 })).to.throw(RangeError);
+      topic.stale(new Error("too deep"));
+      clock.advance(graceMs);
+      expect(standing(topic.state)).to.include({ kind: "deleted", phase: "settled" });
     });
 
     it(`continues the grace, and applies the policy, while the source is stale (${deletionPolicy})`, () => {

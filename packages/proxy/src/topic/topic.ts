@@ -130,12 +130,19 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   document(document: FlagDocument, version: SourceVersion): void {
     if (this.#isClosed) return;
-    this.#endGrace();
     const { newest } = this;
     const bytes = encodeSnapshot(document, newest?.bytes);
+    // Only now: if a document can't be encoded, the deletion before it still settles.
+    this.#endGrace();
     // An equal document is not published again, but its object may have changed: a metadata edit, or a re-created FeatureFlag.
     const isNew = newest?.digest !== bytes.digest;
     this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version)));
+  }
+
+  sameDocument(version: SourceVersion): void {
+    if (this.#isClosed) return;
+    const said = standing(this.#state);
+    if (said.kind === "live") this.#setState(live(said.snapshot.at(version)));
   }
 
   missing(): void {

@@ -44,7 +44,9 @@ export class DirectorySource implements FlagSource {
     const { clock, logger, metrics, only, rescanEveryMs = 30_000 } = options;
     this.#path = resolve(options.path);
     this.#log = new DirectoryLog(logger, metrics);
-    this.#watches = new TopicWatches(this.#claims, only !== undefined);
+    this.#watches = new TopicWatches(this.#claims, only !== undefined, (path, error) =>
+      this.#log.failed(path, error),
+    );
     this.#intake = new ManifestIntake({
       clock,
       log: this.#log,

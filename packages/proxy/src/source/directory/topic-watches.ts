@@ -1,4 +1,5 @@
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import type { TopicClaims } from "./topic-claims.js";
 
@@ -16,14 +17,23 @@ interface Watch {
 export class TopicWatches {
   readonly #claims: TopicClaims;
   readonly #isAbsentWhileLost: boolean;
+  readonly #onFailed: (path: string, error: unknown) => void;
   readonly #watches = new Map<TopicKey, Watch>();
   #hasSynced = false;
   #lost: Error | undefined;
 
-  /** `isAbsentWhileLost`: what was never there is missing even while the directory can't be read. */
-  constructor(claims: TopicClaims, isAbsentWhileLost: boolean) {
+  /**
+   * @param isAbsentWhileLost what was never there is missing even while the directory can't be read
+   * @param onFailed called when a sink fails on the document of a file; the topic is then stale
+   */
+  constructor(
+    claims: TopicClaims,
+    isAbsentWhileLost: boolean,
+    onFailed: (path: string, error: unknown) => void,
+  ) {
     this.#claims = claims;
     this.#isAbsentWhileLost = isAbsentWhileLost;
+    this.#onFailed = onFailed;
   }
 
   open(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
@@ -73,7 +83,16 @@ export class TopicWatches {
       const { document, noticedMs } = claim;
       watch.document = document;
       watch.missingOrDeleted = undefined;
-      if (document !== before.document || isRecovered) watch.sink.document(document, { noticedMs });
+      if (document !== before.document || isRecovered) {
+        try {
+          watch.sink.document(document, { noticedMs });
+        } catch (error) {
+          this.#onFailed(claim.path, error);
+          watch.error = new ProxyError("DOCUMENT_INVALID", `${claim.path}: ${String(error)}`, {
+            cause: error,
+          });
+        }
+      }
     } else if (missingOrDeleted !== undefined) {
       watch.document = undefined;
       watch.missingOrDeleted = missingOrDeleted;

@@ -1,7 +1,8 @@
 import { ObjectOrder, type Epoch, type KubeObject } from "@bunting/kube";
-import { ProtocolError, type TopicKey } from "@bunting/protocol";
+import type { TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
-import type { SourceSink } from "../flag-source.js";
+import { ProxyError } from "../../proxy-error.js";
+import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { readFeatureFlagObject, writtenAtMs } from "./read-feature-flag-object.js";
 import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key.js";
@@ -21,6 +22,12 @@ export interface FlagRecordOptions {
  */
 export const confirmAfterMs = 3_000;
 
+/** A version of a FeatureFlag that was given to the sink, or refused. */
+interface ToldVersion extends SourceVersion {
+  readonly epoch: Epoch;
+  readonly isRefused: boolean;
+}
+
 /**
  * What this source knows of one FeatureFlag that is subscribed to. Several streams may report it (its object watch, that of its
  * namespace); the order of resourceVersions decides what is new, so that streams need not be timed against each other.
@@ -34,6 +41,8 @@ export class FlagRecord {
   readonly #order = new ObjectOrder();
   #existence: "unknown" | "exists" | "absent" = "unknown";
   #isStale = false;
+  /** The version that was told last, unless its deletion was told since. */
+  #told: ToldVersion | undefined;
   #goneSinceMs: number | undefined;
   #awaiting: { readonly sinceMs: number; readonly done: () => void }[] = [];
 
@@ -66,7 +75,7 @@ export class FlagRecord {
     if (isKnown && !endsStaleness) return;
     this.#goneSinceMs = undefined;
     if (!isKnown && isLive) this.#options.log.written(writtenAtMs(object));
-    this.#tell(object, resourceVersion);
+    this.#tell(object, resourceVersion, epoch, isLive);
     this.#setExistence("exists");
   }
 
@@ -83,6 +92,7 @@ export class FlagRecord {
       this.#seemsGone();
       if (readStartedMs - (this.#goneSinceMs ?? readStartedMs) < confirmAfterMs) return;
       this.#goneSinceMs = undefined;
+      this.#told = undefined;
       sink.deleted();
     } else if (this.#existence === "unknown" || this.#isStale) sink.missing();
     this.#isStale = false;
@@ -120,22 +130,45 @@ export class FlagRecord {
     this.#options.onChange(this);
   }
 
-  #tell(object: KubeObject, resourceVersion: string): void {
-    const { sink, clock, log, topic } = this.#options;
+  #tell(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
+    const { sink, clock } = this.#options;
     const { uid, generation } = object.metadata;
+    const version: SourceVersion = {
+      noticedMs: clock.monotonicMs(),
+      resourceVersion,
+      ...(uid === undefined ? {} : { uid }),
+      ...(generation === undefined ? {} : { generation }),
+    };
+    const before = this.#told;
+    // Reads are never taken at their generation: after a restore of etcd, the same one may come again with another document.
+    if (isLive && before?.epoch === epoch && isSameGeneration(before, version)) {
+      this.#told = { ...version, epoch, isRefused: before.isRefused };
+      if (before.isRefused) return;
+      sink.sameDocument(version);
+      this.#isStale = false;
+      return;
+    }
+    const isRefused = !this.#take(object, version);
+    this.#told = { ...version, epoch, isRefused };
+    this.#isStale = false;
+  }
+
+  /** Gives the document to the sink, or the reason why it is refused: whatever goes wrong here, only this FeatureFlag is stale. */
+  #take(object: KubeObject, version: SourceVersion): boolean {
+    const { sink, log, topic } = this.#options;
+    const { resourceVersion = "" } = version;
     try {
       const { document, warnings } = readFeatureFlagObject(object);
       log.warnings(topic, resourceVersion, warnings);
-      sink.document(document, {
-        noticedMs: clock.monotonicMs(),
-        resourceVersion,
-        ...(uid === undefined ? {} : { uid }),
-        ...(generation === undefined ? {} : { generation }),
-      });
-      this.#isStale = false;
+      sink.document(document, version);
+      return true;
     } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      log.invalid(topic, error);
+      // A refused version is offered again after each outage.
+      const isNew = this.#told?.isRefused !== true || this.#told.resourceVersion !== resourceVersion;
+      if (isNew) log.refused(topic, error);
+      const message = `the FeatureFlag is refused: ${error instanceof Error ? error.message : String(error)}`;
+      sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause: error }));
+      return false;
     }
   }
 
@@ -144,4 +177,9 @@ export class FlagRecord {
     this.#existence = existence;
     this.#options.onChange(this);
   }
+}
+
+/** True if the spec of the object is the same: `generation` counts its changes. */
+function isSameGeneration(a: SourceVersion, b: SourceVersion): boolean {
+  return b.uid !== undefined && a.uid === b.uid && (b.generation ?? 0) > 0 && a.generation === b.generation;
 }

@@ -1,5 +1,5 @@
 import type { KubeError } from "@bunting/kube";
-import type { DocumentWarning, ProtocolError, TopicKey } from "@bunting/protocol";
+import { ProtocolError, type DocumentWarning, type TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { SourceMetrics } from "../source-metrics.js";
 
@@ -52,12 +52,21 @@ export class KubernetesLog {
     this.#cancelOutage?.();
   }
 
-  invalid(topic: TopicKey, error: ProtocolError): void {
+  /** A version of a FeatureFlag is not served: it is invalid, or (any other error) it brought out a bug. */
+  refused(topic: TopicKey, error: unknown): void {
     this.#metrics.documentInvalid("document");
-    const fields = { topic, path: error.path.join("."), reason: error.message };
+    if (error instanceof ProtocolError) {
+      const fields = { topic, path: error.path.join("."), reason: error.message };
+      this.#logger.error(
+        fields,
+        "a FeatureFlag is invalid and not served; its last valid version stays in force",
+      );
+      return;
+    }
+    this.#metrics.sourceError("defect");
     this.#logger.error(
-      fields,
-      "a FeatureFlag is invalid and not served; its last valid version stays in force",
+      { topic, error },
+      "a bug of Bunting kept a FeatureFlag from being served; its last valid version stays in force; please report it",
     );
   }
 

@@ -77,17 +77,63 @@ describe("KubernetesSource", function () {
       expect(bench.metrics.counts["writtenToEvent"]).to.equal(1);
     });
 
-    it("keeps the last valid version when one is invalid, logs it, and takes the next valid one", async () => {
+    it("keeps the last valid version when one is invalid, says so, and takes the next valid one", async () => {
       const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
       bench.api.put("ns", "a", { flagSpec: { flags: "none" } });
       bench.put("ns/a", 3);
-      await isTold(flag, "2", "4");
+      await isTold(flag, "2", "stale", "4");
       expect(bench.metrics.counts["invalid:document"]).to.equal(1);
       const lines = bench.logged(
         "a FeatureFlag is invalid and not served; its last valid version stays in force",
       );
       expect(lines).to.have.length(1);
       expect(lines[0]).to.include({ level: "error", topic: "ns/a" });
+    });
+
+    it("does not read an edit of metadata, but reads everything again that a new object or a relist brings", async () => {
+      const flag = bench.subscribe("ns/a");
+      bench.put("ns/a", 1);
+      await isTold(flag, "2");
+      bench.put("ns/a", 1, { note: "x" });
+      await isTold(flag, "2", "3");
+      expect(flag.sink.sameDocuments).to.equal(1);
+      bench.api.delete("ns", "a");
+      bench.put("ns/a", 1);
+      await isTold(flag, "2", "3", "5");
+      expect(flag.sink.sameDocuments, "of another uid").to.equal(1);
+      bench.put("ns/a", 2);
+      await isTold(flag, "2", "3", "5", "6");
+      expect(flag.sink.sameDocuments, "of another generation").to.equal(1);
+    });
+
+    it("refuses a version once: not again when its metadata is edited, nor after an outage", async () => {
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      const deep = JSON.parse('{"!":['.repeat(500) + "true" + "]}".repeat(500)) as unknown;
+      const refused = { flagSpec: { flags: { a: { targeting: deep } } } };
+      bench.api.put("ns", "a", refused);
+      await isTold(flag, "2", "stale");
+      const reason = flag.sink.last?.kind === "stale" ? flag.sink.last.reason.message : "";
+      expect(reason).to.contain('objects and lists of "a" are nested more than 200 levels deep');
+      bench.api.put("ns", "a", refused, { annotations: { note: "x" } });
+      bench.api.put("ns", "a", refused, { annotations: { note: "y" } });
+      bench.put("ns/a", 3);
+      await isTold(flag, "2", "stale", "6");
+      expect(bench.metrics.counts["invalid:document"]).to.equal(1);
+    });
+
+    it("takes an error that nobody expected for a refusal, and serves the next version", async () => {
+      const [flag] = (await putAndSubscribe(["ns/a"])) as [Subscribed];
+      const take = flag.sink.document.bind(flag.sink);
+      flag.sink.document = () => {
+        throw new RangeError("Maximum call stack size exceeded");
+      };
+      bench.put("ns/a", 2);
+      await isTold(flag, "2", "stale");
+      flag.sink.document = take;
+      bench.put("ns/a", 2, { note: "edited" });
+      bench.put("ns/a", 3);
+      await isTold(flag, "2", "stale", "5");
+      expect(bench.metrics.counts).to.include({ "invalid:document": 1, sourceError: 1 });
     });
 
     it("reports nothing after it is unsubscribed from, and starts afresh when subscribed to again", async () => {

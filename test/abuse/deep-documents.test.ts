@@ -1,0 +1,173 @@
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { expect } from "chai";
+import { isReady, proxySources, startAgent } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { FaultyApiServer } from "../support/faulty-api-server/index.js";
+import { startProxy, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import type { ServiceProcess } from "../support/service-process.js";
+import { StockSyncClient } from "../support/stock-sync-client.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+/** `{"!":[{"!":[…]}]}`, with this many objects. */
+function nested(objects: number): string {
+  return `${'{"!":['.repeat(objects)}true${"]}".repeat(objects)}`;
+}
+
+/** A flag whose rule is JSON text. */
+function flag(value: string, targeting = "{}"): string {
+  return `{"state":"ENABLED","variants":{"is":${JSON.stringify(value)}},"defaultVariant":"is","targeting":${targeting}}`;
+}
+
+function documentOf(
+  flags: Readonly<Record<string, string>>,
+  evaluators?: Readonly<Record<string, string>>,
+): string {
+  const members = (of: Readonly<Record<string, string>>): string =>
+    Object.entries(of)
+      .map(([key, text]) => `${JSON.stringify(key)}:${text}`)
+      .join(",");
+  const shared = evaluators === undefined ? "" : `,"$evaluators":{${members(evaluators)}}`;
+  return `{"flags":{${members(flags)}}${shared}}`;
+}
+
+async function valueOf(ofrep: string, key: string): Promise<unknown> {
+  const response = await fetch(`${ofrep}/ofrep/v1/evaluate/flags/${key}`, { method: "POST" });
+  return ((await response.json()) as { readonly value?: unknown }).value;
+}
+
+async function metric(management: string, name: string): Promise<number> {
+  const text = await (await fetch(`${management}/metrics`)).text();
+  const lines = text.split("\n").filter((line) => line.startsWith(name));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+describe("documents that are nested deep", () => {
+  let directory: TempDirectory;
+  const cleanUps: (() => unknown)[] = [];
+  beforeEach(() => (directory = new TempDirectory()));
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+    directory.remove();
+  });
+  const until = (process: ServiceProcess): void => void cleanUps.push(() => process.stop("SIGKILL"));
+
+  describe("at the agent", () => {
+    const agentOf = async (...args: readonly string[]) => {
+      const agent = await startAgent(["--uri", `file:${directory.file("flags.json")}`, ...args]);
+      until(agent.process);
+      return agent;
+    };
+    const clientOf = (address: string): StockSyncClient => {
+      const client = new StockSyncClient(address);
+      cleanUps.push(() => client.close());
+      return client;
+    };
+
+    it("cost the evaluator, and the flag that uses it, and nothing else", async () => {
+      const document = (version: string, depth: number): string =>
+        documentOf({ good: flag(version), user: flag(version, '{"$ref":"deep"}') }, { deep: nested(depth) });
+      directory.replace("flags.json", document("1", 5));
+      const agent = await agentOf();
+      await eventually(async () => (await valueOf(agent.ofrep, "good")) === "1", "the first version");
+      // A deep one after a deep one: they are compared.
+      for (const [version, depth] of [
+        ["2", 2_500],
+        ["3", 2_501],
+        ["4", 20_000],
+      ] as const) {
+        directory.replace("flags.json", document(version, depth));
+        await eventually(async () => (await valueOf(agent.ofrep, "good")) === version, `version ${version}`);
+      }
+      const log = await agent.process.nextLog(
+        "flags were rejected; each keeps its previous value, if it had one",
+      );
+      expect(log["flags"]).to.deep.equal(["user"]);
+      expect(log["reason"]).to.contain(
+        'the evaluator "deep" it refers to is nested more than 200 levels deep',
+      );
+      expect(await metric(agent.management, "bunting_agent_store_rejected_flags")).to.equal(1);
+      const client = clientOf(agent.sync);
+      expect(JSON.parse(await client.fetchAll(""))).to.have.nested.property("flags.good.variants.is", "4");
+    });
+
+    it("do not break SyncFlags by way of a reference", async () => {
+      directory.replace(
+        "flags.json",
+        documentOf({ good: flag("1"), user: flag("1", '{"$ref":"deep"}') }, { deep: nested(6_000) }),
+      );
+      const agent = await agentOf();
+      await eventually(() => isReady(agent.management), "/readyz");
+      const message = await clientOf(agent.sync).subscribe().messages.nextEvent("the flags");
+      expect(Object.keys(message.flags)).to.deep.equal(["good"]);
+    });
+
+    it("do not make it start over and over from its own cache", async () => {
+      const cache = directory.file("cache");
+      directory.replace("flags.json", documentOf({ good: flag("1") }, { deep: nested(2_500) }));
+      const first = await agentOf("--cache-dir", cache);
+      await eventually(() => isReady(first.management), "/readyz");
+      expect(await first.process.stop(), first.process.output).to.equal(0);
+      directory.replace("flags.json", documentOf({ good: flag("2") }, { deep: nested(2_501) }));
+      const second = await agentOf("--cache-dir", cache);
+      await eventually(async () => (await valueOf(second.ofrep, "good")) === "2", "the next version");
+      expect(await second.process.stop(), second.process.output).to.equal(0);
+      expect(readdirSync(cache)).to.have.length(1);
+    });
+  });
+
+  describe("at the proxy", () => {
+    const statusOf = async (proxy: ProxyProcess): Promise<{ state?: string; staleReason?: string }> => {
+      const response = await fetch(`${proxy.management}/status`, { headers: { accept: "application/json" } });
+      const { topics } = (await response.json()) as { topics: { state: string; staleReason?: string }[] };
+      return topics[0] ?? {};
+    };
+    const agentOf = async (proxy: ProxyProcess) => {
+      const agent = await startAgent(proxySources(proxy.sync, "default/flags"));
+      until(agent.process);
+      return agent;
+    };
+
+    it("are refused with a reason, and the last version is served (Kubernetes)", async () => {
+      const api = await FaultyApiServer.start();
+      cleanUps.push(() => api.close());
+      const account = directory.file("account");
+      mkdirSync(account);
+      writeFileSync(path.join(account, "ca.crt"), api.ca);
+      writeFileSync(path.join(account, "token"), "a-token");
+      const environment = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(api.port) };
+      const put = (document: string): void =>
+        void api.put("default", "flags", { flagSpec: JSON.parse(document) as unknown });
+      put(documentOf({ good: flag("1") }));
+      const proxy = await startProxyInPod({ directory: account, environment });
+      until(proxy.process);
+      const agent = await agentOf(proxy);
+      await eventually(async () => (await valueOf(agent.ofrep, "good")) === "1", "the first version");
+      put(documentOf({ good: flag("2"), bad: flag("2", nested(1_500)) }));
+      const log = await proxy.process.nextLog(
+        "a FeatureFlag is invalid and not served; its last valid version stays in force",
+      );
+      expect(log).to.include({ topic: "default/flags", path: "flags.bad" });
+      const status = await statusOf(proxy);
+      expect(status.state).to.equal("stale");
+      expect(status.staleReason).to.contain("nested more than 200 levels deep");
+      expect(await metric(proxy.management, "bunting_proxy_source_invalid_documents_total")).to.equal(1);
+      expect(await valueOf(agent.ofrep, "good")).to.equal("1");
+      put(documentOf({ good: flag("3"), bad: flag("3", nested(99)) }));
+      await eventually(async () => (await valueOf(agent.ofrep, "good")) === "3", "the next version");
+      expect((await statusOf(proxy)).state).to.equal("live");
+    });
+
+    it("are refused with a reason, and the last version is served (a directory)", async () => {
+      directory.replace("flags.json", documentOf({ good: flag("1") }));
+      const proxy = await startProxy(directory.path);
+      until(proxy.process);
+      const agent = await agentOf(proxy);
+      await eventually(async () => (await valueOf(agent.ofrep, "good")) === "1", "the first version");
+      directory.replace("flags.json", documentOf({ good: flag("2"), bad: flag("2", nested(1_500)) }));
+      await proxy.process.nextLog("part of a flag file is invalid; its last valid version is still served");
+      expect((await statusOf(proxy)).state).to.equal("stale");
+      expect(await valueOf(agent.ofrep, "good")).to.equal("1");
+    });
+  });
+});
