@@ -1,5 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { Http1Connection } from "./http1-connection.js";
 import type { PeerMemory } from "./peer-memory.js";
 import { lastAnswer } from "./last-answer.js";
@@ -62,7 +63,7 @@ export class Http1Server {
       },
       (request, response) => (request.socket as Connected)[connection].take(response),
     );
-    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Socket));
+    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
   }
 
   /** Begins to enforce the timeouts. */
@@ -120,7 +121,7 @@ export class Http1Server {
   }
 
   /** Node's own answers to what its parser refuses, with a reason. */
-  #refuseRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  #refuseRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
     switch (error.code) {
       case "HPE_HEADER_OVERFLOW":
         this.#options.onLargeHeaders?.();
@@ -139,7 +140,7 @@ export class Http1Server {
 }
 
 /** Sends a last answer, unless another one is under way, and closes. */
-function dismiss(socket: Socket, text: string): void {
+function dismiss(socket: Duplex, text: string): void {
   // What the system does not take at once is dropped: a peer that does not read must not keep its connection.
   if (socket.writable && socket.writableLength === 0) socket.write(text);
   socket.destroy();
