@@ -97,8 +97,7 @@ export class Http2Transport {
     rawHeaders: string[],
   ): void {
     if (isGrpcRequest(headers)) this.#handler.onStream(session.addStream(stream, headers));
-    else if (this.#onRequest !== undefined)
-      bridgeRequest(this.#onRequest, stream, headers, rawHeaders, session.account);
+    else if (this.#onRequest !== undefined) bridgeRequest(this.#onRequest, stream, headers, rawHeaders);
     else refuseRequest(stream, headers);
   }
 }

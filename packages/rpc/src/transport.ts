@@ -53,7 +53,6 @@ export interface TransportStream {
    */
   pauseReading(): void;
   resumeReading(): void;
-  readonly isReadingPaused: boolean;
   /** The listener is called once, after the stream has ended in any way; at once if it has already ended. */
   onClose(listener: () => void): void;
 }
