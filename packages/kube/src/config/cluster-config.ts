@@ -29,6 +29,8 @@ export interface Credentials {
   headers(): Promise<CredentialHeaders>;
   /** To be called when the API server answered 401 to `refused`: reads them again at once, and resolves with true if they have changed. */
   renew(refused: CredentialHeaders): Promise<boolean>;
+  /** Ends what is being read, so that the process can exit; nothing is read any more. */
+  close?(): void;
 }
 
 /** How to reach one API server, and as which user. */

@@ -7,7 +7,8 @@ import { KubeError } from "../kube-error.js";
 export interface KubeconfigSelection {
   readonly cluster: Cluster;
   readonly user: User | undefined;
-  /** client-node does not know it. */
+  /** The user as it is written, for what client-node does not know. */
+  readonly rawUser: RawUser | undefined;
   readonly tokenFile: string | undefined;
   readonly namespace: string | undefined;
   /** A new KubeConfig with just these parts, which has not run any plugin yet. */
@@ -17,9 +18,13 @@ export interface KubeconfigSelection {
 interface Entry {
   readonly name: string;
 }
+/** Its fields by their names in the file. */
+type RawUser = Readonly<Record<string, unknown>>;
 interface LoadedFile {
   readonly config: KubeConfig;
-  readonly tokenFiles: ReadonlyMap<string, string>;
+  /** The directory that its paths are relative to. */
+  readonly directory: string;
+  readonly rawUsers: readonly (Entry & { readonly user?: RawUser | null })[];
 }
 type ClientNode = typeof import("@kubernetes/client-node");
 
@@ -60,10 +65,14 @@ export async function readKubeconfig(
   if (user === undefined && (chosen.user as string | undefined)) {
     throw invalid(`${where}: context ${name} names the user ${chosen.user}, which it does not define`);
   }
+  const owner = loaded.find(({ rawUsers }) => named(rawUsers, chosen.user) !== undefined);
+  const rawUser = named(owner?.rawUsers ?? [], chosen.user)?.user ?? undefined;
+  const tokenFile = rawUser?.["tokenFile"];
   return {
     cluster,
     user,
-    tokenFile: loaded.map(({ tokenFiles }) => tokenFiles.get(chosen.user)).find((each) => each !== undefined),
+    rawUser,
+    tokenFile: typeof tokenFile === "string" ? path.resolve(owner?.directory ?? "", tokenFile) : undefined,
     namespace: chosen.namespace,
     fresh: () => {
       const config = new library.KubeConfig();
@@ -83,25 +92,16 @@ async function load(library: ClientNode, file: string): Promise<LoadedFile> {
   try {
     const config = new library.KubeConfig();
     config.loadFromString(text);
-    config.makePathsAbsolute(path.dirname(path.resolve(file)));
-    return { config, tokenFiles: tokenFilesOf(library.loadYaml(text), path.dirname(path.resolve(file))) };
+    const directory = path.dirname(path.resolve(file));
+    config.makePathsAbsolute(directory);
+    const { users } = library.loadYaml<{ readonly users?: LoadedFile["rawUsers"] | null }>(text);
+    return { config, directory, rawUsers: users ?? [] };
   } catch (cause) {
     throw invalid(
       `the kubeconfig ${file} can't be used: ${cause instanceof Error ? cause.message : String(cause)}`,
       cause,
     );
   }
-}
-
-function tokenFilesOf(document: unknown, directory: string): Map<string, string> {
-  const { users } = document as {
-    users?: readonly (Entry & { user?: { token?: unknown; tokenFile?: unknown } })[];
-  };
-  const found = new Map<string, string>();
-  for (const { name, user } of users ?? []) {
-    if (typeof user?.tokenFile === "string") found.set(name, path.resolve(directory, user.tokenFile));
-  }
-  return found;
 }
 
 function named<T extends Entry>(entries: readonly T[], name: string): T | undefined {

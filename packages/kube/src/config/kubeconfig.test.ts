@@ -95,6 +95,20 @@ describe("the configuration of a kubeconfig", () => {
     });
   });
 
+  it("refuses what it can't impersonate, rather than to act with other rights", async () => {
+    for (const more of [
+      { "as-groups": ["viewers"] },
+      { "as-uid": "1" },
+      { "as-user-extra": { scopes: ["a"] } },
+    ]) {
+      const [key = ""] = Object.keys(more);
+      expect(await refusal(load({ token: "t", as: "joe", ...more }))).to.include(
+        `the kubeconfig's user u impersonates with ${key}, which is not supported`,
+      );
+    }
+    await load({ token: "t", "as-groups": [], "as-uid": "", "as-user-extra": {} });
+  });
+
   describe("with an exec plugin", () => {
     /** A plugin that prints a file, and counts how often it ran. */
     function plugin(status: object): object {
@@ -135,6 +149,14 @@ describe("the configuration of a kubeconfig", () => {
       expect(await config.tls.read()).to.include({ cert: "certificate", key: "key" });
       expect(await config.tls.read()).to.equal(await config.tls.read());
       expect(await config.credentials.headers()).to.deep.equal({});
+    });
+
+    it("impersonates with its token, too", async () => {
+      const config = await load({ ...plugin({ token: "one" }), as: "joe" });
+      expect(await config.credentials.headers()).to.deep.equal({
+        authorization: "Bearer one",
+        "impersonate-user": "joe",
+      });
     });
 
     it("reports that it failed, with its output", async () => {
@@ -184,6 +206,10 @@ describe("the configuration of a kubeconfig", () => {
     const config = await kubeconfigConfig({ path: [one, two].join(path.delimiter) });
     expect(config.server.host).to.equal("example.org:6443");
     expect(await config.credentials.headers()).to.deep.equal({ authorization: "Bearer one" });
+    directory.replace("token", "from a file");
+    const three = write({ tokenFile: "token" }, {}, "three");
+    const merged = await kubeconfigConfig({ path: [one, three].join(path.delimiter) });
+    expect(await merged.credentials.headers()).to.deep.equal({ authorization: "Bearer one" });
   });
 
   describe("loadClusterConfig", () => {

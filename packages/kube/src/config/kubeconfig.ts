@@ -5,7 +5,9 @@ import { KubeError } from "../kube-error.js";
 import type { ClusterConfig, CredentialHeaders, TlsMaterial } from "./cluster-config.js";
 import { basic, bearer, fixedCredentials } from "./credentials.js";
 import { readKubeconfig, type KubeconfigSelection } from "./kubeconfig-file.js";
-import { PluginCredentials } from "./plugin-credentials.js";
+import { authProviderReader } from "./auth-provider.js";
+import { execConfigOf, runExecPlugin } from "./exec-plugin.js";
+import { PluginCredentials, type ReadCredential } from "./plugin-credentials.js";
 import { TlsFiles } from "./tls-files.js";
 import { TokenFile } from "./token-file.js";
 
@@ -19,8 +21,8 @@ export interface KubeconfigOptions {
 
 /**
  * The cluster and user a kubeconfig's context names. Supported: CA, client certificate and key as data or files, token, tokenFile,
- * username and password, exec plugins and auth-provider, `as`, insecure-skip-tls-verify, tls-server-name. Not supported: proxy-url,
- * groups to impersonate.
+ * username and password, exec plugins and auth-provider, `as`, insecure-skip-tls-verify, tls-server-name. Refused: proxy-url,
+ * as-groups, as-uid, as-user-extra.
  *
  * @throws KubeError CONFIG_INVALID that names the file and the problem.
  */
@@ -29,6 +31,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   const selection = await readKubeconfig(files, options.context);
   const { cluster, user, namespace } = selection;
   const server = serverOf(cluster);
+  refuseImpersonation(selection);
   const tls = new TlsFiles({
     caFile: text(cluster.caFile),
     certFile: text(user?.certFile),
@@ -52,8 +55,9 @@ function identity(
   const token = text(user?.token);
   if (token !== undefined)
     return { tls, credentials: fixedCredentials({ ...further, ...bearer(token.trim()) }) };
-  if (isPresent(user?.exec) || isPresent(user?.authProvider)) {
-    const credentials = new PluginCredentials(() => selection.fresh(), tls, clock);
+  const read = pluginReader(selection, further, clock);
+  if (read !== undefined) {
+    const credentials = new PluginCredentials(read, tls, clock);
     return { tls: credentials, credentials };
   }
   const username = text(user?.username);
@@ -61,6 +65,36 @@ function identity(
     return { tls, credentials: fixedCredentials({ ...further, ...basic(username, user?.password ?? "") }) };
   }
   return { tls, credentials: fixedCredentials(further) };
+}
+
+function pluginReader(
+  selection: KubeconfigSelection,
+  further: CredentialHeaders,
+  clock: Clock,
+): ReadCredential | undefined {
+  const { user } = selection;
+  const exec = execConfigOf(user);
+  if (exec !== undefined) {
+    return async (_isRefused, signal) => {
+      const applied = await runExecPlugin(exec, signal, clock);
+      return { ...applied, headers: { ...further, ...applied.headers } };
+    };
+  }
+  const provider = user?.authProvider as { name?: string } | null | undefined;
+  if (provider === undefined || provider === null) return undefined;
+  return authProviderReader(() => selection.fresh(), provider.name ?? "without a name", clock);
+}
+
+/** Whose rights we use must never be other than the kubeconfig says. */
+function refuseImpersonation({ user, rawUser }: KubeconfigSelection): void {
+  for (const key of ["as-groups", "as-uid", "as-user-extra"]) {
+    const value = rawUser?.[key] ?? "";
+    if (value === "" || (typeof value === "object" && Object.keys(value).length === 0)) continue;
+    throw new KubeError(
+      "CONFIG_INVALID",
+      `the kubeconfig's user ${user?.name ?? ""} impersonates with ${key}, which is not supported: remove it, or name a user who has the rights without it (as alone is supported)`,
+    );
+  }
 }
 
 function serverOf(cluster: Cluster): URL {
@@ -92,8 +126,4 @@ function fixedMaterial({ cluster, user }: KubeconfigSelection): TlsMaterial {
 /** client-node leaves null and undefined where its types say string. */
 function text(value: string | null | undefined): string | undefined {
   return value === null || value === "" ? undefined : value;
-}
-
-function isPresent(value: unknown): boolean {
-  return value !== undefined && value !== null;
 }

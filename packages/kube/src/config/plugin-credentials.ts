@@ -1,38 +1,42 @@
-import type { RequestOptions } from "node:https";
-import type { KubeConfig } from "@kubernetes/client-node";
 import { systemClock, type Clock } from "@bunting/runtime";
-import { KubeError } from "../kube-error.js";
 import type { CredentialHeaders, Credentials, TlsMaterial, TlsMaterialSource } from "./cluster-config.js";
 import { sameHeaders } from "./credentials.js";
 
-interface Applied {
+/** What a plugin returned. */
+export interface AppliedCredential {
   readonly headers: CredentialHeaders;
   readonly cert: TlsMaterial["cert"];
   readonly key: TlsMaterial["key"];
+  /** Milliseconds since the epoch; undefined if it names no expiry. */
+  readonly expiresMs: number | undefined;
 }
+
+/**
+ * `isRefused`: the last credential was answered with 401, so that nothing cached will do. It must end within a limited time, and at once
+ * when the signal aborts.
+ */
+export type ReadCredential = (isRefused: boolean, signal: AbortSignal) => Promise<AppliedCredential>;
 
 const maxAgeMs = 60_000;
 
 /**
- * Credentials that client-node gets for us: exec plugins (`aws eks get-token`, …) and the auth providers of old kubeconfigs (oidc, gcp,
- * azure). They are read once a minute, when client-node runs a plugin only if its last credential has expired; and at once after a 401,
- * with a new KubeConfig that has cached nothing. A plugin whose credentials name no expiry therefore runs once a minute.
+ * Credentials that a program or another server has: exec plugins and auth providers. They are read again once they have expired, or after
+ * a minute if they name no expiry; and at once after a 401. All requests wait for one reading.
  */
 export class PluginCredentials implements Credentials, TlsMaterialSource {
-  readonly #fresh: () => KubeConfig;
+  readonly #read: ReadCredential;
   readonly #base: TlsMaterialSource;
   readonly #clock: Clock;
-  #config: KubeConfig;
-  #applied: Applied | undefined;
+  readonly #closing = new AbortController();
+  #applied: AppliedCredential | undefined;
   #appliedAtMs = 0;
-  #applying: Promise<Applied> | undefined;
+  #applying: Promise<AppliedCredential> | undefined;
   #material: { base: TlsMaterial; cert: TlsMaterial["cert"]; whole: TlsMaterial } | undefined;
 
-  constructor(fresh: () => KubeConfig, base: TlsMaterialSource, clock: Clock = systemClock) {
-    this.#fresh = fresh;
+  constructor(read: ReadCredential, base: TlsMaterialSource, clock: Clock = systemClock) {
+    this.#read = read;
     this.#base = base;
     this.#clock = clock;
-    this.#config = fresh();
   }
 
   async headers(): Promise<CredentialHeaders> {
@@ -41,8 +45,11 @@ export class PluginCredentials implements Credentials, TlsMaterialSource {
 
   async renew(refused: CredentialHeaders): Promise<boolean> {
     if (this.#applied !== undefined && !sameHeaders(this.#applied.headers, refused)) return true;
-    if (this.#applying === undefined) this.#config = this.#fresh();
-    return !sameHeaders((await this.#apply()).headers, refused);
+    return !sameHeaders((await this.#apply(true)).headers, refused);
+  }
+
+  close(): void {
+    this.#closing.abort();
   }
 
   /** The material of the kubeconfig, with the plugin's client certificate if it returns one. */
@@ -56,40 +63,21 @@ export class PluginCredentials implements Credentials, TlsMaterialSource {
     return this.#material.whole;
   }
 
-  #current(): Promise<Applied> {
-    const isFresh = this.#clock.monotonicMs() - this.#appliedAtMs < maxAgeMs;
-    return this.#applied !== undefined && isFresh ? Promise.resolve(this.#applied) : this.#apply();
+  #current(): Promise<AppliedCredential> {
+    const applied = this.#applied;
+    const isYoung = this.#clock.monotonicMs() - this.#appliedAtMs < maxAgeMs;
+    const isFresh = isYoung || (applied?.expiresMs ?? 0) > this.#clock.now();
+    return applied !== undefined && isFresh ? Promise.resolve(applied) : this.#apply(false);
   }
 
-  #apply(): Promise<Applied> {
-    this.#applying ??= this.#ask().finally(() => (this.#applying = undefined));
+  #apply(isRefused: boolean): Promise<AppliedCredential> {
+    this.#applying ??= this.#ask(isRefused).finally(() => (this.#applying = undefined));
     return this.#applying;
   }
 
-  async #ask(): Promise<Applied> {
-    const options: RequestOptions = {};
-    try {
-      await this.#config.applyToHTTPSOptions(options);
-    } catch (cause) {
-      const said = cause instanceof Error ? cause.message.trim() : String(cause);
-      throw new KubeError(
-        "CONFIG_INVALID",
-        `the kubeconfig's credential plugin failed: ${said}; run kubectl with this kubeconfig to see the details`,
-        { cause },
-      );
-    }
-    const headers = headersOf(options);
-    const { cert, key } = options as { cert?: TlsMaterial["cert"]; key?: TlsMaterial["key"] };
-    this.#applied = { headers, cert, key };
+  async #ask(isRefused: boolean): Promise<AppliedCredential> {
+    this.#applied = await this.#read(isRefused, this.#closing.signal);
     this.#appliedAtMs = this.#clock.monotonicMs();
     return this.#applied;
   }
-}
-
-function headersOf(options: RequestOptions): CredentialHeaders {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(options.headers ?? {})) {
-    if (typeof value === "string") headers[name.toLowerCase()] = value;
-  }
-  return headers;
 }

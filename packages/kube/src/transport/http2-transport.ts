@@ -84,6 +84,7 @@ export class Http2Transport implements KubeTransport, Runnable {
     this.#isClosed = true;
     this.#resets.close();
     this.#http1.close();
+    this.#credentials.close?.();
     await Promise.all([this.#pools.watch.close(), this.#pools.call.close()]);
   }
 
@@ -91,7 +92,12 @@ export class Http2Transport implements KubeTransport, Runnable {
     const { timing, clock, server } = this.#context;
     const { method, body, kind } = request;
     const path = `${this.#basePath}${request.path}`;
-    const headers = { accept: "application/json", "user-agent": "bunting", ...request.headers, ...identity };
+    const headers = {
+      accept: "application/json",
+      "user-agent": this.#context.userAgent,
+      ...request.headers,
+      ...identity,
+    };
     const headerTimeoutMs = kind === "watch" ? timing.watchHeaderTimeoutMs : timing.callHeaderTimeoutMs;
     for (let tries = 0; tries < maxTries; tries++) {
       const isHttp1 = clock.monotonicMs() < this.#http1UntilMs;

@@ -29,6 +29,8 @@ export interface TransportOptions {
   readonly timing?: Partial<TransportTiming>;
   readonly clock?: Clock;
   readonly listener?: TransportListener;
+  /** What the audit log of the API server shows: `bunting-proxy/1.2.3`, to which platform and Node.js are added. */
+  readonly program?: string;
 }
 
 /** The options with their defaults filled in. */
@@ -36,14 +38,19 @@ export interface TransportContext {
   readonly timing: TransportTiming;
   readonly clock: Clock;
   readonly listener: TransportListener;
+  readonly userAgent: string;
   /** The server's address, for messages. */
   readonly server: string;
 }
 
 export function transportContext(server: URL, options: TransportOptions): TransportContext {
-  const { timing, clock = systemClock, listener = {} } = options;
-  return { server: server.host, clock, listener, timing: { ...defaults, ...timing } };
+  const { timing, clock = systemClock, listener = {}, program = "bunting" } = options;
+  const userAgent = `${program} (${platform}) node/${process.versions.node}`;
+  return { server: server.host, clock, listener, userAgent, timing: { ...defaults, ...timing } };
 }
+
+/** As Go names it, which the API server's other clients do: linux/amd64. */
+const platform = `${process.platform}/${process.arch === "x64" ? "amd64" : process.arch}`;
 
 const defaults: TransportTiming = {
   connectTimeoutMs: 10_000,

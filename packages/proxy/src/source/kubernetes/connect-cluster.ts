@@ -1,6 +1,7 @@
 import { Http2Transport, loadClusterConfig, RestClient } from "@bunting/kube";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyOptions } from "../../options.js";
+import { version } from "../../version.js";
 import type { Cluster } from "./kubernetes-source.js";
 
 /**
@@ -21,7 +22,7 @@ export async function connectCluster(
     ...(kubeContext === "" ? {} : { context: kubeContext }),
     ...(serviceAccountDirectory === "" ? {} : { serviceAccountDirectory }),
   });
-  const transport = new Http2Transport(config, { clock });
+  const transport = new Http2Transport(config, { clock, program: `bunting-proxy/${version}` });
   return {
     server: config.server.href,
     client: new RestClient(transport, { clock }),
