@@ -2,6 +2,7 @@ import type { KubeError } from "@bunting/kube";
 import { ProtocolError, type DocumentWarning, type TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { SourceMetrics } from "../source-metrics.js";
+import type { WatchScope } from "./plan-watches.js";
 
 /** An outage shorter than this is not logged. */
 const patienceMs = 5_000;
@@ -13,13 +14,15 @@ export class KubernetesLog {
   readonly #logger: Logger;
   readonly #metrics: SourceMetrics;
   readonly #clock: Clock;
+  readonly #watchScope: WatchScope;
   #cancelOutage: (() => void) | undefined;
   #isOut = false;
 
-  constructor(logger: Logger, metrics: SourceMetrics, clock: Clock) {
+  constructor(logger: Logger, metrics: SourceMetrics, clock: Clock, watchScope: WatchScope) {
     this.#logger = logger;
     this.#metrics = metrics;
     this.#clock = clock;
+    this.#watchScope = watchScope;
   }
 
   /** A watch failed. `failing` counts the watches that fail at the time the line is written. */
@@ -31,7 +34,7 @@ export class KubernetesLog {
       const watches = failing();
       if (watches === 0) return;
       this.#isOut = true;
-      const reason = `${error.message}${remedyOf(error)}`;
+      const reason = `${error.message}${remedyOf(error, this.#watchScope)}`;
       this.#logger.warn(
         { watches, code: error.code, reason },
         "FeatureFlags can't be watched; the last known versions are served",
@@ -88,10 +91,20 @@ export class KubernetesLog {
   }
 }
 
-function remedyOf({ code }: KubeError): string {
+/** Where FeatureFlags are watched in one way only, nothing else is tried when RBAC refuses it. */
+const places = {
+  auto: "",
+  object: "",
+  namespace:
+    " in whole namespaces, or start the proxy with --watch-scope=auto, which can watch them one by one",
+  cluster:
+    " in the whole cluster, or start the proxy with --watch-scope=auto, which can watch them one by one",
+} satisfies Record<WatchScope, string>;
+
+function remedyOf({ code }: KubeError, watchScope: WatchScope): string {
   switch (code) {
     case "FORBIDDEN":
-      return "; allow the proxy's ServiceAccount to get, list and watch featureflags";
+      return `; allow the proxy's ServiceAccount to get, list and watch featureflags${places[watchScope]}`;
     case "UNAUTHORIZED":
       return "; check that the proxy's ServiceAccount still exists and its token is mounted";
     case "NOT_FOUND":

@@ -50,7 +50,7 @@ export class KubernetesSource implements FlagSource {
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
-    this.#log = new KubernetesLog(options.logger, options.metrics, options.clock);
+    this.#log = new KubernetesLog(options.logger, options.metrics, options.clock, options.watchScope);
     options.metrics.watchCounts(() => this.#watchCounts());
   }
 

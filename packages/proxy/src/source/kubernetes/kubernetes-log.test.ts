@@ -1,0 +1,32 @@
+import { KubeError } from "@bunting/kube";
+import { createLogger } from "@bunting/runtime";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { CountingMetrics } from "../source.fixture.js";
+import { KubernetesLog } from "./kubernetes-log.js";
+import type { WatchScope } from "./plan-watches.js";
+
+describe("KubernetesLog", () => {
+  function reasonFor(watchScope: WatchScope): string {
+    const lines: string[] = [];
+    const logger = createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) });
+    const clock = new ManualClock();
+    const log = new KubernetesLog(logger, new CountingMetrics(), clock, watchScope);
+    log.failed(new KubeError("FORBIDDEN", "featureflags is forbidden"), () => 1);
+    clock.advance(5_000);
+    expect(lines).to.have.length(1);
+    return (JSON.parse(lines[0] ?? "") as { reason: string }).reason;
+  }
+
+  it("says what to allow, or what else to choose, where a fixed watch scope is refused", () => {
+    const allow =
+      "featureflags is forbidden; allow the proxy's ServiceAccount to get, list and watch featureflags";
+    expect(reasonFor("auto")).to.equal(allow);
+    expect(reasonFor("namespace")).to.contain(
+      `${allow} in whole namespaces, or start the proxy with --watch-scope=auto`,
+    );
+    expect(reasonFor("cluster")).to.contain(
+      `${allow} in the whole cluster, or start the proxy with --watch-scope=auto`,
+    );
+  });
+});
