@@ -2,8 +2,16 @@
  * The one file that sees the whole agent. Read it from top to bottom to follow a flag change: sources → store → evaluator → the services
  * that applications call. Nothing is started here; `components` is the order in which things start.
  */
+import { getHeapStatistics } from "node:v8";
 import { Evaluator } from "@bunting/evaluation";
-import { GrpcServer, healthService, PortListener, ReadinessHealth, type Method } from "@bunting/rpc";
+import {
+  GrpcServer,
+  healthService,
+  PeerMemory,
+  PortListener,
+  ReadinessHealth,
+  type Method,
+} from "@bunting/rpc";
 import {
   createRegistry,
   managementHandler,
@@ -133,12 +141,17 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const grpc = (methods: readonly Method[]): GrpcServer =>
     new GrpcServer({ methods, logger, clock, maxMessageBytes });
   const limits = { maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader };
+  const peerMemoryBytes = defaultPeerMemoryBytes();
+  const memory = new PeerMemory(peerMemoryBytes);
+  // Of its own, so that probes are answered while the other ports are under attack.
+  const managementMemory = new PeerMemory(peerMemoryBytes / 8);
   const shared = { metrics, clock, logger, maxRequestBodyBytes };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
   const managementPort = new PortListener({
     ...managementEndpoint,
     logger,
     limits,
+    memory: managementMemory,
     grpc: grpc(healthService(health)),
     http: managementHandler(() => readiness.check(), registry),
   });
@@ -146,16 +159,18 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...evaluationEndpoint,
     logger,
     limits,
+    memory,
     grpc: grpc(
       services.flatMap((service) => [...grpcMethods(service), events.method(service.dialect.service)]),
     ),
     http: createConnectListener({ services, ...shared }),
   });
-  const syncPort = new PortListener({ ...syncEndpoint, logger, limits, grpc: grpc(sync.methods()) });
+  const syncPort = new PortListener({ ...syncEndpoint, logger, limits, memory, grpc: grpc(sync.methods()) });
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,
     logger,
     limits,
+    memory,
     http: createOfrepListener({ evaluator, selections, context, ...shared }),
   });
 
@@ -201,4 +216,9 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       return runComponents(components, signal, { stopTimeoutMs: 5_000 });
     },
   };
+}
+
+/** A quarter of the heap, which is small: the flags and the requests need the rest. */
+function defaultPeerMemoryBytes(): number {
+  return getHeapStatistics().heap_size_limit / 4;
 }

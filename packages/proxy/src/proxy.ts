@@ -51,8 +51,8 @@ export interface Proxy {
 
 /** How long a connection being drained may take to send its last bytes. */
 const drainGraceMs = 1_000;
-/** Requests of the sync port are small: a selector, or a message of an agent. */
-const maxRequestBytes = 1024 * 1024;
+/** The largest requests are the acks of agents that reject a hundred flags with long keys. */
+const maxRequestBytes = 128 * 1024;
 const maxHeaderBytes = 16 * 1024;
 
 /**

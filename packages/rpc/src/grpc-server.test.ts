@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { compressionAlgorithms, Metadata, status } from "@grpc/grpc-js";
 import { frameMessage } from "./framing.js";
 import { bidiStreaming, unary, type Call, type ResponseStream } from "./method.js";
+import { connectionBytes } from "./peer-memory.js";
 import { RpcError } from "./status.js";
 import {
   answerOf,
@@ -25,6 +26,14 @@ import {
 
 const echo = bytesUnary("/t.T/Echo", (request) => request);
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());
+const bidiEcho = bidiStreaming({
+  path: "/t.T/Bidi",
+  decode: (bytes) => bytes,
+  handle: (out) => ({
+    onMessage: (message) => out.write(frameMessage(message)),
+    onEnd: () => out.end({ code: "OK", message: "" }),
+  }),
+});
 
 describe("GrpcServer", () => {
   releaseAfterEach();
@@ -244,7 +253,64 @@ describe("GrpcServer", () => {
     });
   });
 
+  describe("a message that does not arrive", () => {
+    const messageTimeoutMs = 50;
+
+    for (const [what, sent] of [
+      ["nothing at all", Buffer.alloc(0)],
+      ["a part of a prefix", Buffer.alloc(3)],
+      ["half a message", frameMessage(Buffer.from("half")).subarray(0, 7)],
+    ] as const) {
+      it(`ends a call that has sent ${what}, and takes its bytes off the account`, async () => {
+        const listener = await serve([echo, hold], { server: { messageTimeoutMs } });
+        const session = http2Client(listener);
+        for (const path of ["/t.T/Echo", "/t.T/Hold"]) {
+          const request = session.request(grpcHeaders(path));
+          if (sent.length > 0) request.write(sent);
+          const { headers } = await answerOf(request);
+          expect(headers["grpc-status"]).to.equal(String(status.UNAVAILABLE));
+          expect(headers["grpc-message"]).to.equal("the request's message did not arrive within 50 ms");
+        }
+        const [{ account } = expect.fail("the connection has closed")] = [...listener.sessions];
+        await eventually(() => account.bytes === connectionBytes, "only the connection to be charged");
+      });
+    }
+
+    it("ends no call that waits for its answer, nor one between two messages", async () => {
+      const listener = await serve([hold, bidiEcho], { server: { messageTimeoutMs } });
+      const session = http2Client(listener);
+      const held = session.request(grpcHeaders("/t.T/Hold"));
+      held.write(frameMessage(Buffer.from("x")));
+      const talking = session.request(grpcHeaders("/t.T/Bidi"));
+      talking.write(frameMessage(Buffer.from("first")));
+      // It is overdue after the others' timeout has passed twice.
+      const late = session.request(grpcHeaders("/t.T/Hold"));
+      expect((await answerOf(late)).headers["grpc-status"]).to.equal(String(status.UNAVAILABLE));
+      expect(held.closed || talking.closed).to.equal(false);
+      talking.end(frameMessage(Buffer.from("second")));
+      expect((await answerOf(talking)).trailers["grpc-status"]).to.equal("0");
+    });
+
+    it("is charged while it is gathered; beyond 4 MiB on a connection further ones are refused", async () => {
+      const listener = await serve([hold]);
+      const session = http2Client(listener, { maxSessionMemory: 100 });
+      const half = frameMessage(Buffer.alloc(1024 * 1024)).subarray(0, 1024 * 1024);
+      const requests = Array.from({ length: 5 }, () => session.request(grpcHeaders("/t.T/Hold")));
+      for (const request of requests) request.write(half);
+      const { headers } = await Promise.any(requests.map((request) => answerOf(request)));
+      expect(headers["grpc-status"]).to.equal(String(status.UNAVAILABLE));
+      expect(headers["grpc-retry-pushback-ms"]).to.equal("1000");
+      const [{ account } = expect.fail("the connection has closed")] = [...listener.sessions];
+      expect(account.bytes).to.be.within(3 * 1024 * 1024, connectionBytes + 4 * 1024 * 1024);
+      session.destroy();
+      await eventually(() => account.bytes === connectionBytes, "everything to be taken off the account");
+    });
+  });
+
   describe("deadlines", () => {
+    /** Timers of a server with open connections: the sweep for messages that do not arrive. */
+    const sweeps = 1;
+
     it("end a unary call whose handler is late, and abort its signal", async () => {
       const clock = new ManualClock();
       const started = deferred<Call>();
@@ -268,7 +334,7 @@ describe("GrpcServer", () => {
       clock.advance(600_000);
       expect((await answer).code).to.equal(status.DEADLINE_EXCEEDED);
       expect(call.signal.aborted).to.equal(true);
-      expect(clock.pendingTimers).to.equal(0);
+      expect(clock.pendingTimers).to.equal(sweeps);
     });
 
     it("end a held stream, and leave no timer behind when the stream ends before", async () => {
@@ -291,9 +357,9 @@ describe("GrpcServer", () => {
       expect((await expired.status).code).to.equal(status.DEADLINE_EXCEEDED);
       const ended = client.stream("/t.T/Hold", undefined, undefined, options);
       await ended.headers;
-      expect(clock.pendingTimers).to.equal(1);
+      expect(clock.pendingTimers).to.equal(sweeps + 1);
       ended.call.cancel();
-      await eventually(() => clock.pendingTimers === 0, "the timer to be called off");
+      await eventually(() => clock.pendingTimers === sweeps, "the timer to be called off");
       expect(held).to.have.length(2);
     });
 
@@ -303,7 +369,7 @@ describe("GrpcServer", () => {
       const held = session.request({ ...grpcHeaders("/t.T/Hold"), "grpc-timeout": "99999999H" });
       held.write(frameMessage(Buffer.from("x")));
       await once(held, "response");
-      expect(clock.pendingTimers, "a timer of more than 24 days would fire at once").to.equal(0);
+      expect(clock.pendingTimers, "a timer of more than 24 days would fire at once").to.equal(sweeps);
       const patient = session.request({ ...grpcHeaders("/t.T/Echo"), "grpc-timeout": "99999999H" });
       patient.end(frameMessage(Buffer.from("x")));
       expect((await answerOf(patient)).trailers["grpc-status"]).to.equal("0");

@@ -1,6 +1,7 @@
 import { systemClock, type Clock, type Logger } from "@bunting/runtime";
 import type { Method } from "./method.js";
-import type { CallContext } from "./server-call.js";
+import { Overdue } from "./overdue.js";
+import type { CallContext, ServerCall } from "./server-call.js";
 import type { StatusName } from "./status.js";
 import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
 import type { TransportHandler, TransportSession, TransportStream } from "./transport.js";
@@ -11,6 +12,10 @@ export interface GrpcServerOptions {
   readonly logger: Logger;
   /** Largest request message in bytes, also after decompression; default 4 MiB, as usual in gRPC. */
   readonly maxMessageBytes?: number;
+  /**
+   * How long the first message of a call may take to arrive, and every message from its first byte on; at most twice as long. Default 10 s.
+   */
+  readonly messageTimeoutMs?: number;
   readonly clock?: Clock;
   readonly onSession?: ((session: TransportSession) => void) | undefined;
   /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
@@ -21,15 +26,15 @@ export interface GrpcServerOptions {
 export class GrpcServer implements TransportHandler {
   readonly #methods: ReadonlyMap<string, { readonly method: Method; readonly context: CallContext }>;
   readonly #onSession: ((session: TransportSession) => void) | undefined;
+  readonly #unfinished: Overdue<ServerCall>;
+  #sessionCount = 0;
 
   constructor(options: GrpcServerOptions) {
     this.#onSession = options.onSession;
-    const common = {
-      clock: options.clock ?? systemClock,
-      logger: options.logger,
-      onCallEnd: options.onCallEnd,
-    };
-    const { maxMessageBytes = 4 * 1024 * 1024 } = options;
+    const { clock = systemClock, logger, onCallEnd } = options;
+    const { maxMessageBytes = 4 * 1024 * 1024, messageTimeoutMs = 10_000 } = options;
+    this.#unfinished = new Overdue(clock, messageTimeoutMs, (call) => call.overdue(messageTimeoutMs));
+    const common = { clock, logger, onCallEnd, unfinished: this.#unfinished };
     this.#methods = new Map(
       options.methods.map((method) => {
         const context = { ...common, maxMessageBytes: method.maxMessageBytes ?? maxMessageBytes };
@@ -39,6 +44,10 @@ export class GrpcServer implements TransportHandler {
   }
 
   onSession(session: TransportSession): void {
+    if (this.#sessionCount++ === 0) this.#unfinished.start();
+    session.onClose(() => {
+      if (--this.#sessionCount === 0) this.#unfinished.stop();
+    });
     this.#onSession?.(session);
   }
 

@@ -1,5 +1,10 @@
 import { createServer, type RequestListener } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { Http1Connection } from "./http1-connection.js";
+import type { PeerMemory } from "./peer-memory.js";
+import { lastAnswer } from "./last-answer.js";
+import { setAccount } from "./request-account.js";
 
 export interface Http1ServerOptions {
   /** How long a client may take for its request's headers. */
@@ -8,27 +13,57 @@ export interface Http1ServerOptions {
   readonly requestTimeoutMs: number;
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
+  /** Keeps an account for each connection; without it, nothing bounds what they hold. */
+  readonly memory?: PeerMemory | undefined;
+  /** Called for each connection that is ended because of what peers hold, or refused because they hold too much already. */
+  readonly onOverload?: (() => void) | undefined;
+  /** Called for each request that is refused because of the size of its headers. */
+  readonly onLargeHeaders?: (() => void) | undefined;
 }
 
 /** As in Go's server, and so in flagd: what its reader may hold beyond the limit. */
 const headerSlackBytes = 4_096;
+/** What a connection may always send as headers, whatever the others hold. */
+const minHeaderBytes = 16 * 1024;
+/**
+ * The part of the budget that may be taken by headers that are not complete. Node tells nobody how far they are, so the limit of each
+ * connection is set when it opens: the more are open, the less a new one gets.
+ */
+const headerShare = 1 / 8;
+
+const headersTooLarge = "The headers of the request are larger than this server accepts.";
+const overloaded = lastAnswer(
+  "503 Service Unavailable",
+  "The peers of this server hold as much of its memory as they may (--peer-memory).",
+  "retry-after: 1\r\n",
+);
+
+const connection = Symbol("the Http1Connection of a socket");
+type Connected = Socket & { [connection]: Http1Connection };
 
 /** HTTP/1.1 on sockets that were accepted elsewhere. */
 export class Http1Server {
+  readonly #options: Http1ServerOptions;
+  readonly #onRequest: RequestListener;
   readonly #server;
+  /** Connections on which no request is being answered. */
+  readonly #idle = new Set<Http1Connection>();
+  #open = 0;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
-    const { headerTimeoutMs, requestTimeoutMs, maxHeaderBytes } = options;
+    const { headerTimeoutMs, requestTimeoutMs } = options;
+    this.#options = options;
+    this.#onRequest = onRequest;
     this.#server = createServer(
       {
-        maxHeaderSize: maxHeaderBytes + headerSlackBytes,
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
         // How often node checks the timeouts.
         connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4))),
       },
-      onRequest,
+      (request, response) => (request.socket as Connected)[connection].take(response),
     );
+    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
   }
 
   /** Begins to enforce the timeouts. */
@@ -40,6 +75,18 @@ export class Http1Server {
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
+    const { memory } = this.#options;
+    if (memory?.isFull === true && !this.#closeLongestIdle()) {
+      this.#overload(socket);
+      return;
+    }
+    const account = memory?.open(() => this.#overload(socket));
+    setAccount(socket, account);
+    (socket as Connected)[connection] = new Http1Connection(socket, account, this.#onRequest, this.#idle);
+    this.#open++;
+    socket.once("close", () => this.#open--);
+    // Not in the types: node reads it when a connection begins.
+    (this.#server as { maxHeaderSize?: number }).maxHeaderSize = this.#headerLimit() + headerSlackBytes;
     this.#server.emit("connection", socket);
   }
 
@@ -52,4 +99,49 @@ export class Http1Server {
   close(): void {
     this.#server.close();
   }
+
+  #headerLimit(): number {
+    const { maxHeaderBytes, memory } = this.#options;
+    const room = memory === undefined ? Infinity : (memory.budgetBytes * headerShare) / this.#open;
+    return Math.floor(Math.min(maxHeaderBytes, Math.max(minHeaderBytes, room)));
+  }
+
+  /** Clients expect that of a server; one that is asking for something is more important than one that may ask again. */
+  #closeLongestIdle(): boolean {
+    const [longest] = this.#idle;
+    if (longest === undefined) return false;
+    this.#options.onOverload?.();
+    longest.close();
+    return true;
+  }
+
+  #overload(socket: Socket): void {
+    this.#options.onOverload?.();
+    dismiss(socket, overloaded);
+  }
+
+  /** Node's own answers to what its parser refuses, with a reason. */
+  #refuseRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+    switch (error.code) {
+      case "HPE_HEADER_OVERFLOW":
+        this.#options.onLargeHeaders?.();
+        dismiss(socket, lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
+        break;
+      case "ERR_HTTP_REQUEST_TIMEOUT":
+        dismiss(socket, lastAnswer("408 Request Timeout", "The request did not arrive in time."));
+        break;
+      case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+        dismiss(socket, lastAnswer("413 Payload Too Large", "The extensions of a chunk are too large."));
+        break;
+      default:
+        dismiss(socket, lastAnswer("400 Bad Request", "This is not a request of HTTP/1.1."));
+    }
+  }
+}
+
+/** Sends a last answer, unless another one is under way, and closes. */
+function dismiss(socket: Duplex, text: string): void {
+  // What the system does not take at once is dropped: a peer that does not read must not keep its connection.
+  if (socket.writable && socket.writableLength === 0) socket.write(text);
+  socket.destroy();
 }

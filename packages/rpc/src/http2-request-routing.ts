@@ -1,11 +1,16 @@
 import type { RequestListener, IncomingMessage, ServerResponse } from "node:http";
 import {
+  constants,
   Http2ServerRequest,
   Http2ServerResponse,
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
+import type { PeerAccount } from "./peer-memory.js";
+import { setAccount } from "./request-account.js";
 
+/** What an open request takes: node's objects of its stream, its request and its answer. */
+const bridgedBytes = 8 * 1024;
 const grpcContentType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
 
 /** True for a gRPC request; gRPC-Web and Connect, which share the port, have other content types. */
@@ -21,12 +26,18 @@ export function bridgeRequest(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   rawHeaders: string[],
+  account: PeerAccount,
 ): void {
   // HTTP/2 clients need not send `host`, but listeners for HTTP/1.1 read it.
   headers.host ??= headers[":authority"];
   const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
   const response = new Http2ServerResponse(stream);
+  setAccount(request as unknown as IncomingMessage, account);
+  account.charge(bridgedBytes);
+  stream.on("close", () => account.release(bridgedBytes));
   stream.on("error", ignore);
+  // A client that has not half-closed would keep its side of the answered stream open, and the memory of the stream with it.
+  response.on("finish", () => setImmediate(closeLeftOpen, stream));
   if (headers[":method"] === "CONNECT") {
     response.statusCode = 405;
     response.end();
@@ -47,6 +58,10 @@ export function refuseRequest(stream: ServerHttp2Stream, headers: IncomingHttpHe
   const allow = status === 405 ? { allow: "POST" } : {};
   stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", ...allow });
   stream.end("This port speaks gRPC: POST with content-type application/grpc.\n");
+}
+
+function closeLeftOpen(stream: ServerHttp2Stream): void {
+  if (!stream.closed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
 function ignore(): void {

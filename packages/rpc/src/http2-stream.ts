@@ -121,6 +121,10 @@ export class Http2Stream implements TransportStream {
     this.#stream.on("end", Http2Stream.#onEnd);
   }
 
+  get isReadingPaused(): boolean {
+    return this.#stream.isPaused();
+  }
+
   pauseReading(): void {
     if (this.#trailers !== undefined || !this.isOpen || this.#stream.isPaused()) return;
     this.#stream.pause();

@@ -97,7 +97,8 @@ export class Http2Transport {
     rawHeaders: string[],
   ): void {
     if (isGrpcRequest(headers)) this.#handler.onStream(session.addStream(stream, headers));
-    else if (this.#onRequest !== undefined) bridgeRequest(this.#onRequest, stream, headers, rawHeaders);
+    else if (this.#onRequest !== undefined)
+      bridgeRequest(this.#onRequest, stream, headers, rawHeaders, session.account);
     else refuseRequest(stream, headers);
   }
 }

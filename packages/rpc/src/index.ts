@@ -16,5 +16,6 @@ export { PeerMemory, type PeerAccount } from "./peer-memory.js";
 export { PortListener } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";
+export { accountOf } from "./request-account.js";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";
 export type { TransportSession, TransportStream } from "./transport.js";

@@ -2,7 +2,12 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { frameMessage } from "./framing.js";
 import { MessageDeframer, soleMessage } from "./message-deframer.js";
+import { PeerMemory, type OpenAccount } from "./peer-memory.js";
 import { RpcError } from "./status.js";
+
+function account(): OpenAccount {
+  return new PeerMemory(Number.POSITIVE_INFINITY).open(() => undefined);
+}
 
 /** Splits bytes at the given positions. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
@@ -30,7 +35,7 @@ describe("MessageDeframer", () => {
           const bytes = Buffer.concat(
             messages.map(([message, compressed]) => frameMessage(message, compressed)),
           );
-          const deframer = new MessageDeframer(40);
+          const deframer = new MessageDeframer(40, account());
           const received: [Uint8Array, boolean][] = [];
           for (const chunk of cut(bytes, places)) {
             // As node does with its read buffer: a pushed chunk may be overwritten once it has been handled.
@@ -48,7 +53,7 @@ describe("MessageDeframer", () => {
   });
 
   it("knows when it is in the middle of a message", () => {
-    const deframer = new MessageDeframer(100);
+    const deframer = new MessageDeframer(100, account());
     deframer.push(frameMessage(Buffer.from("abc")).subarray(0, 7), () =>
       expect.fail("no message is complete"),
     );
@@ -57,10 +62,10 @@ describe("MessageDeframer", () => {
 
   it("refuses a message whose announced length exceeds the limit, before it arrives", () => {
     const prefix = frameMessage(Buffer.alloc(11)).subarray(0, 5);
-    expect(codeOf(() => new MessageDeframer(10).push(prefix, () => undefined))).to.equal(
+    expect(codeOf(() => new MessageDeframer(10, account()).push(prefix, () => undefined))).to.equal(
       "RESOURCE_EXHAUSTED",
     );
-    const split = new MessageDeframer(10);
+    const split = new MessageDeframer(10, account());
     split.push(prefix.subarray(0, 3), () => undefined);
     expect(codeOf(() => split.push(prefix.subarray(3), () => undefined))).to.equal("RESOURCE_EXHAUSTED");
   });
@@ -68,12 +73,14 @@ describe("MessageDeframer", () => {
   it("refuses a frame that starts with an unknown flag", () => {
     const frame = frameMessage(Buffer.from("x"));
     frame[0] = 2;
-    expect(codeOf(() => new MessageDeframer(10).push(frame, () => undefined))).to.equal("INTERNAL");
+    expect(codeOf(() => new MessageDeframer(10, account()).push(frame, () => undefined))).to.equal(
+      "INTERNAL",
+    );
   });
 
   it("holds memory for the bytes received, not for the announced length or for each piece", () => {
     const announced = 512 * 1024 * 1024;
-    const deframer = new MessageDeframer(announced);
+    const deframer = new MessageDeframer(announced, account());
     const prefix = Buffer.alloc(5);
     prefix.writeUInt32BE(announced, 1);
     const before = process.memoryUsage();

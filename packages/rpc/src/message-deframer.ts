@@ -1,7 +1,12 @@
 import { framePrefixBytes } from "./framing.js";
+import type { PeerAccount } from "./peer-memory.js";
 import { RpcError } from "./status.js";
 
 const nothing = Buffer.alloc(0);
+const retryPushback = { "grpc-retry-pushback-ms": "1000" };
+
+/** Where the bytes of messages that have not arrived whole are charged. */
+export type GatheringAccount = Pick<PeerAccount, "gather" | "ungather">;
 
 /**
  * Splits a stream of bytes into gRPC messages. A message that lies within one chunk, as nearly all do, is passed on as a view of the
@@ -10,13 +15,16 @@ const nothing = Buffer.alloc(0);
  */
 export class MessageDeframer {
   readonly #maxBytes: number;
+  readonly #account: GatheringAccount;
+  #isClosed = false;
   #gathered = nothing;
   #gatheredBytes = 0;
   /** How many bytes must be gathered before the next step is possible. */
   #neededBytes = framePrefixBytes;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, account: GatheringAccount) {
     this.#maxBytes = maxBytes;
+    this.#account = account;
   }
 
   /** True between two messages. */
@@ -24,7 +32,17 @@ export class MessageDeframer {
     return this.#gatheredBytes === 0;
   }
 
-  /** Throws an RpcError if a message is too large or its prefix is invalid; nothing may be pushed afterwards. */
+  /** Drops what was gathered, and what a `push` in progress has left; nothing may be pushed afterwards. */
+  close(): void {
+    this.#isClosed = true;
+    this.#account.ungather(this.#gathered.length);
+    this.#gathered = nothing;
+  }
+
+  /**
+   * Throws an RpcError if a message is too large, its prefix is invalid, or the connection gathers too much; nothing may be pushed
+   * afterwards.
+   */
   push(chunk: Buffer, onMessage: (message: Buffer, isCompressed: boolean) => void): void {
     let rest = chunk;
     while (this.#gatheredBytes > 0 && rest.length > 0) rest = this.#complete(rest, onMessage);
@@ -50,6 +68,7 @@ export class MessageDeframer {
     }
     if (this.#gatheredBytes === this.#neededBytes) {
       const frame = this.#gathered.subarray(0, this.#gatheredBytes);
+      this.#account.ungather(this.#gathered.length);
       this.#gathered = nothing;
       this.#gatheredBytes = 0;
       this.#neededBytes = framePrefixBytes;
@@ -59,9 +78,20 @@ export class MessageDeframer {
   }
 
   #gather(bytes: Buffer): void {
+    if (this.#isClosed) return;
     const total = this.#gatheredBytes + bytes.length;
     if (total > this.#gathered.length) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(total, Math.min(this.#neededBytes, 2 * total)));
+      const grownBytes = Math.max(total, Math.min(this.#neededBytes, 2 * total));
+      if (!this.#account.gather(grownBytes, this.#gathered.length)) {
+        throw new RpcError(
+          "UNAVAILABLE",
+          "this connection has too many requests that have not arrived whole",
+          {
+            trailers: retryPushback,
+          },
+        );
+      }
+      const grown = Buffer.allocUnsafeSlow(grownBytes);
       this.#gathered.copy(grown, 0, 0, this.#gatheredBytes);
       this.#gathered = grown;
     }

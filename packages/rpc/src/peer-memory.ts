@@ -4,6 +4,13 @@ export interface PeerAccount {
   charge(bytes: number): void;
   /** Takes back what was charged. */
   release(bytes: number): void;
+  /**
+   * Charges a request that has not arrived whole, of which `bytes` are held instead of `before`. False, and nothing changes, if the
+   * connection holds too much of such requests.
+   */
+  gather(bytes: number, before: number): boolean;
+  /** Takes back what was gathered. */
+  ungather(bytes: number): void;
   readonly bytes: number;
 }
 
@@ -20,6 +27,8 @@ const ordinaryBytes = 64 * 1024;
 /** A connection that holds no more than this is never ended: it has one stream and nothing else. */
 const idleBytes = 32 * 1024;
 const mebibyte = 1024 * 1024;
+/** What a connection may hold of requests that have not arrived whole. One request may be larger. */
+const maxGatheredBytes = 4 * mebibyte;
 
 /**
  * The ledger of what peers make this process hold: one account for each connection, two bounds for all of them.
@@ -114,6 +123,7 @@ class Account implements OpenAccount {
   readonly #end: () => void;
   readonly #ledger: Ledger;
   #bytes = 0;
+  #gatheredBytes = 0;
   #isClosed = false;
 
   constructor(end: () => void, ledger: Ledger) {
@@ -133,6 +143,19 @@ class Account implements OpenAccount {
 
   release(bytes: number): void {
     this.charge(-bytes);
+  }
+
+  gather(bytes: number, before: number): boolean {
+    const others = this.#gatheredBytes - before;
+    if (others > 0 && others + bytes > maxGatheredBytes) return false;
+    this.#gatheredBytes += bytes - before;
+    this.charge(bytes - before);
+    return true;
+  }
+
+  ungather(bytes: number): void {
+    this.#gatheredBytes -= bytes;
+    this.release(bytes);
   }
 
   close(): void {

@@ -4,7 +4,9 @@ import { createServer, type Server, type Socket } from "node:net";
 import type { Logger } from "@bunting/runtime";
 import { Http1Server } from "./http1-server.js";
 import { Http2Transport } from "./http2-transport.js";
+import { lastAnswer } from "./last-answer.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
+import type { PeerMemory } from "./peer-memory.js";
 import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import { SessionKeepalive, type KeepaliveOptions } from "./session-keepalive.js";
 import {
@@ -25,6 +27,8 @@ export interface PortListenerOptions {
   /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
   readonly http?: RequestListener;
   readonly limits?: Partial<TransportLimits>;
+  /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
+  readonly memory?: PeerMemory | undefined;
   /** How long a connection may take to reveal its protocol, and then a request to send its headers; default 3 s. */
   readonly headerTimeoutMs?: number;
   /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
@@ -35,8 +39,11 @@ export interface PortListenerOptions {
   readonly onDropped?: (reason: DropReason) => void;
 }
 
-/** `silent`: the keepalive got no answer. `flood`: too many PING or SETTINGS frames. */
-export type DropReason = "silent" | "flood";
+/**
+ * `silent`: the keepalive got no answer. `flood`: too many PING or SETTINGS frames. `memory`: peers hold as much as they may. `headers`: a
+ * request over HTTP/1.1 has too large ones.
+ */
+export type DropReason = "silent" | "flood" | "memory" | "headers";
 
 /** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
 const backlog = 4_096;
@@ -44,8 +51,8 @@ const backlog = 4_096;
 const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
 /** Idle time after which TCP itself probes a peer. */
 const tcpKeepaliveMs = 30_000;
-const timedOut = answer("408 Request Timeout", "No request came in time.");
-const grpcOnly = answer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
+const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
+const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
 
 /** One port or unix socket, without TLS, that serves gRPC over HTTP/2 as well as HTTP/1.1. */
 export class PortListener {
@@ -61,7 +68,7 @@ export class PortListener {
   readonly #onClose: (this: Socket) => void;
 
   constructor(options: PortListenerOptions) {
-    const { grpc, http, limits, keepalive = defaultKeepalive, onDropped } = options;
+    const { grpc, http, limits, memory, keepalive = defaultKeepalive, onDropped } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
     const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
@@ -75,12 +82,20 @@ export class PortListener {
       forget(this);
     };
     if (http !== undefined)
-      this.#http1 = new Http1Server(http, { headerTimeoutMs, requestTimeoutMs, maxHeaderBytes });
+      this.#http1 = new Http1Server(http, {
+        headerTimeoutMs,
+        requestTimeoutMs,
+        maxHeaderBytes,
+        memory,
+        onOverload: () => onDropped?.("memory"),
+        onLargeHeaders: () => onDropped?.("headers"),
+      });
     if (grpc !== undefined)
       this.#transport = new Http2Transport({
         handler: grpc,
         onRequest: http,
         limits,
+        memory,
         onFlood: () => onDropped?.("flood"),
       });
     if (keepalive !== "off" && this.#transport !== undefined) {
@@ -194,13 +209,9 @@ export class PortListener {
 }
 
 /** Sends a last response and closes, whether or not the peer does. */
-function dismiss(socket: Socket, lastAnswer: string): void {
-  socket.write(lastAnswer);
+function dismiss(socket: Socket, text: string): void {
+  socket.write(text);
   socket.destroySoon();
-}
-
-function answer(status: string, text: string): string {
-  return `HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\ncontent-length: ${text.length + 1}\r\nconnection: close\r\n\r\n${text}\n`;
 }
 
 function ignore(): void {

@@ -3,6 +3,7 @@ import { parseGrpcTimeout } from "./grpc-timeout.js";
 import { checkEncoding, decompressMessage } from "./message-decompression.js";
 import { MessageDeframer, soleMessage } from "./message-deframer.js";
 import type { Call } from "./method.js";
+import type { Overdue } from "./overdue.js";
 import { RpcError, type RpcStatus, type StatusName } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
@@ -11,6 +12,8 @@ export interface CallContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly maxMessageBytes: number;
+  /** Calls whose first message, or the rest of a message, has not arrived. */
+  readonly unfinished: Overdue<ServerCall>;
   readonly onCallEnd: ((path: string, code: StatusName, durationMs: number) => void) | undefined;
 }
 
@@ -28,6 +31,8 @@ export abstract class ServerCall implements Call {
   readonly #startedMs: number;
   #code: StatusName | undefined;
   #isWatchingClose = false;
+  /** True until the first message has arrived, and while a later one has arrived in part. */
+  #isUnfinished = false;
   #cancelDeadline: (() => void) | undefined;
   #abort: AbortController | undefined;
   #deframer: MessageDeframer | undefined;
@@ -82,7 +87,7 @@ export abstract class ServerCall implements Call {
   protected abstract onRequestEnd(): void;
 
   protected start(): void {
-    if (this.#context.onCallEnd !== undefined) this.#watchClose();
+    this.#awaitMessage();
     try {
       checkEncoding(this.header("grpc-encoding"));
       this.#startDeadline();
@@ -95,7 +100,30 @@ export abstract class ServerCall implements Call {
     );
   }
 
-  /** Only if something depends on it: most calls end before their client could go away. */
+  /** Called when a message has not arrived for too long. */
+  overdue(timeoutMs: number): void {
+    if (this.stream.isReadingPaused) {
+      // The rest waits until the service reads on.
+      this.#context.unfinished.add(this);
+      return;
+    }
+    const message = `the request's message did not arrive within ${timeoutMs} ms`;
+    this.end({ code: "UNAVAILABLE", message });
+  }
+
+  #awaitMessage(): void {
+    if (this.#isUnfinished || this.hasEnded) return;
+    this.#isUnfinished = true;
+    this.#context.unfinished.add(this);
+    this.#watchClose();
+  }
+
+  #stopAwaiting(): void {
+    if (!this.#isUnfinished) return;
+    this.#isUnfinished = false;
+    this.#context.unfinished.delete(this);
+  }
+
   #watchClose(): void {
     if (this.#isWatchingClose) return;
     this.#isWatchingClose = true;
@@ -123,11 +151,13 @@ export abstract class ServerCall implements Call {
     try {
       const sole = this.#deframer === undefined ? soleMessage(chunk, maxMessageBytes) : undefined;
       if (sole !== undefined) {
+        this.#stopAwaiting();
         this.onMessage(sole);
         return;
       }
-      this.#deframer ??= new MessageDeframer(maxMessageBytes);
-      this.#deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
+      const deframer = (this.#deframer ??= new MessageDeframer(maxMessageBytes, this.stream.session.account));
+      deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
+      if (!deframer.isAtBoundary) this.#awaitMessage();
     } catch (error) {
       this.fail(error);
     }
@@ -135,6 +165,7 @@ export abstract class ServerCall implements Call {
 
   #receive(message: Buffer, isCompressed: boolean): void {
     if (this.hasEnded) return;
+    this.#stopAwaiting();
     this.onMessage(
       isCompressed
         ? decompressMessage(message, this.header("grpc-encoding"), this.#context.maxMessageBytes)
@@ -157,6 +188,8 @@ export abstract class ServerCall implements Call {
   #finish(code: StatusName): void {
     if (this.hasEnded) return;
     this.#code = code;
+    this.#stopAwaiting();
+    this.#deframer?.close();
     this.#cancelDeadline?.();
     this.#abort?.abort();
     const { onCallEnd, clock } = this.#context;

@@ -53,6 +53,7 @@ export interface TransportStream {
    */
   pauseReading(): void;
   resumeReading(): void;
+  readonly isReadingPaused: boolean;
   /** The listener is called once, after the stream has ended in any way; at once if it has already ended. */
   onClose(listener: () => void): void;
 }

@@ -1,6 +1,7 @@
 import { createHash, hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
+  buntingSyncV1,
   canonicalJson,
   compareUtf8,
   encodeDocument,
@@ -278,6 +279,11 @@ describe("TopicDocument", () => {
       flags[`${rejected}${1000 + i}`] = { state: "ENABLED", variants: {}, defaultVariant: "x" };
     const { ack } = held.snapshot({ flags });
     expect(ack?.rejectedFlags).to.have.length(100);
+    const proxyLimitBytes = 128 * 1024;
+    const encoded = buntingSyncV1.SyncRequest.encode({
+      message: ack && { $case: "ack", value: { ...ack, topic: "t".repeat(1_024) } },
+    }).finish();
+    expect(encoded.length, "an ack of the longest keys and reasons").to.be.lessThan(proxyLimitBytes);
     for (const { key: named, reason } of ack?.rejectedFlags ?? []) {
       expect(named).to.equal("ü".repeat(512));
       expect(Buffer.byteLength(reason)).to.be.within(254, 256);

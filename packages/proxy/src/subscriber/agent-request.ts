@@ -4,7 +4,7 @@ import { RpcError } from "@bunting/rpc";
 /** A message of an agent that was checked by `readAgentRequest`. */
 export type AgentRequest = NonNullable<buntingSyncV1.SyncRequest["message"]>;
 
-const maxRequestBytes = 1024 * 1024;
+const maxRequestBytes = 128 * 1024;
 const maxNameBytes = 256;
 const maxTopicBytes = 1_024;
 const maxReasonBytes = 256;

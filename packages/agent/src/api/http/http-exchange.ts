@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { accountOf } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
 import type { RequestHeaders } from "../request-headers.js";
@@ -8,6 +9,9 @@ export interface HttpExchangeOptions {
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
 }
+
+/** An answer that is not charged: what a connection is charged for anyway covers it. */
+const smallBytes = 4 * 1024;
 
 /** Over HTTP/2 a method may be any text; as in OpenTelemetry, unknown ones are counted as one. */
 const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
@@ -22,6 +26,8 @@ export class HttpExchange implements RequestHeaders {
   readonly #response: ServerResponse;
   readonly #options: HttpExchangeOptions;
   readonly #startedMs: number;
+  #chargedBytes = 0;
+  #isClosed = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, options: HttpExchangeOptions) {
     this.request = request;
@@ -29,9 +35,22 @@ export class HttpExchange implements RequestHeaders {
     this.#response = response;
     this.#options = options;
     this.#startedMs = options.clock.monotonicMs();
-    const { metrics, service } = options;
-    metrics.httpActiveRequests(service, 1);
-    response.once("close", () => metrics.httpActiveRequests(service, -1));
+    options.metrics.httpActiveRequests(options.service, 1);
+    response.once("close", () => this.#closed());
+  }
+
+  /** Charges the connection for bytes that are held for this request, until its end. */
+  charge(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#chargedBytes += bytes;
+    accountOf(this.request)?.charge(bytes);
+  }
+
+  /** Takes back everything that was charged. */
+  release(): void {
+    if (this.#chargedBytes === 0) return;
+    accountOf(this.request)?.release(this.#chargedBytes);
+    this.#chargedBytes = 0;
   }
 
   header(name: string): string | undefined {
@@ -53,6 +72,8 @@ export class HttpExchange implements RequestHeaders {
     // No content-length with 304: by RFC 9110 it would be the length of the 200.
     response.writeHead(status, status === 304 ? { ...headers } : { ...headers, "content-length": bytes });
     response.end(body);
+    // Over HTTP/1.1 the system has usually taken all of it by now.
+    if (bytes > smallBytes && response.writableLength > 0) this.charge(bytes);
     const { service, metrics, clock } = this.#options;
     const method = knownMethods.has(this.request.method ?? "") ? (this.request.method ?? "") : "_OTHER";
     metrics.httpRequest(service, this.route, method, status, clock.monotonicMs() - this.#startedMs, bytes);
@@ -62,6 +83,13 @@ export class HttpExchange implements RequestHeaders {
   refuse(status: number, headers: Readonly<Record<string, string>>, body: string): void {
     this.request.resume();
     this.reply(status, headers, body);
+  }
+
+  #closed(): void {
+    this.#isClosed = true;
+    this.release();
+    const { metrics, service } = this.#options;
+    metrics.httpActiveRequests(service, -1);
   }
 
   /** The headers that end the connection after the answer. HTTP/2 has none. */

@@ -3,6 +3,9 @@ import type { HttpExchange } from "./http-exchange.js";
 /** How much of a body that is too large is read and discarded, so that its client gets to read the answer instead of a reset. */
 const maxDiscardedBytes = 16 * 1024 * 1024;
 
+/** The size up to which a body is not charged: what a connection is charged for anyway covers it. */
+const smallBytes = 4 * 1024;
+
 /**
  * Collects a request's body. Exactly one of the callbacks is called, once; neither if the client goes away before the body's end.
  *
@@ -24,9 +27,13 @@ export function readBody(
   let isRefused = false;
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes <= limit) chunks.push(chunk);
-    else {
+    if (bytes <= limit) {
+      chunks.push(chunk);
+      // Most bodies are one small chunk, which is used at once.
+      if (bytes > smallBytes) exchange.charge(chunk.length);
+    } else {
       chunks = [];
+      exchange.release();
       if (isRefused || bytes <= limit + maxDiscardedBytes) return;
       isRefused = true;
       onTooLarge(exchange.closing());
@@ -35,7 +42,12 @@ export function readBody(
   request.on("end", () => {
     if (isRefused) return;
     if (bytes > limit) onTooLarge({});
-    else onBody(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+    else {
+      const body = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+      chunks = [];
+      exchange.release();
+      onBody(body);
+    }
   });
   // The close of a broken connection says enough.
   request.on("error", () => undefined);
