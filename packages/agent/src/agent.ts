@@ -35,6 +35,7 @@ import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { SyncService } from "./api/sync/sync-service.js";
 import { endpoints } from "./endpoints.js";
+import { endedConnections } from "./management/ended-connections.js";
 import { AgentReadiness } from "./management/agent-readiness.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { servingComponent } from "./management/serving-component.js";
@@ -146,30 +147,28 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   // Of its own, so that probes are answered while the other ports are under attack.
   const managementMemory = new PeerMemory(peerMemoryBytes / 8);
   const shared = { metrics, clock, logger, maxRequestBodyBytes };
+  const listening = { logger, limits, onDropped: endedConnections({ metrics, logger, clock }) };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
   const managementPort = new PortListener({
     ...managementEndpoint,
-    logger,
-    limits,
+    ...listening,
     memory: managementMemory,
     grpc: grpc(healthService(health)),
     http: managementHandler(() => readiness.check(), registry),
   });
   const evaluationPort = new PortListener({
     ...evaluationEndpoint,
-    logger,
-    limits,
+    ...listening,
     memory,
     grpc: grpc(
       services.flatMap((service) => [...grpcMethods(service), events.method(service.dialect.service)]),
     ),
     http: createConnectListener({ services, ...shared }),
   });
-  const syncPort = new PortListener({ ...syncEndpoint, logger, limits, memory, grpc: grpc(sync.methods()) });
+  const syncPort = new PortListener({ ...syncEndpoint, ...listening, memory, grpc: grpc(sync.methods()) });
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,
-    logger,
-    limits,
+    ...listening,
     memory,
     http: createOfrepListener({ evaluator, selections, context, ...shared }),
   });

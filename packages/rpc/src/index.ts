@@ -13,7 +13,7 @@ export {
   type ResponseStream,
 } from "./method.js";
 export { PeerMemory, type PeerAccount } from "./peer-memory.js";
-export { PortListener } from "./port-listener.js";
+export { PortListener, type DropReason } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";
 export { accountOf } from "./request-account.js";

@@ -1,3 +1,4 @@
+import type { DropReason } from "@bunting/rpc";
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 
@@ -18,6 +19,8 @@ export interface ApiMetrics {
   ): void;
   /** `http.server.active_requests`: 1 when a request begins, -1 when it is answered or its client has gone. */
   httpActiveRequests(service: HttpServiceName, change: 1 | -1): void;
+  /** A connection was ended or refused by a limit. */
+  connectionEnded(reason: DropReason): void;
   /** `feature_flag.flagd.sync.active_streams`. */
   syncStreamOpened(selector: string, providerId: string): void;
   /** `feature_flag.flagd.sync.active_streams` and `feature_flag.flagd.sync.stream.duration`. */

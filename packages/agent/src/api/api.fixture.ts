@@ -78,6 +78,7 @@ export function recordingMetrics(): RecordingMetrics {
     calls,
     evaluated: record("evaluated"),
     evaluationFailed: record("evaluationFailed"),
+    connectionEnded: record("connectionEnded"),
     httpRequest: record("httpRequest"),
     httpActiveRequests: record("httpActiveRequests"),
     syncStreamOpened: record("syncStreamOpened"),

@@ -1,3 +1,4 @@
+import type { DropReason } from "@bunting/rpc";
 import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";
@@ -168,6 +169,14 @@ function apiMetrics(registry: Registry): ApiMetrics {
     labelNames: ["service_name"],
     registers,
   });
+  const ended = new Counter({
+    name: "bunting_agent_api_connections_ended_total",
+    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames).",
+    labelNames: ["reason"],
+    registers,
+  });
+  for (const reason of ["memory", "headers", "silent", "flood"] satisfies DropReason[])
+    ended.inc({ reason }, 0);
   const streams = new Gauge({
     name: "feature_flag_flagd_sync_active_streams",
     help: "Open SyncFlags streams of providers that evaluate in process.",
@@ -203,6 +212,7 @@ function apiMetrics(registry: Registry): ApiMetrics {
       observers.duration.observe(durationMs / 1_000);
       observers.size.observe(responseBytes);
     },
+    connectionEnded: (reason) => ended.inc({ reason }),
     httpActiveRequests: (service, change) => active.inc({ service_name: service }, change),
     syncStreamOpened: (selector, providerId) => streams.inc({ selector, provider_id: providerId }),
     syncStreamClosed: (selector, providerId, reason, durationMs) => {

@@ -1,0 +1,114 @@
+import { expect } from "chai";
+import { dataFrame } from "../../bench/load/http2-frames.js";
+import { eventually } from "../support/event-queue.js";
+import { AttackedAgent, push, type AgentPort } from "./support/attacked-agent.js";
+import { requestFrames, type HostilePeer } from "./support/hostile-peer.js";
+
+const service = "/flagd.evaluation.v1.Service";
+const endedByMemory = 'bunting_agent_api_connections_ended_total{reason="memory"}';
+const endedByHeaders = 'bunting_agent_api_connections_ended_total{reason="headers"}';
+
+interface Endpoint {
+  readonly port: AgentPort;
+  readonly path: string;
+  readonly bulkPath: string;
+}
+
+const endpoints: Readonly<Record<string, Endpoint>> = {
+  OFREP: { port: "ofrep", path: "/ofrep/v1/evaluate/flags/on", bulkPath: "/ofrep/v1/evaluate/flags" },
+  Connect: { port: "evaluation", path: `${service}/ResolveBoolean`, bulkPath: `${service}/ResolveAll` },
+};
+
+function post(path: string, contentLength: number): string {
+  return `POST ${path} HTTP/1.1\r\nhost: agent\r\ncontent-type: application/json\r\ncontent-length: ${contentLength}\r\n\r\n`;
+}
+
+/** What peers can do to the agent's ports over HTTP, with the heap that it has in its image. */
+describe("an agent whose peers abuse HTTP", () => {
+  let agent: AttackedAgent;
+  beforeEach(async () => (agent = await AttackedAgent.start()));
+  afterEach(() => agent.stop());
+
+  for (const [protocol, { port, path, bulkPath }] of Object.entries(endpoints)) {
+    it(`holds few bodies of ${protocol} that do not arrive whole`, async () => {
+      const body = Buffer.alloc(900_000, " ");
+      for (let index = 0; index < 120; index++) {
+        const socket = await agent.connect(port);
+        await push(socket, post(path, 990_000));
+        await push(socket, body);
+      }
+      await agent.isWell();
+      expect(await agent.metric(endedByMemory)).to.be.above(0);
+    });
+
+    it(`makes no answers of ${protocol} ahead for a peer that pipelines requests and does not read`, async () => {
+      for (let index = 0; index < 6; index++) {
+        const socket = await agent.connect(port);
+        await push(socket, `${post(bulkPath, 2)}{}`.repeat(200));
+      }
+      await agent.isWell();
+    });
+  }
+
+  it("holds few answers that are not read over HTTP/2", async () => {
+    const peer = await agent.peer("evaluation", { windowBytes: 0 });
+    for (let index = 0; index < 200 && !peer.isClosed; index++) {
+      const id = peer.takeStreamId();
+      const headers = { "content-type": "application/json" };
+      const request = requestFrames(id, `${service}/ResolveAll`, { headers, endsStream: false });
+      await peer.send(Buffer.concat([request, dataFrame(id, Buffer.from("{}"), true)]));
+    }
+    await eventually(() => peer.isClosed, "the end of the connection");
+    await agent.isWell();
+  });
+
+  it("holds few requests over HTTP/2 whose bodies do not come", async () => {
+    const peers: HostilePeer[] = [];
+    for (let index = 0; index < 15; index++) {
+      const peer = await agent.peer("evaluation");
+      peers.push(peer);
+      const headers = { "content-type": "application/json" };
+      const requests = Array.from({ length: 900 }, () =>
+        requestFrames(peer.takeStreamId(), `${service}/ResolveBoolean`, { headers, endsStream: false }),
+      );
+      await peer.send(Buffer.concat(requests));
+    }
+    await eventually(
+      () => peers.filter(({ isClosed }) => isClosed).length > 10,
+      "the end of most connections",
+    );
+    await agent.isWell();
+  });
+
+  it("holds few headers that do not end", async () => {
+    const headers = `POST /ofrep/v1/evaluate/flags HTTP/1.1\r\nhost: agent\r\n${`x: ${"a".repeat(8_000)}\r\n`.repeat(115)}`;
+    const sockets = [];
+    for (let index = 0; index < 60; index++) {
+      const socket = await agent.connect("ofrep");
+      void push(socket, headers);
+      sockets.push(socket);
+    }
+    await eventually(async () => (await agent.metric(endedByHeaders)) > 40, "most to be refused");
+    await agent.isWell();
+  });
+
+  it("closes a connection that sends hundreds of requests ahead", async () => {
+    const socket = await agent.connect("ofrep");
+    socket.resume();
+    await push(socket, "GET / HTTP/1.1\r\nhost: a\r\n\r\n".repeat(2_000));
+    await eventually(() => socket.destroyed || socket.readableEnded, "the end of the connection");
+    await agent.isWell();
+  });
+
+  it("makes room for new connections by closing the one that has been idle for longest", async () => {
+    const sockets = [];
+    for (let index = 0; index < 2_000; index++) sockets.push(await agent.connect("ofrep"));
+    await agent.isWell();
+    expect(await agent.metric(endedByMemory)).to.be.above(500);
+  });
+
+  it("serves the management port while the budget of the others is used up", async () => {
+    for (let index = 0; index < 1_000; index++) await agent.peer("evaluation");
+    expect((await fetch(agent.url("management", "/readyz"))).status).to.equal(200);
+  });
+});

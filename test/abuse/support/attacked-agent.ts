@@ -1,0 +1,139 @@
+import { once } from "node:events";
+import { createConnection, type Socket } from "node:net";
+import { FlagdProvider } from "@openfeature/flagd-provider";
+import { OpenFeature } from "@openfeature/server-sdk";
+import { expect } from "chai";
+import { isReady, startAgent } from "../../support/agent-process.js";
+import { eventually } from "../../support/event-queue.js";
+import { TempDirectory } from "../../support/temp-directory.js";
+import { HostilePeer, type HostilePeerOptions } from "./hostile-peer.js";
+import { Vitals } from "./vitals.js";
+
+const mebibyte = 1024 * 1024;
+/** How far the agent may grow under any attack: its pod has 64 MiB, of which it takes some 45 when it is idle. */
+export const maxGrowthBytes = 48 * mebibyte;
+
+export type AgentPort = "evaluation" | "sync" | "ofrep" | "management";
+
+/** An agent as in its image, with 800 KB of flags, an OpenFeature client of its evaluation port, and attackers. */
+export class AttackedAgent {
+  readonly #agent: Awaited<ReturnType<typeof startAgent>>;
+  readonly #directory: TempDirectory;
+  readonly #domain: string;
+  readonly #vitals: Vitals;
+  readonly #sockets: Socket[] = [];
+
+  private constructor(
+    agent: Awaited<ReturnType<typeof startAgent>>,
+    directory: TempDirectory,
+    domain: string,
+  ) {
+    this.#agent = agent;
+    this.#directory = directory;
+    this.#domain = domain;
+    this.#vitals = new Vitals(agent.process.pid);
+  }
+
+  static async start(...args: readonly string[]): Promise<AttackedAgent> {
+    const directory = new TempDirectory();
+    directory.replace("flags.json", JSON.stringify({ flags: flags() }));
+    const agent = await startAgent(["--uri", `file:${directory.file("flags.json")}`, ...args]);
+    await eventually(() => isReady(agent.management), "the agent is ready");
+    const domain = `attacked-${agent.process.pid}`;
+    const provider = new FlagdProvider({
+      resolverType: "rpc",
+      host: "127.0.0.1",
+      port: agent.ports.get("evaluation") ?? 0,
+      cache: "disabled",
+    });
+    await OpenFeature.setProviderAndWait(domain, provider);
+    return new AttackedAgent(agent, directory, domain);
+  }
+
+  get management(): string {
+    return this.#agent.management;
+  }
+
+  port(name: AgentPort): number {
+    return this.#agent.ports.get(name) ?? 0;
+  }
+
+  url(name: "evaluation" | "ofrep" | "management", path: string): string {
+    return `http://127.0.0.1:${this.port(name)}${path}`;
+  }
+
+  async peer(name: AgentPort, options?: HostilePeerOptions): Promise<HostilePeer> {
+    const peer = await HostilePeer.connect(this.port(name), options);
+    this.#sockets.push(peer.socket);
+    return peer;
+  }
+
+  /** A connection on which the test writes what it likes, and reads nothing unless it resumes it. */
+  async connect(name: AgentPort): Promise<Socket> {
+    const socket = createConnection(this.port(name), "127.0.0.1");
+    socket.on("error", () => undefined).pause();
+    this.#sockets.push(socket);
+    await Promise.race([once(socket, "connect"), once(socket, "close")]);
+    return socket;
+  }
+
+  /** An evaluation by the OpenFeature client, and one over OFREP, are answered; probes too; and the agent has not grown too much. */
+  async isWell(): Promise<void> {
+    const client = OpenFeature.getClient(this.#domain);
+    await eventually(async () => client.getBooleanValue("on", false), "an evaluation over gRPC");
+    await eventually(async () => (await this.#ask()) === true, "an evaluation over OFREP");
+    expect((await fetch(this.url("management", "/readyz"))).status).to.equal(200);
+    const grown = this.#vitals.peakGrowthBytes;
+    expect(grown, `grew by ${Math.round(grown / mebibyte)} MiB`).to.be.lessThan(maxGrowthBytes);
+  }
+
+  /** The value of a metric's series. */
+  async metric(series: string): Promise<number> {
+    const text = await (await fetch(this.url("management", "/metrics"))).text();
+    const line = text.split("\n").find((each) => each.startsWith(`${series} `));
+    return Number(line?.slice(series.length + 1) ?? Number.NaN);
+  }
+
+  async stop(): Promise<void> {
+    this.#vitals.stop();
+    for (const socket of this.#sockets.splice(0)) socket.destroy();
+    await OpenFeature.clearProviders();
+    const exitCode = await this.#agent.process.stop();
+    this.#directory.remove();
+    expect(exitCode, this.#agent.process.output).to.equal(0);
+    expect(this.#agent.process.logs.filter(({ level }) => level === "error")).to.deep.equal([]);
+  }
+
+  async #ask(): Promise<unknown> {
+    const url = this.url("ofrep", "/ofrep/v1/evaluate/flags/on");
+    const response = await fetch(url, { method: "POST", headers: { connection: "close" } }).catch(
+      () => undefined,
+    );
+    return ((await response?.json().catch(() => undefined)) as { value?: unknown } | undefined)?.value;
+  }
+}
+
+/** Writes, and resolves once the system has taken it, the connection is closed, or the agent does not read on for a while. */
+export async function push(socket: Socket, bytes: Uint8Array | string): Promise<void> {
+  if (socket.destroyed || socket.write(bytes)) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      socket.off("drain", done).off("close", done);
+      resolve();
+    };
+    const timer = setTimeout(done, 200);
+    socket.on("drain", done).on("close", done);
+  });
+}
+
+function flags(): Record<string, unknown> {
+  const big = Array.from({ length: 20 }, (_, index): [string, unknown] => [
+    `big-${index}`,
+    { state: "ENABLED", variants: { v: "x".repeat(40_000) }, defaultVariant: "v" },
+  ]);
+  return {
+    on: { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" },
+    ...Object.fromEntries(big),
+  };
+}
