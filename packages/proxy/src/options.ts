@@ -239,7 +239,7 @@ export const proxyOptionTable = {
     type: choice("loopback", "all", "off"),
     default: "loopback",
     describe:
-      "Who may read /status on the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward.",
+      "Who may read /status on the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward; requests that a proxy or the sidecar of a service mesh forwards are refused.",
     group: listening,
     env: ["BUNTING_STATUS"],
   }),

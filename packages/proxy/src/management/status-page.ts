@@ -7,21 +7,51 @@ export type StatusAudience = "loopback" | "all" | "off";
 /** /status: JSON, or HTML for browsers. */
 export function statusPage(report: () => StatusReport, audience: StatusAudience): RequestListener {
   return (request, response) => {
-    if (!isAllowed(request, audience)) {
-      const hint =
-        "The status is shown on loopback only: use kubectl port-forward, or start the proxy with --status=all.\n";
-      answer(response, 403, "text/plain; charset=utf-8", hint);
-    } else if (request.headers.accept?.includes("text/html") === true) {
+    const refusal = refusalOf(request, audience);
+    if (refusal !== undefined) answer(response, 403, "text/plain; charset=utf-8", `${refusal}.\n`);
+    else if (request.headers.accept?.includes("text/html") === true) {
       answer(response, 200, "text/html; charset=utf-8", page(report()));
     } else answer(response, 200, "application/json", `${JSON.stringify(report(), null, 1)}\n`);
   };
 }
 
-function isAllowed({ socket }: IncomingMessage, audience: StatusAudience): boolean {
-  if (audience !== "loopback") return audience === "all";
-  const address = socket.remoteAddress ?? "";
-  return address === "::1" || /^(::ffff:)?127\./.test(address);
+/**
+ * Why the status is not shown. The sidecar of a service mesh forwards the requests of other pods over loopback, so an address alone proves
+ * nothing: `kubectl port-forward` connects from loopback to loopback, asks for localhost, and adds no header.
+ */
+function refusalOf({ socket, headers }: IncomingMessage, audience: StatusAudience): string | undefined {
+  if (audience === "all") return undefined;
+  if (audience === "off") return "The status is off: start the proxy with --status=loopback or --status=all";
+  const reason = forwardedReason({ socket, headers });
+  return reason === undefined
+    ? undefined
+    : `${reason}: use kubectl port-forward, or start the proxy with --status=all`;
 }
+
+function forwardedReason({
+  socket,
+  headers,
+}: Pick<IncomingMessage, "socket" | "headers">): string | undefined {
+  if (!isLoopback(socket.remoteAddress) || !isLoopback(socket.localAddress))
+    return "The status is shown on loopback only";
+  const added = Object.keys(headers).find((name) => proxyHeader.test(name));
+  if (added !== undefined) return `The status is not shown through a proxy, such as one that adds ${added}`;
+  if (!localHost.test(headers.host ?? ""))
+    return "The status is shown to requests for localhost or a loopback address only";
+  return undefined;
+}
+
+/** The addresses from which Istio forwards. */
+const istio = /^(127\.0\.0\.6|::6)$/;
+
+function isLoopback(address = ""): boolean {
+  const plain = address.replace(/^::ffff:/, "");
+  return (plain === "::1" || plain.startsWith("127.")) && !istio.test(plain);
+}
+
+/** Headers that Envoy, Linkerd and other proxies add, and clients do not. */
+const proxyHeader = /^(?:forwarded|via|x-real-ip|x-request-id|x-forwarded-.*|x-envoy-.*|x-b3-.*|l5d-.*)$/;
+const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 
 function answer(response: ServerResponse, status: number, type: string, body: string): void {
   response.writeHead(status, {
