@@ -15,10 +15,7 @@ export function statusPage(report: () => StatusReport, audience: StatusAudience)
   };
 }
 
-/**
- * Why the status is not shown. The sidecar of a service mesh forwards the requests of other pods over loopback, so an address alone proves
- * nothing: `kubectl port-forward` connects from loopback to loopback, asks for localhost, and adds no header.
- */
+/** Why the status is not shown, and what to do. */
 function refusalOf({ socket, headers }: IncomingMessage, audience: StatusAudience): string | undefined {
   if (audience === "all") return undefined;
   if (audience === "off") return "The status is off: start the proxy with --status=loopback or --status=all";
@@ -28,6 +25,10 @@ function refusalOf({ socket, headers }: IncomingMessage, audience: StatusAudienc
     : `${reason}: use kubectl port-forward, or start the proxy with --status=all`;
 }
 
+/**
+ * Why a request may come from outside of the pod. The sidecar of a service mesh forwards the requests of other pods over loopback, so an address alone proves
+ * nothing: `kubectl port-forward` connects from loopback to loopback, asks for localhost, and adds no header.
+ */
 function forwardedReason({
   socket,
   headers,
