@@ -4,8 +4,20 @@ import { ProxyReadiness } from "./proxy-readiness.js";
 
 function useReadiness(hasSynced: boolean) {
   const clock = new ManualClock();
-  const source = { hasSynced };
-  return { clock, source, readiness: new ProxyReadiness({ source, clock }) };
+  const listeners: (() => void)[] = [];
+  const source = { hasSynced, onSynced: (listener: () => void) => void listeners.push(listener) };
+  /** What was told, whenever something may have changed. */
+  const told: boolean[] = [];
+  const readiness: ProxyReadiness = new ProxyReadiness({
+    source,
+    clock,
+    onChange: () => told.push(readiness.check().isReady),
+  });
+  const sync = (): void => {
+    source.hasSynced = true;
+    for (const listener of listeners) listener();
+  };
+  return { clock, source, readiness, told, sync };
 }
 
 describe("the proxy's readiness", () => {
@@ -28,6 +40,27 @@ describe("the proxy's readiness", () => {
     expect(readiness.check().reason).to.include("not been read");
     source.hasSynced = true;
     expect(readiness.check()).to.deep.equal({ isReady: true, reason: "ready" });
+  });
+
+  it("tells of each change, also when the source has had its 10 s", () => {
+    const { clock, readiness, told } = useReadiness(false);
+    readiness.listening();
+    expect(told).to.deep.equal([false]);
+    clock.advance(9_999);
+    expect(told).to.deep.equal([false]);
+    clock.advance(1);
+    expect(told).to.deep.equal([false, true]);
+    readiness.draining();
+    expect(told).to.deep.equal([false, true, false]);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("tells when the source has synced, and waits no longer then", () => {
+    const { clock, readiness, told, sync } = useReadiness(false);
+    readiness.listening();
+    sync();
+    expect(told).to.deep.equal([false, true]);
+    expect(clock.pendingTimers).to.equal(0);
   });
 
   it("is lost again only by draining", () => {

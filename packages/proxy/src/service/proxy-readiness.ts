@@ -2,8 +2,10 @@ import type { Clock, Readiness } from "@bunting/runtime";
 import type { FlagSource } from "../source/flag-source.js";
 
 export interface ProxyReadinessOptions {
-  readonly source: Pick<FlagSource, "hasSynced">;
+  readonly source: Pick<FlagSource, "hasSynced" | "onSynced">;
   readonly clock: Clock;
+  /** Called whenever `check` may have another result, so that watchers can be notified. */
+  readonly onChange?: () => void;
   /** How long after it began to listen the proxy waits for its source before it is ready without it, in ms; 10 s if not given. */
   readonly syncTimeoutMs?: number;
 }
@@ -17,7 +19,9 @@ export class ProxyReadiness {
   readonly #source: Pick<FlagSource, "hasSynced">;
   readonly #clock: Clock;
   readonly #syncTimeoutMs: number;
+  readonly #onChange: () => void;
   #listeningSinceMs: number | undefined;
+  #cancelTimeout: (() => void) | undefined;
   #wasReady = false;
   #isDraining = false;
 
@@ -25,16 +29,22 @@ export class ProxyReadiness {
     this.#source = options.source;
     this.#clock = options.clock;
     this.#syncTimeoutMs = options.syncTimeoutMs ?? 10_000;
+    this.#onChange = options.onChange ?? (() => undefined);
+    options.source.onSynced(() => this.#changed());
   }
 
   /** To be called when the port of the sync services accepts connections. */
   listening(): void {
     this.#listeningSinceMs ??= this.#clock.monotonicMs();
+    if (!this.#source.hasSynced)
+      this.#cancelTimeout ??= this.#clock.after(this.#syncTimeoutMs, () => this.#changed());
+    this.#onChange();
   }
 
   /** To be called when the proxy starts to shut down; it still serves for a while. */
   draining(): void {
     this.#isDraining = true;
+    this.#changed();
   }
 
   check(): Readiness {
@@ -47,5 +57,11 @@ export class ProxyReadiness {
     return this.#source.hasSynced
       ? { isReady: true, reason: "ready" }
       : { isReady: true, reason: "ready, though the source has not been read for the first time yet" };
+  }
+
+  /** The source has synced, has used up its time, or no longer matters. */
+  #changed(): void {
+    this.#cancelTimeout?.();
+    this.#onChange();
   }
 }
