@@ -6,7 +6,7 @@ import { RateLimitedLog } from "@bunting/proxy/internal/rate-limited-log.js";
 import { proxyOptionTable as options } from "@bunting/proxy/internal/options.js";
 import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
 import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
-import { TopicQuota } from "@bunting/proxy/internal/service/topic-quota.js";
+import { TopicQuota } from "@bunting/proxy/internal/topic/topic-quota.js";
 import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
 import { parseSelector } from "@bunting/proxy/internal/source/selector.js";
 import { StallWatch } from "@bunting/proxy/internal/subscriber/stall-watch.js";
@@ -79,11 +79,18 @@ const metrics: ProxyMetrics = {
 };
 const clock = systemClock;
 const source = new HandedSource();
+const log = new RateLimitedLog(logger, clock);
 const topics = new TopicRegistry({
   source,
   clock,
   logger,
   metrics,
+  quota: new TopicQuota({
+    perConnection: options.maxTopicsPerConnection.default,
+    perAddress: options.maxTopicsPerAddress.default,
+    metrics,
+    log,
+  }),
   lingerMs: 30_000,
   missingPolicy: "hold",
   deletionGraceMs: 60_000,
@@ -95,7 +102,6 @@ const subscribing = {
   clock,
   metrics,
 };
-const log = new RateLimitedLog(logger, clock);
 const stallWatch = new StallWatch({ timeoutMs: options.stallTimeout.default, clock, metrics, log });
 void stallWatch.run(new AbortController().signal);
 const flagSync = new FlagSync({
@@ -106,12 +112,6 @@ const flagSync = new FlagSync({
     burst: options.firstSnapshotBurst.default,
     clock,
     metrics,
-  }),
-  quota: new TopicQuota({
-    perConnection: options.maxTopicsPerConnection.default,
-    perAddress: options.maxTopicsPerAddress.default,
-    metrics,
-    log,
   }),
 });
 const methods = [...new AgentSync({ ...subscribing, log }).methods, ...flagdSyncService(flagSync)];

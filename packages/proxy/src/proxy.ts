@@ -36,11 +36,11 @@ import { legacySyncService } from "./service/sync-v1/legacy-sync-service.js";
 import { listeningComponent } from "./service/listening-component.js";
 import { ProxyReadiness } from "./service/proxy-readiness.js";
 import { flagdSyncService } from "./service/flagd-sync-v1/flagd-sync-service.js";
-import { TopicQuota } from "./service/topic-quota.js";
 import { createSource } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
 import { StallWatch } from "./subscriber/stall-watch.js";
 import { StartQueue } from "./subscriber/start-queue.js";
+import { TopicQuota } from "./topic/topic-quota.js";
 import { TopicRegistry } from "./topic/topic-registry.js";
 import { version } from "./version.js";
 
@@ -63,17 +63,23 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const metrics = prometheusMetrics(registry);
 
   const source = createSource(options, { clock, logger, metrics, env: process.env });
+  const log = new RateLimitedLog(logger, clock);
   const topics = new TopicRegistry({
     source,
     clock,
     logger,
     metrics,
+    quota: new TopicQuota({
+      perConnection: options.maxTopicsPerConnection,
+      perAddress: options.maxTopicsPerAddress,
+      metrics,
+      log,
+    }),
     lingerMs: options.topicLinger,
     missingPolicy: options.missingPolicy,
     deletionGraceMs: options.deletionGrace,
     deletionPolicy: options.deletionPolicy,
   });
-  const log = new RateLimitedLog(logger, clock);
   const { stallTimeout, firstSnapshotRate, maxConnectionAge, keepaliveInterval } = options;
   const stallWatch =
     stallTimeout === 0 ? undefined : new StallWatch({ timeoutMs: stallTimeout, clock, metrics, log });
@@ -89,12 +95,6 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       firstSnapshotRate === 0
         ? undefined
         : new StartQueue({ perSecond: firstSnapshotRate, burst: options.firstSnapshotBurst, clock, metrics }),
-    quota: new TopicQuota({
-      perConnection: options.maxTopicsPerConnection,
-      perAddress: options.maxTopicsPerAddress,
-      metrics,
-      log,
-    }),
   };
   const agentSync = new AgentSync({ ...subscribing, ackTimeoutMs: options.ackTimeout });
   const flagSync = new FlagSync({ ...subscribing, compresses: options.compression === "auto" });
@@ -102,9 +102,8 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const services = [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)];
   const drainStream = (stream: TransportStream, status: RpcStatus): boolean =>
     agentSync.drain(stream, status) ? true : flagSync.drain(stream, status);
-  const readiness = new ProxyReadiness({ source, clock });
-  const health = new ReadinessHealth(() => readiness.check(), serviceNames(services));
-  source.onSynced(() => health.changed());
+  const health: ReadinessHealth = new ReadinessHealth(() => readiness.check(), serviceNames(services));
+  const readiness = new ProxyReadiness({ source, clock, onChange: () => health.changed() });
 
   const healthMethods = healthService(health);
   const reflection = reflectionService([...services, ...healthMethods].map(({ path }) => path));
@@ -185,14 +184,8 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       delayMs: options.drainDelay,
       windowMs: options.drainWindow,
       graceMs: drainGraceMs,
-      onListening: () => {
-        readiness.listening();
-        health.changed();
-      },
-      onDraining: () => {
-        readiness.draining();
-        health.changed();
-      },
+      onListening: () => readiness.listening(),
+      onDraining: () => readiness.draining(),
     }),
   ];
   const stopTimeoutMs = options.drainDelay + options.drainWindow + drainGraceMs + 5_000;

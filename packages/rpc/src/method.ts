@@ -55,6 +55,8 @@ export interface ResponseStream extends Call {
   /** Sends one frame made by `frameMessage`; see TransportStream.write. */
   write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
   end(status: RpcStatus): void;
+  /** Ends the call as if its handler had thrown this error. */
+  fail(error: unknown): void;
   onClose(listener: () => void): void;
 }
 

@@ -10,7 +10,6 @@ import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscri
 import { firstSnapshot } from "../topic/first-snapshot.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import { requestTopic } from "./request-topic.js";
-import type { TopicQuota } from "./topic-quota.js";
 import { rpcErrorOf, statusOf } from "./status-of.js";
 
 export interface FlagSyncOptions {
@@ -25,7 +24,6 @@ export interface FlagSyncOptions {
   readonly compresses?: boolean;
   readonly stallWatch?: StallWatch | undefined;
   readonly startQueue?: StartQueue | undefined;
-  readonly quota?: TopicQuota | undefined;
 }
 
 /** The frames in which a protocol sends snapshots. */
@@ -53,7 +51,7 @@ export class FlagSync {
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
   syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
-    const { topics, clock, metrics, stallWatch, startQueue, quota, compresses = true } = this.#options;
+    const { topics, clock, metrics, stallWatch, startQueue, compresses = true } = this.#options;
     const common = { statusOf, clock, metrics, stallWatch, startQueue };
     const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
     const gzip: SubscriberProtocol = {
@@ -66,11 +64,6 @@ export class FlagSync {
       const subscriber = new SubscriberStream(protocol, out);
       try {
         const topic = this.#topicOf(out, request);
-        const { session } = out.stream;
-        if (quota !== undefined) {
-          quota.enter(session, topic);
-          out.onClose(() => quota.leave(session, topic));
-        }
         const subscription = topics.subscribe(topic, subscriber);
         this.#streams.set(out.stream, subscriber);
         out.onClose(() => this.#streams.delete(out.stream));
@@ -83,17 +76,12 @@ export class FlagSync {
 
   /** The handler of FetchAllFlags. Returns the encoded response. */
   async fetchAllFlags(request: SelectingRequest, call: Call): Promise<Uint8Array> {
-    const { topics, clock, quota, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
+    const { topics, clock, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
       const topic = this.#topicOf(call, request);
-      const { session } = call.stream;
-      quota?.enter(session, topic);
-      try {
-        const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call });
-        return snapshot.fetchAllMessage;
-      } finally {
-        quota?.leave(session, topic);
-      }
+      const { session: connection } = call.stream;
+      const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call, connection });
+      return snapshot.fetchAllMessage;
     } catch (error) {
       throw rpcErrorOf(error);
     }

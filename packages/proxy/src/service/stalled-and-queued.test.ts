@@ -13,7 +13,7 @@ import { noMetrics } from "../proxy-metrics.js";
 import { StallWatch } from "../subscriber/stall-watch.js";
 import { StartQueue } from "../subscriber/start-queue.js";
 import { ConnectionAge } from "./connection-age.js";
-import { TopicQuota } from "./topic-quota.js";
+import { TopicQuota } from "../topic/topic-quota.js";
 
 const topic = "demo/flags";
 const silent = createLogger({ format: "json", debug: false }, { write: () => undefined });

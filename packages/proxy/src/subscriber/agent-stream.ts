@@ -11,6 +11,7 @@ import { ProxyError } from "../proxy-error.js";
 import { frameResponse } from "../snapshot/topic-frames.js";
 import type { Subscription, Subscriber } from "../topic/subscription.js";
 import { readAgentRequest, type AgentRequest } from "./agent-request.js";
+import type { Requester, RequestTurns } from "./request-turns.js";
 import type { Stallable, StallWatch } from "./stall-watch.js";
 import {
   TopicSubscriber,
@@ -24,10 +25,11 @@ export interface AgentStreamContext extends TopicSubscriberContext {
   readonly maxTopics: number;
   /** Throws a ProtocolError that names the expected form. */
   readonly parseTopic: (selector: string) => TopicKey;
-  /** Throws a ProxyError if the topic is refused; else `left` must be called after the subscription. */
-  readonly subscribe: (session: TransportSession, topic: TopicKey, subscriber: Subscriber) => Subscription;
-  readonly left: (session: TransportSession, topic: TopicKey) => void;
+  /** Throws a ProxyError if the topic is refused. */
+  readonly subscribe: (topic: TopicKey, subscriber: Subscriber) => Subscription;
   readonly statusOf: (error: ProxyError) => RpcStatus;
+  /** Decides when a stream may subscribe once more. */
+  readonly requestTurns: RequestTurns;
   /** Counts and logs that a limit was reached, and returns the error to refuse with. */
   readonly limitReached: (reason: string, session: TransportSession, message: string) => ProxyError;
   /** Calls `beat` for streams on which nothing was written for a while. */
@@ -40,20 +42,25 @@ const heartbeat: AgentMessage = {
   kind: "heartbeat",
   frame: frameResponse({ $case: "heartbeat", value: {} }),
 };
-/** How many errors may wait to be written to an agent that does not read; one more ends its stream. */
+/** How many errors may wait to be written before no more requests are read. */
 const maxErrors = 64;
+/** What a request that waits takes in addition to its bytes. */
+const waitingBytes = 128;
 
 /**
  * One stream of bunting.sync.v1. Its topics take turns: one message is written at a time, and each is made when the turn of its topic comes.
- * So an agent that does not read costs no more than one frame, which others share, and a bounded number of errors.
+ * So an agent that does not read costs no more than one frame, which others share, and a bounded number of errors: while they wait, and while
+ * other agents have their turn to subscribe, its requests are not read. Only what had arrived with the last request waits here.
  */
-export class AgentStream implements SubscriberOwner, Stallable {
+export class AgentStream implements SubscriberOwner, Stallable, Requester {
   readonly #context: AgentStreamContext;
   readonly #out: ResponseStream;
   readonly #subscribers = new Map<TopicKey, TopicSubscriber>();
   /** Subscribers that may have something to send, in the order of their wakes. */
   readonly #due = new Set<TopicSubscriber>();
   readonly #errors: AgentMessage[] = [];
+  /** Requests that were received and wait to be handled; while there are any, nothing is read. */
+  #waiting: Uint8Array[] = [];
   #hasSaidHello = false;
   /** Messages written so far: the number of the last one, which both ends count. */
   #written = 0;
@@ -88,11 +95,32 @@ export class AgentStream implements SubscriberOwner, Stallable {
     if (this.#hasEnded) return;
     try {
       const request = readAgentRequest(message);
-      if (request !== undefined) this.#take(request);
+      if (request === undefined) return;
+      if (this.#waiting.length === 0 && this.#mayTake(request)) this.#take(request);
+      else this.#wait(message);
     } catch (error) {
       this.#close();
       throw error;
     }
+  }
+
+  /** Handles the next request that waits. */
+  handleNext(): boolean {
+    // Until some are written.
+    if (this.#errors.length >= maxErrors) return false;
+    const message = this.#waiting.shift();
+    if (message === undefined) return false;
+    this.connection.account.release(message.length + waitingBytes);
+    try {
+      const request = readAgentRequest(message);
+      if (request !== undefined) this.#take(request);
+    } catch (error) {
+      this.#close();
+      this.#out.fail(error);
+      return false;
+    }
+    if (this.#waiting.length === 0) this.#out.stream.resumeReading();
+    return this.#waiting.length > 0;
   }
 
   /** Sends the newest versions, as far as the agent answers, then ends. */
@@ -139,6 +167,19 @@ export class AgentStream implements SubscriberOwner, Stallable {
     this.#refuse(subscriber.topic, this.#context.statusOf(error));
   }
 
+  #mayTake({ $case }: AgentRequest): boolean {
+    return this.#errors.length < maxErrors && ($case !== "subscribe" || this.#context.requestTurns.take());
+  }
+
+  #wait(message: Uint8Array): void {
+    if (this.#waiting.length === 0) {
+      this.#out.stream.pauseReading();
+      this.#context.requestTurns.enter(this);
+    }
+    this.#waiting.push(message);
+    this.connection.account.charge(message.length + waitingBytes);
+  }
+
   #take(request: AgentRequest): void {
     if (this.#hasSaidHello === (request.$case === "hello"))
       throw abuse("hello is the first message of a stream, and comes once");
@@ -165,7 +206,7 @@ export class AgentStream implements SubscriberOwner, Stallable {
         return;
       }
       const subscriber = new TopicSubscriber(this.#context, this, topic);
-      const subscription = subscribe(this.connection, topic, subscriber);
+      const subscription = subscribe(topic, subscriber);
       this.#subscribers.set(topic, subscriber);
       subscriber.open(subscription, held);
     } catch (error) {
@@ -202,12 +243,6 @@ export class AgentStream implements SubscriberOwner, Stallable {
 
   /** Refuses or ends the subscription of a topic; the others go on. */
   #refuse(topic: string, { code, message, trailers }: RpcStatus): void {
-    if (this.#errors.length >= maxErrors) {
-      const { statusOf, limitReached } = this.#context;
-      const tooMany = "too many subscriptions were refused while the agent did not read";
-      this.end(statusOf(limitReached("unread_errors", this.connection, tooMany)));
-      return;
-    }
     const retryAfterMs = Number(trailers?.["grpc-retry-pushback-ms"] ?? 0);
     const value = { topic, code: statusCode[code], message, retryAfterMs };
     this.#errors.push({ kind: "topic_error", frame: frameResponse({ $case: "topicError", value }) });
@@ -217,18 +252,14 @@ export class AgentStream implements SubscriberOwner, Stallable {
   #drop(subscriber: TopicSubscriber): void {
     this.#subscribers.delete(subscriber.topic);
     this.#due.delete(subscriber);
-    this.#leave(subscriber);
-  }
-
-  #leave(subscriber: TopicSubscriber): void {
     subscriber.close();
-    this.#context.left(this.connection, subscriber.topic);
   }
 
   #speak(): void {
     if (this.#isWriting || this.#hasEnded) return;
     const error = this.#errors.shift();
     if (error !== undefined) {
+      if (this.#waiting.length > 0) this.#context.requestTurns.enter(this);
       this.#write(error);
       return;
     }
@@ -272,7 +303,10 @@ export class AgentStream implements SubscriberOwner, Stallable {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
     this.#context.silent.cancel(this);
-    for (const subscriber of this.#subscribers.values()) this.#leave(subscriber);
+    this.#context.requestTurns.leave(this);
+    for (const { length } of this.#waiting) this.connection.account.release(length + waitingBytes);
+    this.#waiting = [];
+    for (const subscriber of this.#subscribers.values()) subscriber.close();
     this.#subscribers.clear();
     this.#due.clear();
   }

@@ -81,6 +81,10 @@ class Peer implements ResponseStream {
     this.status ??= status;
   }
 
+  fail(error: unknown): void {
+    throw error;
+  }
+
   onClose(listener: () => void): void {
     this.#onClose.push(listener);
   }

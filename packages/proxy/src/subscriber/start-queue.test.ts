@@ -11,7 +11,7 @@ class Storm {
   queued = 0;
   readonly #queue: StartQueue;
   readonly #connections = new Map<string, object>();
-  readonly #gone = new Set<string>();
+  readonly #starters = new Map<string, Starter>();
 
   constructor(burst: number) {
     const metrics = { ...noMetrics, queuedStarts: (delta: number) => (this.queued += delta) };
@@ -23,17 +23,15 @@ class Storm {
     if (connection === undefined) this.#connections.set(connectionName, (connection = {}));
     const starter: Starter = {
       connection,
-      start: () => {
-        if (this.#gone.has(stream)) return false;
-        this.started.push(stream);
-        return true;
-      },
+      start: () => void this.started.push(stream),
     };
+    this.#starters.set(stream, starter);
     if (this.#queue.enter(starter)) this.started.push(stream);
   }
 
   leave(stream: string): void {
-    this.#gone.add(stream);
+    const starter = this.#starters.get(stream);
+    if (starter !== undefined) this.#queue.leave(starter);
   }
 }
 

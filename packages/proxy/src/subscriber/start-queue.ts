@@ -5,8 +5,8 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 export interface Starter {
   /** Its connection. Streams of one connection share turns. */
   readonly connection: object;
-  /** Starts the stream. False if it has ended, or has started otherwise: then the turn goes to the next. */
-  start(): boolean;
+  /** Its turn has come. */
+  start(): void;
 }
 
 export interface StartQueueOptions {
@@ -28,7 +28,7 @@ const turnMs = 10;
 export class StartQueue {
   readonly #options: StartQueueOptions;
   /** By connection, in the order of their turns; each has at least one stream. */
-  readonly #waiting = new Map<object, Starter[]>();
+  readonly #waiting = new Map<object, Set<Starter>>();
   #tokens: number;
   #countedMs: number;
   #isTurnDue = false;
@@ -39,7 +39,7 @@ export class StartQueue {
     this.#countedMs = options.clock.monotonicMs();
   }
 
-  /** True if the stream may start at once; else `start` is called when its turn comes. */
+  /** True if the stream may start at once; else `start` is called when its turn comes, unless it leaves. */
   enter(starter: Starter): boolean {
     this.#countTokens();
     if (this.#waiting.size === 0 && this.#tokens >= 1) {
@@ -47,11 +47,19 @@ export class StartQueue {
       return true;
     }
     const ofConnection = this.#waiting.get(starter.connection);
-    if (ofConnection === undefined) this.#waiting.set(starter.connection, [starter]);
-    else ofConnection.push(starter);
+    if (ofConnection === undefined) this.#waiting.set(starter.connection, new Set([starter]));
+    else ofConnection.add(starter);
     this.#options.metrics.queuedStarts(1);
     this.#askForTurn();
     return false;
+  }
+
+  /** The stream has ended, or has started otherwise. Does nothing if it does not wait. */
+  leave(starter: Starter): void {
+    const starters = this.#waiting.get(starter.connection);
+    if (starters?.delete(starter) !== true) return;
+    this.#options.metrics.queuedStarts(-1);
+    if (starters.size === 0) this.#waiting.delete(starter.connection);
   }
 
   #askForTurn(): void {
@@ -70,13 +78,13 @@ export class StartQueue {
       if (this.#tokens < 1) return;
       // To the end of the map, where this loop reaches it again.
       this.#waiting.delete(connection);
-      let hasStarted = false;
-      while (!hasStarted && starters.length > 0) {
-        hasStarted = starters.shift()?.start() === true;
-        this.#options.metrics.queuedStarts(-1);
-      }
-      if (hasStarted) this.#tokens--;
-      if (starters.length > 0) this.#waiting.set(connection, starters);
+      const [first] = starters;
+      if (first === undefined) continue;
+      starters.delete(first);
+      if (starters.size > 0) this.#waiting.set(connection, starters);
+      this.#tokens--;
+      this.#options.metrics.queuedStarts(-1);
+      first.start();
     }
   }
 

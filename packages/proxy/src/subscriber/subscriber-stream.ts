@@ -1,4 +1,4 @@
-import type { ResponseStream, RpcStatus } from "@bunting/rpc";
+import type { ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
@@ -64,15 +64,13 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     this.wake();
   }
 
-  get connection(): object {
+  get connection(): TransportSession {
     return this.#out.stream.session;
   }
 
-  start(): boolean {
-    if (!this.#isQueued) return false;
+  start(): void {
     this.#isQueued = false;
     this.wake();
-    return true;
   }
 
   wake(): void {
@@ -96,7 +94,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
   drain(status: RpcStatus): void {
     if (this.#lastStatus !== undefined) return;
     this.#lastStatus = status;
-    this.#isQueued = false;
+    this.#leaveQueue();
     this.wake();
   }
 
@@ -153,8 +151,14 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     this.#subscription?.close();
     this.#subscription = undefined;
     this.#inFlight = undefined;
-    this.#isQueued = false;
+    this.#leaveQueue();
     this.#protocol.stallWatch?.delete(this);
     this.#protocol.metrics.activeStreams(-1);
+  }
+
+  #leaveQueue(): void {
+    if (!this.#isQueued) return;
+    this.#isQueued = false;
+    this.#protocol.startQueue?.leave(this);
   }
 }

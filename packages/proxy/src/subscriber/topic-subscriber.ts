@@ -1,4 +1,5 @@
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
+import type { TransportSession } from "@bunting/rpc";
 import type { Clock, Deadlines } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
@@ -14,7 +15,7 @@ import type { StartQueue, Starter } from "./start-queue.js";
 
 /** The stream that a subscriber is part of. */
 export interface SubscriberOwner {
-  readonly connection: object;
+  readonly connection: TransportSession;
   /** The subscriber may have something to send: `next` is called when its turn comes. */
   due(subscriber: TopicSubscriber): void;
   /** The topic has ended the subscription. */
@@ -39,7 +40,7 @@ export interface AgentMessage {
   readonly frame: Uint8Array;
 }
 
-const none: readonly Rejection[] = [];
+const none: ReadonlySet<Rejection> = new Set();
 
 /**
  * One topic of an agent's stream: what the agent says it holds, and the message that it has not answered yet. There is at most one such
@@ -105,16 +106,14 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#owner.ended(this, error);
   }
 
-  get connection(): object {
+  get connection(): TransportSession {
     return this.#owner.connection;
   }
 
-  start(): boolean {
-    if (!this.#isQueued) return false;
+  start(): void {
     this.#isQueued = false;
     this.#hasStarted = true;
     this.wake();
-    return true;
   }
 
   /** True if there is a newer version than the one that was sent and is not answered. */
@@ -161,9 +160,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (digest !== this.#sent) return false;
     this.#answered(digest);
     this.#refused = "";
-    this.#uphold(
-      rejected.map(({ key, reason }) => this.#acks?.reject(digest, key.slice(0, maxKeyCharacters), reason)),
-    );
+    this.#uphold(rejected.map(({ key, reason }) => ({ digest, flag: shortened(key), reason })));
     this.wake();
     return true;
   }
@@ -180,7 +177,7 @@ export class TopicSubscriber implements Subscriber, Starter {
       this.#subscription?.retake();
     } else {
       this.#refused = digest;
-      this.#uphold([this.#acks?.reject(digest, undefined, reason)]);
+      this.#uphold([{ digest, flag: undefined, reason }]);
     }
     this.wake();
   }
@@ -197,6 +194,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** Leaves the topic. May be called again. */
   close(): void {
     if (this.#subscription === undefined) return;
+    if (this.#isQueued) this.#context.startQueue?.leave(this);
     this.#isQueued = false;
     this.#context.unanswered.cancel(this);
     this.#context.metrics.agentSubscriptions(-1);
@@ -279,15 +277,32 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   /** Adds the new ones before it releases the old ones, so that a rejection in both is not dropped in between. */
-  #uphold(rejections: readonly (Rejection | undefined)[]): void {
+  #uphold(refused: readonly Pick<Rejection, "digest" | "flag" | "reason">[]): void {
     const before = this.#rejections;
-    if (before.length === 0 && rejections.length === 0) return;
-    this.#rejections = rejections.filter((rejection) => rejection !== undefined);
+    if (before.size === 0 && refused.length === 0) return;
+    const rejections = new Set<Rejection>();
+    for (const { digest, flag, reason } of refused) {
+      const rejection = this.#acks?.reject(this.connection, digest, flag, reason);
+      // The same flag may be named twice.
+      if (rejection === undefined || rejections.has(rejection)) continue;
+      rejections.add(rejection);
+      this.#acks?.retain(rejection);
+    }
+    this.#rejections = rejections;
     for (const rejection of before) this.#acks?.release(rejection);
-    this.#context.metrics.rejectedFlags(flagsOf(this.#rejections) - flagsOf(before));
+    this.#context.metrics.rejectedFlags(flagsOf(rejections) - flagsOf(before));
   }
 }
 
-function flagsOf(rejections: readonly Rejection[]): number {
-  return rejections.filter(({ flag }) => flag !== undefined).length;
+function flagsOf(rejections: ReadonlySet<Rejection>): number {
+  let flags = 0;
+  for (const { flag } of rejections) if (flag !== undefined) flags++;
+  return flags;
+}
+
+/** A copy: a slice would keep the whole key, which may be a megabyte long. */
+function shortened(key: string): string {
+  return key.length <= maxKeyCharacters
+    ? key
+    : Buffer.from(key.slice(0, maxKeyCharacters), "utf16le").toString("utf16le");
 }

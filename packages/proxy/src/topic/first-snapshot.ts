@@ -1,4 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
+import type { TransportSession } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
@@ -11,6 +12,8 @@ export interface FirstSnapshotOptions {
   readonly timeoutMs: number;
   /** Its signal ends the wait; it is read only if there is something to wait for. */
   readonly caller: { readonly signal: AbortSignal };
+  /** The topic is charged to this connection. */
+  readonly connection?: TransportSession;
 }
 
 /**
@@ -22,11 +25,12 @@ export interface FirstSnapshotOptions {
 export async function firstSnapshot(
   topics: TopicRegistry,
   key: TopicKey,
-  { clock, timeoutMs, caller }: FirstSnapshotOptions,
+  { clock, timeoutMs, caller, connection }: FirstSnapshotOptions,
 ): Promise<Snapshot> {
   let waiter: Subscriber | undefined;
   let cancelTimeout: (() => void) | undefined;
   const subscription = topics.subscribe(key, {
+    ...(connection === undefined ? {} : { connection }),
     wake: () => waiter?.wake(),
     refuse: (error) => waiter?.refuse(error),
   });

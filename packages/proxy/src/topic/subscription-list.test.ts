@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { createLogger, systemClock } from "@bunting/runtime";
+import { RateLimitedLog } from "../rate-limited-log.js";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic } from "./subscription.js";
 import { TopicAcks } from "./topic-acks.js";
@@ -12,7 +13,10 @@ const nowhere: SubscribedTopic = {
   acks: new TopicAcks(
     "demo/flags",
     systemClock,
-    createLogger({ format: "json", debug: false }, { write: () => undefined }),
+    new RateLimitedLog(
+      createLogger({ format: "json", debug: false }, { write: () => undefined }),
+      systemClock,
+    ),
   ),
   leave: () => undefined,
   caughtUp: () => undefined,

@@ -1,3 +1,4 @@
+import type { TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { TopicAcks } from "./topic-acks.js";
@@ -5,6 +6,8 @@ import { startingView, type TopicView } from "./topic-view.js";
 
 /** The receiver of a subscription. Its methods return at once and do not throw. */
 export interface Subscriber {
+  /** The topic is charged to this connection. */
+  readonly connection?: TransportSession;
   /**
    * True if its protocol can say that a document does not exist: it is then woken for tombstones as for snapshots. The deletion policy
    * `close` ends other subscribers.

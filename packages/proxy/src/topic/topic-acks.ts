@@ -1,5 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Clock } from "@bunting/runtime";
+import type { RateLimitedLog } from "../rate-limited-log.js";
 
 /** A flag or a whole version that agents refuse. */
 export interface Rejection {
@@ -17,29 +18,37 @@ interface Entry extends Rejection {
 }
 
 const maxRejections = 100;
+/** How many of these one connection may bring up: a single agent must not keep the others' from being seen. */
+const maxPerConnection = 20;
 /** Rejections are logged after this delay, so that one line counts all agents, and at most once per `logEveryMs`. */
 const firstLogMs = 1_000;
 const logEveryMs = 10_000;
 const maxLinesAtOnce = 20;
+/** Of all topics together. */
+const linesPerMinute = 120;
 
 /**
  * What the agents of a topic acknowledged by bunting.sync.v1: which versions they hold, and what they refuse. Bounded: digests by the number
- * of subscribers, rejections to a hundred; those without a subscriber make room for new ones.
+ * of subscribers, rejections to a hundred, and to twenty of one connection; those without a subscriber make room for new ones.
  */
 export class TopicAcks {
   readonly #topic: TopicKey;
   readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #log: RateLimitedLog;
   readonly #held = new Map<string, number>();
   readonly #rejections = new Map<string, Entry>();
+  /** The connection that brought up each rejection, as long as it is upheld, and how many each connection has brought up. */
+  readonly #origins = new Map<Rejection, object>();
+  readonly #counts = new Map<object, number>();
   #unlogged: Entry[] = [];
+  #unloggedMore = 0;
   #loggedMs: number | undefined;
   #cancelLog: (() => void) | undefined;
 
-  constructor(topic: TopicKey, clock: Clock, logger: Logger) {
+  constructor(topic: TopicKey, clock: Clock, log: RateLimitedLog) {
     this.#topic = topic;
     this.#clock = clock;
-    this.#logger = logger;
+    this.#log = log;
   }
 
   /** By digest, how many subscribers say they hold that version. */
@@ -63,29 +72,49 @@ export class TopicAcks {
     if (now !== "") this.#held.set(now, (this.#held.get(now) ?? 0) + 1);
   }
 
-  /** A subscriber refuses something, and must release it later. Undefined if there is no room to keep it. */
-  reject(digest: string, flag: string | undefined, reason: string): Rejection | undefined {
+  /**
+   * The entry for what a subscriber refuses, which it has to `retain` at once and to `release` later. Undefined if there is no room to keep
+   * it.
+   */
+  reject(
+    connection: object,
+    digest: string,
+    flag: string | undefined,
+    reason: string,
+  ): Rejection | undefined {
     // Of a flag only the first reason is kept.
     const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} flag ${flag}`;
-    let entry = this.#rejections.get(key);
-    if (entry === undefined) {
-      if (!this.#makeRoom()) return undefined;
-      entry = { digest, flag, reason, subscribers: 0 };
-      this.#rejections.set(key, entry);
-      this.#logSoon(entry);
-    }
-    entry.subscribers++;
+    const known = this.#rejections.get(key);
+    if (known !== undefined) return known;
+    const count = this.#counts.get(connection) ?? 0;
+    if (count >= maxPerConnection || !this.#makeRoom()) return undefined;
+    const entry = { digest, flag, reason, subscribers: 0 };
+    this.#rejections.set(key, entry);
+    this.#origins.set(entry, connection);
+    this.#counts.set(connection, count + 1);
+    this.#logSoon(entry);
     return entry;
   }
 
+  /** To be called once for each subscriber that refuses it. */
+  retain(rejection: Rejection): void {
+    (rejection as Entry).subscribers++;
+  }
+
   release(rejection: Rejection): void {
-    (rejection as Entry).subscribers--;
+    if (--(rejection as Entry).subscribers > 0) return;
+    const origin = this.#origins.get(rejection);
+    if (origin === undefined) return;
+    this.#origins.delete(rejection);
+    const count = (this.#counts.get(origin) ?? 0) - 1;
+    if (count > 0) this.#counts.set(origin, count);
+    else this.#counts.delete(origin);
   }
 
   /** The topic has ended: logs what is left. */
   close(): void {
     this.#cancelLog?.();
-    this.#log();
+    this.#logAll();
   }
 
   #makeRoom(): boolean {
@@ -99,25 +128,33 @@ export class TopicAcks {
   }
 
   #logSoon(entry: Entry): void {
+    if (this.#unlogged.length === maxLinesAtOnce) {
+      this.#unloggedMore++;
+      return;
+    }
     this.#unlogged.push(entry);
     if (this.#unlogged.length > 1) return;
     const nextMs = (this.#loggedMs ?? -logEveryMs) + logEveryMs - this.#clock.monotonicMs();
-    this.#cancelLog = this.#clock.after(Math.max(firstLogMs, nextMs), () => this.#log());
+    this.#cancelLog = this.#clock.after(Math.max(firstLogMs, nextMs), () => this.#logAll());
   }
 
-  #log(): void {
+  #logAll(): void {
     if (this.#unlogged.length === 0) return;
     const entries = this.#unlogged;
+    const more = this.#unloggedMore;
     this.#unlogged = [];
+    this.#unloggedMore = 0;
     this.#loggedMs = this.#clock.monotonicMs();
     const topic = this.#topic;
-    for (const { digest, flag, reason, subscribers } of entries.slice(0, maxLinesAtOnce)) {
-      if (flag === undefined)
-        this.#logger.warn({ topic, digest, reason, subscribers }, "agents refused a version");
-      else this.#logger.warn({ topic, digest, flag, reason, subscribers }, "agents refused a flag");
+    for (const { digest, flag, reason, subscribers } of entries) {
+      if (flag === undefined) this.#warn({ topic, digest, reason, subscribers }, "agents refused a version");
+      else this.#warn({ topic, digest, flag, reason, subscribers }, "agents refused a flag");
     }
-    const more = entries.length - maxLinesAtOnce;
     if (more > 0)
-      this.#logger.warn({ topic, more }, "agents refused more than is logged at once; /status lists all");
+      this.#warn({ topic, more }, "agents refused more than is logged at once; /status lists all");
+  }
+
+  #warn(fields: Readonly<Record<string, unknown>>, message: string): void {
+    this.#log.warn("rejected", fields, message, linesPerMinute);
   }
 }

@@ -109,6 +109,51 @@ describe("the topic registry", () => {
     expect(textOf(topics.subscribe(key, noWork))).to.include("v1");
   });
 
+  it("keeps nothing of a topic that never had a document, from when its last subscriber has left", async () => {
+    const { clock, source, topics } = useRegistry();
+    for (const isMissingKnown of [true, false]) {
+      const subscriptions = [topics.subscribe(key, noWork), topics.subscribe(key, noWork)];
+      if (isMissingKnown) await answered();
+      subscriptions[0]?.close();
+      expect(topics.size).to.equal(1);
+      subscriptions[1]?.close();
+      expect(topics.size).to.equal(0);
+      expect(source.watchCount).to.equal(0);
+      expect(clock.pendingTimers).to.equal(0);
+    }
+  });
+
+  it("keeps at most 512 idle topics that refuse subscribers, those that were subscribed to last", async () => {
+    const { clock, source, topics } = useRegistry({ missingPolicy: "fail" });
+    for (let i = 0; i < 600; i++) {
+      topics.subscribe(`demo/guessed-${i}`, noWork);
+      await answered();
+      expect(() => topics.subscribe("demo/guessed-0", noWork)).to.throw("does not exist");
+    }
+    await answered();
+    expect(topics.size).to.equal(512);
+    expect(source.watchCounts.get("demo/guessed-0")).to.equal(1);
+    const left = [...topics.topics()].map((topic) => topic.key);
+    expect(left).to.include("demo/guessed-0").and.include("demo/guessed-599");
+    expect(left).not.to.include("demo/guessed-1");
+    clock.advance(lingerMs);
+    expect(topics.size).to.equal(0);
+    expect(source.watchCount).to.equal(0);
+  });
+
+  it("warns of twenty missing documents a minute, and says how many others there were", async () => {
+    const lines: string[] = [];
+    const logger = createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) });
+    const { clock, topics } = useRegistry({ logger });
+    for (let i = 0; i < 50; i++) topics.subscribe(`demo/guessed-${i}`, noWork);
+    await answered();
+    expect(lines.filter((line) => line.includes("does not exist"))).to.have.length(20);
+    clock.advance(60_000);
+    topics.subscribe("demo/another", noWork);
+    await answered();
+    expect(lines.at(-1)).to.include("demo/another").and.include('"suppressedSinceLast":30');
+  });
+
   it("drops an idle topic also if its last subscriber was refused", async () => {
     const { clock, source, topics } = useRegistry({ missingPolicy: "fail" });
     topics.subscribe(key, noWork);

@@ -2,10 +2,12 @@ import type { TopicKey } from "@bunting/protocol";
 import { aborted, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import { RateLimitedLog } from "../rate-limited-log.js";
 import type { FlagSource } from "../source/flag-source.js";
 import { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import { Topic, type TopicPolicies } from "./topic.js";
+import type { TopicQuota } from "./topic-quota.js";
 
 export interface TopicRegistryOptions extends TopicPolicies {
   readonly source: FlagSource;
@@ -14,9 +16,17 @@ export interface TopicRegistryOptions extends TopicPolicies {
   readonly metrics: ProxyMetrics;
   /** How long a topic without subscribers keeps its watch and snapshot for the next subscriber, in ms. */
   readonly lingerMs: number;
+  /** Limits the topics of a connection and of an address; no limits if not given. */
+  readonly quota?: TopicQuota | undefined;
   /** A new one if not given. */
   readonly fanOut?: FanOut;
 }
+
+/**
+ * How many topics that refuse their subscribers, because their document does not exist, are kept for the next ones. Refused clients try again
+ * soon, and each try would read the source again; names that peers guess must not become as many topics.
+ */
+const maxRefusing = 512;
 
 interface Entry {
   readonly topic: Topic;
@@ -26,7 +36,7 @@ interface Entry {
 }
 
 /**
- * All topics that have subscribers or had some lately, each with one watch of the source. An entry is in the map exactly as long as its
+ * All topics that have subscribers, or had some lately and have a document for the next ones, each with one watch of the source. An entry is in the map exactly as long as its
  * topic is alive and watched: it is removed in the same turn that ends it, so that no subscriber can join a dead topic (which is how
  * flagd-proxy wedges a target until it is restarted). A topic whose document does not exist is alive: its watch reports the document later.
  */
@@ -34,12 +44,16 @@ export class TopicRegistry implements Runnable {
   readonly name = "topics";
   readonly #options: TopicRegistryOptions;
   readonly #fanOut: FanOut;
+  readonly #log: RateLimitedLog;
   readonly #entries = new Map<TopicKey, Entry>();
+  /** Topics without subscribers that refuse those that come; the longest idle first. */
+  readonly #refusing = new Set<Entry>();
   #hasStopped = false;
 
   constructor(options: TopicRegistryOptions) {
     this.#options = options;
     this.#fanOut = options.fanOut ?? new FanOut();
+    this.#log = new RateLimitedLog(options.logger, options.clock);
   }
 
   /** The number of topics, lingering ones included. */
@@ -55,18 +69,23 @@ export class TopicRegistry implements Runnable {
   /**
    * Subscribes to a topic, which is created for its first subscriber. The caller takes the snapshot there is from the subscription at once.
    *
-   * @throws ProxyError TOPIC_MISSING if the document does not exist and the missing policy is `fail`; SHUTTING_DOWN after the end.
+   * @throws ProxyError TOPIC_MISSING if the document does not exist and the missing policy is `fail`; LIMIT_REACHED if its connection or
+   * address has too many topics; SHUTTING_DOWN after the end.
    */
   subscribe(key: TopicKey, subscriber: Subscriber): Subscription {
     if (this.#hasStopped) throw new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again");
-    const entry = this.#entries.get(key) ?? this.#begin(key);
+    const known = this.#entries.get(key);
+    const { connection } = subscriber;
+    if (connection !== undefined) this.#options.quota?.check(connection, known?.topic.charge);
+    const entry = known ?? this.#begin(key);
     entry.cancelLinger?.();
     entry.cancelLinger = undefined;
+    this.#refusing.delete(entry);
     try {
       return entry.topic.subscribe(subscriber);
     } finally {
       // A refused subscriber tries again soon: it finds this topic, which needs no new watch and no second warning.
-      if (entry.topic.size === 0) this.#linger(key);
+      if (entry.topic.size === 0) this.#idle(key);
     }
   }
 
@@ -88,10 +107,11 @@ export class TopicRegistry implements Runnable {
   }
 
   #begin(key: TopicKey): Entry {
-    const { source, ...options } = this.#options;
-    const onIdle = (): void => this.#linger(key);
+    const { source, quota, ...options } = this.#options;
+    const onIdle = (): void => this.#idle(key);
+    const charge = quota?.open();
     const entry: Entry = {
-      topic: new Topic({ ...options, key, fanOut: this.#fanOut, onIdle }),
+      topic: new Topic({ ...options, key, fanOut: this.#fanOut, log: this.#log, charge, onIdle }),
       abort: new AbortController(),
       cancelLinger: undefined,
     };
@@ -100,13 +120,32 @@ export class TopicRegistry implements Runnable {
     return entry;
   }
 
-  #linger(key: TopicKey): void {
+  /** A topic has lost its last subscriber: it lingers if it has something for the next one. */
+  #idle(key: TopicKey): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
+    const { topic } = entry;
+    if (topic.sequence > 0) this.#linger(key, entry);
+    else if (topic.refusesSubscribers) this.#refuse(key, entry);
+    else this.#end(key);
+  }
+
+  #refuse(key: TopicKey, entry: Entry): void {
+    this.#linger(key, entry);
+    this.#refusing.add(entry);
+    if (this.#refusing.size <= maxRefusing) return;
+    const [oldest] = this.#refusing;
+    // Not at once: the source may be in the middle of reporting to several topics.
+    queueMicrotask(() => {
+      if (oldest !== undefined && this.#refusing.has(oldest)) this.#end(oldest.topic.key);
+    });
+  }
+
+  #linger(key: TopicKey, entry: Entry): void {
     entry.cancelLinger?.();
     entry.cancelLinger = this.#options.clock.after(this.#options.lingerMs, () => {
       // During the grace the last snapshot is kept for new subscribers too.
-      if (entry.topic.isInGrace) this.#linger(key);
+      if (entry.topic.isInGrace) this.#linger(key, entry);
       else this.#end(key);
     });
   }
@@ -115,6 +154,7 @@ export class TopicRegistry implements Runnable {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
+    this.#refusing.delete(entry);
     entry.cancelLinger?.();
     entry.abort.abort();
     entry.topic.close();

@@ -4,6 +4,7 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import { Broadcast } from "./broadcast.js";
 import { Convergence, type ConvergenceState } from "./convergence.js";
 import type { FanOut } from "./fan-out.js";
+import type { TopicCharge } from "./topic-charge.js";
 import { SubscriptionList } from "./subscription-list.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 
@@ -11,6 +12,8 @@ export interface TopicSubscribersOptions {
   readonly fanOut: FanOut;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
+  /** The connections of the subscribers are charged with the topic here. */
+  readonly charge?: TopicCharge | undefined;
   readonly onConverged: (state: ConvergenceState) => void;
 }
 
@@ -40,12 +43,15 @@ export class TopicSubscribers {
 
   add(subscription: Subscription): void {
     this.#subscriptions.add(subscription);
+    const { connection } = subscription.subscriber;
+    if (connection !== undefined) this.#options.charge?.add(connection);
     this.#countHeld();
   }
 
   /** @param isBehind it leaves without the newest snapshot */
   delete(subscription: Subscription, isBehind: boolean): void {
     this.#subscriptions.delete(subscription);
+    this.#release(subscription);
     this.#countHeld();
     if (isBehind) this.#convergence.leave();
   }
@@ -81,6 +87,7 @@ export class TopicSubscribers {
         spared.push(one);
       } else {
         one.detach();
+        this.#release(one);
         refused.push(one.subscriber);
       }
     }
@@ -96,6 +103,10 @@ export class TopicSubscribers {
         return subscriber !== undefined;
       },
     });
+  }
+
+  #release({ subscriber: { connection } }: Subscription): void {
+    if (connection !== undefined) this.#options.charge?.delete(connection);
   }
 
   #countHeld(): void {

@@ -4,6 +4,7 @@ import { createLogger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { ProxyError } from "../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
+import { RateLimitedLog } from "../rate-limited-log.js";
 import { FanOut } from "./fan-out.js";
 import { standing } from "./topic-state.js";
 import type { Subscription } from "./subscription.js";
@@ -35,13 +36,15 @@ function useTopic(policies: Partial<TopicPolicies> = {}, stepsPerTurn = 256) {
     converged: (share, ms) => counts.converged.push([share, ms]),
   };
   let idle = 0;
+  const logger = createLogger({ format: "json", debug: false }, { write: (line) => lines.push(line) });
   const topic = new Topic({
     ...defaults,
     ...policies,
     key: "demo/flags",
     fanOut: new FanOut({ stepsPerTurn, nextTurn: (callback) => turns.push(callback) }),
     clock,
-    logger: createLogger({ format: "json", debug: false }, { write: (line) => lines.push(line) }),
+    logger,
+    log: new RateLimitedLog(logger, clock),
     metrics,
     onIdle: () => idle++,
   });

@@ -2,6 +2,7 @@ import { emptyFlagDocument, type FlagDocument, type TopicKey } from "@bunting/pr
 import type { Clock, Logger } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import type { RateLimitedLog } from "../rate-limited-log.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";
@@ -10,6 +11,7 @@ import type { FanOut } from "./fan-out.js";
 import { Subscription, type SubscribedTopic, type Subscriber } from "./subscription.js";
 import type { DeletionPolicy } from "./tombstone.js";
 import { TopicAcks } from "./topic-acks.js";
+import type { TopicCharge } from "./topic-charge.js";
 import {
   deletedInGrace,
   deletionSettled,
@@ -38,13 +40,19 @@ export interface TopicOptions extends TopicPolicies {
   readonly fanOut: FanOut;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** For what peers can cause by subscribing. */
+  readonly log: RateLimitedLog;
   readonly metrics: ProxyMetrics;
+  /** Whom the topic is charged to. */
+  readonly charge?: TopicCharge | undefined;
   /** Called when the last subscription is gone. */
   readonly onIdle: () => void;
 }
 
 /** What most gRPC clients accept at most unless they are configured otherwise. */
 const clientReceiveLimitBytes = 4 * 1024 * 1024;
+/** How many lines a minute about topics of one kind are logged. */
+const linesPerMinute = 20;
 
 /**
  * What the subscribers of one document share: its state, its newest snapshot, and their list. The source drives it through the SourceSink
@@ -55,6 +63,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   readonly key: TopicKey;
   /** What agents that speak bunting.sync.v1 hold and refuse. */
   readonly acks: TopicAcks;
+  readonly charge: TopicCharge | undefined;
   readonly #options: TopicOptions;
   readonly #subscribers: TopicSubscribers;
   #state: TopicState = starting();
@@ -66,7 +75,8 @@ export class Topic implements SourceSink, SubscribedTopic {
   constructor(options: TopicOptions) {
     this.key = options.key;
     this.#options = options;
-    this.acks = new TopicAcks(options.key, options.clock, options.logger);
+    this.charge = options.charge;
+    this.acks = new TopicAcks(options.key, options.clock, options.log);
     this.#subscribers = new TopicSubscribers({
       ...options,
       onConverged: (state) => this.#logConverged(state),
@@ -103,6 +113,11 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.#subscribers.convergence;
   }
 
+  /** True if there is no document, nothing is served in its place, and subscribers are refused for it. */
+  get refusesSubscribers(): boolean {
+    return isAbsent(this.#state) && this.#options.missingPolicy === "fail";
+  }
+
   /** True while a deleted document is still served as it was: a topic in grace is not to be dropped. */
   get isInGrace(): boolean {
     return this.#cancelGrace !== undefined;
@@ -120,7 +135,7 @@ export class Topic implements SourceSink, SubscribedTopic {
    * @throws ProxyError TOPIC_MISSING by step 1.
    */
   subscribe(subscriber: Subscriber): Subscription {
-    if (isAbsent(this.#state) && this.#options.missingPolicy === "fail") throw this.#missingError();
+    if (this.refusesSubscribers) throw this.#missingError();
     const subscription = new Subscription(this, subscriber);
     this.#subscribers.add(subscription);
     return subscription;
@@ -183,6 +198,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#isClosed = true;
     this.#endGrace();
     this.#refuse(new ProxyError("SHUTTING_DOWN", "the proxy is shutting down; connect again"));
+    this.charge?.close();
     this.acks.close();
     this.#options.metrics.topics(this.#state.kind, -1);
   }
@@ -204,7 +220,7 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   /** The only place where the state changes, and with it what subscribers see. */
   #setState(next: TopicState): void {
-    const { metrics, missingPolicy, deletionPolicy } = this.#options;
+    const { metrics, deletionPolicy } = this.#options;
     const before = this.#state;
     const viewBefore = this.#view;
     this.#state = next;
@@ -218,20 +234,20 @@ export class Topic implements SourceSink, SubscribedTopic {
       this.#publish(snapshot);
     if (isAbsent(next)) {
       if (!isAbsent(before)) this.#logMissing();
-      if (missingPolicy === "fail") this.#refuse(this.#missingError());
+      if (this.refusesSubscribers) this.#refuse(this.#missingError());
     }
     if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
     this.#subscribers.hold(snapshot === undefined);
   }
 
   #publish(snapshot: Snapshot): void {
-    const { metrics, logger } = this.#options;
+    const { metrics, logger, log } = this.#options;
     const bytes = snapshot.syncFrame.length;
     metrics.snapshotPublished(bytes);
     logger.debug({ topic: this.key, digest: snapshot.digest, bytes, subscribers: this.size }, "published");
     if (bytes > clientReceiveLimitBytes) {
       const message = "the document is larger than most gRPC clients accept by default (4 MiB)";
-      logger.warn({ topic: this.key, bytes }, message);
+      log.warn("topic_large", { topic: this.key, bytes }, message, linesPerMinute);
     }
     this.#subscribers.publish(snapshot.version.noticedMs);
   }
@@ -278,12 +294,12 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   #logMissing(): void {
-    const { logger, missingPolicy } = this.#options;
+    const { log, missingPolicy } = this.#options;
     const message =
       missingPolicy === "hold"
         ? "the FeatureFlag does not exist; its subscribers are held until it does"
         : "the FeatureFlag does not exist; its subscribers are refused until it does";
-    logger.warn({ topic: this.key }, message);
+    log.warn("topic_missing", { topic: this.key }, message, linesPerMinute);
   }
 
   #missingError(): ProxyError {

@@ -10,7 +10,7 @@ import { RateLimitedLog } from "../../rate-limited-log.js";
 import { noMetrics } from "../../proxy-metrics.js";
 import { StallWatch } from "../../subscriber/stall-watch.js";
 import { StartQueue } from "../../subscriber/start-queue.js";
-import { TopicQuota } from "../topic-quota.js";
+import { TopicQuota } from "../../topic/topic-quota.js";
 
 const topic = "demo/flags";
 const metrics = noMetrics;
@@ -62,7 +62,7 @@ describe("limits on streams of bunting.sync.v1", () => {
     expect(error).to.include({ topic: "demo/c", code: grpcStatus.UNAVAILABLE });
     expect(error.retryAfterMs).to.be.within(5_000, 15_000);
     two.unsubscribe("demo/b");
-    await eventually(() => [...server.topics.topics()].some(({ size }) => size === 0), "the leave");
+    await eventually(() => server.topics.size === 1, "the leave");
     one.subscribe("demo/c");
     await one.next("missing");
     one.cancel();

@@ -15,6 +15,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { RateLimitedLog } from "../../rate-limited-log.js";
 import { noMetrics } from "../../proxy-metrics.js";
+import { RequestTurns } from "../../subscriber/request-turns.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import { AgentSync } from "./agent-sync.js";
 
@@ -111,9 +112,12 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
 );
 
+/** Topics are not charged here. */
+const account = { bytes: 0, charge: () => undefined, release: () => undefined };
+
 /** The sending half of a call; the test completes its writes one by one. */
 class ScriptedCall implements ResponseStream {
-  readonly session = {} as TransportSession;
+  readonly session = { account } as unknown as TransportSession;
   readonly stream: ResponseStream["stream"];
   readonly deadlineMs = undefined;
   readonly signal = new AbortController().signal;
@@ -146,6 +150,10 @@ class ScriptedCall implements ResponseStream {
 
   end(status: RpcStatus): void {
     this.status = status;
+  }
+
+  fail(error: unknown): void {
+    throw error;
   }
 
   onClose(listener: () => void): void {
@@ -239,6 +247,7 @@ class Model {
       metrics,
       log: new RateLimitedLog(logger, clock),
       ackTimeoutMs,
+      requestTurns: new RequestTurns({ perTurn: Infinity }),
     });
     const [method] = sync.methods;
     if (method?.kind !== "bidi-streaming") throw new Error("no method");

@@ -576,27 +576,61 @@ describe("bunting.sync.v1", () => {
       expect(server.logs.filter((line) => line.includes("refused a version"))).to.have.length(1);
     });
 
-    it("keeps at most a hundred rejections of a topic, and logs twenty", async () => {
+    it("keeps at most twenty rejections of one agent and a hundred of a topic, and logs twenty", async () => {
+      server.source.publish(topic, version(1));
+      const connections: AgentConnection[] = [];
+      const agents: AgentClientStream[] = [];
+      for (let i = 0; i < 6; i++) {
+        const one = await AgentConnection.open(server.port);
+        connections.push(one);
+        const agent = one.stream();
+        agent.subscribe(topic);
+        agents.push(agent);
+      }
+      for (const agent of agents) {
+        await agent.next("snapshot");
+        agent.ack(topic, digestOf(version(1)));
+      }
+      await holds(version(1), agents.length);
+      const flags = (): (string | undefined)[] =>
+        [...theTopic().acks.rejections].filter(({ subscribers }) => subscribers > 0).map(({ flag }) => flag);
+      /** Each agent refuses these flags of a new version. */
+      const refuse = async (number: number, keysOf: (agent: number) => readonly string[]): Promise<void> => {
+        server.source.publish(topic, version(number));
+        for (const [i, agent] of agents.entries()) {
+          await agent.next("delta");
+          agent.ack(
+            topic,
+            digestOf(version(number)),
+            keysOf(i).map((key) => ({ key, reason: "" })),
+          );
+          await holds(version(number), i + 1);
+        }
+      };
+      await refuse(2, (agent) => Array.from({ length: 100 }, (_, i) => `flag-${agent}-${i}`));
+      expect(flags()).to.have.length(100);
+      for (let agent = 0; agent < 5; agent++)
+        expect(flags().filter((flag) => flag?.startsWith(`flag-${agent}-`))).to.have.length(20);
+      clock.advance(60_000);
+      expect(server.logs.filter((line) => line.includes("refused a flag"))).to.have.length(20);
+      expect(server.logs.filter((line) => line.includes("refused more than is logged"))).to.have.length(1);
+      await refuse(3, (agent) => (agent === 5 ? ["latest"] : []));
+      expect(flags()).to.deep.equal(["latest"]);
+      for (const one of connections) one.close();
+    });
+
+    it("counts an agent once that names a flag many times", async () => {
       const agent = await holdingOne();
       server.source.publish(topic, version(2));
       await agent.next("delta");
-      const rejected = Array.from({ length: 500 }, (_, i) => ({ key: `flag-${i}`, reason: "" }));
-      agent.ack(topic, digestOf(version(2)), rejected);
+      agent.ack(
+        topic,
+        digestOf(version(2)),
+        Array<buntingSyncV1.RejectedFlag>(1_000).fill({ key: "f", reason: "" }),
+      );
       await holds(version(2));
-      expect([...theTopic().acks.rejections]).to.have.length(100);
-      clock.advance(60_000);
-      expect(server.logs.filter((line) => line.includes("refused a flag"))).to.have.length(20);
-      server.source.publish(topic, version(3));
-      await agent.next("delta");
-      agent.ack(topic, digestOf(version(3)), [{ key: "later", reason: "" }]);
-      await holds(version(3));
-      expect([...theTopic().acks.rejections].some(({ flag }) => flag === "later")).to.be.false;
-      server.source.publish(topic, version(4));
-      await agent.next("delta");
-      agent.ack(topic, digestOf(version(4)), [{ key: "latest", reason: "" }]);
-      await holds(version(4));
-      expect([...theTopic().acks.rejections].some(({ flag }) => flag === "latest")).to.be.true;
-      expect([...theTopic().acks.rejections]).to.have.length(100);
+      expect([...theTopic().acks.rejections].map(({ subscribers }) => subscribers)).to.deep.equal([1]);
+      expect(counts.rejected).to.equal(1);
     });
   });
 
@@ -752,14 +786,18 @@ describe("bunting.sync.v1", () => {
       expect(theTopic().size).to.equal(0);
     });
 
-    it("keeps a bounded number of errors for an agent that does not read them", async () => {
+    it("reads no requests of an agent that does not read their errors, and answers all once it does", async () => {
       const agent = connection.stream();
       await agent.headers;
       agent.pause();
-      for (let i = 0; i < 5_000; i++) agent.subscribe(`-/${"x".repeat(900)}`);
-      await eventually(() => counts.refused.includes("unread_errors"), "the end");
+      const requests = 5_000;
+      for (let i = 0; i < requests; i++) agent.subscribe(`-/${"x".repeat(900)}`);
+      const other = connection.stream();
+      other.subscribe(topic);
+      await other.next("missing");
       agent.resume();
-      expect((await agent.ended).status).to.equal(grpcStatus.UNAVAILABLE);
+      for (let i = 0; i < requests; i++) await agent.next("topicError");
+      expect(agent.hasEnded).to.be.false;
     });
   });
 });

@@ -5,11 +5,11 @@ import type { RateLimitedLog } from "../../rate-limited-log.js";
 import { ProxyError } from "../../proxy-error.js";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
 import { AgentStream, type AgentStreamContext } from "../../subscriber/agent-stream.js";
+import { RequestTurns } from "../../subscriber/request-turns.js";
 import type { StallWatch } from "../../subscriber/stall-watch.js";
 import type { StartQueue } from "../../subscriber/start-queue.js";
 import type { TopicRegistry } from "../../topic/topic-registry.js";
 import { statusOf } from "../status-of.js";
-import type { TopicQuota } from "../topic-quota.js";
 
 export interface AgentSyncOptions {
   readonly topics: TopicRegistry;
@@ -26,7 +26,8 @@ export interface AgentSyncOptions {
   readonly maxTopicsPerStream?: number;
   readonly stallWatch?: StallWatch | undefined;
   readonly startQueue?: StartQueue | undefined;
-  readonly quota?: TopicQuota | undefined;
+  /** 64 subscribes of all agents in one turn of the event loop if not given. */
+  readonly requestTurns?: RequestTurns;
 }
 
 /** bunting.sync.v1, the protocol of our own agents; see docs/bunting-sync-v1.md. */
@@ -35,26 +36,18 @@ export class AgentSync {
   readonly #streams = new Map<TransportStream, AgentStream>();
 
   constructor(options: AgentSyncOptions) {
-    const { topics, parseSelector, clock, metrics, log, stallWatch, startQueue, quota } = options;
+    const { topics, parseSelector, clock, metrics, log, stallWatch, startQueue } = options;
     const context: AgentStreamContext = {
       clock,
       metrics,
       maxTopics: options.maxTopicsPerStream ?? 32,
       parseTopic: (selector) => parseTopic(selector, parseSelector),
-      subscribe: (session, topic, subscriber) => {
-        quota?.enter(session, topic);
-        try {
-          return topics.subscribe(topic, subscriber);
-        } catch (error) {
-          quota?.leave(session, topic);
-          throw error;
-        }
-      },
-      left: (session, topic) => quota?.leave(session, topic),
+      subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
       stallWatch,
       startQueue,
       refresh: (topic, done) => topics.refresh(topic, done),
       statusOf,
+      requestTurns: options.requestTurns ?? new RequestTurns(),
       limitReached: (reason, { remoteAddress: peer }, message) => {
         metrics.refused(reason);
         log.warn(reason, { peer }, `refused a subscription: ${message}`);

@@ -1,0 +1,76 @@
+import type { TransportSession } from "@bunting/rpc";
+import type { RateLimitedLog } from "../rate-limited-log.js";
+import { ProxyError } from "../proxy-error.js";
+import type { ProxyMetrics } from "../proxy-metrics.js";
+import { TopicCharge, type TopicHolder } from "./topic-charge.js";
+
+export interface TopicQuotaOptions {
+  /** How many different topics one connection may be charged with; 0 is unlimited. */
+  readonly perConnection: number;
+  /** How many different topics the connections of one address may be charged with; 0 is unlimited. */
+  readonly perAddress: number;
+  readonly metrics: ProxyMetrics;
+  readonly log: RateLimitedLog;
+}
+
+/**
+ * Limits how many topics one peer can keep alive: each costs a watch and a snapshot, or a place in the budget of those that do not exist.
+ * Different topics count, not streams, so that a thousand pods behind one address share the few topics they are subscribed to. Loopback and
+ * unix sockets have no limit by address: they may be the sidecar of a mesh, with the streams of many clients.
+ */
+export class TopicQuota {
+  readonly #options: TopicQuotaOptions;
+  /** With how many topics each connection and each address is charged. */
+  readonly #counts = new Map<TopicHolder, number>();
+
+  constructor(options: TopicQuotaOptions) {
+    this.#options = options;
+  }
+
+  /** The charge of a new topic. */
+  open(): TopicCharge {
+    return new TopicCharge((holder, delta) => this.#count(holder, delta));
+  }
+
+  /**
+   * Checks that a connection may subscribe to a topic, whose charge is undefined as long as there is no such topic.
+   *
+   * @throws ProxyError LIMIT_REACHED
+   */
+  check(connection: TransportSession, charge: TopicCharge | undefined): void {
+    const { perConnection, perAddress } = this.#options;
+    const address = connection.remoteAddress;
+    if (!this.#hasRoom(connection, charge, perConnection))
+      this.#refuse("topics_per_connection", address, perConnection, "--max-topics-per-connection");
+    if (!isLocal(address) && !this.#hasRoom(address, charge, perAddress))
+      this.#refuse("topics_per_address", address, perAddress, "--max-topics-per-address");
+  }
+
+  #hasRoom(holder: TopicHolder, charge: TopicCharge | undefined, limit: number): boolean {
+    if (limit === 0 || (this.#counts.get(holder) ?? 0) < limit) return true;
+    return charge?.has(holder) === true;
+  }
+
+  #count(holder: TopicHolder, delta: number): void {
+    const count = (this.#counts.get(holder) ?? 0) + delta;
+    if (count > 0) this.#counts.set(holder, count);
+    else this.#counts.delete(holder);
+  }
+
+  #refuse(reason: string, peer: string, limit: number, option: string): never {
+    const { metrics, log } = this.#options;
+    metrics.refused(reason);
+    log.warn(
+      reason,
+      { peer, limit },
+      `refused a subscription: its peer has as many topics as ${option} allows`,
+    );
+    const whose = reason === "topics_per_connection" ? "this connection" : "this address";
+    const message = `${whose} is subscribed to ${limit} different topics, or was within --topic-linger, as many as the proxy allows (${option})`;
+    throw new ProxyError("LIMIT_REACHED", message);
+  }
+}
+
+function isLocal(address: string): boolean {
+  return address === "unix" || address === "::1" || address.startsWith("127.");
+}
