@@ -4,6 +4,7 @@ import {
   Http2ServerRequest,
   Http2ServerResponse,
   type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
 import type { PeerAccount } from "./peer-memory.js";
@@ -27,14 +28,15 @@ export function bridgeRequest(
   headers: IncomingHttpHeaders,
   rawHeaders: string[],
   account: PeerAccount,
+  headerBytes: number,
 ): void {
   // HTTP/2 clients need not send `host`, but listeners for HTTP/1.1 read it.
   headers.host ??= headers[":authority"];
   const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
   const response = new Http2ServerResponse(stream);
   setAccount(request as unknown as IncomingMessage, account);
-  account.charge(bridgedBytes);
-  stream.on("close", () => account.release(bridgedBytes));
+  account.charge(bridgedBytes + headerBytes);
+  stream.on("close", () => account.release(bridgedBytes + headerBytes));
   stream.on("error", ignore);
   // A client that has not half-closed would keep its side of the answered stream open, and the memory of the stream with it.
   response.on("finish", () => setImmediate(closeLeftOpen, stream));
@@ -51,13 +53,23 @@ export function bridgeRequest(
 }
 
 /** Refuses a request that is not gRPC on a port that serves nothing else. */
-export function refuseRequest(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+export function refuseOther(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  const status = headers[":method"] === "POST" ? 415 : 405;
+  const text = "This port speaks gRPC: POST with content-type application/grpc.";
+  refuseRequest(stream, status, text, status === 405 ? { allow: "POST" } : {});
+}
+
+/** Refuses a request that is not gRPC. */
+export function refuseRequest(
+  stream: ServerHttp2Stream,
+  status: number,
+  text: string,
+  headers: OutgoingHttpHeaders = {},
+): void {
   stream.on("error", ignore);
   if (stream.destroyed || stream.closed) return;
-  const status = headers[":method"] === "POST" ? 415 : 405;
-  const allow = status === 405 ? { allow: "POST" } : {};
-  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", ...allow });
-  stream.end("This port speaks gRPC: POST with content-type application/grpc.\n");
+  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", ...headers });
+  stream.end(`${text}\n`);
 }
 
 function closeLeftOpen(stream: ServerHttp2Stream): void {

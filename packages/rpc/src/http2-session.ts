@@ -9,7 +9,7 @@ import { addCloseListener, callCloseListeners, type CloseListeners } from "./clo
 import { FloodGuard } from "./flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import { peerAddress } from "./peer-address.js";
-import type { OpenAccount } from "./peer-memory.js";
+import { streamBytes, type OpenAccount } from "./peer-memory.js";
 import { RpcError } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
@@ -107,14 +107,16 @@ export class Http2Session implements StreamOwner {
   }
 
   /** Called by the transport only. */
-  addStream(node: ServerHttp2Stream, headers: IncomingHttpHeaders): Http2Stream {
-    const stream = new Http2Stream(this, node, headers);
+  addStream(node: ServerHttp2Stream, headers: IncomingHttpHeaders, headerBytes: number): Http2Stream {
+    const stream = new Http2Stream(this, node, headers, headerBytes);
+    this.account.charge(streamBytes + headerBytes);
     this.#streams.add(stream);
     return stream;
   }
 
-  removeStream(stream: TransportStream): void {
+  removeStream(stream: Http2Stream): void {
     this.#streams.delete(stream);
+    this.account.release(streamBytes + stream.headerBytes);
     if (this.#isGoingAway && this.#streams.size === 0 && this.isOpen) this.#session.close();
   }
 

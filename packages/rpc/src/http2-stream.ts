@@ -16,13 +16,16 @@ const protoHeaders = { ":status": 200, "content-type": "application/grpc+proto" 
 const withTrailers = { waitForTrailers: true, sendDate: false };
 const withoutBody = { endStream: true, sendDate: false };
 
+/** What a client may send while nothing is read: our stream window. */
+const windowBytes = 65_535;
+
 const wrapper = Symbol("the Http2Stream around a node stream");
 type Wrapped = ServerHttp2Stream & { [wrapper]: Http2Stream };
 
 /** The connection a stream belongs to. */
 export interface StreamOwner extends TransportSession {
   /** Called once, when the stream has closed. */
-  removeStream(stream: TransportStream): void;
+  removeStream(stream: Http2Stream): void;
 }
 
 /**
@@ -34,6 +37,8 @@ export interface StreamOwner extends TransportSession {
  */
 export class Http2Stream implements TransportStream {
   readonly session: StreamOwner;
+  /** Size of the request's headers, which are kept as long as the stream. */
+  readonly headerBytes: number;
   readonly #stream: ServerHttp2Stream;
   readonly #headers: IncomingHttpHeaders;
   #isOpen = true;
@@ -46,8 +51,14 @@ export class Http2Stream implements TransportStream {
   #laterOnWritten: ((error?: Error) => void)[] | undefined;
   #nodeOnWritten: ((error?: Error | null) => void) | undefined;
 
-  constructor(session: StreamOwner, stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+  constructor(
+    session: StreamOwner,
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    headerBytes: number,
+  ) {
     this.session = session;
+    this.headerBytes = headerBytes;
     this.#stream = stream;
     this.#headers = headers;
     (stream as Wrapped)[wrapper] = this;
@@ -128,11 +139,13 @@ export class Http2Stream implements TransportStream {
   pauseReading(): void {
     if (this.#trailers !== undefined || !this.isOpen || this.#stream.isPaused()) return;
     this.#stream.pause();
+    this.session.account.charge(windowBytes);
     this.#stream.once("aborted", Http2Stream.#onAborted);
   }
 
   resumeReading(): void {
-    if (!this.#stream.isPaused()) return;
+    if (!this.#isOpen || !this.#stream.isPaused()) return;
+    this.session.account.release(windowBytes);
     this.#stream.off("aborted", Http2Stream.#onAborted);
     this.#stream.resume();
   }
@@ -159,12 +172,14 @@ export class Http2Stream implements TransportStream {
 
   /** Drops what was received while reading was paused: otherwise node never closes a stream that its client has reset with NO_ERROR. */
   static #onAborted(this: ServerHttp2Stream): void {
+    (this as Wrapped)[wrapper].session.account.release(windowBytes);
     this.removeAllListeners("data").resume();
   }
 
   static #onClose(this: ServerHttp2Stream): void {
     const stream = (this as Wrapped)[wrapper];
     stream.#isOpen = false;
+    if (this.isPaused()) stream.session.account.release(windowBytes);
     stream.session.removeStream(stream);
     stream.#failWrites();
     const listeners = stream.#closeListeners;

@@ -7,10 +7,19 @@ import {
 } from "node:http2";
 import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
-import { bridgeRequest, isGrpcRequest, refuseRequest } from "./http2-request-routing.js";
+import { systemClock, type Clock } from "@bunting/runtime";
+import { headerListBytes } from "./header-list-bytes.js";
+import { bridgeRequest, isGrpcRequest, refuseOther, refuseRequest } from "./http2-request-routing.js";
 import { Http2Session } from "./http2-session.js";
 import { PeerMemory } from "./peer-memory.js";
-import { defaultTransportLimits, type TransportHandler, type TransportLimits } from "./transport.js";
+import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
+import {
+  defaultTransportLimits,
+  type TransportHandler,
+  type TransportLimits,
+  type TransportSession,
+  type TransportStream,
+} from "./transport.js";
 
 export interface Http2TransportOptions {
   /** Receives POST requests whose content type is gRPC. */
@@ -20,9 +29,17 @@ export interface Http2TransportOptions {
   readonly limits?: Partial<TransportLimits> | undefined;
   /** Bounds what peers make this process hold; without it, nothing does. */
   readonly memory?: PeerMemory | undefined;
+  readonly clock?: Clock | undefined;
+  /** Called when a connection is refused or ended to free memory, or for want of an answer to SETTINGS. */
+  readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
+  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
+  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
   /** Called when a connection is ended because of a flood of control frames. */
   readonly onFlood?: (() => void) | undefined;
 }
+
+const headersTooLarge = "The headers of the request are larger than this server accepts.";
+const memoryIsFull = "The peers of this server hold as much of its memory as they may (--peer-memory).";
 
 const wrapper = Symbol("the Http2Session around a node session");
 type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
@@ -40,7 +57,10 @@ export class Http2Transport {
   readonly #options: ServerOptions;
   readonly #handler: TransportHandler;
   readonly #onRequest: RequestListener | undefined;
-  readonly #memory: PeerMemory;
+  readonly #admission: SessionAdmission;
+  readonly #limits: TransportLimits;
+  readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
+  readonly #onSettingsAck: (this: ServerHttp2Session) => void;
   readonly #sessions = new Set<Http2Session>();
   readonly #onControlFrame: (this: ServerHttp2Session) => void;
   readonly #onStream: (
@@ -52,9 +72,20 @@ export class Http2Transport {
   ) => void;
 
   constructor(options: Http2TransportOptions) {
-    this.#options = engineOptions({ ...defaultTransportLimits, ...options.limits });
+    this.#limits = { ...defaultTransportLimits, ...options.limits };
+    this.#options = engineOptions(this.#limits);
     this.#handler = options.handler;
-    this.#memory = options.memory ?? new PeerMemory(Number.POSITIVE_INFINITY);
+    const admission = new SessionAdmission({
+      memory: options.memory ?? new PeerMemory(Number.POSITIVE_INFINITY),
+      clock: options.clock ?? systemClock,
+      settingsTimeoutMs: this.#limits.settingsTimeoutMs,
+      onEnd: (reason) => options.onNotAdmitted?.(reason),
+    });
+    this.#admission = admission;
+    this.#onStreamLimit = options.onStreamLimit;
+    this.#onSettingsAck = function () {
+      admission.acknowledged((this as Wrapped)[wrapper]);
+    };
     this.#onRequest = options.onRequest;
     const { onFlood } = options;
     this.#onControlFrame = function () {
@@ -73,8 +104,12 @@ export class Http2Transport {
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
+    if (!this.#admission.isOpen) {
+      socket.destroy();
+      return;
+    }
     const node = performServerHandshake(socket, this.#options);
-    const account = this.#memory.open(() => session.destroy());
+    const account = this.#admission.openAccount(() => session);
     const session = new Http2Session(node, socket, account);
     (node as Wrapped)[wrapper] = session;
     this.#sessions.add(session);
@@ -82,11 +117,14 @@ export class Http2Transport {
     node.on("stream", this.#onStream);
     node.on("ping", this.#onControlFrame);
     node.on("remoteSettings", this.#onControlFrame);
+    node.once("localSettings", this.#onSettingsAck);
     // The socket's 'close', not the session's: node never emits the latter if the session failed while its socket was stalled.
     socket.once("close", () => {
       this.#sessions.delete(session);
+      this.#admission.leave(session);
       session.handleClose();
     });
+    this.#admission.enter(session, account);
     this.#handler.onSession?.(session);
   }
 
@@ -96,10 +134,29 @@ export class Http2Transport {
     headers: IncomingHttpHeaders,
     rawHeaders: string[],
   ): void {
-    if (isGrpcRequest(headers)) this.#handler.onStream(session.addStream(stream, headers));
-    else if (this.#onRequest !== undefined)
-      bridgeRequest(this.#onRequest, stream, headers, rawHeaders, session.account);
-    else refuseRequest(stream, headers);
+    const headerBytes = headerListBytes(rawHeaders);
+    if (isGrpcRequest(headers)) this.#take(session.addStream(stream, headers, headerBytes), headerBytes);
+    else if (this.#admission.hasRefused(session)) refuseRequest(stream, 503, memoryIsFull);
+    else if (headerBytes > this.#limits.maxHeaderBytes) {
+      session.goaway();
+      refuseRequest(stream, 431, headersTooLarge);
+    } else if (this.#onRequest === undefined) refuseOther(stream, headers);
+    else bridgeRequest(this.#onRequest, stream, headers, rawHeaders, session.account, headerBytes);
+  }
+
+  #take(stream: TransportStream, headerBytes: number): void {
+    const { maxStreamsPerConnection, maxHeaderBytes } = this.#limits;
+    if (this.#admission.refuses(stream)) return;
+    if (headerBytes > maxHeaderBytes) {
+      // Node has checked this only if the peer has acknowledged our SETTINGS. Further streams are ignored, because headers that were refused
+      // stay in memory until the next garbage collection.
+      stream.session.goaway();
+      const message = `the headers have ${headerBytes} bytes; at most ${maxHeaderBytes} are allowed`;
+      stream.end({ code: "RESOURCE_EXHAUSTED", message });
+      return;
+    }
+    if (stream.session.streams.size === maxStreamsPerConnection) this.#onStreamLimit?.(stream.session);
+    this.#handler.onStream(stream);
   }
 }
 

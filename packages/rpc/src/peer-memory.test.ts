@@ -24,7 +24,7 @@ describe("PeerMemory", () => {
     const { memory, open, ended } = peers(16 * mebibyte);
     const [modest, greedy] = [open("modest"), open("greedy")];
     modest.charge(100 * kibibyte);
-    greedy.charge(4 * mebibyte);
+    greedy.charge(8 * mebibyte);
     expect(ended, "in the middle of a charge").to.deep.equal([]);
     await nextTick();
     expect(ended).to.deep.equal(["greedy"]);
@@ -33,7 +33,7 @@ describe("PeerMemory", () => {
 
   it("ends the newest of equals, as many as it takes to have some memory to spare", async () => {
     const { open, ended } = peers(16 * mebibyte);
-    for (let index = 0; index < 10; index++) open(`peer ${index}`).charge(mebibyte / 2);
+    for (let index = 0; index < 10; index++) open(`peer ${index}`).charge(mebibyte);
     await nextTick();
     expect(ended).to.deep.equal(["peer 9", "peer 8", "peer 7"]);
   });
@@ -54,7 +54,7 @@ describe("PeerMemory", () => {
 
   it("ends ordinary connections only when the whole budget is exceeded", async () => {
     const { open, ended } = peers(16 * mebibyte);
-    for (let index = 0; index < 250; index++) open(`ordinary ${index}`).charge(44 * kibibyte);
+    for (let index = 0; index < 260; index++) open(`ordinary ${index}`).charge(38 * kibibyte);
     open("one too many").charge(500 * kibibyte);
     await nextTick();
     expect(ended[0]).to.equal("one too many");

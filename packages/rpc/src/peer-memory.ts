@@ -14,18 +14,22 @@ export interface PeerAccount {
   readonly bytes: number;
 }
 
-/** An account that `PeerMemory.open` opened. */
+/** An account that `PeerMemory` opened. */
 export interface OpenAccount extends PeerAccount {
+  /** False if it is not part of any sum. */
+  readonly isCounted: boolean;
   /** To be called when the connection has closed; what is still charged is dropped. */
   close(): void;
 }
 
 /** What an idle connection takes, apart from its streams: the socket, nghttp2's session, node's objects and ours. */
-export const connectionBytes = 20 * 1024;
+export const connectionBytes = 24 * 1024;
+/** What an open stream takes apart from its headers. */
+export const streamBytes = 6 * 1024;
 /** What a connection may hold without being greedy: itself, a few streams and their requests. */
 const ordinaryBytes = 64 * 1024;
 /** A connection that holds no more than this is never ended: it has one stream and nothing else. */
-const idleBytes = 32 * 1024;
+const idleBytes = 36 * 1024;
 const mebibyte = 1024 * 1024;
 /** What a connection may hold of requests that have not arrived whole. One request may be larger. */
 const maxGatheredBytes = 4 * mebibyte;
@@ -34,8 +38,8 @@ const maxGatheredBytes = 4 * mebibyte;
  * The ledger of what peers make this process hold: one account for each connection, two bounds for all of them.
  *
  * - The budget bounds the sum. Once it is reached, new connections are to be refused (`isFull`).
- * - The surplus, that is what connections hold beyond an ordinary one, is bounded by a part of the budget: few connections need more than
- *   64 KiB, so that a few greedy ones are ended long before thousands of ordinary ones have used the budget up.
+ * - The surplus, that is what connections hold beyond an ordinary one, is bounded by 64 MiB (half of a smaller budget, a sixteenth of one
+ *   above 1 GiB): a few greedy connections are ended long before they use up what thousands of ordinary ones may.
  *
  * Beyond either, the greediest connections are ended, the newest first among equals, until an eighth of the bound is free again. Connections
  * that hold what an idle one holds are never ended.
@@ -43,15 +47,21 @@ const maxGatheredBytes = 4 * mebibyte;
 export class PeerMemory {
   readonly budgetBytes: number;
   readonly #maxSurplusBytes: number;
+  readonly #ledger: Ledger = {
+    changed: (before, after) => this.#changed(before, after),
+    closed: (account) => this.#forget(account),
+  };
   /** In the order in which they were opened. */
   readonly #accounts = new Set<Account>();
   #bytes = 0;
   #surplusBytes = 0;
   #isRelieving = false;
+  /** Beyond the budget, and nothing could be ended: not worth another look before the sum exceeds this. */
+  #hopelessBytes = 0;
 
   constructor(budgetBytes: number) {
     this.budgetBytes = budgetBytes;
-    this.#maxSurplusBytes = Math.max(budgetBytes / 16, Math.min(budgetBytes / 4, 64 * mebibyte));
+    this.#maxSurplusBytes = Math.max(budgetBytes / 16, Math.min(budgetBytes / 2, 64 * mebibyte));
   }
 
   /** What all peers hold now. */
@@ -70,18 +80,23 @@ export class PeerMemory {
    * @param end is called at most once, when the connection has to be ended to free memory. Its account counts no longer by then.
    */
   open(end: () => void): OpenAccount {
-    const account = new Account(end, {
-      changed: (before, after) => this.#changed(before, after),
-      closed: (closed) => this.#forget(closed),
-    });
+    const account = new Account(end, this.#ledger);
     this.#accounts.add(account);
     account.charge(connectionBytes);
+    return account;
+  }
+
+  /** Opens an account that counts for nothing, for a connection that is being refused. */
+  openUncounted(): OpenAccount {
+    const account = this.open(() => undefined);
+    account.close();
     return account;
   }
 
   #changed(beforeBytes: number, afterBytes: number): void {
     this.#bytes += afterBytes - beforeBytes;
     this.#surplusBytes += surplus(afterBytes) - surplus(beforeBytes);
+    if (this.#bytes <= this.budgetBytes) this.#hopelessBytes = 0;
     if (this.#isRelieving || !this.#isExceeded) return;
     this.#isRelieving = true;
     // Later, because a charge may come from the middle of anything, where a connection must not end.
@@ -89,7 +104,10 @@ export class PeerMemory {
   }
 
   get #isExceeded(): boolean {
-    return this.#bytes > this.budgetBytes || this.#surplusBytes > this.#maxSurplusBytes;
+    return (
+      this.#surplusBytes > this.#maxSurplusBytes ||
+      this.#bytes > Math.max(this.budgetBytes, this.#hopelessBytes)
+    );
   }
 
   #relieve(): void {
@@ -105,6 +123,7 @@ export class PeerMemory {
       if (account.bytes <= ordinaryBytes && this.#bytes <= this.budgetBytes) return;
       account.evict();
     }
+    if (this.#bytes > this.budgetBytes) this.#hopelessBytes = this.#bytes + this.budgetBytes / 64;
   }
 
   #forget(account: Account): void {
@@ -129,6 +148,10 @@ class Account implements OpenAccount {
   constructor(end: () => void, ledger: Ledger) {
     this.#end = end;
     this.#ledger = ledger;
+  }
+
+  get isCounted(): boolean {
+    return !this.#isClosed;
   }
 
   get bytes(): number {

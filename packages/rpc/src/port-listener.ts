@@ -37,13 +37,15 @@ export interface PortListenerOptions {
   readonly keepalive?: KeepaliveOptions | "off" | undefined;
   /** Called for each connection that this end drops, with the reason. */
   readonly onDropped?: (reason: DropReason) => void;
+  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
+  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
 }
 
 /**
  * `silent`: the keepalive got no answer. `flood`: too many PING or SETTINGS frames. `memory`: peers hold as much as they may. `headers`: a
- * request over HTTP/1.1 has too large ones.
+ * request over HTTP/1.1 has too large ones. `settings`: the peer did not acknowledge SETTINGS.
  */
-export type DropReason = "silent" | "flood" | "memory" | "headers";
+export type DropReason = "silent" | "flood" | "memory" | "headers" | "settings";
 
 /** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
 const backlog = 4_096;
@@ -68,7 +70,7 @@ export class PortListener {
   readonly #onClose: (this: Socket) => void;
 
   constructor(options: PortListenerOptions) {
-    const { grpc, http, limits, memory, keepalive = defaultKeepalive, onDropped } = options;
+    const { grpc, http, limits, memory, keepalive = defaultKeepalive, onDropped, onStreamLimit } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
     const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
@@ -97,6 +99,8 @@ export class PortListener {
         limits,
         memory,
         onFlood: () => onDropped?.("flood"),
+        onNotAdmitted: (reason) => onDropped?.(reason),
+        onStreamLimit,
       });
     if (keepalive !== "off" && this.#transport !== undefined) {
       this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, () =>

@@ -84,14 +84,20 @@ export interface TransportLimits {
   readonly maxStreamsPerConnection: number;
   /** Bytes of all request headers of one stream (RFC 9113 10.5.1 counting). */
   readonly maxHeaderBytes: number;
-  /** Memory of the engine per connection, in bytes. Keep it above streams × largest snapshot: a shared frame counts once per stream. */
+  /** How long the peer may take to acknowledge our SETTINGS, which all clients do at once; it gets at most twice as long. */
+  readonly settingsTimeoutMs: number;
+  /**
+   * Memory of the engine per connection, in bytes. It must be above streams × largest snapshot, because a shared frame counts once for each
+   * stream; beyond it every new stream is refused. So it bounds nothing: that is what accounts are for.
+   */
   readonly maxSessionMemoryBytes: number;
 }
 
 export const defaultTransportLimits: TransportLimits = {
-  maxStreamsPerConnection: 1_000,
+  maxStreamsPerConnection: 10_000,
   maxHeaderBytes: 64 * 1024,
-  maxSessionMemoryBytes: 1024 * 1024 * 1024,
+  settingsTimeoutMs: 10_000,
+  maxSessionMemoryBytes: 1_000_000_000_000,
 };
 
 /** Receives what an engine accepts. */

@@ -1,0 +1,39 @@
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { manifest } from "../support/manifests.js";
+import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
+import { HostilePeer } from "./support/hostile-peer.js";
+import { Vitals } from "./support/vitals.js";
+
+const mebibyte = 1024 * 1024;
+const streamCount = 900;
+
+describe("Headers that are sent before SETTINGS are acknowledged", () => {
+  let directory: TempDirectory;
+  let proxy: ProxyProcess;
+  let vitals: Vitals;
+  let peer: HostilePeer;
+
+  beforeEach(async () => {
+    directory = new TempDirectory();
+    directory.replace("flags.yaml", manifest("flags", 1));
+    proxy = await startProxy(directory.path);
+    vitals = new Vitals(proxy.process.pid);
+    peer = await HostilePeer.connect(Number(proxy.sync.split(":")[1]), { acknowledges: false });
+  });
+  afterEach(async () => {
+    vitals.stop();
+    peer.destroy();
+    await proxy.process.stop();
+    directory.remove();
+  });
+
+  it("are refused beyond the limit, and not held", async () => {
+    const headers = Object.fromEntries(["a", "b", "c", "d"].map((name) => [name, "x".repeat(30 * 1024)]));
+    for (let index = 0; index < streamCount && !peer.isClosed; index++)
+      await peer.request("/flagd.sync.v1.FlagSyncService/SyncFlags", { headers, endsStream: false });
+    await eventually(() => peer.isClosed || peer.goaway !== undefined, "the connection to be ended");
+    expect(vitals.peakGrowthBytes).to.be.lessThan(48 * mebibyte);
+  });
+});
