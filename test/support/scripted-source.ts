@@ -62,8 +62,9 @@ export class ScriptedSource implements FlagSource {
   }
 
   /** Records in `refreshes` that a topic is to be read again; the test says when that is done. */
-  refresh(topic: TopicKey, done: () => void): void {
+  refresh(topic: TopicKey, done: () => void): () => void {
     this.refreshes.push({ topic, done });
+    return () => undefined;
   }
 
   /** Repeats to the watch of a topic whether its document exists, and the document. */

@@ -60,8 +60,15 @@ export class FollowingSource implements FlagSource {
     });
   }
 
-  refresh(topic: TopicKey, done: () => void): void {
-    this.#reads.push({ topic, watch: this.#watches.get(topic), done });
+  refresh(topic: TopicKey, done: () => void): () => void {
+    let isWaiting = true;
+    const read = (): void => {
+      if (isWaiting) done();
+    };
+    this.#reads.push({ topic, watch: this.#watches.get(topic), done: read });
+    return () => {
+      isWaiting = false;
+    };
   }
 
   /** How many entries of its history are known here. */

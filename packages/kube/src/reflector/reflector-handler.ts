@@ -11,6 +11,8 @@ export interface ReflectorHandler {
   event(event: ObjectEvent, epoch: Epoch): void;
   /** The stream is up again without a read: it was closed cleanly and resumes where it was. */
   resumed(): void;
+  /** The stream that was in sync has ended. It will be opened again as soon as it is its turn. */
+  interrupted(): void;
   /** The stream is down, or could not be opened; it will be retried. */
   failed(error: KubeError): void;
 }

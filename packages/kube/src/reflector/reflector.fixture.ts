@@ -1,4 +1,4 @@
-import { createLogger, Semaphore } from "@bunting/runtime";
+import { createLogger } from "@bunting/runtime";
 import { expect } from "chai";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { FaultyApiServer } from "@bunting/test/support/faulty-api-server/index.js";
@@ -10,6 +10,7 @@ import type { ResourceScope } from "../rest/resource.js";
 import { RestClient } from "../rest/rest-client.js";
 import { Http2Transport } from "../transport/http2-transport.js";
 import { Epochs, type Epoch } from "./epochs.js";
+import { OpeningGate } from "./opening-gate.js";
 import { Reflector, type ReflectorOptions, type ReflectorShared } from "./reflector.js";
 import type { ConsistentRead, ReflectorHandler, RelistReason } from "./reflector-handler.js";
 import type { ObjectEvent } from "./watch-event.js";
@@ -72,6 +73,10 @@ export class RecordingHandler implements ReflectorHandler {
     this.#tell("resumed");
   }
 
+  interrupted(): void {
+    // What follows says the same.
+  }
+
   failed(error: KubeError): void {
     this.errors.push(error);
     this.#tell(`failed ${error.code}`);
@@ -115,14 +120,14 @@ export class ReflectorBench {
   readonly newEpochs: Epoch[] = [];
   readonly lines: string[] = [];
   readonly shared: ReflectorShared;
-  readonly gate: Semaphore;
+  readonly gate: OpeningGate;
   readonly #running: RunningReflector[] = [];
 
   private constructor(api: FaultyApiServer, places: number) {
     this.api = api;
     // Time on the network is real; the manual clock is only for what the reflector itself waits for.
     this.transport = new Http2Transport(clusterOf(api));
-    this.gate = new Semaphore(places);
+    this.gate = new OpeningGate({ clock: this.clock, places });
     const logger = createLogger(
       { format: "json", debug: true },
       { write: (line) => void this.lines.push(line) },

@@ -626,15 +626,16 @@ describe("Reflector", () => {
   }
 
   it("ends at the gate, and keeps no place in it", async () => {
-    const leave = await Promise.all(
-      Array.from({ length: 20 }, () => bench.gate.acquire(new AbortController().signal)),
+    const other = { hasBeenSynced: false };
+    const admissions = await Promise.all(
+      Array.from({ length: 20 }, () => bench.gate.acquire(other, new AbortController().signal)),
     );
     const first = bench.run();
     const second = bench.run();
     await first.stop();
     expect(first.handler.told).to.deep.equal([]);
     second.reflector.relist();
-    for (const each of leave) each();
+    for (const admission of admissions) admission.leave();
     await second.handler.expectNext("read", "complete 1");
   });
 
@@ -758,6 +759,10 @@ class RecordingRead implements ReflectorHandler {
   }
 
   resumed(): void {
+    // Reads only.
+  }
+
+  interrupted(): void {
     // Reads only.
   }
 

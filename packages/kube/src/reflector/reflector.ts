@@ -1,9 +1,10 @@
-import { Backoff, sleep, type Clock, type Logger, type Runnable, type Semaphore } from "@bunting/runtime";
+import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { KubeClient } from "../rest/kube-client.js";
 import type { ResourceScope } from "../rest/resource.js";
 import type { Epochs } from "./epochs.js";
 import { guardedHandler } from "./guarded-handler.js";
+import type { Admission, Opening, OpeningGate } from "./opening-gate.js";
 import type { ReflectorHandler, ReflectorMetrics, RelistReason } from "./reflector-handler.js";
 import { WatchAttempt, type Position } from "./watch-attempt.js";
 import type { WatchListSupport } from "./watch-list-support.js";
@@ -12,11 +13,8 @@ import type { WatchListSupport } from "./watch-list-support.js";
 export interface ReflectorShared {
   readonly client: KubeClient;
   readonly epochs: Epochs;
-  /**
-   * How many watches may be opening at once: an API server that just started, or ended every watch of a type at once, must not meet all
-   * of them together (it answers 429, and a WatchList costs it most while it opens).
-   */
-  readonly gate: Semaphore;
+  /** Decides when each watch is opened. */
+  readonly gate: OpeningGate;
   readonly watchList: WatchListSupport;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -48,8 +46,9 @@ const maxRetryAfterMs = 60_000;
  * and again until the signal aborts. It holds no objects. A watch resumes at its last resourceVersion only where the API server closed
  * it in good order: a watch that is resumed on an etcd restored in the meantime is open, and silent for ever.
  */
-export class Reflector implements Runnable {
+export class Reflector implements Runnable, Opening {
   readonly name = "reflector";
+  readonly namespace: string | undefined;
   readonly #options: ReflectorOptions;
   readonly #handler: ReflectorHandler;
   readonly #backoff: Backoff;
@@ -57,8 +56,11 @@ export class Reflector implements Runnable {
   #abortAttempt = new AbortController();
   #isAsked = false;
   #isSynced = false;
+  #hasBeenSynced = false;
+  #hasStopped = false;
 
   constructor(options: ReflectorOptions) {
+    this.namespace = options.scope.namespace;
     this.#options = options;
     this.#handler = guardedHandler(options.handler, options.logger);
     const { random = Math.random } = options;
@@ -68,6 +70,15 @@ export class Reflector implements Runnable {
   /** True from a completed read, or a resumption, to the end of that watch. */
   get isSynced(): boolean {
     return this.#isSynced;
+  }
+
+  get hasBeenSynced(): boolean {
+    return this.#hasBeenSynced;
+  }
+
+  /** Why it may have to wait for its first attempt, or its next one, longer than its turn; undefined if there is no reason. */
+  get reasonToWait(): KubeError | undefined {
+    return this.#options.gate.reasonToWait(this);
   }
 
   /** How long the watch has been open, and silent, in ms; undefined while no watch is open. */
@@ -84,7 +95,10 @@ export class Reflector implements Runnable {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const onAbort = (): void => this.#abortAttempt.abort();
+    const onAbort = (): void => {
+      this.#hasStopped = true;
+      this.#abortAttempt.abort();
+    };
     signal.addEventListener("abort", onAbort, { once: true });
     let position: Position | undefined;
     let reason: RelistReason = "start";
@@ -111,10 +125,11 @@ export class Reflector implements Runnable {
 
   async #try(from: Position | undefined, reason: RelistReason, signal: AbortSignal): Promise<Outcome> {
     const { gate, metrics } = this.#options;
-    let leave = (): void => undefined;
+    let admission: Admission | undefined;
     let attempt: WatchAttempt | undefined;
     try {
-      leave = await gate.acquire(signal);
+      const admitted = await gate.acquire(this, signal);
+      admission = admitted;
       signal.throwIfAborted();
       if (from === undefined) metrics.relist(reason);
       attempt = this.#attempt = new WatchAttempt(
@@ -123,25 +138,32 @@ export class Reflector implements Runnable {
           handler: this.#handler,
           timeoutSeconds: this.#timeoutSeconds(),
           onSynced: () => {
-            this.#isSynced = true;
+            this.#isSynced = this.#hasBeenSynced = true;
           },
-          onOpened: leave,
+          onOpened: () => admitted.succeeded(),
         },
         from,
       );
-      await attempt.run(signal).finally(() => this.#countLife(attempt));
+      await attempt.run(signal).finally(() => this.#ended(attempt));
       return this.#closed(attempt);
     } catch (error) {
       if (signal.aborted) return { position: undefined, reason: "asked", waitMs: 0 };
       const kubeError = toKubeError(error);
+      admission?.failed(kubeError);
       // A resumption that came too late, or a watch that fell behind, is no failure: everything is read again at once.
       const isStale = from !== undefined || (attempt !== undefined && !this.#wasTooShort(attempt));
       return this.#failed(kubeError, kubeError.code === "EXPIRED" && isStale);
     } finally {
-      this.#attempt = undefined;
-      this.#isSynced = false;
-      leave();
+      admission?.leave();
     }
+  }
+
+  #ended(attempt: WatchAttempt | undefined): void {
+    this.#countLife(attempt);
+    this.#attempt = undefined;
+    if (!this.#isSynced) return;
+    this.#isSynced = false;
+    if (!this.#hasStopped) this.#handler.interrupted();
   }
 
   /** To be called before the backoff is asked for a delay. */

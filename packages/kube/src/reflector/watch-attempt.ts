@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 import type { Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
-import type { KubeClient, ListPage } from "../rest/kube-client.js";
-import { maxItemBytes, type KubeObject, type ResourceScope } from "../rest/resource.js";
+import type { KubeClient } from "../rest/kube-client.js";
+import { maxItemBytes, type ResourceScope } from "../rest/resource.js";
+import { endRead, listInto } from "./consistent-list.js";
 import type { Epoch, Epochs, ReadStart } from "./epochs.js";
 import { readLines } from "./read-lines.js";
 import type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector-handler.js";
-import { isResourceVersion } from "./resource-version.js";
 import { parseWatchEvent, type WatchEvent } from "./watch-event.js";
 import type { WatchListSupport } from "./watch-list-support.js";
 
@@ -36,10 +36,6 @@ export interface Position {
 const maxSilenceMs = 200_000;
 /** While it sends the initial state it has no reason to pause. */
 const maxReadSilenceMs = 60_000;
-/** A page has as many objects as client-go asks for, and fewer where they are big: this many bytes, by the size of those before. */
-const maxPageObjects = 500;
-const pageBytes = 8 * 1024 * 1024;
-
 /**
  * One attempt to be in sync: a consistent read and the watch that follows it, or only a watch that resumes where the last one was
  * closed. It ends with the watch. Nothing of it continues after `run` has settled, so that no late answer meets a newer attempt.
@@ -94,7 +90,7 @@ export class WatchAttempt {
     }
     if (watchList.isTried && (await this.#watchList(signal))) return;
     const start = epochs.beginRead();
-    const { into, resourceVersion } = await this.#list(signal);
+    const { into, resourceVersion } = await listInto(this.#parts, signal);
     const position = this.#complete(start, into, resourceVersion);
     const body = await this.#open(position, signal);
     onOpened();
@@ -123,37 +119,6 @@ export class WatchAttempt {
       this.#read = undefined;
       this.#openedMs = undefined;
       return false;
-    }
-  }
-
-  async #list(signal: AbortSignal): Promise<{ into: ConsistentRead; resourceVersion: string }> {
-    const { client, scope, handler } = this.#parts;
-    let into = handler.beginRead();
-    let limit: number | undefined = scope.name === undefined ? maxPageObjects : undefined;
-    let continueToken: string | undefined;
-    for (;;) {
-      try {
-        const read = into;
-        const page = await client.readPage(
-          scope,
-          { limit, continue: continueToken },
-          (object) => read.add(object, versionOf(object)),
-          signal,
-        );
-        continueToken = page.continueToken;
-        if (limit !== undefined) limit = pageSizeAfter(page);
-        if (continueToken !== undefined) continue;
-        const { resourceVersion } = page;
-        if (isResourceVersion(resourceVersion)) return { into, resourceVersion };
-        throw new KubeError("PROTOCOL", "the API server answered a list without a resourceVersion");
-      } catch (error) {
-        // The pages took longer than etcd keeps history: read once more, in one piece.
-        if (continueToken === undefined || !(error instanceof KubeError) || error.code !== "EXPIRED")
-          throw error;
-        into = handler.beginRead();
-        limit = undefined;
-        continueToken = undefined;
-      }
     }
   }
 
@@ -204,10 +169,7 @@ export class WatchAttempt {
   }
 
   #complete(start: ReadStart, into: ConsistentRead, resourceVersion: string): Position {
-    const epoch = this.#parts.epochs.completeRead(start, resourceVersion);
-    if (epoch === undefined) {
-      throw new KubeError("EXPIRED", "the API server's history was cut while it was read; it is read again");
-    }
+    const epoch = endRead(this.#parts.epochs, start, resourceVersion);
     this.#read = undefined;
     const position = { epoch, resourceVersion };
     this.#position = position;
@@ -221,15 +183,4 @@ export class WatchAttempt {
 function isRefusalOfWatchList(error: unknown, isOpen: boolean): boolean {
   if (!(error instanceof KubeError)) return false;
   return error.code === "INVALID" || (isOpen && (error.code === "SERVER_ERROR" || error.code === "TIMEOUT"));
-}
-
-function pageSizeAfter({ items, bytes }: ListPage): number {
-  if (items === 0) return maxPageObjects;
-  return Math.min(maxPageObjects, Math.max(1, Math.floor((pageBytes * items) / bytes)));
-}
-
-function versionOf({ metadata }: KubeObject): string {
-  const { resourceVersion } = metadata;
-  if (isResourceVersion(resourceVersion)) return resourceVersion;
-  throw new KubeError("PROTOCOL", `the API server listed ${metadata.name} without a resourceVersion`);
 }

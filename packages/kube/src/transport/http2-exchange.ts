@@ -12,7 +12,7 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal;
   /** False once the connection is gone. */
   readonly isConnected: () => boolean;
-  /** Called if no head came in time: the connection may be dead. */
+  /** Called if the head is overdue: the connection may be dead. */
   readonly onOverdue: () => void;
   /** Called when the stream is not wanted any more. */
   readonly cancel: (stream: ClientHttp2Stream) => void;
@@ -30,6 +30,7 @@ export function exchange(
   const { server } = context;
   return new Promise((resolve, reject) => {
     const detach = (): void => {
+      stopProbe();
       stopTimer();
       signal.removeEventListener("abort", onAbort);
       stream.off("response", onResponse).off("error", onError).off("close", onClose);
@@ -41,10 +42,10 @@ export function exchange(
       reject(error);
     };
     const onAbort = (): void => giveUp(abortedError(signal.reason));
-    const stopTimer = context.clock.after(headerTimeoutMs, () => {
-      giveUp(new KubeError("TIMEOUT", `${server} did not answer within ${headerTimeoutMs} ms`));
-      onOverdue();
-    });
+    const stopProbe = context.clock.after(Math.min(context.timing.overdueMs, headerTimeoutMs), onOverdue);
+    const stopTimer = context.clock.after(headerTimeoutMs, () =>
+      giveUp(new KubeError("TIMEOUT", `${server} did not answer within ${headerTimeoutMs} ms`)),
+    );
     const end = (error: KubeError): void => {
       detach();
       if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) resolve("refused");

@@ -353,15 +353,30 @@ describe("Http2Transport", () => {
       expect(ends).to.deep.equal([]);
     });
 
-    it("gives up a request whose head does not come, and sends a PING at once", async () => {
+    it("finds a black hole by a PING 10 s after a request, before it would give up the request", async () => {
       const transport = transportTo();
       await opened(transport);
       server.relay.stall();
       const asked = failure(transport.request(watch, abort.signal));
       await eventually(() => (clock.advance(100), clock.now() > 1_700_000_011_200), "ten seconds");
-      expectCode(await asked, "TIMEOUT", "did not answer within 10000 ms");
       clock.advance(15_000);
+      expectCode(await asked, "CONNECTION_LOST", "did not answer a PING");
       await eventually(() => ends.includes("silent"), "the session is over");
+    });
+
+    it("waits for the head of a watch for 30 s, as long as the server answers PINGs", async () => {
+      const transport = transportTo();
+      const asked = failure(transport.request(watch, abort.signal));
+      await server.next();
+      clock.advance(10_000);
+      await eventually(() => server.pings > 0, "a PING");
+      // What comes after the answer to the PING proves that it has come.
+      await opened(transport);
+      clock.advance(19_999);
+      await opened(transport);
+      clock.advance(1);
+      expectCode(await asked, "TIMEOUT", "did not answer within 30000 ms");
+      expect(ends).to.deep.equal([]);
     });
 
     it("waits a minute for the head of a call", async () => {

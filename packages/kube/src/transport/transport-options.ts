@@ -5,9 +5,14 @@ import type { KubeRequest } from "./kube-transport.js";
 export interface TransportTiming {
   /** From the first packet until the server has sent its HTTP/2 settings. */
   readonly connectTimeoutMs: number;
-  /** From sending a request until the head of the answer: a watch is answered at once, a big LIST may take long. */
+  /**
+   * From sending a request until the head of the answer. A watch is answered at once unless API Priority and Fairness lets it wait, which
+   * is for up to 15 s by default; a big LIST may take long.
+   */
   readonly watchHeaderTimeoutMs: number;
   readonly callHeaderTimeoutMs: number;
+  /** A session on which an answer has been awaited for this long is sent a PING: waiting says nothing about the connection. */
+  readonly overdueMs: number;
   /** A session with streams that has been silent for this long is sent a PING … */
   readonly silenceMs: number;
   /** … and is given up if the answer does not come within this time. */
@@ -54,8 +59,9 @@ const platform = `${process.platform}/${process.arch === "x64" ? "amd64" : proce
 
 const defaults: TransportTiming = {
   connectTimeoutMs: 10_000,
-  watchHeaderTimeoutMs: 10_000,
+  watchHeaderTimeoutMs: 30_000,
   callHeaderTimeoutMs: 60_000,
+  overdueMs: 10_000,
   silenceMs: 30_000,
   pingTimeoutMs: 15_000,
   idleMs: 60_000,

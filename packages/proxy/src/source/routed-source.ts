@@ -25,11 +25,12 @@ export class RoutedSource implements FlagSource {
     await Promise.all([this.#main.run(signal), this.#files.run(signal)]);
   }
 
-  refresh(topic: TopicKey, done: () => void): void {
+  refresh(topic: TopicKey, done: () => void): () => void {
     const source = filePathOf(topic) === undefined ? this.#main : this.#files;
+    if (source.refresh !== undefined) return source.refresh(topic, done);
     // A source without refresh is always current.
-    if (source.refresh === undefined) done();
-    else source.refresh(topic, done);
+    done();
+    return () => undefined;
   }
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {

@@ -8,16 +8,23 @@ describe("ResumeGuard", () => {
     guard: ResumeGuard;
     reads: (() => void)[];
     counts: { heldBack: number; wakes: number };
+    waiting: Set<() => void>;
   } {
+    const waiting = new Set<() => void>();
     const reads: (() => void)[] = [];
     const counts = { heldBack: 0, wakes: 0 };
     const guard = new ResumeGuard({
       held: { uid: "u", resourceVersion: "5" },
       metrics: { heldBack: (delta) => (counts.heldBack += delta) },
-      refresh: (done) => (readsAtOnce ? done() : void reads.push(done)),
+      refresh: (done) => {
+        if (readsAtOnce) done();
+        else reads.push(done);
+        waiting.add(done);
+        return () => void waiting.delete(done);
+      },
       onRead: () => counts.wakes++,
     });
-    return { guard, reads, counts };
+    return { guard, reads, counts, waiting };
   }
 
   it("passes a version as new as the one the agent holds, without a read", () => {
@@ -52,10 +59,12 @@ describe("ResumeGuard", () => {
   });
 
   it("does not count as held back after it is closed", () => {
-    const { guard, reads, counts } = useGuard();
+    const { guard, reads, counts, waiting } = useGuard();
     guard.mustWait(version("4"), false);
+    expect(waiting.size).to.equal(1);
     guard.close();
     guard.close();
+    expect(waiting.size, "waits that are left").to.equal(0);
     expect(counts.heldBack).to.equal(0);
     reads[0]?.();
     expect(counts.heldBack).to.equal(0);

@@ -6,8 +6,8 @@ export interface ResumeGuardOptions {
   /** What the agent says it holds. */
   readonly held: ComparedVersion;
   readonly metrics: Pick<ProxyMetrics, "heldBack">;
-  /** Has the source read the topic once more. `done` may be called at once. */
-  readonly refresh: (done: () => void) => void;
+  /** Has the source read the topic once more. `done` may be called at once. Returns how to wait no longer. */
+  readonly refresh: (done: () => void) => () => void;
   /** Called when the read is done. */
   readonly onRead: () => void;
 }
@@ -20,6 +20,7 @@ export interface ResumeGuardOptions {
 export class ResumeGuard {
   readonly #options: ResumeGuardOptions;
   #read: "not asked" | "under way" | "done" = "not asked";
+  #stopWaiting = (): void => undefined;
 
   constructor(options: ResumeGuardOptions) {
     this.#options = options;
@@ -36,6 +37,7 @@ export class ResumeGuard {
   close(): void {
     if (this.#read === "under way") this.#options.metrics.heldBack(-1);
     this.#read = "done";
+    this.#stopWaiting();
   }
 
   #ask(): void {
@@ -43,7 +45,7 @@ export class ResumeGuard {
     this.#read = "under way";
     metrics.heldBack(1);
     let isAsking = true;
-    refresh(() => {
+    this.#stopWaiting = refresh(() => {
       this.close();
       // Within `refresh` the caller of `mustWait` sees the result itself.
       if (!isAsking) onRead();

@@ -30,8 +30,8 @@ export interface TopicSubscriberContext {
   readonly unanswered: Deadlines<TopicSubscriber>;
   /** Decides when a subscriber gets its first snapshot; smaller messages do not wait. */
   readonly startQueue?: StartQueue | undefined;
-  /** Has the source read a topic once more. */
-  readonly refresh: (topic: TopicKey, done: () => void) => void;
+  /** Has the source read a topic once more. Returns how to wait no longer. */
+  readonly refresh: (topic: TopicKey, done: () => void) => () => void;
 }
 
 /** A message of bunting.sync.v1: a complete gRPC frame. */

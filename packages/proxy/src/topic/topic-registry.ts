@@ -91,12 +91,14 @@ export class TopicRegistry implements Runnable {
 
   /**
    * Has the source read a topic once more, because a subscriber holds a newer version than the topic has. `done` is called after the topic
-   * was updated, and never if the topic ends before. A source without refresh is always current: then `done` is called at once.
+   * was updated, and never if the topic ends before, or the returned function is called. A source without refresh is always current: then
+   * `done` is called at once.
    */
-  refresh(key: TopicKey, done: () => void): void {
+  refresh(key: TopicKey, done: () => void): () => void {
     const { source } = this.#options;
-    if (source.refresh === undefined) done();
-    else source.refresh(key, done);
+    if (source.refresh !== undefined) return source.refresh(key, done);
+    done();
+    return () => undefined;
   }
 
   /** Keeps the topics until the signal aborts, then ends them all. */

@@ -1,4 +1,4 @@
-import { ObjectOrder, type Epoch, type KubeObject } from "@bunting/kube";
+import { ObjectOrder, type Epoch, type KubeObject, type Opening } from "@bunting/kube";
 import type { TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
@@ -32,7 +32,7 @@ interface ToldVersion extends SourceVersion {
  * What this source knows of one FeatureFlag that is subscribed to. Several streams may report it (its object watch, that of its
  * namespace); the order of resourceVersions decides what is new, so that streams need not be timed against each other.
  */
-export class FlagRecord {
+export class FlagRecord implements Opening {
   readonly topic: TopicKey;
   readonly namespace: string;
   /** The watches that could report it, the widest first. */
@@ -40,11 +40,13 @@ export class FlagRecord {
   readonly #options: FlagRecordOptions;
   readonly #order = new ObjectOrder();
   #existence: "unknown" | "exists" | "absent" = "unknown";
+  #isRefused = false;
   #isStale = false;
   /** The version that was told last, unless its deletion was told since. */
   #told: ToldVersion | undefined;
+  #lastReadMs: number | undefined;
   #goneSinceMs: number | undefined;
-  #awaiting: { readonly sinceMs: number; readonly done: () => void }[] = [];
+  readonly #awaiting = new Set<{ readonly sinceMs: number; readonly done: () => void }>();
 
   constructor(options: FlagRecordOptions) {
     this.topic = options.topic;
@@ -53,8 +55,25 @@ export class FlagRecord {
     this.#options = options;
   }
 
+  /** A FeatureFlag that RBAC has never let us see counts as absent: a peer may have guessed its name. */
   get existence(): "unknown" | "exists" | "absent" {
-    return this.#existence;
+    return this.#existence === "unknown" && this.#isRefused ? "absent" : this.#existence;
+  }
+
+  get hasBeenSynced(): boolean {
+    return this.#existence === "exists";
+  }
+
+  /** When the last consistent read that reported its result began, in ms of the monotonic clock. */
+  get lastReadMs(): number | undefined {
+    return this.#lastReadMs;
+  }
+
+  /** RBAC does not let us read it. */
+  refused(): void {
+    if (this.#isRefused) return;
+    this.#isRefused = true;
+    if (this.#existence === "unknown") this.#options.onChange(this);
   }
 
   /** The newest version that was reported in this epoch, deletions included. */
@@ -101,19 +120,23 @@ export class FlagRecord {
 
   /** True while a refresh waits for it to be read. */
   get isAwaited(): boolean {
-    return this.#awaiting.length > 0;
+    return this.#awaiting.size > 0;
   }
 
-  /** Calls back once a consistent read that begins from now on has reported its result. */
-  awaitRead(done: () => void): void {
-    this.#awaiting.push({ sinceMs: this.#options.clock.monotonicMs(), done });
+  /** Calls back once a consistent read that begins from now on has reported its result. Returns how to wait no longer. */
+  awaitRead(done: () => void): () => void {
+    const waiting = { sinceMs: this.#options.clock.monotonicMs(), done };
+    this.#awaiting.add(waiting);
+    return () => void this.#awaiting.delete(waiting);
   }
 
   /** A consistent read, begun at `readStartedMs`, has reported its result. While the record seems gone it has none: that is to be confirmed. */
   wasRead(readStartedMs: number): void {
+    this.#lastReadMs = Math.max(readStartedMs, this.#lastReadMs ?? readStartedMs);
+    this.#isRefused = false;
     if (!this.isAwaited || this.#goneSinceMs !== undefined) return;
-    const answered = this.#awaiting.filter(({ sinceMs }) => sinceMs <= readStartedMs);
-    this.#awaiting = this.#awaiting.filter(({ sinceMs }) => sinceMs > readStartedMs);
+    const answered = [...this.#awaiting].filter(({ sinceMs }) => sinceMs <= readStartedMs);
+    for (const waiting of answered) this.#awaiting.delete(waiting);
     for (const { done } of answered) done();
   }
 

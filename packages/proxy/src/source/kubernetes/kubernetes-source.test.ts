@@ -527,7 +527,7 @@ describe("KubernetesSource", function () {
       expect(bench.logged(outage)).to.have.length(0);
     });
 
-    it("allows a namespace whose watch is then refused, does not try again at once", async () => {
+    it("allows a namespace whose watch is then refused, tries twice more, and not again for minutes", async () => {
       bench = await SourceBench.start();
       bench.api.setAllowed(({ name }) => name !== undefined);
       bench.api.setReviewAnswer(() => true);
@@ -544,7 +544,7 @@ describe("KubernetesSource", function () {
       await bench.pass(30_000, 1_000);
       expect(
         bench.api.requests.filter(({ kind, name }) => kind !== "review" && name === undefined),
-      ).to.have.length(1);
+      ).to.have.length(3);
     });
 
     it("refuses one FeatureFlag only, reports the others as usual", async () => {
@@ -632,9 +632,10 @@ describe("KubernetesSource", function () {
 
   describe("that is asked to read a FeatureFlag once more", () => {
     const reads = (): number =>
-      bench.api.requests.filter(({ kind, name }) => kind === "watchlist" && name === "flag-000").length;
+      bench.api.requests.filter(({ kind, name }) => kind !== "review" && name === "flag-000").length;
     let flags: Subscribed[];
-    const refresh = (topic: string, done: () => void): void => bench.source.refresh(topic as TopicKey, done);
+    const refresh = (topic: string, done: () => void): (() => void) =>
+      bench.source.refresh(topic as TopicKey, done);
 
     for (const count of [1, 40]) {
       it(`does so where its watch of ${count} is behind, and only then calls back`, async () => {
@@ -659,30 +660,26 @@ describe("KubernetesSource", function () {
     }
 
     describe("during such a read", () => {
-      let read: OpenWatch;
+      let release: () => void;
       let done: number;
-      const ask = (): void => refresh("ns/flag-000", () => done++);
+      const ask = (): void => void refresh("ns/flag-000", () => done++);
 
       beforeEach(async () => {
         bench = await SourceBench.start();
         flags = await putAndSubscribe(names(1));
         await bench.watches("ns/flag-000");
         done = 0;
-        const opened = new Promise<OpenWatch>((resolve) => {
-          bench.api.onWatch({ name: "flag-000" }, (watch) => {
-            watch.hold();
-            resolve(watch);
-          });
-        });
+        const released = new Promise<void>((resolve) => (release = resolve));
+        const held = bench.api.fault({ kind: "list" }, faults.heldUntil(released));
         for (let i = 0; i < 100; i++) ask();
-        read = await opened;
+        await bench.until(() => held.struck === 1, "the read");
         bench.clock.advance(1);
         for (let i = 0; i < 100; i++) ask();
       });
 
       it("reads once more, for all that asked meanwhile", async () => {
         const before = reads();
-        read.release();
+        release();
         await bench.soon(() => done === 100, "those that asked before it");
         await bench.until(() => done === 200, "all");
         await bench.pass(3_000);
@@ -690,13 +687,13 @@ describe("KubernetesSource", function () {
       });
 
       it("does not read again once it stops", async () => {
-        read.release();
+        release();
         await bench.soon(() => done === 100, "those that asked before it");
       });
 
       it("does not read again once it is not subscribed to", async () => {
         const before = reads();
-        read.release();
+        release();
         await bench.soon(() => done === 100, "those that asked before it");
         at(flags, 0).stop();
         await bench.pass(3_000);
@@ -729,7 +726,7 @@ describe("KubernetesSource", function () {
       const before = reads();
       let done = 0;
       refresh("ns/flag-000", () => done++);
-      await bench.soon(() => reads() === before + 1, "the first read");
+      await bench.until(() => reads() === before + 1, "the first read");
       await bench.pass(500);
       expect(done).to.equal(0);
       bench.put("ns/flag-000", 2);

@@ -1,12 +1,13 @@
 import {
   Epochs,
+  OpeningGate,
   WatchListSupport,
   type KubeClient,
   type ReflectorMetrics,
   type ReflectorShared,
 } from "@bunting/kube";
 import type { TopicKey } from "@bunting/protocol";
-import { Backoff, Semaphore, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics, WatchCounts } from "../source-metrics.js";
 import { featureFlagType } from "./feature-flag-type.js";
@@ -36,8 +37,6 @@ export interface KubernetesSourceOptions {
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
 }
-
-const maxConcurrentOpenings = 20;
 
 /** Serves the FeatureFlags of a cluster, with as few watches as possible and no more permissions than the stock operator grants. */
 export class KubernetesSource implements FlagSource {
@@ -71,7 +70,7 @@ export class KubernetesSource implements FlagSource {
     const shared: ReflectorShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
-      gate: new Semaphore(maxConcurrentOpenings),
+      gate: new OpeningGate({ clock }),
       watchList: new WatchListSupport(clock),
       clock,
       logger,
@@ -115,11 +114,10 @@ export class KubernetesSource implements FlagSource {
     );
   }
 
-  refresh(topic: TopicKey, done: () => void): void {
+  refresh(topic: TopicKey, done: () => void): () => void {
     const record = this.#records.get(topic);
-    if (record === undefined) return;
-    if (this.#topology === undefined) record.awaitRead(done);
-    else this.#topology.refresh(record, done);
+    if (record === undefined) return () => undefined;
+    return this.#topology === undefined ? record.awaitRead(done) : this.#topology.refresh(record, done);
   }
 
   /** Asks the API server a question that every account may ask, until it answers. */

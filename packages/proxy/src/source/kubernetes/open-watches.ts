@@ -9,6 +9,8 @@ export interface OpenWatchesOptions {
   readonly shared: ReflectorShared;
   /** False where object watches are not wanted: a FeatureFlag then waits for the first read of a wider watch. */
   readonly usesObjectWatches: boolean;
+  /** How many object watches may stand in for wider ones that are down. More FeatureFlags are read in turn. */
+  readonly maxBridges: number;
   /** True while the record is to keep its object watch, wanted or not, because it is being read by it. */
   readonly isBeingRead: (record: FlagRecord) => boolean;
   /** Called when a watch is in sync: by a read that began at `readStartedMs`, or (undefined) resumed where it was. */
@@ -25,6 +27,12 @@ export interface OpenWatchesOptions {
 export class OpenWatches {
   readonly #options: OpenWatchesOptions;
   readonly #watches = new Map<WatchKey, ScopeWatch>();
+  /** Object watches that were opened because a wider one had not caught up on their record. */
+  readonly #bridges = new Set<WatchKey>();
+  /** Object watches that were opened for one read. */
+  readonly #reads = new Set<WatchKey>();
+  /** Records that would have a watch of the former kind, if there were not too many. */
+  readonly #unbridged = new Set<FlagRecord>();
   readonly #running = new Set<Promise<void>>();
   #wanted: ReadonlySet<WatchKey> = new Set();
 
@@ -51,13 +59,22 @@ export class OpenWatches {
     return undefined;
   }
 
+  /** False if there is no watch for the record, because there are too many: it has to be read now and then. */
+  isProvidedFor(record: FlagRecord): boolean {
+    return this.wantedOf(record) !== undefined && !this.#unbridged.has(record);
+  }
+
   /** Opens what is wanted, and closes what is not as soon as it is not needed any more. To be called again after every sync. */
   reconcile(wanted: ReadonlySet<WatchKey>): void {
     this.#wanted = wanted;
-    for (const key of wanted) this.#open(key);
+    for (const key of wanted) {
+      this.#bridges.delete(key);
+      this.#reads.delete(key);
+      this.#open(key);
+    }
     for (const record of this.#options.records.all()) this.#bridge(record);
     for (const [key, watch] of this.#watches) {
-      if (!wanted.has(key) && !this.#isNeeded(watch)) this.#close(key, watch);
+      if (!wanted.has(key) && !this.#isNeeded(key, watch)) this.#close(key, watch);
     }
   }
 
@@ -68,6 +85,7 @@ export class OpenWatches {
   }
 
   remove(record: FlagRecord): void {
+    this.#unbridged.delete(record);
     const watch = this.#watches.get(record.topic);
     if (watch !== undefined) this.#close(record.topic, watch);
   }
@@ -75,8 +93,11 @@ export class OpenWatches {
   /** Reads the record by an object watch: a new one, or once more by the one that is open. */
   read(record: FlagRecord): void {
     const watch = this.#watches.get(record.topic);
-    if (watch === undefined) this.#open(record.topic);
-    else watch.relist();
+    if (watch !== undefined) watch.relist();
+    else {
+      this.#reads.add(record.topic);
+      this.#open(record.topic);
+    }
   }
 
   async stop(): Promise<void> {
@@ -87,25 +108,39 @@ export class OpenWatches {
 
   /** Reads a record by an object watch where the wanted wider watch has not caught up on it, unless that one's first read will do. */
   #bridge(record: FlagRecord): void {
+    if (this.#options.isBeingRead(record)) return;
+    this.#unbridged.delete(record);
     const watch = this.wantedOf(record);
     if (watch === undefined || watch.kind === "object" || watch.hasCaughtUpOn(record)) return;
-    if (this.#options.isBeingRead(record)) return;
     const own = this.#watches.get(record.topic);
     if (own !== undefined) {
       // It was last read before the wider watch was in sync: another read proves that nothing happened in between.
       if (own.isSynced && watch.isSynced) own.relist();
+      if (this.#reads.has(record.topic)) this.#mayBridge(record);
       return;
     }
     const mayWait =
       !this.#options.usesObjectWatches || this.of(record).some((other) => isReliable(other, record));
-    if (watch.hasEverSynced || !mayWait) this.#open(record.topic);
+    if (!watch.hasEverSynced && mayWait) return;
+    if (this.#mayBridge(record)) this.#open(record.topic);
   }
 
-  #isNeeded(watch: ScopeWatch): boolean {
+  #mayBridge(record: FlagRecord): boolean {
+    if (this.#bridges.size >= this.#options.maxBridges) {
+      this.#unbridged.add(record);
+      return false;
+    }
+    this.#reads.delete(record.topic);
+    this.#bridges.add(record.topic);
+    return true;
+  }
+
+  #isNeeded(key: WatchKey, watch: ScopeWatch): boolean {
     // One that is down brings nothing that the wanted ones will not.
     if (watch.kind !== "object" && !watch.isSynced) return false;
     for (const record of watch.audience()) {
       if (watch.kind === "object" && this.#options.isBeingRead(record)) return true;
+      if (this.#reads.has(key)) return false;
       if (!this.#isCovered(record)) return true;
     }
     return false;
@@ -143,6 +178,8 @@ export class OpenWatches {
   #close(key: WatchKey, watch: ScopeWatch): void {
     watch.stop();
     this.#watches.delete(key);
+    this.#bridges.delete(key);
+    this.#reads.delete(key);
   }
 }
 

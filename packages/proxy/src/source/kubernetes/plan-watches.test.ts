@@ -161,6 +161,19 @@ describe("planWatches", () => {
       expect(admitted(missing, keys)).to.equal(512);
     });
 
+    it("watches the first 512 namespaces without any that exists, and all others", () => {
+      const empty = Array.from({ length: 513 }, (_, index) => flagsIn(`empty${index}`, 2, "absent")).flat();
+      const others = [
+        ...flagsIn("there", 1),
+        ...flagsIn("there", 1, "absent"),
+        ...flagsIn("new", 1, "unknown"),
+      ];
+      const keys = plan([...empty, ...others], { watchScope: "namespace" });
+      expect(keys.size).to.equal(514);
+      expect(keys.has(namespaceKey("empty511")) && keys.has(namespaceKey("there"))).to.equal(true);
+      expect(keys.has(namespaceKey("empty512"))).to.equal(false);
+    });
+
     it("gives the place of one that did not exist to another when it comes to be", () => {
       const missing = flagsIn("ns", 513, "absent");
       expect(admitted(missing, narrow(missing))).to.equal(512);

@@ -33,11 +33,11 @@ export interface PlanLimits {
   readonly maxWatches: number;
   /** Object watches on FeatureFlags that exist: each costs the API server about 0.1 MB of memory. */
   readonly maxExisting: number;
-  /** Object watches on FeatureFlags that do not exist: guessed names get no more than these. */
+  /** Watches on FeatureFlags, or in namespaces, that do not exist: guessed names get no more than these. */
   readonly maxAbsent: number;
 }
 
-const usualLimits: PlanLimits = {
+export const usualLimits: PlanLimits = {
   namespaceFrom: 32,
   namespaceDownTo: 16,
   maxNamespaceWatches: 200,
@@ -59,7 +59,7 @@ export function planWatches(input: PlanInput): Set<WatchKey> {
     case "object":
       return new Set(withinLimits(flags, limits));
     case "namespace":
-      return new Set(flags.map(({ namespace }) => namespaceKey(namespace)));
+      return new Set(namespacesWithinLimits(flags, limits));
     case "cluster":
       return new Set([clusterKey]);
     case "auto":
@@ -97,4 +97,15 @@ function* withinLimits(flags: readonly PlannedFlag[], limits: PlanLimits): Itera
   // A watch is how we learn whether a FeatureFlag exists; the opening gate limits how many are opened at once.
   const left = { unknown: Infinity, exists: limits.maxExisting, absent: limits.maxAbsent };
   for (const { topic, existence } of flags) if (left[existence]-- > 0) yield topic;
+}
+
+function* namespacesWithinLimits(flags: readonly PlannedFlag[], limits: PlanLimits): Iterable<WatchKey> {
+  const isAbsent = new Map<string, boolean>();
+  for (const { namespace, existence } of flags) {
+    isAbsent.set(namespace, existence === "absent" && isAbsent.get(namespace) !== false);
+  }
+  let absent = 0;
+  for (const [namespace, isOneOfThem] of isAbsent) {
+    if (!isOneOfThem || absent++ < limits.maxAbsent) yield namespaceKey(namespace);
+  }
 }

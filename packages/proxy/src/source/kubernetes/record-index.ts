@@ -1,6 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { FlagRecord } from "./flag-record.js";
-import type { Audience } from "./scope-watch.js";
+import type { Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
 /** The FeatureFlags that are subscribed to, by topic and by namespace. */

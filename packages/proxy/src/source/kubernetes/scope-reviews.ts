@@ -1,12 +1,12 @@
 import type { KubeClient, ResourceScope } from "@bunting/kube";
-import type { Clock, Logger } from "@bunting/runtime";
+import { sleep, type Clock, type Logger } from "@bunting/runtime";
 import { featureFlagType } from "./feature-flag-type.js";
 
 export interface ScopeReviewsOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when more is allowed than was known: the plan may change. */
+  /** Called when another answer is known: the plan may change. */
   readonly onChange: () => void;
 }
 
@@ -14,10 +14,15 @@ export interface ScopeReviewsOptions {
 const askAgainMs = 300_000;
 /** After this time a question without an answer is asked again. */
 const retryMs = 30_000;
+/** A scope that was allowed is denied if the answer is still no after this time: an API server that has just started denies everything. */
+const secondLookMs = 2_000;
+/** A scope that is refused so often, while every review says that it is allowed, counts as denied. */
+const maxRefusals = 3;
 
+/** What is known of a scope. While one that was allowed is being asked about once more, it is `allowed`. */
 type Verdict =
   | { readonly kind: "asking" }
-  | { readonly kind: "allowed" }
+  | { readonly kind: "allowed"; readonly refusals: number; readonly isInDoubt: boolean }
   | { readonly kind: "denied" | "unanswered"; readonly atMs: number };
 
 /** What RBAC lets us list and watch as a whole, by SelfSubjectAccessReview, which every ServiceAccount may ask about itself. */
@@ -42,9 +47,24 @@ export class ScopeReviews {
     return verdict?.kind === "allowed";
   }
 
-  /** A namespace or cluster watch was refused: the review's answer is out of date. */
+  /** A namespace or cluster watch was refused: asks whether that is so. The scope stays allowed until the answer is no. */
   refused(namespace?: string): void {
-    this.#deny(namespace);
+    const verdict = this.#verdicts.get(namespace);
+    if (verdict?.kind !== "allowed" || verdict.isInDoubt) return;
+    const refusals = verdict.refusals + 1;
+    if (refusals >= maxRefusals) {
+      this.#deny(namespace);
+      return;
+    }
+    this.#verdicts.set(namespace, { kind: "allowed", refusals, isInDoubt: true });
+    void this.#askAgain(namespace, refusals);
+  }
+
+  /** A namespace or cluster watch is in sync: it is allowed. */
+  confirmed(namespace?: string): void {
+    const verdict = this.#verdicts.get(namespace);
+    if (verdict?.kind !== "allowed" || verdict.refusals === 0) return;
+    this.#verdicts.set(namespace, { ...verdict, refusals: 0 });
   }
 
   #isOld(verdict: Verdict): boolean {
@@ -55,26 +75,45 @@ export class ScopeReviews {
 
   async #ask(namespace: string | undefined): Promise<void> {
     if (this.#signal.aborted) return;
-    const { client, clock, logger, onChange } = this.#options;
+    this.#verdicts.set(namespace, { kind: "asking" });
+    const isAllowed = await this.#review(namespace);
+    if (isAllowed === undefined) {
+      this.#verdicts.set(namespace, { kind: "unanswered", atMs: this.#options.clock.monotonicMs() });
+    } else if (isAllowed) {
+      this.#verdicts.set(namespace, { kind: "allowed", refusals: 0, isInDoubt: false });
+      this.#options.onChange();
+    } else this.#deny(namespace);
+  }
+
+  async #askAgain(namespace: string | undefined, refusals: number): Promise<void> {
+    let isAllowed = await this.#review(namespace);
+    if (isAllowed === false) {
+      await sleep(secondLookMs, this.#signal, this.#options.clock);
+      if (!this.#signal.aborted) isAllowed = await this.#review(namespace);
+    }
+    if (this.#signal.aborted) return;
+    if (isAllowed === false) this.#deny(namespace);
+    else this.#verdicts.set(namespace, { kind: "allowed", refusals, isInDoubt: false });
+  }
+
+  /** Undefined if there was no answer. */
+  async #review(namespace: string | undefined): Promise<boolean | undefined> {
+    const { client, logger } = this.#options;
     const scope: ResourceScope =
       namespace === undefined ? { type: featureFlagType } : { type: featureFlagType, namespace };
-    this.#verdicts.set(namespace, { kind: "asking" });
     try {
       const answers = await Promise.all(
         ["list", "watch"].map((verb) => client.isAllowed(verb, scope, this.#signal)),
       );
-      if (answers.every(Boolean)) {
-        this.#verdicts.set(namespace, { kind: "allowed" });
-        onChange();
-      } else this.#deny(namespace);
+      return answers.every(Boolean);
     } catch (error) {
-      this.#verdicts.set(namespace, { kind: "unanswered", atMs: clock.monotonicMs() });
       logger.debug({ namespace, error }, "the API server did not answer a SelfSubjectAccessReview");
+      return undefined;
     }
   }
 
   #deny(namespace: string | undefined): void {
-    const { clock, logger } = this.#options;
+    const { clock, logger, onChange } = this.#options;
     const where = namespace === undefined ? "in the whole cluster" : `in the whole namespace ${namespace}`;
     this.#verdicts.set(namespace, { kind: "denied", atMs: clock.monotonicMs() });
     const remedy =
@@ -83,5 +122,6 @@ export class ScopeReviews {
       { namespace },
       `RBAC does not allow watching FeatureFlags ${where}: they are watched one by one; ${remedy}`,
     );
+    onChange();
   }
 }

@@ -1,24 +1,16 @@
 import {
-  compareResourceVersions,
+  KubeError,
   Reflector,
   type ConsistentRead,
   type Epoch,
-  type KubeError,
-  type KubeObject,
   type ObjectEvent,
   type ReflectorHandler,
   type ReflectorShared,
 } from "@bunting/kube";
-import { topicKey, type TopicKey } from "@bunting/protocol";
 import { featureFlagType } from "./feature-flag-type.js";
 import type { FlagRecord } from "./flag-record.js";
+import { beginRecordRead, recordOf, type Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
-
-/** The records a watch reports to, as of now. */
-export interface Audience {
-  all(): Iterable<FlagRecord>;
-  find(topic: TopicKey): FlagRecord | undefined;
-}
 
 export interface ScopeWatchOptions {
   readonly key: WatchKey;
@@ -27,11 +19,11 @@ export interface ScopeWatchOptions {
   /** Called when it is in sync: by a read that began at `readStartedMs`, or (undefined) resumed where it was. */
   readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
   readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
-  /** Called when it has been down for a while. */
+  /** Called when it has not been in sync for a while. */
   readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
 }
 
-/** How long a watch may be down before its FeatureFlags are stale: shorter gaps are normal. */
+/** How long a watch may not be in sync, for whatever reason, before its FeatureFlags are stale: shorter gaps are normal. */
 const staleAfterMs = 5_000;
 
 /** One object watch, namespace watch or cluster watch. */
@@ -44,7 +36,7 @@ export class ScopeWatch implements ReflectorHandler {
   readonly #abort = new AbortController();
   readonly #caughtUp = new WeakSet<FlagRecord>();
   #syncedSinceMs: number | undefined;
-  #hasEverSynced = false;
+  #isOverdue = false;
   #failure: KubeError | undefined;
   #cancelStale: (() => void) | undefined;
 
@@ -71,12 +63,17 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   get hasEverSynced(): boolean {
-    return this.#hasEverSynced;
+    return this.#reflector.hasBeenSynced;
   }
 
-  /** Why it is down; undefined while it is not. */
-  get failure(): KubeError | undefined {
-    return this.#failure;
+  /** True if it has missed nothing for long: it is in sync, or was a moment ago. */
+  get isAsGoodAsOpen(): boolean {
+    return this.isSynced || (this.hasEverSynced && !this.#isOverdue);
+  }
+
+  /** True while it is down because of an error, or has been down for long. */
+  get isFailing(): boolean {
+    return this.#failure !== undefined || this.#isOverdue;
   }
 
   /** The records it reports to. */
@@ -101,6 +98,7 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   run(): Promise<void> {
+    this.#down();
     return this.#reflector.run(this.#abort.signal);
   }
 
@@ -115,42 +113,17 @@ export class ScopeWatch implements ReflectorHandler {
 
   beginRead(): ConsistentRead {
     const { audience, shared } = this.#options;
-    const epoch = shared.epochs.current;
-    const startedMs = shared.clock.monotonicMs();
-    // A record that comes while the read is under way may have missed its object: the read says nothing about it.
-    const covered = new Map<FlagRecord, string | undefined>();
-    for (const record of audience.all()) covered.set(record, record.resourceVersionIn(epoch));
-    const found = new Set<FlagRecord>();
-    return {
-      // Passed on at once, not kept: what is newer than everything known is true even if the read fails later.
-      add: (object, resourceVersion) => {
-        const record = this.#recordOf(object);
-        if (record === undefined) return;
-        found.add(record);
-        const known = covered.get(record);
-        const isOlder = known !== undefined && compareResourceVersions(resourceVersion, known) < 0;
-        if (isOlder) shared.epochs.cut(epoch);
-        record.offer(object, resourceVersion, epoch, false);
-      },
-      remove: (object) => {
-        const record = this.#recordOf(object);
-        if (record !== undefined) found.delete(record);
-      },
-      complete: (resourceVersion, readEpoch) => {
-        for (const record of covered.keys()) {
-          if (audience.find(record.topic) !== record) continue;
-          this.#caughtUp.add(record);
-          if (!found.has(record)) record.absent(resourceVersion, readEpoch, startedMs);
-          // A read that opens a new epoch was still compared with the old one; everything is read once more.
-          if (readEpoch === epoch) record.wasRead(startedMs);
-        }
-        this.#synced(startedMs);
-      },
-    };
+    return beginRecordRead({
+      audience,
+      epochs: shared.epochs,
+      clock: shared.clock,
+      onCovered: (record) => this.#caughtUp.add(record),
+      onComplete: (readStartedMs) => this.#synced(readStartedMs),
+    });
   }
 
   event(event: ObjectEvent, epoch: Epoch): void {
-    const record = this.#recordOf(event.object);
+    const record = recordOf(this.#options.audience, event.object);
     if (event.type === "DELETED") record?.gone(event.resourceVersion, epoch);
     else record?.offer(event.object, event.resourceVersion, epoch, true);
   }
@@ -159,30 +132,46 @@ export class ScopeWatch implements ReflectorHandler {
     this.#synced(undefined);
   }
 
+  interrupted(): void {
+    if (!this.#abort.signal.aborted) this.#down();
+  }
+
   failed(error: KubeError): void {
-    const { onFailed, onStale, shared } = this.#options;
+    // What was never in sync is not stale by having to wait for its turn.
+    if (!this.hasEverSynced && this.#failure === undefined) this.#up();
     this.#failure = error;
-    this.#cancelStale ??= shared.clock.after(staleAfterMs, () => onStale(this, this.#failure ?? error));
-    onFailed(this, error);
+    this.#down();
+    this.#options.onFailed(this, error);
   }
 
   #synced(readStartedMs: number | undefined): void {
     this.#up();
-    this.#hasEverSynced = true;
     this.#syncedSinceMs = this.#options.shared.clock.monotonicMs();
     this.#options.onSynced(this, readStartedMs);
   }
 
   #up(): void {
     this.#failure = undefined;
+    this.#isOverdue = false;
     this.#cancelStale?.();
     this.#cancelStale = undefined;
   }
 
-  #recordOf({ metadata }: KubeObject): FlagRecord | undefined {
-    const { namespace } = metadata;
-    return namespace === undefined
-      ? undefined
-      : this.#options.audience.find(topicKey(namespace, metadata.name));
+  #down(): void {
+    this.#cancelStale ??= this.#options.shared.clock.after(staleAfterMs, () => this.#overdue());
+  }
+
+  #overdue(): void {
+    const error = this.#failure ?? this.#reflector.reasonToWait ?? (this.hasEverSynced ? waits : undefined);
+    this.#cancelStale = undefined;
+    if (error === undefined) {
+      // Nothing is wrong: many others are being opened for the first time, too.
+      this.#down();
+      return;
+    }
+    this.#isOverdue = true;
+    this.#options.onStale(this, error);
   }
 }
+
+const waits = new KubeError("TIMEOUT", `a watch was not open again after ${staleAfterMs} ms`);

@@ -4,9 +4,10 @@ import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { OpenWatches } from "./open-watches.js";
-import { planWatches, type PlanLimits, type WatchScope } from "./plan-watches.js";
+import { planWatches, usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";
 import { ReadTurns } from "./read-turns.js";
 import type { RecordIndex } from "./record-index.js";
+import { Refreshes } from "./refreshes.js";
 import type { ScopeReviews } from "./scope-reviews.js";
 import type { ScopeWatch } from "./scope-watch.js";
 
@@ -25,36 +26,35 @@ export interface WatchTopologyOptions {
 const settleMs = 20;
 /** How often there is a plan even if nothing happened: RBAC may allow more by now. */
 const replanEveryMs = 60_000;
-/** The shortest time between two refreshes of one FeatureFlag. */
-const refreshEveryMs = 1_000;
 
 /**
  * Keeps the right watches open. Every event asks for a plan (`planWatches`: which watches are wanted, given what is subscribed to and
  * what RBAC allows), and `OpenWatches` goes from the watches that are open to those. Both may run at any time, so no event needs a
- * handling of its own. Beside the plan, single FeatureFlags are read by object watches: to confirm a deletion, to refresh, and in turn
- * where there are too many for a watch each.
+ * handling of its own. Beside the plan, single FeatureFlags are read: by object watches to confirm a deletion, and in turn where there are
+ * too many for a watch each; by a LIST to refresh.
  */
 export class WatchTopology {
   readonly #options: WatchTopologyOptions;
   readonly #watches: OpenWatches;
   readonly #turns: ReadTurns;
   readonly #confirmations: Confirmations;
+  readonly #refreshes: Refreshes;
   #isRunning = false;
   #cancelReconcile: (() => void) | undefined;
   #cancelReplan: (() => void) | undefined;
-  /** Refreshes that wait, each with how to cancel it. */
-  readonly #refreshes = new Map<FlagRecord, () => void>();
 
   constructor(options: WatchTopologyOptions) {
-    const { records, shared, watchScope } = options;
+    const { records, shared, watchScope, limits } = options;
     const read = (record: FlagRecord): void => this.#watches.read(record);
     this.#options = options;
     this.#turns = new ReadTurns(shared.clock, read);
+    this.#refreshes = new Refreshes(shared, records);
     this.#watches = new OpenWatches({
       records,
       shared,
       usesObjectWatches: watchScope === "auto" || watchScope === "object",
-      isBeingRead: (record) => record.isAwaited || this.#confirmations.has(record) || this.#turns.has(record),
+      maxBridges: { ...usualLimits, ...limits }.maxAbsent,
+      isBeingRead: (record) => this.#confirmations.has(record) || this.#turns.has(record),
       onSynced: (watch) => this.#synced(watch),
       onFailed: (watch, error) => this.#failed(watch, error),
       onStale: (watch, error) => this.#stale(watch, error),
@@ -79,15 +79,15 @@ export class WatchTopology {
 
   async run(signal: AbortSignal): Promise<void> {
     this.#isRunning = true;
+    for (const record of this.#options.records.all()) if (record.isAwaited) this.#refreshes.ask(record);
     this.#reconcile();
     await aborted(signal);
     this.#isRunning = false;
     this.#cancelReconcile?.();
     this.#cancelReplan?.();
-    for (const cancel of this.#refreshes.values()) cancel();
     this.#confirmations.stop();
     this.#turns.stop();
-    await this.#watches.stop();
+    await Promise.all([this.#refreshes.stop(), this.#watches.stop()]);
   }
 
   /** A FeatureFlag is subscribed to. */
@@ -102,8 +102,7 @@ export class WatchTopology {
     this.#watches.remove(record);
     this.#turns.drop(record);
     this.#confirmations.drop(record);
-    this.#refreshes.get(record)?.();
-    this.#refreshes.delete(record);
+    this.#refreshes.drop(record);
     this.ask();
   }
 
@@ -113,11 +112,11 @@ export class WatchTopology {
     this.ask();
   }
 
-  /** Reads the record once more, and calls back when that is done. However often it is asked for, this is one read a second. */
-  refresh(record: FlagRecord, done: () => void): void {
-    const isUnderWay = record.isAwaited;
-    record.awaitRead(done);
-    if (!isUnderWay && this.#isRunning) this.#watches.read(record);
+  /** Reads the record once more, and calls back when that is done. Returns how to wait no longer. */
+  refresh(record: FlagRecord, done: () => void): () => void {
+    const cancel = record.awaitRead(done);
+    if (this.#isRunning) this.#refreshes.ask(record);
+    return cancel;
   }
 
   /** Reads everything again: the API server's history was cut, and any stream may be on the part that is gone. */
@@ -147,55 +146,41 @@ export class WatchTopology {
       limits,
     });
     this.#watches.reconcile(wanted);
-    this.#turns.update(new Set(flags.filter((record) => this.#watches.wantedOf(record) === undefined)));
-  }
-
-  #refreshLater(record: FlagRecord): void {
-    if (this.#refreshes.has(record)) return;
-    const cancel = this.#options.shared.clock.after(refreshEveryMs, () => {
-      this.#refreshes.delete(record);
-      if (record.isAwaited) this.#watches.read(record);
-    });
-    this.#refreshes.set(record, cancel);
+    this.#turns.update(new Set(flags.filter((record) => !this.#watches.isProvidedFor(record))));
   }
 
   #synced(watch: ScopeWatch): void {
     if (watch.kind === "object") {
-      for (const record of watch.audience()) {
-        this.#turns.end(record);
-        // A request that came after this read had begun needs another one.
-        if (record.isAwaited) this.#refreshLater(record);
-      }
-    }
+      for (const record of watch.audience()) this.#turns.end(record);
+    } else this.#options.reviews.confirmed(watch.namespace);
     this.#options.log.recovered(this.#failing());
     this.#options.onSynced();
     this.ask();
   }
 
   #failed(watch: ScopeWatch, error: KubeError): void {
-    const { log, reviews } = this.#options;
+    const { log, reviews, watchScope } = this.#options;
     log.failed(error, () => this.#failing());
+    const isRefused = error.code === "FORBIDDEN";
     if (watch.kind === "object") {
-      for (const record of watch.audience()) if (this.#turns.end(record)) this.ask();
-    } else if (error.code === "FORBIDDEN") {
-      reviews.refused(watch.namespace);
-      this.ask();
-    }
+      for (const record of watch.audience()) {
+        if (isRefused) record.refused();
+        if (this.#turns.end(record)) this.ask();
+      }
+    } else if (isRefused && watchScope === "auto") reviews.refused(watch.namespace);
   }
 
   #stale(watch: ScopeWatch, error: KubeError): void {
+    this.#options.log.failed(error, () => this.#failing());
     for (const record of watch.audience()) {
-      // A watch that was closed in good order and is being resumed is as good as open.
-      const isWatched = this.#watches
-        .of(record)
-        .some((other) => other.hasEverSynced && other.failure === undefined);
+      const isWatched = this.#watches.of(record).some((other) => other.isAsGoodAsOpen);
       if (!isWatched) record.stale(error);
     }
   }
 
   #failing(): number {
     let failing = 0;
-    for (const watch of this.watches()) if (watch.failure !== undefined) failing++;
+    for (const watch of this.watches()) if (watch.isFailing) failing++;
     return failing;
   }
 }

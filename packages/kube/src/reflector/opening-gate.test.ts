@@ -1,0 +1,177 @@
+import { expect } from "chai";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { KubeError, type KubeErrorCode } from "../kube-error.js";
+import { OpeningGate, type Admission, type Opening } from "./opening-gate.js";
+
+describe("OpeningGate", () => {
+  let clock: ManualClock;
+  let gate: OpeningGate;
+  let admitted: { opening: Opening; admission: Admission }[];
+  beforeEach(() => {
+    clock = new ManualClock();
+    gate = new OpeningGate({ clock, places: 20, random: () => 1 });
+    admitted = [];
+  });
+
+  const opening = (namespace = "ns", hasBeenSynced = false): Opening => ({ namespace, hasBeenSynced });
+  const ask = async (...openings: readonly Opening[]): Promise<void> => {
+    for (const each of openings) {
+      void gate.acquire(each, new AbortController().signal).then(
+        (admission) => admitted.push({ opening: each, admission }),
+        () => undefined,
+      );
+    }
+    await nextTurn();
+  };
+  const many = (count: number, namespace?: string): Opening[] =>
+    Array.from({ length: count }, () => opening(namespace));
+  /** Takes those that were admitted since the last call. */
+  const taken = (): typeof admitted => admitted.splice(0);
+  const fail = async (code: KubeErrorCode, retryAfterMs?: number): Promise<number> => {
+    const all = taken();
+    const error = new KubeError(code, code, retryAfterMs === undefined ? {} : { retryAfterMs });
+    for (const { admission } of all) admission.failed(error);
+    await nextTurn();
+    return all.length;
+  };
+  const succeed = async (): Promise<number> => {
+    const all = taken();
+    for (const { admission } of all) admission.succeeded();
+    await nextTurn();
+    return all.length;
+  };
+  const pass = async (ms: number): Promise<void> => {
+    clock.advance(ms);
+    await nextTurn();
+  };
+
+  it("admits 20 at a time, in the order in which they asked", async () => {
+    const all = many(50);
+    await ask(...all);
+    const order: Opening[] = [];
+    for (const count of [20, 20, 10]) {
+      order.push(...admitted.map((each) => each.opening));
+      expect(await succeed()).to.equal(count);
+    }
+    expect(order).to.deep.equal(all);
+    expect(gate.inUse).to.equal(0);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("gives the place of one that takes longer than 90 s to others", async () => {
+    await ask(...many(21));
+    await pass(90_000);
+    expect(taken()).to.have.length(21);
+  });
+
+  for (const code of [
+    "NOT_FOUND",
+    "CONNECTION_REFUSED",
+    "TIMEOUT",
+    "SERVER_ERROR",
+    "THROTTLED",
+    "UNAUTHORIZED",
+  ] as const) {
+    it(`lets two try for all after ${code}, with backoff up to 5 s, and more and more once they succeed`, async () => {
+      await ask(...many(60));
+      expect(await fail(code)).to.equal(20);
+      // These were admitted in place of the first two, when that said nothing yet about all.
+      expect(await fail(code)).to.equal(2);
+      expect(gate.reasonToWait(opening("other"))).to.have.property("code", code);
+      for (const waitMs of [500, 1_000, 2_000, 4_000, 5_000, 5_000]) {
+        await pass(waitMs - 1);
+        expect(admitted).to.have.length(0);
+        await pass(1);
+        expect(await fail(code), `after ${waitMs} ms`).to.equal(2);
+      }
+      await pass(5_000);
+      expect(await succeed()).to.equal(2);
+      expect(gate.reasonToWait(opening("other"))).to.equal(undefined);
+      expect(await succeed()).to.equal(8);
+      expect(await succeed(), "all that are left").to.equal(16);
+    });
+  }
+
+  it("does not hold up others for a failure or two", async () => {
+    await ask(...many(2));
+    await fail("SERVER_ERROR");
+    await ask(...many(20));
+    expect(await succeed()).to.equal(20);
+  });
+
+  it("waits as long as the API server asks, but no longer than 30 s", async () => {
+    await ask(...many(25));
+    await fail("THROTTLED", 3_600_000);
+    await fail("THROTTLED", 3_600_000);
+    await pass(29_999);
+    expect(admitted).to.have.length(0);
+    await pass(1);
+    expect(admitted).to.have.length(2);
+  });
+
+  describe("where RBAC refuses", () => {
+    it("three of a namespace, admits the others of it four a second, and those of other namespaces at once", async () => {
+      await ask(...many(3, "closed"));
+      await fail("FORBIDDEN");
+      await ask(...many(10, "closed"), ...many(10, "open"));
+      expect(taken().map((each) => each.opening.namespace)).to.deep.equal([
+        "closed",
+        ...Array.from({ length: 10 }, () => "open"),
+      ]);
+      await pass(1_000);
+      expect(taken()).to.have.length(4);
+    });
+
+    it("keeps many that were refused to four a second in all, those that had been in sync first, then new ones", async () => {
+      const refused = Array.from({ length: 15 }, (_, index) => opening(`guess-${index}`));
+      const known = opening("known", true);
+      await ask(...refused, known);
+      await fail("FORBIDDEN");
+      await ask(...refused, known);
+      expect(taken()).to.have.length(1);
+      await pass(250);
+      expect(taken().map((each) => each.opening)).to.deep.equal([known]);
+      await pass(1_000);
+      expect(await fail("FORBIDDEN")).to.equal(4);
+      for (let index = 0; index < 3; index++) {
+        await ask(opening("known-2"));
+        await fail("FORBIDDEN");
+      }
+      const fresh = opening("known-2");
+      await ask(fresh);
+      await pass(250);
+      expect(taken().map((each) => each.opening)).to.deep.equal([fresh]);
+    });
+
+    it("admits all of them as soon as one that was refused is allowed", async () => {
+      const refused = Array.from({ length: 15 }, (_, index) => opening(`ns-${index}`));
+      await ask(...refused);
+      await fail("FORBIDDEN");
+      await ask(...refused);
+      expect(await succeed()).to.equal(1);
+      expect(await succeed()).to.equal(14);
+    });
+
+    it("admits all of a namespace as soon as another one of it is allowed", async () => {
+      await ask(...many(3));
+      await fail("FORBIDDEN");
+      await ask(...many(10));
+      expect(gate.reasonToWait(opening())).to.have.property("code", "FORBIDDEN");
+      expect(await succeed()).to.equal(1);
+      expect(await succeed()).to.equal(9);
+      expect(gate.reasonToWait(opening())).to.equal(undefined);
+    });
+  });
+
+  it("forgets one that gives up, and admits the next", async () => {
+    const abort = new AbortController();
+    await ask(...many(20));
+    const waiting = gate.acquire(opening(), abort.signal).catch((error: unknown) => error);
+    await ask(opening("next"));
+    abort.abort(new Error("not needed any more"));
+    expect(await waiting).to.have.property("message", "not needed any more");
+    await succeed();
+    expect(taken().map((each) => each.opening.namespace)).to.deep.equal(["next"]);
+  });
+});

@@ -1,0 +1,250 @@
+import { setMaxListeners } from "node:events";
+import { Backoff, type Clock } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+
+/** A watch or read that wants to be opened; the same object each time. */
+export interface Opening {
+  /** Absent: all namespaces. */
+  readonly namespace?: string | undefined;
+  /** True once it has been in sync: it is no guess of a peer's. */
+  readonly hasBeenSynced: boolean;
+}
+
+/** One opening that was admitted. Exactly one method is to be called; later calls have no effect. */
+export interface Admission {
+  succeeded(): void;
+  failed(error: KubeError): void;
+  /** It was given up, which says nothing about the API server. */
+  leave(): void;
+}
+
+export interface OpeningGateOptions {
+  readonly clock: Clock;
+  /** How many may be opening at once, 20 by default. */
+  readonly places?: number;
+  /** A number in [0, 1); replaced by tests. */
+  readonly random?: (() => number) | undefined;
+}
+
+interface Waiter {
+  readonly opening: Opening;
+  readonly admit: () => void;
+}
+
+/** So many failures without a success in between concern all openings. */
+const failuresOfAll = 3;
+/** So many may be opening while the API server fails: enough to find out that it works again. */
+const leastPlaces = 2;
+const firstBackoffMs = 500;
+const longestBackoffMs = 5_000;
+const maxRetryAfterMs = 30_000;
+/** The time between two openings that RBAC will probably refuse, of whatever scopes. */
+const refusedEveryMs = 250;
+/** So many refusals in a namespace without a success in between make the next one probable. */
+const refusalsOfAll = 3;
+/** More namespaces than these are forgotten: peers may guess any number. */
+const maxNamespaces = 10_000;
+/** An opening that takes longer, because the answer drips in, leaves its place to others. */
+const longestOpeningMs = 90_000;
+
+/**
+ * Decides when watches are opened. An API server that has just started, or ended every watch of a type at once, must not meet all of them
+ * together (it answers 429, and a WatchList costs it most while it opens), so a fixed number may be opening at a time.
+ *
+ * What the first few find out, the others need not: while openings fail for a reason that concerns all (the API server is down, the type
+ * does not exist), a few try for all of them, with backoff, and the number grows again with each success. Where RBAC refuses openings,
+ * those that it will probably refuse again share a low rate, whatever their number, until one of them is allowed.
+ */
+export class OpeningGate {
+  readonly #options: OpeningGateOptions;
+  readonly #places: number;
+  readonly #backoff: Backoff;
+  readonly #waiting = new Set<Waiter>();
+  #inUse = 0;
+  #width: number;
+  #failures = 0;
+  #failure: KubeError | undefined;
+  #notBeforeMs = 0;
+  /** The role that counts: another one when RBAC was seen to have changed. */
+  #role = 1;
+  /** The role that refused each opening. */
+  readonly #refusedBy = new WeakMap<Opening, number>();
+  readonly #refusals = new Map<string | undefined, { count: number; error: KubeError }>();
+  #refusedNotBeforeMs = 0;
+  #cancelTimer: (() => void) | undefined;
+
+  constructor(options: OpeningGateOptions) {
+    const { places = 20, random } = options;
+    this.#options = options;
+    this.#places = this.#width = places;
+    const backoff = { firstMs: firstBackoffMs, capMs: longestBackoffMs };
+    this.#backoff = new Backoff(random === undefined ? backoff : { ...backoff, random });
+  }
+
+  /** How many are opening. */
+  get inUse(): number {
+    return this.#inUse;
+  }
+
+  /** Why openings like this one have to wait longer than their turn; undefined if they do not. */
+  reasonToWait({ namespace }: Opening): KubeError | undefined {
+    if (this.#failures >= failuresOfAll) return this.#failure;
+    const refusals = this.#refusals.get(namespace);
+    return refusals !== undefined && refusals.count >= refusalsOfAll ? refusals.error : undefined;
+  }
+
+  /** Resolves when it may begin. Rejects with the signal's reason if that aborts first. */
+  async acquire(opening: Opening, signal: AbortSignal): Promise<Admission> {
+    signal.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      // Any number may wait on one signal: that is no leak.
+      setMaxListeners(0, signal);
+      const onAbort = (): void => {
+        this.#waiting.delete(waiter);
+        this.#serve();
+        reject(signal.reason as Error);
+      };
+      const waiter: Waiter = {
+        opening,
+        admit: () => {
+          signal.removeEventListener("abort", onAbort);
+          this.#waiting.delete(waiter);
+          this.#inUse++;
+          resolve();
+        },
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting.add(waiter);
+      this.#serve();
+    });
+    return this.#admission(opening);
+  }
+
+  #admission(opening: Opening): Admission {
+    let isOver = false;
+    let isPlaceTaken = true;
+    const leavePlace = (): void => {
+      if (!isPlaceTaken) return;
+      isPlaceTaken = false;
+      cancelTimer();
+      this.#inUse--;
+      this.#serve();
+    };
+    const cancelTimer = this.#options.clock.after(longestOpeningMs, leavePlace);
+    const end = (note: () => void): void => {
+      if (!isOver) note();
+      isOver = true;
+      leavePlace();
+    };
+    return {
+      succeeded: () => end(() => this.#succeeded(opening)),
+      failed: (error) => end(() => this.#failed(opening, error)),
+      leave: () => end(() => undefined),
+    };
+  }
+
+  /** Admits those whose turn it is: first come, first served, but for those that RBAC will probably refuse. */
+  #serve(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (this.#waiting.size === 0 || this.#inUse >= this.#width) return;
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs < this.#notBeforeMs) {
+      this.#wake(this.#notBeforeMs - nowMs);
+      return;
+    }
+    let next: Waiter | undefined;
+    let leastDoubt = Infinity;
+    for (const waiter of this.#waiting) {
+      const doubt = this.#doubtOf(waiter.opening);
+      if (doubt === 0) {
+        waiter.admit();
+        if (this.#inUse >= this.#width) return;
+      } else if (doubt < leastDoubt) {
+        next = waiter;
+        leastDoubt = doubt;
+      }
+    }
+    if (next === undefined) return;
+    if (nowMs >= this.#refusedNotBeforeMs) {
+      this.#refusedNotBeforeMs = nowMs + refusedEveryMs;
+      next.admit();
+    }
+    if (this.#waiting.size > 0) this.#wake(this.#refusedNotBeforeMs - nowMs);
+  }
+
+  #wake(afterMs: number): void {
+    this.#cancelTimer = this.#options.clock.after(afterMs, () => this.#serve());
+  }
+
+  /** 0 if nothing is known against it; else the higher, the less likely it is to be allowed, or to be missed. */
+  #doubtOf(opening: Opening): number {
+    const isRefused = this.#refusedBy.get(opening) === this.#role;
+    const refusals = this.#refusals.get(opening.namespace)?.count ?? 0;
+    if (!isRefused && refusals < refusalsOfAll) return 0;
+    if (opening.hasBeenSynced) return 1;
+    return isRefused ? 3 : 2;
+  }
+
+  #succeeded(opening: Opening): void {
+    this.#answered();
+    this.#refusals.delete(opening.namespace);
+    // RBAC has changed, maybe for all others too.
+    if (this.#refusedBy.get(opening) === this.#role) {
+      this.#role++;
+      this.#refusals.clear();
+    }
+  }
+
+  /** The API server works. */
+  #answered(): void {
+    this.#width = Math.min(this.#places, Math.max(leastPlaces, this.#width) * 2);
+    this.#failures = 0;
+    this.#failure = undefined;
+    this.#notBeforeMs = 0;
+    this.#backoff.reset();
+  }
+
+  #failed(opening: Opening, error: KubeError): void {
+    if (error.code === "FORBIDDEN") {
+      this.#answered();
+      this.#refused(opening, error);
+    } else if (concernsAll(error)) {
+      this.#failures++;
+      this.#failure = error;
+      if (this.#failures >= failuresOfAll) this.#backOff(error);
+    }
+  }
+
+  #refused(opening: Opening, error: KubeError): void {
+    const { namespace } = opening;
+    this.#refusedBy.set(opening, this.#role);
+    if (this.#refusals.size >= maxNamespaces) this.#refusals.clear();
+    this.#refusals.set(namespace, { count: (this.#refusals.get(namespace)?.count ?? 0) + 1, error });
+  }
+
+  #backOff(error: KubeError): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#width = Math.min(leastPlaces, this.#places);
+    const retryAfterMs = Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs);
+    // Those that were under way together fail together: that is one failure.
+    const backoffMs = nowMs < this.#notBeforeMs ? 0 : this.#backoff.next();
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, nowMs + Math.max(backoffMs, retryAfterMs));
+  }
+}
+
+/** True for errors that the next watch of the same type would meet too. A watch gets 404 only if there is no such type. */
+function concernsAll({ code }: KubeError): boolean {
+  switch (code) {
+    case "CONNECTION_REFUSED":
+    case "CONNECTION_LOST":
+    case "TIMEOUT":
+    case "UNAUTHORIZED":
+    case "NOT_FOUND":
+    case "THROTTLED":
+    case "SERVER_ERROR":
+      return true;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,137 @@
+import { KubeError, readConsistently, type ReflectorShared } from "@bunting/kube";
+import { featureFlagType } from "./feature-flag-type.js";
+import type { FlagRecord } from "./flag-record.js";
+import { beginRecordRead } from "./record-read.js";
+import type { RecordIndex } from "./record-index.js";
+import { partsOfKey } from "./watch-key.js";
+
+/** The shortest time between two reads of one FeatureFlag, watches included. */
+const perFlagMs = 1_000;
+/** The shortest time between two reads, of whichever FeatureFlags. */
+const perReadMs = 250;
+const maxConcurrentReads = 4;
+const afterFailureMs = 5_000;
+
+/**
+ * Reads single FeatureFlags once more because agents claim to hold newer versions. Any peer can claim that, so the reads have a low rate,
+ * one by one of the FeatureFlags that wait, and each costs the API server a LIST of one object. No watch is disturbed.
+ */
+export class Refreshes {
+  readonly #shared: ReflectorShared;
+  readonly #records: RecordIndex;
+  /** The records that wait, in the order in which they were asked for, each with the earliest time of its read. */
+  readonly #waiting = new Map<FlagRecord, number>();
+  readonly #reading = new Map<FlagRecord, AbortController>();
+  readonly #running = new Set<Promise<void>>();
+  /** No read begins before this time. */
+  #nextMs = 0;
+  #timerMs = 0;
+  #cancel: (() => void) | undefined;
+  #hasStopped = false;
+
+  constructor(shared: ReflectorShared, records: RecordIndex) {
+    this.#shared = shared;
+    this.#records = records;
+  }
+
+  /** Reads the record when it is its turn, unless another read is as good. */
+  ask(record: FlagRecord): void {
+    if (this.#hasStopped || this.#waiting.has(record) || this.#reading.has(record)) return;
+    this.#wait(record, this.#dueMs(record));
+  }
+
+  drop(record: FlagRecord): void {
+    this.#waiting.delete(record);
+    this.#reading.get(record)?.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#hasStopped = true;
+    this.#cancel?.();
+    this.#waiting.clear();
+    for (const abort of this.#reading.values()) abort.abort();
+    await Promise.all(this.#running);
+  }
+
+  #dueMs({ lastReadMs }: FlagRecord): number {
+    return lastReadMs === undefined ? 0 : lastReadMs + perFlagMs;
+  }
+
+  #wait(record: FlagRecord, dueMs: number): void {
+    this.#waiting.set(record, dueMs);
+    this.#wake(dueMs);
+  }
+
+  #wake(dueMs: number): void {
+    if (this.#hasStopped || this.#reading.size >= maxConcurrentReads) return;
+    const atMs = Math.max(dueMs, this.#nextMs);
+    if (this.#cancel !== undefined && this.#timerMs <= atMs) return;
+    const { clock } = this.#shared;
+    this.#cancel?.();
+    this.#timerMs = atMs;
+    this.#cancel = clock.after(Math.max(0, atMs - clock.monotonicMs()), () => {
+      this.#cancel = undefined;
+      this.#next();
+    });
+  }
+
+  /** Reads the first that is due. */
+  #next(): void {
+    const nowMs = this.#shared.clock.monotonicMs();
+    for (const [record, dueMs] of this.#waiting) {
+      if (dueMs > nowMs) continue;
+      this.#waiting.delete(record);
+      if (!record.isAwaited) continue;
+      // A watch may have read it meanwhile.
+      if (this.#dueMs(record) > nowMs) this.#waiting.set(record, this.#dueMs(record));
+      else {
+        this.#nextMs = nowMs + perReadMs;
+        this.#start(record);
+        break;
+      }
+    }
+    this.#wakeForFirst();
+  }
+
+  #wakeForFirst(): void {
+    let firstMs = Infinity;
+    for (const dueMs of this.#waiting.values()) firstMs = Math.min(firstMs, dueMs);
+    if (firstMs < Infinity) this.#wake(firstMs);
+  }
+
+  #start(record: FlagRecord): void {
+    const abort = new AbortController();
+    this.#reading.set(record, abort);
+    const running = this.#read(record, abort.signal);
+    this.#running.add(running);
+    void running.finally(() => this.#running.delete(running));
+  }
+
+  async #read(record: FlagRecord, signal: AbortSignal): Promise<void> {
+    const { gate, client, epochs, clock, logger } = this.#shared;
+    const audience = this.#records.audience(record.topic);
+    const handler = { beginRead: () => beginRecordRead({ audience, epochs, clock }) };
+    const scope = { type: featureFlagType, ...partsOfKey(record.topic) };
+    let earliestMs = 0;
+    try {
+      const admission = await gate.acquire(record, signal);
+      await readConsistently({ client, scope, handler, epochs }, signal).then(
+        () => admission.succeeded(),
+        (error: unknown) => {
+          if (error instanceof KubeError && !signal.aborted) admission.failed(error);
+          else admission.leave();
+          throw error;
+        },
+      );
+    } catch (error) {
+      earliestMs = clock.monotonicMs() + afterFailureMs;
+      const level = error instanceof KubeError || signal.aborted ? "debug" : "error";
+      logger[level]({ error, topic: record.topic }, "reading a FeatureFlag failed");
+    }
+    this.#reading.delete(record);
+    if (record.isAwaited && !signal.aborted) {
+      this.#waiting.set(record, Math.max(earliestMs, this.#dueMs(record)));
+    }
+    this.#wakeForFirst();
+  }
+}

@@ -1,0 +1,63 @@
+import type { TopicKey } from "@bunting/protocol";
+import { SourceBench } from "@bunting/proxy/internal/source/kubernetes/kubernetes.fixture.js";
+import { expect } from "chai";
+
+describe("Agents that claim to hold newer versions than there are", () => {
+  let bench: SourceBench;
+  let done: number;
+  beforeEach(async () => {
+    bench = await SourceBench.start();
+    done = 0;
+  });
+  afterEach(() => bench.stop());
+
+  const claim = (topic: string): (() => void) => bench.source.refresh(topic as TopicKey, () => done++);
+  const requests = (): number => bench.api.requests.filter(({ kind }) => kind !== "review").length;
+  const watched = async (count: number): Promise<string[]> => {
+    const topics = Array.from({ length: count }, (_, index) => `ns/flag-${index}`);
+    for (const topic of topics) bench.put(topic, 1);
+    const all = topics.map((topic) => bench.subscribe(topic));
+    await bench.until(() => all.every(({ told }) => told.length === 1), "all are told");
+    return topics;
+  };
+
+  it("drive at most one read a second of a FeatureFlag, and its watch stays", async () => {
+    const [topic = ""] = await watched(1);
+    const [watch] = bench.api.watches();
+    const before = requests();
+    for (let round = 0; round < 60; round++) {
+      claim(topic);
+      await bench.pass(50);
+    }
+    expect(requests() - before, "reads in 3 s").to.be.within(1, 4);
+    await bench.until(() => done === 60, "all to be answered");
+    expect(bench.api.watches()).to.deep.equal([watch]);
+  });
+
+  it("drive at most four reads a second of all FeatureFlags, and each has its turn", async () => {
+    const topics = await watched(30);
+    await bench.pass(1_000);
+    const before = requests();
+    const readOf = (topic: string): boolean =>
+      bench.api.requests.slice(-1_000).some(({ kind, name }) => kind === "list" && topic === `ns/${name}`);
+    for (let round = 0; round < 40; round++) {
+      // The first one is claimed over and over.
+      claim(topics[0] ?? "");
+      if (round === 0) for (const topic of topics) claim(topic);
+      await bench.pass(250);
+    }
+    expect(requests() - before, "reads in 10 s").to.be.within(30, 42);
+    for (const topic of topics) expect(readOf(topic), topic).to.equal(true);
+  });
+
+  it("leave nothing behind when they go", async () => {
+    const [topic = ""] = await watched(1);
+    await bench.api.stop();
+    for (let index = 0; index < 1_000; index++) claim(topic)();
+    await bench.api.resume();
+    let isRead = false;
+    bench.source.refresh(topic as TopicKey, () => (isRead = true));
+    await bench.until(() => isRead, "the read");
+    expect(done, "calls for those that left").to.equal(0);
+  });
+});
