@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { AgentError } from "../agent-error.js";
 import type { DocumentVersion } from "../sync/bunting-messages.js";
@@ -98,6 +98,38 @@ export class LastKnownGoodFile {
     }
     this.#checksumOnDisk = checksum;
     await syncDirectory(path.dirname(this.path));
+  }
+
+  /**
+   * Calls `take` behind a marker on disk, which shows the next agent that this one did not survive the document.
+   *
+   * @throws AgentError CACHE_INVALID, before `take` is called, if an agent has left its marker there
+   */
+  async survive<T>(take: () => T): Promise<T> {
+    const marker = `${this.path}.loading`;
+    try {
+      await writeFile(marker, "", { flag: "wx", mode: 0o600 });
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "EEXIST")
+        throw this.#invalid("an agent ended while it took it over", cause);
+      // Where nothing can be written there are no markers, and no crash can be told from any other.
+    }
+    const result = take();
+    await rm(marker, { force: true }).catch(() => undefined);
+    return result;
+  }
+
+  /** Renames the file so that it is not read again, and returns its new path; of each source one is kept. Undefined if that fails. */
+  async setAside(): Promise<string | undefined> {
+    this.#checksumOnDisk = undefined;
+    const refused = `${this.path}.refused`;
+    try {
+      await rename(this.path, refused);
+      await rm(`${this.path}.loading`, { force: true });
+      return refused;
+    } catch {
+      return undefined;
+    }
   }
 
   async remove(): Promise<void> {

@@ -106,9 +106,42 @@ describe("LastKnownGood", () => {
       writeFileSync(file, damage(readFileSync(file)));
       expect(await loadAll([proxy])).to.deep.equal({});
       expect(logLines).to.have.length(1);
-      expect(logLines[0]).to.match(reason).and.contain("was not loaded");
+      expect(logLines[0]).to.match(reason).and.contain("was not loaded").and.contain(`${file}.refused`);
+      expect(readdirSync(directory.path)).to.deep.equal([`${path.basename(file)}.refused`]);
+      expect(await loadAll([proxy])).to.deep.equal({});
+      expect(logLines, "it is not read again").to.have.length(1);
     });
   }
+
+  it("sets a file aside that was refused, one for each source, and writes the next document", async () => {
+    const file = await keepOnDisk(proxy, older);
+    for (const document of [older, newer]) {
+      const lastKnownGood = lastKnownGoodOf([proxy]);
+      await lastKnownGood.load(() => false);
+      lastKnownGood.keep(0, document);
+      await lastKnownGood.flush();
+    }
+    expect(readdirSync(directory.path).sort()).to.deep.equal(
+      ["", ".refused"].map((suffix) => path.basename(file) + suffix),
+    );
+    expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
+    expect(logLines).to.have.length(2);
+  });
+
+  it("sets a file aside that an agent did not survive", async () => {
+    const file = await keepOnDisk(proxy, newer);
+    const crash = new Error("as if the process ended here");
+    await lastKnownGoodOf([proxy])
+      .load(() => {
+        throw crash;
+      })
+      .catch((error: unknown) => expect(error).to.equal(crash));
+    expect(await loadAll([proxy])).to.deep.equal({});
+    expect(logLines[0]).to.contain("an agent ended while it took it over");
+    expect(readdirSync(directory.path)).to.deep.equal([`${path.basename(file)}.refused`]);
+    await keepOnDisk(proxy, older);
+    expect(await loadAll([proxy])).to.deep.equal({ 0: older.toString() });
+  });
 
   it("goes on without copies where the directory is not writable: one warning, and each failure counted", async () => {
     writeFileSync(directory.file("file"), "");

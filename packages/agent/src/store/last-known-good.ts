@@ -49,19 +49,26 @@ export class LastKnownGood {
           }));
   }
 
-  /** Passes each document on disk to `take`. A file that can't be used is skipped with a warning. */
+  /**
+   * Passes each document on disk to `take`, which says whether it can be used. A file that can't be used, or that an agent did not survive,
+   * is set aside with a warning: reading it at each start could end the agent each time.
+   */
   async load(take: (sourceIndex: number, document: DocumentCopy) => boolean): Promise<void> {
     const { logger } = this.#options;
     for (const [sourceIndex, { file }] of this.#slots.entries()) {
       await file.sweep();
+      const fields = { sourceIndex, file: file.path };
       try {
         const document = await file.read();
-        if (document === undefined || !take(sourceIndex, document)) continue;
-        logger.info({ sourceIndex, file: file.path }, "loaded the last-known-good copy of a source");
+        if (document === undefined) continue;
+        if (!(await file.survive(() => take(sourceIndex, document))))
+          throw new AgentError("CACHE_INVALID", `${file.path} can't be used: its document was refused`);
+        logger.info(fields, "loaded the last-known-good copy of a source");
       } catch (error) {
         if (!(error instanceof AgentError)) throw error;
+        const setAside = await file.setAside();
         logger.warn(
-          { sourceIndex, reason: error.message },
+          { ...fields, reason: error.message, ...(setAside === undefined ? {} : { setAside }) },
           "the last-known-good copy of a source was not loaded",
         );
       }
