@@ -42,7 +42,7 @@ async function metric(management: string, name: string): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
-describe("documents that are nested deep", () => {
+describe("hostile documents", () => {
   let directory: TempDirectory;
   const cleanUps: (() => unknown)[] = [];
   beforeEach(() => (directory = new TempDirectory()));
@@ -59,12 +59,12 @@ describe("documents that are nested deep", () => {
       return agent;
     };
     const clientOf = (address: string): StockSyncClient => {
-      const client = new StockSyncClient(address);
+      const client = new StockSyncClient(address, { "grpc.max_receive_message_length": -1 });
       cleanUps.push(() => client.close());
       return client;
     };
 
-    it("cost the evaluator, and the flag that uses it, and nothing else", async () => {
+    it("nested deep cost the evaluator, and the flag that uses it, and nothing else", async () => {
       const document = (version: string, depth: number): string =>
         documentOf({ good: flag(version), user: flag(version, '{"$ref":"deep"}') }, { deep: nested(depth) });
       directory.replace("flags.json", document("1", 5));
@@ -91,7 +91,7 @@ describe("documents that are nested deep", () => {
       expect(JSON.parse(await client.fetchAll(""))).to.have.nested.property("flags.good.variants.is", "4");
     });
 
-    it("do not break SyncFlags by way of a reference", async () => {
+    it("nested deep do not break SyncFlags by way of a reference", async () => {
       directory.replace(
         "flags.json",
         documentOf({ good: flag("1"), user: flag("1", '{"$ref":"deep"}') }, { deep: nested(6_000) }),
@@ -102,7 +102,38 @@ describe("documents that are nested deep", () => {
       expect(Object.keys(message.flags)).to.deep.equal(["good"]);
     });
 
-    it("do not make it start over and over from its own cache", async () => {
+    it("of a rule that thousands of flags refer to, do not fill its memory", async () => {
+      const conditions = Array.from({ length: 60 }, (_, index) => `{"==":[{"var":"v${index}"},"t${index}"]}`);
+      const flags = Array.from({ length: 3_000 }, (_, index) => [
+        `flag-${index}`,
+        flag("1", '{"if":[{"$ref":"long"},"is"]}'),
+      ]);
+      const document = documentOf(Object.fromEntries(flags) as Record<string, string>, {
+        long: `{"and":[${conditions.join(",")}]}`,
+      });
+      directory.replace("flags.json", document);
+      const agent = await agentOf();
+      await eventually(() => isReady(agent.management), "/readyz");
+      const response = await fetch(`${agent.ofrep}/ofrep/v1/evaluate/flags`, { method: "POST" });
+      expect(((await response.json()) as { flags: unknown[] }).flags).to.have.length(3_000);
+      expect(await clientOf(agent.sync).fetchAll("")).to.have.length.greaterThan(3_000 * 1_500);
+      expect(agent.process.child.exitCode).to.equal(null);
+    });
+
+    it("of rules that would run for minutes, answer with an error", async () => {
+      const spaces = " ".repeat(200_000);
+      const items = JSON.stringify(Array.from({ length: 50_000 }, () => 1));
+      const rule = `{"map":[${items},{"==":["${spaces}",1]}]}`;
+      directory.replace("flags.json", documentOf({ good: flag("1"), slow: flag("1", rule) }));
+      const agent = await agentOf();
+      await eventually(() => isReady(agent.management), "/readyz");
+      const url = `${agent.ofrep}/ofrep/v1/evaluate/flags/slow`;
+      const answer = (await (await fetch(url, { method: "POST" })).json()) as { readonly errorCode?: string };
+      expect(answer.errorCode).to.equal("PARSE_ERROR");
+      expect(await valueOf(agent.ofrep, "good")).to.equal("1");
+    });
+
+    it("nested deep do not make it start over and over from its own cache", async () => {
       const cache = directory.file("cache");
       directory.replace("flags.json", documentOf({ good: flag("1") }, { deep: nested(2_500) }));
       const first = await agentOf("--cache-dir", cache);
@@ -128,7 +159,7 @@ describe("documents that are nested deep", () => {
       return agent;
     };
 
-    it("are refused with a reason, and the last version is served (Kubernetes)", async () => {
+    it("nested deep are refused with a reason, and the last version is served (Kubernetes)", async () => {
       const api = await FaultyApiServer.start();
       cleanUps.push(() => api.close());
       const account = directory.file("account");
@@ -158,7 +189,7 @@ describe("documents that are nested deep", () => {
       expect((await statusOf(proxy)).state).to.equal("live");
     });
 
-    it("are refused with a reason, and the last version is served (a directory)", async () => {
+    it("nested deep are refused with a reason, and the last version is served (a directory)", async () => {
       directory.replace("flags.json", documentOf({ good: flag("1") }));
       const proxy = await startProxy(directory.path);
       until(proxy.process);

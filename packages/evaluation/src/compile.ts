@@ -1,6 +1,7 @@
 import type { Compile, Evaluate, Expression, Operator, Surroundings } from "./operators/operator.js";
 import { operators } from "./operators/registry.js";
 import { shadowedVariable } from "./operators/shadowed-variable.js";
+import { isReferenced } from "./inline-references.js";
 import { fail } from "./rule-failure.js";
 import { isList, isMap, type Value } from "./value.js";
 
@@ -25,43 +26,95 @@ type OnUnknown = (name: string) => void;
  *
  * @throws RuleFailure if the rule is nested too deep
  */
-export function compile(rule: Value, onUnknown: OnUnknown = () => undefined): Evaluate {
-  return compileAt(rule, "plain", 0, onUnknown).evaluate;
+export function compile(rule: Value, onUnknown?: OnUnknown): Evaluate {
+  return compileAt(rule, { variables: "plain", depth: 0, isRepeated: false, onUnknown }).evaluate;
 }
 
-function compileAt(rule: Value, variables: Variables, depth: number, onUnknown: OnUnknown): Expression {
+/** Where in the whole rule a part of it is. */
+interface Place {
+  readonly variables: Variables;
+  readonly depth: number;
+  /** It is run for each item of a list. Operators name the variables of such parts, and of no others. */
+  readonly isRepeated: boolean;
+  readonly onUnknown: OnUnknown | undefined;
+}
+
+function compileAt(rule: Value, place: Place): Expression {
+  const { depth } = place;
   if (typeof rule !== "object" || rule === null) return constant(rule);
   if (depth > maxNesting) return fail(`the rule is nested more than ${maxNesting} levels deep`);
-  const compileInner: Compile = (inner, innerVariables = variables) =>
-    compileAt(inner, innerVariables, depth + 1, onUnknown);
-  return isMap(rule) ? compileMap(rule, variables, compileInner, onUnknown) : compileList(rule, compileInner);
+  if (!isReferenced(rule) || place.onUnknown !== undefined) return compileStructure(rule, place);
+  const variant = `${place.variables} ${place.isRepeated}`;
+  let variants = referenced.get(rule);
+  if (variants === undefined) referenced.set(rule, (variants = new Map<string, Expression>()));
+  let expression = variants.get(variant);
+  if (expression === undefined) variants.set(variant, (expression = compileStructure(rule, place)));
+  return expression;
 }
 
-function compileMap(
-  rule: Value,
-  variables: Variables,
-  compileInner: Compile,
-  onUnknown: OnUnknown,
-): Expression {
+/** Evaluators are compiled once for all rules that refer to them: a hundred flags may share a rule of thousands of conditions. */
+const referenced = new WeakMap<object, Map<string, Expression>>();
+
+function compileStructure(rule: Value, place: Place): Expression {
+  const { variables, depth, isRepeated, onUnknown } = place;
+  const compileInner: Compile = (inner, itemVariables) =>
+    compileAt(inner, {
+      variables: itemVariables ?? variables,
+      depth: depth + 1,
+      isRepeated: isRepeated || itemVariables !== undefined,
+      onUnknown,
+    });
+  return isMap(rule) ? compileMap(rule, place, compileInner) : compileList(rule, isRepeated, compileInner);
+}
+
+function compileMap(rule: Value, place: Place, compileInner: Compile): Expression {
+  const { variables, isRepeated, onUnknown } = place;
   const members = Object.entries(rule as object) as [string, Value][];
   const [member] = members;
   if (member === undefined || members.length > 1) return constant(rule);
   const [name, args] = member;
   const operator = name === "var" && variables !== "plain" ? shadowed[variables] : operators.get(name);
-  if (operator !== undefined) return { constant: undefined, evaluate: operator(args, compileInner) };
-  onUnknown(name);
+  if (operator !== undefined) {
+    const evaluate = operator(args, compileInner);
+    const work = workOf(args);
+    return {
+      constant: undefined,
+      evaluate: isRepeated || work >= minCharged ? charged(evaluate, work) : evaluate,
+    };
+  }
+  onUnknown?.(name);
   return { constant: undefined, evaluate: unknown(name) };
 }
 
-function compileList(items: Value, compileInner: Compile): Expression {
+/** Of an operator that runs once, work below this is not worth counting. */
+const minCharged = 64;
+
+/** The work of applying an operator once: it looks at each argument, and may read all of a text, or all names of an object. */
+function workOf(args: Value): number {
+  const values = isList(args) ? args : [args];
+  return values.reduce<number>((sum, value) => {
+    if (typeof value === "string") return sum + 1 + (value.length >> 3);
+    return sum + (isMap(value) ? Object.keys(value).length : 1);
+  }, 1);
+}
+
+/** Charges the work of an operator, and its result if that is a text, which the operator around it may read. */
+function charged(evaluate: Evaluate, work: number): Evaluate {
+  return (data, scope) => {
+    scope.charge(work);
+    const result = evaluate(data, scope);
+    if (typeof result === "string") scope.charge(result.length >> 3);
+    return result;
+  };
+}
+
+function compileList(items: Value, isRepeated: boolean, compileInner: Compile): Expression {
   if (!isList(items)) return constant(items);
   const expressions = items.map((item) => compileInner(item));
   if (expressions.every((expression) => expression.constant !== undefined)) return constant(items);
   const evaluators = expressions.map(({ evaluate }) => evaluate);
-  return {
-    constant: undefined,
-    evaluate: (data, scope) => evaluators.map((evaluate) => evaluate(data, scope)),
-  };
+  const evaluate: Evaluate = (data, scope) => evaluators.map((evaluate) => evaluate(data, scope));
+  return { constant: undefined, evaluate: isRepeated ? charged(evaluate, evaluators.length) : evaluate };
 }
 
 function constant(value: Value): Expression {

@@ -45,7 +45,7 @@ export class CompiledFlag {
     if (this.fixed !== undefined) return this.fixed;
     try {
       this.#rule ??= compile(this.flag.targeting ?? null);
-      return this.#outcome(this.#rule(context, scope.begin(context, this.flag.key)));
+      return this.#outcome(this.#rule(context, scope.begin(context, this.flag.key)), scope);
     } catch (error) {
       // Not only what our operators throw: a rule can also exhaust the stack or the length of a string.
       onFailure?.(this.flag, error);
@@ -56,14 +56,14 @@ export class CompiledFlag {
   }
 
   /** A result names a variant by its JSON text without quotes: true names "true", 1 names "1". */
-  #outcome(result: Value): Resolution {
+  #outcome(result: Value, scope: Scope): Resolution {
     if (result === null) return this.#fallback;
     this.#matches ??= this.#plainMatches();
     const match = this.#matches.get(result);
     if (match !== undefined) return match;
-    if (typeof result === "object" && !this.#namesStructures()) {
-      requireWritable(result);
-      return failed(this.flag, "GENERAL");
+    if (typeof result === "object") {
+      requireWritable(result, scope);
+      if (!this.#namesStructures()) return failed(this.flag, "GENERAL");
     }
     const name = jsonText(result).replaceAll('"', "");
     return this.flag.variants.has(name)

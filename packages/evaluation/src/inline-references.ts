@@ -18,6 +18,12 @@ const maxDepth = 1000;
 /** Stands for an evaluator that is nested too deep. */
 const tooDeep: JsonObject = Object.freeze({ "nested too deep": true });
 
+/** How much a flag may grow by its references, in bytes of JSON: in-process providers get it written out. */
+export const maxReferencedBytes = 1024 * 1024;
+
+/** About how many bytes of JSON an evaluator is. */
+const evaluatorBytes = new WeakMap<object, number>();
+
 /** The evaluators of a document in the form that `inlineReferences` takes: safe to walk, however deep they were. */
 export function evaluatorsOf(object: JsonObject): JsonObject {
   const names = Object.keys(object);
@@ -32,13 +38,17 @@ export function evaluatorsOf(object: JsonObject): JsonObject {
  * Replaces references, `{"$ref": "name"}`, by the shared evaluators they name. Values without references keep their object. A reference
  * without an evaluator stays, and so becomes an unknown operator; so do references inside of evaluators.
  *
- * @param refuse called with the reason if an evaluator can't be used: it is empty, which flagd refuses, or nested too deep
+ * @param refuse called with the reason if references can't be replaced: an evaluator is empty, which flagd refuses, or nested too deep, or
+ * they are too many
+ * @param onBytes called with about how many bytes of JSON the value grew by, if it has references
  */
 export function inlineReferences(
   value: JsonValue,
   evaluators: JsonObject,
   refuse: (reason: string) => never,
+  onBytes: (bytes: number) => void = () => undefined,
 ): JsonValue {
+  let bytes = 0;
   const inline = (value: JsonValue, depth: number): JsonValue => {
     if (typeof value !== "object" || value === null || depth > maxDepth) return value;
     return isJsonObject(value) ? inlineInObject(value, depth) : inlineInList(value, depth);
@@ -72,10 +82,36 @@ export function inlineReferences(
     const evaluator = evaluators[name];
     const what = `the evaluator ${JSON.stringify(name)} it refers to is`;
     if (evaluator === tooDeep) return refuse(`${what} nested more than ${maxDocumentDepth} levels deep`);
-    return isEmpty(evaluator) ? refuse(`${what} empty`) : evaluator;
+    if (isEmpty(evaluator)) return refuse(`${what} empty`);
+    bytes += bytesOf(evaluator ?? null);
+    if (bytes > maxReferencedBytes)
+      return refuse(`with its references replaced it is larger than ${maxReferencedBytes} bytes`);
+    return evaluator;
   };
 
-  return inline(value, 0);
+  const inlined = inline(value, 0);
+  if (bytes > 0) onBytes(bytes);
+  return inlined;
+}
+
+/** True for an evaluator that a reference was replaced by: other rules may contain the same object. */
+export function isReferenced(rule: object): boolean {
+  return evaluatorBytes.has(rule);
+}
+
+function bytesOf(evaluator: JsonValue): number {
+  if (typeof evaluator !== "object" || evaluator === null) return measured(evaluator);
+  let bytes = evaluatorBytes.get(evaluator);
+  if (bytes === undefined) evaluatorBytes.set(evaluator, (bytes = measured(evaluator)));
+  return bytes;
+}
+
+function measured(value: JsonValue): number {
+  if (typeof value === "string") return value.length + 3;
+  if (typeof value !== "object" || value === null) return 5;
+  if (Array.isArray(value))
+    return (value as readonly JsonValue[]).reduce<number>((sum, item) => sum + measured(item), 3);
+  return Object.entries(value).reduce((sum, [key, member]) => sum + key.length + 3 + measured(member), 3);
 }
 
 function isEmpty(evaluator: JsonValue | undefined): boolean {

@@ -1,5 +1,6 @@
 import { compareUtf8 } from "@bunting/protocol";
 import { fail } from "./rule-failure.js";
+import type { Scope } from "./scope.js";
 import { numberText } from "./to-text.js";
 import { isList, type Value } from "./value.js";
 
@@ -31,11 +32,14 @@ export function jsonText(value: Value): string {
   return `{${members.map(([key, member]) => `${jsonString(key)}:${jsonText(member)}`).join(",")}}`;
 }
 
-/** @throws RuleFailure if the value contains a number that JSON can't write */
-export function requireWritable(value: Value): void {
+/** @throws RuleFailure if the value contains a number that JSON can't write, or would make too long a text: parts of it may repeat */
+export function requireWritable(value: Value, scope: Scope): void {
   if (typeof value === "number") requireFinite(value);
+  else if (typeof value === "string") scope.charge(value.length >> 3);
   else if (typeof value === "object" && value !== null) {
-    for (const member of Object.values(value) as readonly Value[]) requireWritable(member);
+    const members = Object.values(value) as readonly Value[];
+    scope.charge(1 + members.length);
+    for (const member of members) requireWritable(member, scope);
   }
 }
 

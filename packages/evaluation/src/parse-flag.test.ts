@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from "@bunting/protocol";
 import { expect } from "chai";
 import { FlagError } from "./flag-error.js";
+import { evaluatorsOf } from "./inline-references.js";
 import { parseFlag, type FlagSetContext } from "./parse-flag.js";
 
 const set: FlagSetContext = { metadata: {}, evaluators: {}, source: "file:flags.json", sourceIndex: 2 };
@@ -153,6 +154,30 @@ describe("parseFlag", () => {
       expect(refusalOf({ targeting: { "!": { $ref: "nothing" } } }, { nothing: {} })).to.contain(
         'the evaluator "nothing"',
       );
+    });
+
+    it("to an evaluator that is nested too deep refuse the flag", () => {
+      const deep = JSON.parse(`${"[".repeat(50_000)}${"]".repeat(50_000)}`) as JsonValue;
+      expect(
+        refusalOf({ targeting: { "!": { $ref: "deep" } } }, evaluatorsOf({ deep, other: true })),
+      ).to.contain('the evaluator "deep" it refers to is nested more than 200 levels deep');
+      expect(
+        refusalOf({ targeting: { "!": { $ref: "other" } } }, evaluatorsOf({ deep, other: true })),
+      ).to.equal("not refused");
+    });
+
+    it("that would make a flag larger than a megabyte refuse it, and others say by how much it grew", () => {
+      const big = "x".repeat(100_000);
+      const uses = (count: number): JsonValue => ({
+        targeting: { and: Array.from({ length: count }, () => ({ $ref: "big" })) },
+      });
+      expect(refusalOf(uses(11), { big })).to.contain(
+        "with its references replaced it is larger than 1048576 bytes",
+      );
+      const grown: number[] = [];
+      parseFlag("f", uses(10), { ...set, evaluators: { big }, onReferences: (bytes) => grown.push(bytes) });
+      parseFlag("f", {}, { ...set, evaluators: { big }, onReferences: (bytes) => grown.push(bytes) });
+      expect(grown).to.deep.equal([1_000_030]);
     });
 
     it("are replaced in a rule of any depth without exhausting the stack", () => {

@@ -11,6 +11,8 @@ export interface FlagSetContext {
   readonly evaluators: JsonObject;
   readonly source: string;
   readonly sourceIndex: number;
+  /** Called for a flag with references: by about how many bytes of JSON it grew when they were replaced. */
+  readonly onReferences?: (bytes: number) => void;
 }
 
 const empty: JsonObject = {};
@@ -22,7 +24,12 @@ const empty: JsonObject = {};
  * @throws FlagError FLAG_INVALID if this flag can't be served
  */
 export function parseFlag(key: string, definition: JsonValue, set: FlagSetContext): Flag {
-  const inlined = inlineReferences(definition, set.evaluators, (reason) => reject(key, reason));
+  const inlined = inlineReferences(
+    definition,
+    set.evaluators,
+    (reason) => reject(key, reason),
+    set.onReferences,
+  );
   const parts = objectPart(key, "it", inlined);
   const variants = new Map(Object.entries(objectPart(key, '"variants"', parts["variants"])));
   const defaultVariant = textPart(key, '"defaultVariant"', parts["defaultVariant"]);

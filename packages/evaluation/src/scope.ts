@@ -12,8 +12,8 @@ export interface EvaluationClock {
 export const flagdProperty = "$flagd";
 
 /**
- * How much work one evaluation may do: about one step for each item that a list operator visits and for each eight characters of text it
- * builds. Far above what a rule needs, and well below what would block the event loop: nested lists over a large context would otherwise
+ * How much work one evaluation may do: about one step for each item that a list operator visits, for each operator and argument of a rule
+ * that is run for items, and for each eight characters of a text that is built or read. Far above what a rule needs, and well below what would block the event loop: nested lists over a large context would otherwise
  * run for minutes, or until memory is exhausted.
  */
 const maxWork = 1 << 21;

@@ -12,6 +12,12 @@ export function isTruthy(value: Value): boolean {
     case "bigint":
       return false;
     case "object":
-      return value !== null && Object.keys(value).length > 0;
+      return value !== null && (Array.isArray(value) ? value.length > 0 : hasMember(value));
   }
+}
+
+/** Without making a list of all names. */
+function hasMember(value: object): boolean {
+  for (const name in value) if (Object.hasOwn(value, name)) return true;
+  return false;
 }

@@ -6,7 +6,8 @@ const valueStart = 1;
 const end = 2;
 const weight = 3;
 const marks = 4;
-const columns = 5;
+const referenced = 5;
+const columns = 6;
 
 const tooDeepMark = 1;
 const referenceMark = 2;
@@ -52,7 +53,7 @@ export class EntryTable {
 
   overwrite(row: number, entry: Entry): void {
     const marked = (entry.isTooDeep ? tooDeepMark : 0) | (entry.mentionsReference ? referenceMark : 0);
-    this.#cells.set([entry.start, entry.valueStart, entry.end, entry.weight, marked], row * columns);
+    this.#cells.set([entry.start, entry.valueStart, entry.end, entry.weight, marked, 0], row * columns);
   }
 
   /** Takes over rows of another table whose bytes lie `shift` further on in this one's document. */
@@ -87,6 +88,15 @@ export class EntryTable {
     return this.#cell(row, weight);
   }
 
+  /** The heap that the flag's references take once they are replaced, in bytes; 0 until it is set. */
+  referenced(row: number): number {
+    return this.#cell(row, referenced);
+  }
+
+  setReferenced(row: number, bytes: number): void {
+    this.#cells[row * columns + referenced] = bytes;
+  }
+
   isTooDeep(row: number): boolean {
     return (this.#cell(row, marks) & tooDeepMark) !== 0;
   }
@@ -102,7 +112,8 @@ export class EntryTable {
   /** The heap that all rows take together, in bytes. */
   totalWeight(): number {
     let sum = 0;
-    for (let row = 0; row < this.ids.length; row++) sum += this.#cell(row, weight);
+    for (let row = 0; row < this.ids.length; row++)
+      sum += this.#cell(row, weight) + this.#cell(row, referenced);
     return sum;
   }
 

@@ -15,3 +15,11 @@ export const heapWeights = {
   /** Without its characters. */
   string: 24,
 } as const;
+
+/** A text beyond this size, in bytes, is a burden each time it is copied: four times on its way to an in-process provider. */
+const longTextBytes = 64 * 1024;
+
+/** The heap that the characters of a text take of which one is beyond Latin-1: V8 then takes two bytes for each. */
+export function wideTextWeight(bytes: number): number {
+  return bytes > longTextBytes ? 8 * bytes : 2 * bytes;
+}

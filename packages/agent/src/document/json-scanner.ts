@@ -1,5 +1,5 @@
 import { isAscii } from "node:buffer";
-import { heapWeights } from "./heap-weights.js";
+import { heapWeights, wideTextWeight } from "./heap-weights.js";
 
 /** Thrown by the scanner: expected X, at which byte. Callers turn it into an AgentError with line and column. */
 export class ScanError extends Error {
@@ -190,8 +190,7 @@ export class JsonScanner {
       const byte = bytes[at] ?? 0;
       if (byte === quote) {
         const size = at - position;
-        // One character beyond Latin-1 and V8 takes two bytes for each of the string.
-        this.weight += heapWeights.string + (seen >= 0x80 || hasEscape ? 2 * size : size);
+        this.weight += heapWeights.string + (seen >= 0x80 || hasEscape ? wideTextWeight(size) : size);
         this.mentionsReference ||= hasEscape || (size === 5 && isReference(bytes, position + 1));
         this.position = at + 1;
         return hasEscape;

@@ -67,5 +67,17 @@ export const shapes: Readonly<Record<string, Shape>> = {
   "one list of nests": oneValue(() => '{"a":{"a":{"a":{}}}}'),
   "one object of many keys": oneValue((index) => `"${index}":0`, "{", "}"),
   "one rule of many conditions": oneRule((index) => `{"==":[{"var":"email"},"u${index}"]},"on"`, "if"),
+  "many flags of one shared rule": (bytes, seed) => {
+    const conditions = filled(
+      (inner) => `{"or":[${inner}]}`,
+      (index) => `{"==":[{"var":"email"},"u${seed}${index}"]}`,
+    );
+    const flags = filled(
+      (inner) => `{"flags":{${inner}},"$evaluators":{"shared":${conditions(bytes / 2)}}}`,
+      (index) =>
+        `"${seed}${index}":${flag('{"if":[{"$ref":"shared"},"on","off"]}', '{"on":true,"off":false}')}`,
+    );
+    return flags(bytes);
+  },
   "one rule of many negations": oneRule(() => '{"!":1}', "or"),
 };

@@ -1,12 +1,13 @@
 /**
  * Not a test: a process for heap-budget.test.ts. It holds what an agent holds, takes the documents named on its command line one after
- * the other, evaluates every flag of each, and writes all of them out, as a bulk answer does. Prints one line of JSON a document.
+ * the other, evaluates every flag of each, and writes all of them out, as a bulk answer and SyncFlags do. Prints one line of JSON a document.
  */
 import * as grpc from "@grpc/grpc-js";
 import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
 import { readFileSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { AgentError } from "../agent-error.js";
+import { flagConfiguration } from "../api/sync/flag-configuration.js";
 import { Evaluator } from "@bunting/evaluation";
 import { prometheusMetrics } from "../management/prometheus-metrics.js";
 import { FlagStore } from "./flag-store.js";
@@ -43,6 +44,7 @@ function main(documents: readonly string[]): void {
       if (!(error instanceof AgentError) || error.code !== "DOCUMENT_TOO_LARGE") throw error;
       reason = error.message;
     }
+    flagConfiguration(store.flags());
     for (const { flag, resolution } of evaluator.resolveAll(context)) {
       JSON.stringify({ key: flag.key, value: resolution.value, metadata: resolution.metadata });
     }

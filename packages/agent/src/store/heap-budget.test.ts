@@ -16,6 +16,7 @@ const usualShapes = [
   "flags as people write them",
   "many flags of nothing",
   "many rules",
+  "many flags of one shared rule",
   "one rule of many negations",
   "one long text with an emoji",
 ];

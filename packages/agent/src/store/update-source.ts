@@ -17,6 +17,9 @@ import {
 } from "@bunting/evaluation";
 import { isSameSlice, parseSlice, parseText, type Slice } from "../document/slice.js";
 
+/** A rule that flags share is compiled, and written to in-process providers, once for each; see docs/memory.md. */
+const heapPerReferencedByte = 2;
+
 /** The document of one source, and the flags parsed from it. Immutable: an update creates a new one. */
 export interface SourceDocument {
   readonly index: DocumentIndex;
@@ -61,9 +64,17 @@ export function updateSource(
   const newlyRejected: RejectedFlag[] = [];
   const derived = new Map<number, Flag>();
   const replaced = new Map<string, Flag>();
+  const { entries } = indexed.index;
+  keepReferenced(indexed, previous);
+  let referenced = 0;
   for (const row of rows) {
     const before = flags[row];
-    const result = deriveFlag(indexed.index, row, set);
+    entries.setReferenced(row, 0);
+    const result = deriveFlag(indexed.index, row, {
+      ...set,
+      onReferences: (bytes) => entries.setReferenced(row, bytes * heapPerReferencedByte),
+    });
+    referenced += entries.referenced(row);
     if ("reason" in result) {
       const id = indexed.index.entries.ids[row] ?? "";
       rejected.set(id, result);
@@ -73,6 +84,7 @@ export function updateSource(
       if (before !== undefined) replaced.set(identity(before), before);
     }
   }
+  onWeight(weightOf(rows, indexed) + referenced);
   for (const flag of goneFlags(indexed, previous)) replaced.set(identity(flag), flag);
   const put: Flag[] = [];
   for (const [row, flag] of derived) {
@@ -85,6 +97,17 @@ export function updateSource(
   const weight = indexed.index.entries.totalWeight();
   const state = { index: indexed.index, set, flags, rejected, weight };
   return { state, put, removed: [...replaced.values()], newlyRejected };
+}
+
+/** The flags whose text is the same, and that are not derived again, have the references that they had. */
+function keepReferenced(
+  { index, previousRows }: IndexedDocument,
+  previous: SourceDocument | undefined,
+): void {
+  if (previous === undefined) return;
+  previousRows.forEach((previousRow, row) => {
+    if (previousRow >= 0) index.entries.setReferenced(row, previous.index.entries.referenced(previousRow));
+  });
 }
 
 function readSet(
