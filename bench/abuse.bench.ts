@@ -16,7 +16,7 @@ import { ClusterProxy, machineryFolder } from "./support/cluster-proxy.js";
 import { digits } from "./support/format.js";
 import { monotonicMs } from "./support/monotonic.js";
 import { countParameter } from "./support/parameters.js";
-import { cpuTime, processMemory, resetPeakMemory, unpinSelf } from "./support/processor.js";
+import { cpuTime, processMemory, resetPeakMemory } from "./support/processor.js";
 import { percentile } from "./support/statistics.js";
 
 const namespace = "bench";
@@ -35,7 +35,7 @@ export const abuseCase: BenchCase = {
     "The shipped proxy with default options, in the pod of a ServiceAccount of a real kube-apiserver. 1,000 healthy subscribers, half of flagd.sync.v1 and half of bunting.sync.v1, each on a connection of its own, " +
     "follow a FeatureFlag of 10 KB that is edited every 500 ms. Then 50 hostile connections attack for a minute, each in one of the ways of the last table, as fast as the proxy lets it; each reconnects 50 ms after it was dropped. Half of them have an address of their own, " +
     "half share one. The time of an edit runs from just before its write is sent to the API server until a subscriber has this version or a newer one. " +
-    "Memory is the RSS; idle is just before the attack, with the 1,000 subscribers. Attackers, subscribers, API server and etcd are processes on the same cores as the proxy, so the times include their competition for them.",
+    "Memory is the RSS; idle is just before the attack, with the 1,000 subscribers. Subscribers, API server and etcd share their core with the attackers, which have a lower priority (nice 10), so the times include some competition for it.",
   run: runAbuse,
 };
 
@@ -57,6 +57,8 @@ interface Measured {
   readonly rssMb: Readonly<Record<Phase, number>>;
   readonly peakRssMb: number;
   readonly proxyBusyShare: Readonly<Record<Phase, number>>;
+  /** The share of the time in which the proxy's main thread was ready to run but other processes used its core. */
+  readonly proxyWaitedShare: Readonly<Record<Phase, number>>;
   readonly requests: Readonly<Record<Phase, Readonly<Record<string, number>>>>;
   readonly attacks: Readonly<Record<string, AttackCount>>;
   readonly counters: readonly (readonly [name: string, growth: number])[];
@@ -65,7 +67,7 @@ interface Measured {
   readonly isAlive: boolean;
 }
 
-async function runAbuse({ isQuick, parameters, progress }: RunOptions): Promise<CaseOutcome> {
+async function runAbuse({ isQuick, parameters, cores, progress }: RunOptions): Promise<CaseOutcome> {
   const attackSeconds = countParameter(parameters, "seconds", isQuick ? 10 : 60);
   const sizes: Sizes = {
     subscribers: countParameter(parameters, "subscribers", isQuick ? 100 : 1_000),
@@ -73,7 +75,6 @@ async function runAbuse({ isQuick, parameters, progress }: RunOptions): Promise<
     seconds: { calm: isQuick ? 3 : 15, attack: attackSeconds, after: isQuick ? 5 : 60 },
   };
   process.env["BUNTING_CLUSTER_BIN"] ??= machineryFolder();
-  unpinSelf();
   progress("starts a control plane");
   const cluster = await Cluster.start();
   try {
@@ -84,9 +85,11 @@ async function runAbuse({ isQuick, parameters, progress }: RunOptions): Promise<
     const large = sequencedDocument({ sequence: firstSequence, bytes: largeBytes });
     await cluster.putFeatureFlag(namespace, largeName, large);
     const uid = (created.metadata as { uid: string }).uid;
-    const proxy = await ClusterProxy.start(proxyBinary(), account);
+    const proxy = await ClusterProxy.start(proxyBinary(), account, cores.measured);
     try {
-      return outcome(await measure({ cluster, account, proxy, uid, sizes, progress }));
+      const only = parameters.get("attack") ?? "";
+      const measured = await measure({ cluster, account, proxy, uid, sizes, only, progress });
+      return outcome(measured, cores.description);
     } finally {
       await proxy.stop();
     }
@@ -105,17 +108,19 @@ interface MeasureInput {
   readonly proxy: ClusterProxy;
   readonly uid: string;
   readonly sizes: Sizes;
+  /** Only the attacks whose name contains this. */
+  readonly only: string;
   readonly progress: (line: string) => void;
 }
 
 async function measure(input: MeasureInput): Promise<Measured> {
-  const { cluster, account, proxy, uid, sizes, progress } = input;
+  const { cluster, account, proxy, uid, sizes, only, progress } = input;
   const abort = new AbortController();
   const children: ChildProcess[] = [];
   const edits = new Edits((index) => put(cluster, firstSequence + 1 + index), editEveryMs);
   try {
     const followers = await startFollowers(proxy.port, sizes.subscribers, children);
-    const attackers = await startAttackers(sizes.attackers, children);
+    const attackers = await startAttackers(sizes.attackers, only, children);
     const watch = await openBareWatch({
       kubeconfig: cluster.kubeconfig,
       namespace,
@@ -127,13 +132,14 @@ async function measure(input: MeasureInput): Promise<Measured> {
     const editing = edits.run(abort.signal);
     const rssMb = { calm: NaN, attack: NaN, after: NaN };
     const proxyBusyShare = { calm: NaN, attack: NaN, after: NaN };
+    const proxyWaitedShare = { calm: NaN, attack: NaN, after: NaN };
     const requests = { calm: {}, attack: {}, after: {} };
     let peakRssMb = NaN;
     let attackCounts: Record<string, AttackCount> = {};
     let growth: Measured["counters"] = [];
     for (const phase of phases) {
       edits.phase = phase;
-      const before = { requests: cluster.requests(account).length, busyMs: busyMs(proxy) };
+      const before = { requests: cluster.requests(account).length, cpu: cpuTime(proxy.pid) };
       progress(`${phaseNames[phase]}: ${sizes.seconds[phase]} s`);
       if (phase === "attack") {
         resetPeakMemory(proxy.pid);
@@ -154,7 +160,9 @@ async function measure(input: MeasureInput): Promise<Measured> {
         attackCounts = await stopAttackers(attackers);
       }
       rssMb[phase] = processMemory(proxy.pid).rssMb;
-      proxyBusyShare[phase] = (busyMs(proxy) - before.busyMs) / (sizes.seconds[phase] * 1_000);
+      const { busyMs, waitedMs } = cpuTime(proxy.pid);
+      proxyBusyShare[phase] = (busyMs - before.cpu.busyMs) / (sizes.seconds[phase] * 1_000);
+      proxyWaitedShare[phase] = (waitedMs - before.cpu.waitedMs) / (sizes.seconds[phase] * 1_000);
       if (phase === "after") growth = (await ProxyCounters.read(proxy.managementPort)).since(counters);
     }
     watch.destroy();
@@ -172,6 +180,7 @@ async function measure(input: MeasureInput): Promise<Measured> {
       rssMb,
       peakRssMb,
       proxyBusyShare,
+      proxyWaitedShare,
       requests,
       attacks: attackCounts,
       counters: growth,
@@ -213,10 +222,15 @@ interface AttackerProcess {
   readonly own: readonly Attacker[];
 }
 
-async function startAttackers(count: number, children: ChildProcess[]): Promise<AttackerProcess[]> {
+async function startAttackers(
+  count: number,
+  only: string,
+  children: ChildProcess[],
+): Promise<AttackerProcess[]> {
   const script = await bundle("abuse/attackers.child.ts", "proxy");
+  const names = attackNames.filter((name) => name.includes(only));
   const all = Array.from({ length: count }, (_, index): Attacker => {
-    const attack = attackNames[index % attackNames.length] ?? "send garbage";
+    const attack = names[index % names.length] ?? "send garbage";
     return { attack, localAddress: index % 2 === 0 ? `127.0.20.${1 + index}` : "127.0.21.1" };
   });
   return Array.from({ length: attackerProcesses }, (_, index) => {
@@ -254,10 +268,6 @@ async function untilOver(
   if (proxy.hasEnded()) progress("the proxy has died");
 }
 
-function busyMs(proxy: ClusterProxy): number {
-  return proxy.hasEnded() ? NaN : cpuTime(proxy.pid).busyMs;
-}
-
 function countVerbs(
   requests: readonly { readonly verb: string; readonly uri: string }[],
 ): Record<string, number> {
@@ -290,18 +300,18 @@ function lagsOf(
   return { lagsMs, missing };
 }
 
-function outcome(measured: Measured): CaseOutcome {
+function outcome(measured: Measured, cores: string): CaseOutcome {
   const { sizes, lagsMs, rssMb, peakRssMb, edits } = measured;
   return {
     setup: [
       `${sizes.subscribers.toLocaleString("en")} healthy subscribers, ${sizes.attackers} attackers for ${sizes.seconds.attack} s`,
       `${edits.length} edits`,
-      "nothing pinned: API server, etcd, proxy, subscribers and attackers share the cores",
+      cores,
     ],
     tables: [
       lagTable(measured),
       requestTable(measured),
-      memoryTable(measured),
+      proxyTable(measured),
       attackTable(measured),
       counterTable(measured),
     ],
@@ -367,7 +377,7 @@ function requestTable({ requests, sizes }: Measured): ResultTable {
   };
 }
 
-function memoryTable({ rssMb, peakRssMb, proxyBusyShare, logBytes }: Measured): ResultTable {
+function proxyTable({ rssMb, peakRssMb, proxyBusyShare, proxyWaitedShare, logBytes }: Measured): ResultTable {
   const percent = (share: number): string => `${digits(share * 100)} %`;
   return {
     title: "The proxy",
@@ -380,10 +390,16 @@ function memoryTable({ rssMb, peakRssMb, proxyBusyShare, logBytes }: Measured): 
         digits(rssMb.after),
       ],
       [
-        "of a core",
+        "busy, of a core",
         percent(proxyBusyShare.calm),
         percent(proxyBusyShare.attack),
         percent(proxyBusyShare.after),
+      ],
+      [
+        "waited for its core",
+        percent(proxyWaitedShare.calm),
+        percent(proxyWaitedShare.attack),
+        percent(proxyWaitedShare.after),
       ],
       ["logged in all, KB", "", "", digits(logBytes / 1000)],
     ],

@@ -30,13 +30,20 @@ export class ClusterProxy {
     this.managementPort = ports.get("management") ?? 0;
   }
 
-  static async start({ script, nodeFlags }: Binary, account: ServiceAccount): Promise<ClusterProxy> {
+  /** @param core the core to run on; any that this process may use if undefined. */
+  static async start(
+    { script, nodeFlags }: Binary,
+    account: ServiceAccount,
+    core?: number,
+  ): Promise<ClusterProxy> {
     const args = ["start", "--host=127.0.0.1", "--port=0", "--management-port=0", "--log-format=json"];
-    const child = spawn(
-      process.execPath,
-      [...nodeFlags, script, ...args, `--service-account-directory=${account.directory}`],
-      { env: { ...account.environment }, stdio: ["ignore", "ignore", "pipe"] },
-    );
+    const command = [process.execPath, ...nodeFlags, script, ...args];
+    const [file = "", ...rest] =
+      core === undefined ? command : ["taskset", "--cpu-list", String(core), ...command];
+    const child = spawn(file, [...rest, `--service-account-directory=${account.directory}`], {
+      env: { ...account.environment, PATH: process.env["PATH"] },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     const lines = createInterface(child.stderr);
     const ports = new Map<unknown, number>();
     const proxy = await new Promise<ClusterProxy>((resolve, reject) => {
