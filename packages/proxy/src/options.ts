@@ -195,7 +195,7 @@ export const proxyOptionTable = {
     type: integer({ min: 0, max: 1_000_000 }),
     default: 32,
     describe:
-      "How many different FeatureFlags one connection may subscribe to; 0 is unlimited, for load balancers that multiplex many clients.",
+      "How many different FeatureFlags one connection may subscribe to, those it left last within --topic-linger included; 0 is unlimited, for load balancers that multiplex many clients.",
     group: limits,
     env: ["BUNTING_MAX_TOPICS_PER_CONNECTION"],
   }),
@@ -203,7 +203,7 @@ export const proxyOptionTable = {
     type: integer({ min: 0, max: 1_000_000 }),
     default: 1_024,
     describe:
-      "How many different FeatureFlags the connections from one address may subscribe to; 0 is unlimited. Loopback is not counted.",
+      "How many different FeatureFlags the connections from one address may subscribe to, counted likewise; 0 is unlimited. Loopback is not counted.",
     group: limits,
     env: ["BUNTING_MAX_TOPICS_PER_ADDRESS"],
   }),

@@ -3,13 +3,13 @@ import type { TransportSession } from "@bunting/rpc";
 /** What is charged with topics: connections, and the addresses that they come from. */
 export type TopicHolder = TransportSession | string;
 
-/** What a topic takes without its snapshots: its state, its watch, and what the source knows of it. Measured: 4 KB of a directory, 13 KB of a cluster. */
+/** An estimate of what a topic takes without its snapshots: its state, its watch, and what the source knows of it. Measured: 5 KB from a directory, 13 KB from a cluster. */
 export const topicBytes = 8 * 1024;
 
 /**
- * Whom a topic is charged to, until it ends: the connections that are subscribed to it, and their addresses. A topic without subscribers,
- * which lingers, is still charged to the connection that was subscribed last, until another subscribes: otherwise a peer that leaves its topics
- * again could have any number of them. The memory of the topic is charged to the account of one of its connections.
+ * The connections and addresses that are charged with a topic, until it ends: those that are subscribed to it. While a topic lingers without
+ * subscribers, the connection that left it last is still charged: otherwise a peer that leaves its topics again could have any number of
+ * them. The memory of the topic is charged to the account of one of its connections.
  */
 export class TopicCharge {
   readonly #onCount: (holder: TopicHolder, delta: 1 | -1) => void;

@@ -111,7 +111,7 @@ describe("a topic quota", () => {
     expect(lines[2]).to.include('"suppressedSinceLast":99');
   });
 
-  it("charges a topic that nobody is subscribed to any more to the one who left it last, until it ends", () => {
+  it("charges a topic without subscribers to the connection that left it last, until it ends", () => {
     const quota = quotaOf(1, 2);
     const [one, two, three] = [session("10.0.0.1"), session("10.0.0.1"), session("10.0.0.1")];
     quota.enter(one, topic(0));
@@ -129,7 +129,7 @@ describe("a topic quota", () => {
     quota.enter(three, topic(3));
   });
 
-  it("charges it to the next who subscribes, and to nobody who left it to others", () => {
+  it("charges it to the next subscriber instead, and not to a connection that left while others were subscribed", () => {
     const quota = quotaOf(1, 0);
     const [one, two] = [session("10.0.0.1"), session("10.0.0.2")];
     quota.enter(one, topic(0));

@@ -66,7 +66,7 @@ export class TopicQuota {
       `refused a subscription: its peer has as many topics as ${option} allows`,
     );
     const whose = reason === "topics_per_connection" ? "this connection" : "this address";
-    const message = `${whose} is subscribed to ${limit} different topics, or was within --topic-linger, as many as the proxy allows (${option})`;
+    const message = `${whose} is subscribed to ${limit} different topics (those it left within --topic-linger included), as many as the proxy allows (${option})`;
     throw new ProxyError("LIMIT_REACHED", message);
   }
 }

@@ -43,7 +43,7 @@ export interface TopicOptions extends TopicPolicies {
   /** For what peers can cause by subscribing. */
   readonly log: RateLimitedLog;
   readonly metrics: ProxyMetrics;
-  /** Whom the topic is charged to. */
+  /** The connections and addresses that are charged with the topic. */
   readonly charge?: TopicCharge | undefined;
   /** Called when the last subscription is gone. */
   readonly onIdle: () => void;

@@ -94,8 +94,9 @@ function countExisting(flags: readonly PlannedFlag[]): Map<string, number> {
 }
 
 function* withinLimits(flags: readonly PlannedFlag[], limits: PlanLimits): Iterable<WatchKey> {
-  // A watch is how we learn whether a FeatureFlag exists; the opening gate limits how many are opened at once.
-  const left = { unknown: Infinity, exists: limits.maxExisting, absent: limits.maxAbsent };
+  // Those of which it is not known yet whether they exist have as many watches of their own: guessed names that are known not to exist must
+  // not keep a new FeatureFlag from being read, and guessed names that can't be read, because the API server is away, must not all be watched.
+  const left = { unknown: limits.maxAbsent, exists: limits.maxExisting, absent: limits.maxAbsent };
   for (const { topic, existence } of flags) if (left[existence]-- > 0) yield topic;
 }
 
