@@ -26,6 +26,8 @@ export interface ServiceProcessOptions {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly nodeArgs?: readonly string[];
+  /** A command that node and its arguments are appended to. It has to become that process, not to start it. */
+  readonly wrapper?: readonly string[];
   /** The user it runs as; needs root. */
   readonly uid?: number;
   readonly gid?: number;
@@ -44,7 +46,9 @@ export class ServiceProcess {
   readonly #exit: Promise<number | null>;
 
   constructor(binary: string, options: ServiceProcessOptions) {
-    this.child = spawn(process.execPath, [...(options.nodeArgs ?? []), binary, ...options.args], {
+    const node = [process.execPath, ...(options.nodeArgs ?? []), binary, ...options.args];
+    const [command = "", ...args] = [...(options.wrapper ?? []), ...node];
+    this.child = spawn(command, args, {
       env: { FLAGD_LOG_FORMAT: "json", FLAGD_PROXY_LOG_FORMAT: "json", ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.gid ?? options.uid }),

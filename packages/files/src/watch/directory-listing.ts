@@ -10,6 +10,8 @@ export interface DirectoryListing {
   /** Of the directory itself. */
   readonly identity: string;
   readonly realPath: string;
+  /** Its device and mount: another where a volume was mounted or unmounted. */
+  readonly fileSystem: string;
   /** The files of interest; an error where one can't be examined. */
   readonly files: Map<string, FileStamp | Error>;
   readonly directories: Set<string>;
@@ -24,7 +26,7 @@ export interface DirectoryListing {
  */
 export async function readListing(
   path: string,
-  self: Pick<DirectoryListing, "identity" | "realPath">,
+  self: Pick<DirectoryListing, "identity" | "realPath" | "fileSystem">,
   interest: FilesOfInterest,
 ): Promise<DirectoryListing> {
   const listing: DirectoryListing = {

@@ -34,7 +34,7 @@ export interface FileListener {
   event(event: FileEvent): "done" | "retry" | Promise<"done" | "retry">;
   /** Called once: all files that were there at the start have been reported, or are still being written after a second. */
   synced(): void;
-  /** The directory is absent or can't be read: nothing is known of its files until `found`. Called when the reason changes. */
+  /** The directory is absent, can't be read, or is away with its volume: nothing is known of its files until `found`. Called when the reason changes. */
   lost(error: Error): void;
   found(): void;
   /** A directory below can't be read, or one can't be watched; files known before stay. Called when the reason changes. */

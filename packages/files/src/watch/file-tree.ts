@@ -7,6 +7,8 @@ import {
   type FilesOfInterest,
 } from "./directory-listing.js";
 import { identityOf, isNotFound, isPseudo, toError, type FileStamp } from "./file-stamp.js";
+import { Homes } from "./homes.js";
+import { mountOf, readMounts, type Mounts } from "./mounts.js";
 import type { TreeChanges } from "./tree-changes.js";
 
 /** What a scan found. */
@@ -37,6 +39,7 @@ export class FileTree {
   readonly #root: string;
   readonly #interest: FilesOfInterest;
   readonly #maxDirectories: number;
+  readonly #homes: Homes;
   #listings: ReadonlyMap<string, DirectoryListing> = new Map();
   #paths: ReadonlyMap<string, string> = new Map();
   #targets: ReadonlySet<string> = new Set();
@@ -45,6 +48,7 @@ export class FileTree {
     this.#root = root;
     this.#interest = interest;
     this.#maxDirectories = maxDirectories;
+    this.#homes = new Homes(root);
   }
 
   /** The directories that were entered. */
@@ -73,7 +77,7 @@ export class FileTree {
     if (!isPlainFile || this.#targets.has(file.realPath)) changes.addLinks();
   }
 
-  /** @throws what the system says if the root directory can't be read; nothing is known of the tree then. */
+  /** @throws why the root directory can't be read, or that its files are away with their volume; nothing is known of the tree then. */
   async scan(changes: TreeChanges): Promise<TreeScan> {
     const former = this.#listings;
     const listings = new Map<string, DirectoryListing>();
@@ -91,6 +95,7 @@ export class FileTree {
     const linked: Visit[] = [];
     let rootDevice = 0n;
     let rootPath = "";
+    let mounts: Mounts | undefined;
     const visits = function* (): Generator<Visit> {
       // Arrays that grow while they are walked.
       let next = 0;
@@ -111,11 +116,19 @@ export class FileTree {
           omit(path, tooMany);
           continue;
         }
-        if (before === undefined || isChanged || isRoot || (isLinked && changes.isOfLinks)) {
+        const mayHaveChanged = isChanged || (isLinked && changes.isOfLinks) || changes.in(path).size > 0;
+        if (before === undefined || isRoot || mayHaveChanged) {
           const stats = await stat(path, { bigint: true });
           if (!stats.isDirectory()) throw notDirectory(path);
-          const self = { identity: identityOf(stats), realPath: await realpath(path) };
-          if (entered.has(self.identity)) continue;
+          const identity = identityOf(stats);
+          const real = await realpath(path);
+          const isSame = before?.identity === identity && before.realPath === real;
+          if (!isSame) mounts ??= await readMounts();
+          const fileSystem = isSame
+            ? before.fileSystem
+            : `${stats.dev}:${mountOf(real, mounts ?? new Map())}`;
+          const self = { identity, realPath: real, fileSystem };
+          if (entered.has(identity)) continue;
           if (isRoot) {
             rootDevice = stats.dev;
             rootPath = self.realPath;
@@ -130,7 +143,7 @@ export class FileTree {
             omit(path, tooMany);
             continue;
           }
-          if (before?.identity !== self.identity || before.realPath !== self.realPath) isChanged = true;
+          if (!isSame) isChanged = true;
           if (isChanged) listing = await readListing(path, self, this.#interest);
         }
         if (listing === undefined || entered.has(listing.identity)) continue;
@@ -161,6 +174,10 @@ export class FileTree {
       if (!listings.has(path)) isAnyGone = true;
     }
     this.#take(listings);
+    for (const path of this.#homes.update(listings, unreadable.keys())) {
+      if (path === this.#root) throw awayError(path);
+      unreadable.set(path, awayError(path));
+    }
     return { examined, unreadable, leftOut, hasRoomNow: isAnyGone && leftOut.has(tooMany) };
   }
 
@@ -181,6 +198,12 @@ export class FileTree {
 }
 
 const tooMany = "there are too many directories";
+
+function awayError(path: string): Error {
+  return new Error(
+    `${path} holds nothing that is read, and is in another file system than before, as when a volume was unmounted: mount it again; to delete what was there, delete it in the volume, or restart`,
+  );
+}
 
 function notDirectory(path: string): Error {
   return Object.assign(new Error(`ENOTDIR: ${path} is not a directory`), { code: "ENOTDIR" });

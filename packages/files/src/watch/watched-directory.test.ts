@@ -1,4 +1,13 @@
-import { appendFileSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { systemClock, type Clock } from "@bunting/runtime";
@@ -11,6 +20,18 @@ import { watchedFile, WatchedDirectory, type WatchedDirectoryOptions } from "./w
 interface Reported {
   readonly events: FileEvent[];
   readonly errors: string[];
+  /** Why the directory was lost, and "found". */
+  readonly absences: string[];
+}
+
+/** A new directory in the memory of the machine, where that is another file system than the path is in. */
+function directoryOnOtherDevice(path: string): string | undefined {
+  try {
+    if (statSync("/dev/shm").dev !== statSync(path).dev) return mkdtempSync("/dev/shm/bunting-test-");
+  } catch {
+    // There is none, or it is not ours to write to.
+  }
+  return undefined;
 }
 
 describe("WatchedDirectory", () => {
@@ -31,7 +52,7 @@ describe("WatchedDirectory", () => {
     file?: string,
     answer: FileListener["event"] = () => "done",
   ): Promise<Reported> {
-    const reported: Reported = { events: [], errors: [] };
+    const reported: Reported = { events: [], errors: [], absences: [] };
     const stop = new AbortController();
     await new Promise<void>((resolve) => {
       const complete: WatchedDirectoryOptions = {
@@ -45,8 +66,8 @@ describe("WatchedDirectory", () => {
             return answer(event);
           },
           synced: resolve,
-          lost: () => undefined,
-          found: () => undefined,
+          lost: ({ message }) => reported.absences.push(message),
+          found: () => reported.absences.push("found"),
           directoryError: (_path, error) => reported.errors.push(error.message),
         },
         ...options,
@@ -206,6 +227,91 @@ describe("WatchedDirectory", () => {
     expect(reported.errors.join()).to.match(
       /and 1 more directories, because they lead to directories that hold/,
     );
+  });
+
+  describe("when another directory takes the place of one", () => {
+    let other: string | undefined;
+    beforeEach(() => {
+      other = directoryOnOtherDevice(directory.path);
+      mkdirSync(directory.file("flags"));
+      writeFileSync(directory.file("flags/a.json"), "1");
+      mkdirSync(directory.file("empty"));
+      symlinkSync("flags", directory.file("root"));
+    });
+    afterEach(() => {
+      if (other !== undefined) rmSync(other, { recursive: true });
+    });
+
+    function swap(target: string, name = "root"): void {
+      symlinkSync(target, directory.file("next"));
+      renameSync(directory.file("next"), directory.file(name));
+    }
+
+    it("takes an empty one of the same file system for a deletion, by a link or by its name", async () => {
+      const byLink = await start({ path: directory.file("root") });
+      swap("empty");
+      await eventually(() => byLink.events.at(-1)?.kind === "gone", "the deletion");
+      expect(byLink.absences).to.deep.equal([]);
+      const byName = await start({ path: directory.file("flags") });
+      renameSync(directory.file("flags"), directory.file("former"));
+      renameSync(directory.file("empty"), directory.file("flags"));
+      await eventually(() => byName.events.at(-1)?.kind === "gone", "the deletion");
+    });
+
+    it("takes an empty one of another file system for an unmounted volume, until there are files", async function () {
+      if (other === undefined) this.skip();
+      const reported = await start({ path: directory.file("root") });
+      swap(other);
+      await eventually(() => reported.absences.length === 1, "it is away");
+      expect(reported.absences[0]).to.contain("as when a volume was unmounted: mount it again");
+      writeFileSync(`${other}/README`, "no flags");
+      await wait(60);
+      expect(textsOf(reported)).to.deep.equal(["1"]);
+      writeFileSync(`${other}/b.json`, "2");
+      await eventually(() => reported.events.length === 3, "what is there now");
+      expect(reported.absences.slice(1)).to.deep.equal(["found"]);
+      expect(textsOf(reported).sort()).to.deep.equal(["1", "2", "gone"]);
+    });
+
+    it("reads the volume again when it is back, and then believes that a file is gone", async function () {
+      if (other === undefined) this.skip();
+      writeFileSync(directory.file("flags/b.json"), "2");
+      const reported = await start({ path: directory.file("root") });
+      swap(other);
+      await eventually(() => reported.absences.length === 1, "it is away");
+      rmSync(directory.file("flags/a.json"));
+      writeFileSync(directory.file("flags/b.json"), "3");
+      swap("flags");
+      await eventually(() => reported.events.length === 4, "both changes");
+      expect(textsOf(reported).sort()).to.deep.equal(["1", "2", "3", "gone"]);
+    });
+
+    it("reports the files of a volume below it as unreadable, not as gone", async function () {
+      if (other === undefined) this.skip();
+      mkdirSync(directory.file("tree"));
+      symlinkSync("../flags", directory.file("tree/volume"));
+      writeFileSync(directory.file("tree/x.json"), "x");
+      const reported = await start({ path: directory.file("tree") });
+      symlinkSync(other, directory.file("next"));
+      renameSync(directory.file("next"), directory.file("tree/volume"));
+      await eventually(() => reported.events.length === 3, "the file of the volume");
+      expect(textsOf(reported)).to.deep.equal(["1", "x", "unreadable"]);
+      expect(reported.errors.join()).to.contain("as when a volume was unmounted");
+      writeFileSync(directory.file("tree/y.json"), "y");
+      await eventually(() => reported.events.length === 4, "another file");
+      rmSync(directory.file("tree/volume"));
+      await eventually(() => textsOf(reported).at(-1) === "gone", "the deletion of the directory itself");
+    });
+
+    it("waits for a single file, too", async function () {
+      if (other === undefined) this.skip();
+      const reported = await start({}, directory.file("root/a.json"));
+      swap(other);
+      await eventually(() => reported.absences.length === 1, "it is away");
+      writeFileSync(`${other}/a.json`, "2");
+      await eventually(() => textsOf(reported).at(-1) === "2", "the file");
+      expect(textsOf(reported)).to.deep.equal(["1", "2"]);
+    });
   });
 
   it("reads nothing of proc, where everything changes at every look, and rests then", async () => {

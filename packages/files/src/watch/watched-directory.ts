@@ -38,7 +38,7 @@ const syncWithinMs = 1_000;
  *
  * An event says only what to examine again, and what is found counts: merged events leave nothing behind, lost ones are made up for by
  * the periodic re-scan. Scans, reads and calls of the listener come one after the other, and what changed meanwhile is examined before the
- * next file is read. Files are reported gone only while their directory exists.
+ * next file is read. Files are reported gone only while their directory exists, and is no empty one in another file system.
  */
 export class WatchedDirectory implements Runnable {
   readonly name = "files";
@@ -54,6 +54,8 @@ export class WatchedDirectory implements Runnable {
   #changes = new TreeChanges();
   #errors: ReadonlyMap<string, string> = new Map();
   #lost: string | undefined;
+  /** The last scan could not read a directory: files below it may be gone with it. */
+  #wasUnreadable = false;
   /** The files of the first scan, until they were handled. */
   #unreported: Set<TrackedFile> | undefined;
   #syncByMs = Infinity;
@@ -118,7 +120,8 @@ export class WatchedDirectory implements Runnable {
     if (wasLost) listener.found();
     this.#lost = undefined;
     this.#reportErrors(scan, await this.#watch());
-    const isAll = isRescan || wasLost || scan.unreadable.size > 0;
+    const isAll = isRescan || wasLost || this.#wasUnreadable || scan.unreadable.size > 0;
+    this.#wasUnreadable = scan.unreadable.size > 0;
     const paths = new Set(isAll ? this.#files.keys() : rested.map(({ path }) => path));
     for (const path of scan.examined) paths.add(path);
     for (const path of paths) {
