@@ -83,7 +83,7 @@ export function frame(type: number, flags: number, streamId: number, payload: Ui
   return bytes;
 }
 
-function windowUpdate(streamId: number, bytes: number): Buffer {
+export function windowUpdate(streamId: number, bytes: number): Buffer {
   const buffer = Buffer.alloc(windowUpdateBytes);
   writeWindowUpdate(buffer, 0, streamId, bytes);
   return buffer;

@@ -9,7 +9,6 @@ import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/
 import { TopicQuota } from "@bunting/proxy/internal/topic/topic-quota.js";
 import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
 import { parseSelector } from "@bunting/proxy/internal/source/selector.js";
-import { StallWatch } from "@bunting/proxy/internal/subscriber/stall-watch.js";
 import { StartQueue } from "@bunting/proxy/internal/subscriber/start-queue.js";
 import { TopicRegistry } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener } from "@bunting/rpc";
@@ -102,11 +101,8 @@ const subscribing = {
   clock,
   metrics,
 };
-const stallWatch = new StallWatch({ timeoutMs: options.stallTimeout.default, clock, metrics, log });
-void stallWatch.run(new AbortController().signal);
 const flagSync = new FlagSync({
   ...subscribing,
-  stallWatch,
   startQueue: new StartQueue({
     perSecond: options.firstSnapshotRate.default,
     burst: options.firstSnapshotBurst.default,
@@ -121,6 +117,7 @@ const port = new PortListener({
   logger,
   grpc: new GrpcServer({ methods, logger, clock }),
   keepalive: { intervalMs: keepaliveInterval.default, timeoutMs: keepaliveTimeout.default, clock },
+  stall: { timeoutMs: options.stallTimeout.default, clock, onStreamStalled: () => metrics.stalled() },
 });
 
 const handlers: ConvergingHandlers = {

@@ -11,11 +11,13 @@ import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener } from "@bunting/rpc";
 import type { GrpcServerOptions } from "@bunting/rpc/internal/grpc-server.js";
+import type { StallOptions } from "@bunting/rpc/internal/stall-watch.js";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 
 export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions & AgentSyncOptions> & {
   readonly onSession?: GrpcServerOptions["onSession"];
+  readonly stall?: StallOptions | undefined;
 };
 
 /** The proxy from topic to socket, on its own port, behind a scripted source. */
@@ -67,6 +69,7 @@ export class SyncServer {
       endpoint: { host: "127.0.0.1", port: 0 },
       logger,
       grpc: new GrpcServer({ methods, logger, onSession: options.onSession }),
+      stall: options.stall,
     });
   }
 

@@ -142,14 +142,15 @@ export const proxyOptionTable = {
     type: duration({ minMs: 100, maxMs: dayMs, zero: "off" }),
     default: 60_000,
     describe:
-      "A stream whose peer has taken nothing of a message for this long is ended, so that its client reconnects; 0 never ends it.",
+      "A stream or a connection whose peer has not taken a message for this long is ended, so that its client reconnects; 0 never ends it.",
     group: subscribers,
     env: ["BUNTING_STALL_TIMEOUT"],
   }),
   keepaliveInterval: option({
     type: duration({ minMs: 100, maxMs: dayMs, zero: "off" }),
     default: 30_000,
-    describe: "After this time without data from a peer, the proxy sends it a PING; 0 never does.",
+    describe:
+      "After this time without data from a peer, the proxy sends it a PING; 0 never does. Connections that have failed are closed all the same.",
     group: subscribers,
     env: ["BUNTING_KEEPALIVE_INTERVAL"],
   }),

@@ -38,7 +38,6 @@ import { ProxyReadiness } from "./service/proxy-readiness.js";
 import { flagdSyncService } from "./service/flagd-sync-v1/flagd-sync-service.js";
 import { createSource } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
-import { StallWatch } from "./subscriber/stall-watch.js";
 import { StartQueue } from "./subscriber/start-queue.js";
 import { TopicQuota } from "./topic/topic-quota.js";
 import { TopicRegistry } from "./topic/topic-registry.js";
@@ -80,17 +79,13 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     deletionGraceMs: options.deletionGrace,
     deletionPolicy: options.deletionPolicy,
   });
-  const { stallTimeout, firstSnapshotRate, maxConnectionAge, keepaliveInterval } = options;
-  const stallWatch =
-    stallTimeout === 0 ? undefined : new StallWatch({ timeoutMs: stallTimeout, clock, metrics, log });
-  const { allowFileSelectors } = options;
+  const { stallTimeout, firstSnapshotRate, maxConnectionAge, allowFileSelectors } = options;
   const subscribing = {
     topics,
     parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors }),
     clock,
     metrics,
     log,
-    stallWatch,
     startQueue:
       firstSnapshotRate === 0
         ? undefined
@@ -131,14 +126,25 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       onSession: (session) => connectionAge?.add(session),
     }),
     limits: { maxStreamsPerConnection: options.maxStreamsPerConnection, maxHeaderBytes },
-    keepalive:
-      keepaliveInterval === 0
-        ? "off"
-        : { intervalMs: keepaliveInterval, timeoutMs: options.keepaliveTimeout, clock },
+    keepalive: { intervalMs: options.keepaliveInterval, timeoutMs: options.keepaliveTimeout, clock },
+    stall: {
+      timeoutMs: stallTimeout,
+      clock,
+      onStreamStalled: () => {
+        metrics.stalled();
+        log.warn("stalled", { stallTimeoutMs: stallTimeout }, "ended a stream whose peer does not read");
+      },
+    },
     onDropped: (reason) => {
       metrics.connectionEnded(reason);
       if (reason === "flood")
         log.warn("flood", {}, "ended a connection that flooded the proxy with PING or SETTINGS frames");
+      if (reason === "stalled")
+        log.warn(
+          "stalled connection",
+          { stallTimeoutMs: stallTimeout },
+          "ended a connection whose peer does not read",
+        );
     },
   });
   const startedMs = clock.monotonicMs();
@@ -172,7 +178,6 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     }),
     runnableComponent(source, "reads before the first subscriber, and watches until the last one is gone"),
     runnableComponent(topics, "outlive the streams that they feed"),
-    ...(stallWatch === undefined ? [] : [runnableComponent(stallWatch, "runs as long as there are streams")]),
     ...(connectionAge === undefined
       ? []
       : [runnableComponent(connectionAge, "runs as long as there are connections")]),

@@ -11,6 +11,8 @@ export interface Http1ServerOptions {
   readonly headerTimeoutMs: number;
   /** How long a client may take for a whole request. */
   readonly requestTimeoutMs: number;
+  /** How long a client may take nothing of a response; 0: for ever. */
+  readonly stallTimeoutMs: number;
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
   /** Keeps an account for each connection; without it, nothing bounds what they hold. */
@@ -51,7 +53,7 @@ export class Http1Server {
   #open = 0;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
-    const { headerTimeoutMs, requestTimeoutMs } = options;
+    const { headerTimeoutMs, requestTimeoutMs, stallTimeoutMs } = options;
     this.#options = options;
     this.#onRequest = onRequest;
     this.#server = createServer(
@@ -64,6 +66,8 @@ export class Http1Server {
       (request, response) => (request.socket as Connected)[connection].take(response),
     );
     this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
+    // Node drops a connection on which nothing was read or written for so long, and counts what the system takes of a response.
+    this.#server.timeout = stallTimeoutMs;
   }
 
   /** Begins to enforce the timeouts. */

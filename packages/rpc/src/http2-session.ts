@@ -5,11 +5,14 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { BridgedStream } from "./bridged-stream.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { FloodGuard } from "./flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import { peerAddress } from "./peer-address.js";
 import { streamBytes, type OpenAccount } from "./peer-memory.js";
+import { hasStoppedReading, unsentBytes } from "./socket-state.js";
+import type { WatchedSession, WatchedStream } from "./stall-watch.js";
 import { RpcError } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
@@ -17,12 +20,15 @@ import type { TransportStream } from "./transport.js";
 const protocolWindowBytes = 65_535;
 
 /** One client connection on node:http2. */
-export class Http2Session implements StreamOwner {
+export class Http2Session implements StreamOwner, WatchedSession {
   readonly remoteAddress: string;
+  readonly stallClock: { readonly tick: number };
   readonly account: OpenAccount;
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
-  readonly #streams = new Set<TransportStream>();
+  readonly #streams = new Set<Http2Stream>();
+  /** Requests that are not gRPC; most connections have none. */
+  #bridged: Set<BridgedStream> | undefined;
   #isOpen = true;
   #isGoingAway = false;
   #closeListeners: CloseListeners;
@@ -31,11 +37,21 @@ export class Http2Session implements StreamOwner {
   #peerWindowBytes: number | undefined;
   #heardBytes = -1;
   #quietSweeps = 0;
+  /** For how many sweeps in a row node has not been reading. */
+  #deafSweeps = 0;
+  #unsentBytes = 0;
+  #unsentSince = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
 
   /** @param socket the one below `session`; `session.socket` is only a proxy, on which `destroy` throws. */
-  constructor(session: ServerHttp2Session, socket: Socket, account: OpenAccount) {
+  constructor(
+    session: ServerHttp2Session,
+    socket: Socket,
+    account: OpenAccount,
+    stallClock: { readonly tick: number },
+  ) {
     this.#session = session;
+    this.stallClock = stallClock;
     this.#socket = socket;
     this.account = account;
     this.remoteAddress = peerAddress(socket);
@@ -86,7 +102,13 @@ export class Http2Session implements StreamOwner {
     const { bytesRead } = this.#socket;
     this.#quietSweeps = bytesRead === this.#heardBytes ? this.#quietSweeps + 1 : 0;
     this.#heardBytes = bytesRead;
+    this.#deafSweeps = this.#quietSweeps > 0 && hasStoppedReading(this.#socket) ? this.#deafSweeps + 1 : 0;
     return this.#quietSweeps;
+  }
+
+  /** True if nothing can come of this connection any more, as of the last `countQuietSweep`: it has failed, but the socket is still open. */
+  get hasFailed(): boolean {
+    return this.#deafSweeps > 1 || (this.#quietSweeps > 0 && this.#session.destroyed);
   }
 
   /** Called by the keepalive only: sends a PING in addition to those of `ping`, unless the session is closing. */
@@ -101,9 +123,36 @@ export class Http2Session implements StreamOwner {
     this.#floodGuard ??= new FloodGuard(nowMs);
     if (!this.isOpen || !this.#floodGuard.isFlood(this.#socket.bytesWritten, nowMs)) return false;
     this.#session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    // A turn later, so that the GOAWAY which `destroy` writes is sent.
-    setImmediate(() => this.#socket.destroy());
+    this.abandon();
     return true;
+  }
+
+  /** Called by the transport only, when the session has failed: closes the socket, which node does not do if the peer does not read it. */
+  abandon(): void {
+    // A turn later, so that the GOAWAY which is being written is sent.
+    setImmediate(() => this.#socket.destroy());
+  }
+
+  get watchedStreams(): Iterable<WatchedStream> {
+    return this.#bridged === undefined ? this.#streams : [...this.#streams, ...this.#bridged];
+  }
+
+  /** Called by the stall watch only, once per tick. */
+  isStalledSince(tick: number): boolean {
+    const bytes = unsentBytes(this.#socket);
+    if (bytes === 0 || bytes !== this.#unsentBytes) {
+      this.#unsentBytes = bytes;
+      this.#unsentSince = this.stallClock.tick;
+    }
+    return bytes > 0 && this.#unsentSince <= tick;
+  }
+
+  /** Called by the transport only, for a request that is not gRPC. */
+  addBridged(node: ServerHttp2Stream): void {
+    const stream = new BridgedStream(node, this.stallClock);
+    const bridged = (this.#bridged ??= new Set());
+    bridged.add(stream);
+    node.on("close", () => bridged.delete(stream));
   }
 
   /** Called by the transport only. */

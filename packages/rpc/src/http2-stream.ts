@@ -7,6 +7,7 @@ import {
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { statusHeaders } from "./status-headers.js";
 import { RpcError, type RpcStatus } from "./status.js";
+import type { WatchedStream } from "./stall-watch.js";
 import type { ResetCode, TransportSession, TransportStream } from "./transport.js";
 
 type Headers = Readonly<Record<string, string>>;
@@ -24,6 +25,8 @@ type Wrapped = ServerHttp2Stream & { [wrapper]: Http2Stream };
 
 /** The connection a stream belongs to. */
 export interface StreamOwner extends TransportSession {
+  /** Counts up with time, for the stall watch. */
+  readonly stallClock: { readonly tick: number };
   /** Called once, when the stream has closed. */
   removeStream(stream: Http2Stream): void;
 }
@@ -35,7 +38,7 @@ export interface StreamOwner extends TransportSession {
  * Node reports the result of a write late or, on a connection whose peer has stopped reading, never. Therefore the write callbacks that
  * are pending when the stream closes are called then, with an error, and what node reports afterwards is ignored.
  */
-export class Http2Stream implements TransportStream {
+export class Http2Stream implements TransportStream, WatchedStream {
   readonly session: StreamOwner;
   /** Size of the request's headers, which are kept as long as the stream. */
   readonly headerBytes: number;
@@ -50,6 +53,10 @@ export class Http2Stream implements TransportStream {
   #onWritten: ((error?: Error) => void) | undefined;
   #laterOnWritten: ((error?: Error) => void)[] | undefined;
   #nodeOnWritten: ((error?: Error | null) => void) | undefined;
+  /** The tick since which the peer has taken nothing of what it is owed; -1 if it is owed nothing. */
+  #owedSince = -1;
+  /** What `write` has charged to the peer and the peer has not taken. */
+  #chargedBytes = 0;
 
   constructor(
     session: StreamOwner,
@@ -91,11 +98,20 @@ export class Http2Stream implements TransportStream {
   }
 
   write(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    if (this.#trailers === undefined && this.isOpen) {
+      this.#chargedBytes += frame.length;
+      this.session.account.charge(frame.length);
+    }
+    this.writeShared(frame, onWritten);
+  }
+
+  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
     if (this.#trailers !== undefined || !this.isOpen) {
       if (onWritten !== undefined) process.nextTick(onWritten, streamEnded());
       return;
     }
     if (!this.#hasResponded) this.respond();
+    this.#owe();
     if (onWritten === undefined) {
       this.#stream.write(frame);
       return;
@@ -109,6 +125,7 @@ export class Http2Stream implements TransportStream {
   end(status: RpcStatus): void {
     if (this.#trailers !== undefined || !this.isOpen) return;
     this.#trailers = statusHeaders(status);
+    this.#owe();
     this.resumeReading();
     if (this.#hasResponded) {
       this.#stream.end();
@@ -155,6 +172,13 @@ export class Http2Stream implements TransportStream {
     else listener();
   }
 
+  isStalledSince(tick: number): boolean {
+    if (this.#owedSince < 0 || this.#owedSince > tick) return false;
+    // A write without a callback ends unnoticed.
+    if (this.#trailers === undefined && this.#stream.writableLength === 0) this.#owedSince = -1;
+    return this.#owedSince >= 0;
+  }
+
   // Listeners of node's events, in which `this` is node's stream.
 
   static #onWantTrailers(this: ServerHttp2Stream): void {
@@ -181,16 +205,31 @@ export class Http2Stream implements TransportStream {
     stream.#isOpen = false;
     if (this.isPaused()) stream.session.account.release(windowBytes);
     stream.session.removeStream(stream);
+    stream.#releaseCharge();
     stream.#failWrites();
     const listeners = stream.#closeListeners;
     stream.#closeListeners = undefined;
     callCloseListeners(listeners);
   }
 
+  /** The peer is owed something from now on, unless it already is. */
+  #owe(): void {
+    if (this.#owedSince < 0) this.#owedSince = this.session.stallClock.tick;
+  }
+
   #settleWrite(error: Error | undefined): void {
     const onWritten = this.#onWritten;
     this.#onWritten = this.#laterOnWritten?.shift();
+    const isOwed = this.#trailers !== undefined || this.#stream.writableLength > 0;
+    this.#owedSince = isOwed ? this.session.stallClock.tick : -1;
+    if (!isOwed) this.#releaseCharge();
     onWritten?.(error);
+  }
+
+  #releaseCharge(): void {
+    if (this.#chargedBytes === 0) return;
+    this.session.account.release(this.#chargedBytes);
+    this.#chargedBytes = 0;
   }
 
   #failWrites(): void {

@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
-import { systemClock, type Clock } from "@bunting/runtime";
+import { errorCode, systemClock, type Clock } from "@bunting/runtime";
 import { headerListBytes } from "./header-list-bytes.js";
 import { bridgeRequest, isGrpcRequest, refuseOther, refuseRequest } from "./http2-request-routing.js";
 import { Http2Session } from "./http2-session.js";
@@ -34,8 +34,12 @@ export interface Http2TransportOptions {
   readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
   readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
+  /** Counts up with time, for the stall watch that looks after the sessions. */
+  readonly stallClock: { readonly tick: number };
   /** Called when a connection is ended because of a flood of control frames. */
   readonly onFlood?: (() => void) | undefined;
+  /** Called when a connection has ended because its peer violated HTTP/2. */
+  readonly onProtocolError?: (() => void) | undefined;
 }
 
 const headersTooLarge = "The headers of the request are larger than this server accepts.";
@@ -50,8 +54,8 @@ type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
  *
  * Floods are stopped by: the limits below; nghttp2's own bounds on stream resets (1,000 at once, then 33 per second), CONTINUATION frames
  * (8 per header block) and unsent answers to PING and SETTINGS; node's bounds per session on header fields (128), invalid or empty frames
- * (1,000) and refused streams (100); our FloodGuard, for PING and SETTINGS frames whose answers are read; and the keepalive, which drops a
- * connection that nghttp2 has ended with GOAWAY but whose peer keeps it open.
+ * (1,000) and refused streams (100); our FloodGuard, for PING and SETTINGS frames whose answers are read; the stall watch, for responses that
+ * are not; and the keepalive, which drops a connection that nghttp2 has ended with GOAWAY but that node leaves open.
  */
 export class Http2Transport {
   readonly #options: ServerOptions;
@@ -62,7 +66,9 @@ export class Http2Transport {
   readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
   readonly #onSettingsAck: (this: ServerHttp2Session) => void;
   readonly #sessions = new Set<Http2Session>();
+  readonly #stallClock: { readonly tick: number };
   readonly #onControlFrame: (this: ServerHttp2Session) => void;
+  readonly #onError: (this: ServerHttp2Session, error: Error) => void;
   readonly #onStream: (
     this: ServerHttp2Session,
     stream: ServerHttp2Stream,
@@ -87,9 +93,15 @@ export class Http2Transport {
       admission.acknowledged((this as Wrapped)[wrapper]);
     };
     this.#onRequest = options.onRequest;
-    const { onFlood } = options;
+    this.#stallClock = options.stallClock;
+    const { onFlood, onProtocolError } = options;
     this.#onControlFrame = function () {
       if ((this as Wrapped)[wrapper].countControlFrame()) onFlood?.();
+    };
+    this.#onError = function (error) {
+      // Other errors are those of the socket. Without a listener, node would raise an uncaught exception.
+      if (errorCode(error)?.startsWith("ERR_HTTP2_") === true) onProtocolError?.();
+      (this as Wrapped)[wrapper].abandon();
     };
     const route = this.#route.bind(this);
     this.#onStream = function (stream, headers, _flags, rawHeaders) {
@@ -110,10 +122,10 @@ export class Http2Transport {
     }
     const node = performServerHandshake(socket, this.#options);
     const account = this.#admission.openAccount(() => session);
-    const session = new Http2Session(node, socket, account);
+    const session = new Http2Session(node, socket, account, this.#stallClock);
     (node as Wrapped)[wrapper] = session;
     this.#sessions.add(session);
-    node.on("error", ignore);
+    node.on("error", this.#onError);
     node.on("stream", this.#onStream);
     node.on("ping", this.#onControlFrame);
     node.on("remoteSettings", this.#onControlFrame);
@@ -135,8 +147,12 @@ export class Http2Transport {
     rawHeaders: string[],
   ): void {
     const headerBytes = headerListBytes(rawHeaders);
-    if (isGrpcRequest(headers)) this.#take(session.addStream(stream, headers, headerBytes), headerBytes);
-    else if (this.#admission.hasRefused(session)) refuseRequest(stream, 503, memoryIsFull);
+    if (isGrpcRequest(headers)) {
+      this.#take(session.addStream(stream, headers, headerBytes), headerBytes);
+      return;
+    }
+    session.addBridged(stream);
+    if (this.#admission.hasRefused(session)) refuseRequest(stream, 503, memoryIsFull);
     else if (headerBytes > this.#limits.maxHeaderBytes) {
       session.goaway();
       refuseRequest(stream, 431, headersTooLarge);
@@ -170,9 +186,4 @@ function engineOptions(limits: TransportLimits): ServerOptions {
     // One of TransportSession.ping and one of the keepalive.
     maxOutstandingPings: 2,
   };
-}
-
-/** The session closes after an error, and its close is handled. */
-function ignore(): void {
-  // Without a listener, node would raise an uncaught exception.
 }

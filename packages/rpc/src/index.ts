@@ -7,6 +7,7 @@ export { messageCodec, type GeneratedMessage } from "./message-codec.js";
 export {
   bidiStreaming,
   serverStreaming,
+  sharedUnary,
   unary,
   type Call,
   type Method,

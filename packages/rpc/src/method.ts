@@ -1,3 +1,4 @@
+import { frameMessage } from "./framing.js";
 import { RpcError, type RpcStatus } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
@@ -23,6 +24,15 @@ export interface UnaryMethod<Request, Response> {
   readonly encode: (response: Response) => Uint8Array;
   /** Throws an RpcError to end the call with its status; anything else thrown ends it with UNKNOWN and is logged. */
   readonly handle: (request: Request, call: Call) => Response | Promise<Response>;
+}
+
+/** One request, one response that many calls get: its bytes exist once, however many clients do not read them. */
+export interface SharedUnaryMethod<Request> {
+  readonly path: string;
+  readonly maxMessageBytes?: number | undefined;
+  readonly decode: (bytes: Uint8Array) => Request;
+  /** As in a unary method, but it returns a frame made by `frameMessage`. */
+  readonly handle: (request: Request, call: Call) => Uint8Array | Promise<Uint8Array>;
 }
 
 /** One request, then response frames until the handler ends the call. */
@@ -54,18 +64,22 @@ export interface ResponseStream extends Call {
   sendHeaders(headers?: Readonly<Record<string, string>>): void;
   /** Sends one frame made by `frameMessage`; see TransportStream.write. */
   write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
+  /** Sends a frame that other streams send as well; see TransportStream.writeShared. */
+  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
   end(status: RpcStatus): void;
   /** Ends the call as if its handler had thrown this error. */
   fail(error: unknown): void;
   onClose(listener: () => void): void;
 }
 
-/** A method whose message types are hidden, made by `unary`, `serverStreaming` or `bidiStreaming`. */
+/** A method whose message types are hidden, made by `unary`, `sharedUnary`, `serverStreaming` or `bidiStreaming`. */
 export type Method =
   | {
       readonly kind: "unary";
       readonly path: string;
       readonly maxMessageBytes: number | undefined;
+      /** Whether the frames that `invoke` returns are those of other calls as well. */
+      readonly isShared: boolean;
       readonly invoke: (message: Uint8Array, call: Call) => Uint8Array | Promise<Uint8Array>;
     }
   | {
@@ -87,10 +101,24 @@ export function unary<Request, Response>(method: UnaryMethod<Request, Response>)
     kind: "unary",
     path,
     maxMessageBytes,
+    isShared: false,
     invoke: (message, call) => {
       const response = handle(decodeRequest(decode, message), call);
-      return response instanceof Promise ? response.then(encode) : encode(response);
+      return response instanceof Promise
+        ? response.then((settled) => frameMessage(encode(settled)))
+        : frameMessage(encode(response));
     },
+  };
+}
+
+export function sharedUnary<Request>(method: SharedUnaryMethod<Request>): Method {
+  const { path, maxMessageBytes, decode, handle } = method;
+  return {
+    kind: "unary",
+    path,
+    maxMessageBytes,
+    isShared: true,
+    invoke: (message, call) => handle(decodeRequest(decode, message), call),
   };
 }
 

@@ -9,6 +9,7 @@ import { describeBindError, describeEndpoint, type ListenEndpoint } from "./list
 import type { PeerMemory } from "./peer-memory.js";
 import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import { SessionKeepalive, type KeepaliveOptions } from "./session-keepalive.js";
+import { StallWatch, type StallOptions } from "./stall-watch.js";
 import {
   defaultTransportLimits,
   type TransportHandler,
@@ -34,7 +35,9 @@ export interface PortListenerOptions {
   /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
   readonly requestTimeoutMs?: number;
   /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
-  readonly keepalive?: KeepaliveOptions | "off" | undefined;
+  readonly keepalive?: KeepaliveOptions | undefined;
+  /** Ends streams and connections whose peer does not read: default after 60 s. */
+  readonly stall?: StallOptions | undefined;
   /** Called for each connection that this end drops, with the reason. */
   readonly onDropped?: (reason: DropReason) => void;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
@@ -42,15 +45,18 @@ export interface PortListenerOptions {
 }
 
 /**
- * `silent`: the keepalive got no answer. `flood`: too many PING or SETTINGS frames. `memory`: peers hold as much as they may. `headers`: a
- * request over HTTP/1.1 has too large ones. `settings`: the peer did not acknowledge SETTINGS.
+/**
+ * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
+ * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
+ * `settings`: the peer did not acknowledge SETTINGS.
  */
-export type DropReason = "silent" | "flood" | "memory" | "headers" | "settings";
+export type DropReason =
+  "silent" | "stalled" | "flood" | "protocol_error" | "memory" | "headers" | "settings";
 
 /** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
 const backlog = 4_096;
-/** On by default: without it, a connection that nghttp2 has ended for a flood would stay for ever, even after its peer has left. */
 const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
+const defaultStall: StallOptions = { timeoutMs: 60_000 };
 /** Idle time after which TCP itself probes a peer. */
 const tcpKeepaliveMs = 30_000;
 const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
@@ -64,14 +70,15 @@ export class PortListener {
   readonly #transport: Http2Transport | undefined;
   readonly #http1: Http1Server | undefined;
   readonly #keepalive: SessionKeepalive | undefined;
+  readonly #stallWatch: StallWatch;
   /** Connections without a session: they speak HTTP/1.1, have not revealed their protocol yet, or are being refused. */
   readonly #sockets = new Set<Socket>();
   /** One listener for all of them: a reconnect storm brings ten thousand at once. */
   readonly #onClose: (this: Socket) => void;
 
   constructor(options: PortListenerOptions) {
-    const { grpc, http, limits, memory, keepalive = defaultKeepalive, onDropped, onStreamLimit } = options;
-    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000 } = options;
+    const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
+    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onStreamLimit } = options;
     const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
     this.#sniffer = new PrefaceSniffer({
@@ -89,22 +96,25 @@ export class PortListener {
         requestTimeoutMs,
         maxHeaderBytes,
         memory,
+        stallTimeoutMs: stall.timeoutMs,
         onOverload: () => onDropped?.("memory"),
         onLargeHeaders: () => onDropped?.("headers"),
       });
-    if (grpc !== undefined)
+    this.#stallWatch = new StallWatch(stall, () => onDropped?.("stalled"));
+    if (grpc !== undefined) {
       this.#transport = new Http2Transport({
         handler: grpc,
         onRequest: http,
         limits,
         memory,
+        stallClock: this.#stallWatch,
         onFlood: () => onDropped?.("flood"),
+        onProtocolError: () => onDropped?.("protocol_error"),
         onNotAdmitted: (reason) => onDropped?.(reason),
         onStreamLimit,
       });
-    if (keepalive !== "off" && this.#transport !== undefined) {
-      this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, () =>
-        onDropped?.("silent"),
+      this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
+        onDropped?.(reason),
       );
     }
     this.#server = createServer(
@@ -145,6 +155,7 @@ export class PortListener {
     );
     this.#http1?.start();
     this.#keepalive?.start();
+    if (this.#transport !== undefined) this.#stallWatch.start(this.#transport.sessions);
   }
 
   /** Accepts no more connections and removes a unix socket's file. Open connections continue. */
@@ -165,6 +176,7 @@ export class PortListener {
       ...Array.from(this.sessions, (session) => new Promise<void>((resolve) => session.onClose(resolve))),
     ];
     this.#keepalive?.stop();
+    this.#stallWatch.stop();
     this.#http1?.close();
     for (const socket of this.#sockets) socket.destroy();
     for (const session of this.sessions) session.destroy();

@@ -125,7 +125,7 @@ describe("reflectionService", () => {
     }
   });
 
-  it("cuts off a client that keeps asking without reading", async () => {
+  it("reads no further questions of a client that does not read the answers, and goes on when it does", async () => {
     const listener = await serve(reflectionService(paths));
     const client = await rawClient(listener);
     const question = frameMessage(
@@ -134,11 +134,32 @@ describe("reflectionService", () => {
     const path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
     client.send(Buffer.concat([wire.preface, wire.settings({ 4: 0 }), wire.headers(1, path)]));
     for (let round = 0; round < 300; round += 1) client.send(wire.data(1, question, 0));
+    client.send(Buffer.concat([wire.settingsAck(), wire.ping()]));
+    await eventually(
+      () => client.hasFrame(wire.type.ping),
+      "the answer to a PING, before which all was read",
+    );
+    const [session] = listener.sessions;
+    // Three hundred answers have 700 KB.
+    expect(session?.account.bytes, "one answer").to.be.below(150_000);
     client.send(
-      Buffer.concat([wire.settingsAck(), wire.windowUpdate(0, 10_000_000), wire.windowUpdate(1, 10_000_000)]),
+      Buffer.concat([
+        wire.windowUpdate(0, 10_000_000),
+        wire.windowUpdate(1, 10_000_000),
+        wire.data(1, question),
+      ]),
     );
     await eventually(() => client.frames(wire.type.headers) === 2, "the trailers");
-    expect(client.received.split("struct.proto").length).to.be.below(500);
+    const answers = client.received.split("flagd.sync.v1.FlagSyncService").length - 1;
+    expect(answers, "one each").to.equal(301);
+  });
+
+  it("ends the stream of a client that asks too much at once", async () => {
+    const request = http2Client(await serve(reflectionService(paths))).request(
+      grpcHeaders("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"),
+    );
+    request.end(Buffer.concat(Array<Buffer>(500).fill(frameMessage(encode(undefined)))));
+    expect((await answerOf(request)).trailers["grpc-status"]).to.equal(String(status.RESOURCE_EXHAUSTED));
   });
 
   it("refuses bytes that are not a request", async () => {

@@ -16,8 +16,8 @@ const maxRequestBytes = 16 * 1024;
 const servicePaths = ["v1", "v1alpha"].map(
   (version) => `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
 );
-/** Responses are a thousand times larger than requests, so a client that sends requests without reading is cut off here. */
-const maxUnread = 100;
+/** How many requests that arrived together may wait for the answers before theirs to be read; the others are not read from the stream. */
+const maxWaiting = 100;
 
 /** Server reflection for the services with these method `paths`, and for itself. The descriptors are read on first use. */
 export function reflectionService(paths: readonly string[]): Method[] {
@@ -37,10 +37,16 @@ export function reflectionService(paths: readonly string[]): Method[] {
   );
 }
 
+/**
+ * Answers one request at a time: answers are a thousand times larger than requests, so a client that does not read them may not go on
+ * asking.
+ */
 class ReflectionStream implements RequestListener<Request> {
   readonly #out: ResponseStream;
   readonly #answer: (asked: Request) => Answer;
-  #unread = 0;
+  readonly #waiting: Request[] = [];
+  #isWriting = false;
+  #hasEnded = false;
 
   constructor(out: ResponseStream, answer: (asked: Request) => Answer) {
     this.#out = out;
@@ -48,17 +54,33 @@ class ReflectionStream implements RequestListener<Request> {
   }
 
   onMessage(asked: Request): void {
-    if (this.#unread >= maxUnread) {
-      this.#out.end({ code: "RESOURCE_EXHAUSTED", message: `more than ${maxUnread} answers are unread` });
+    if (this.#waiting.length >= maxWaiting) {
+      this.#out.end({ code: "RESOURCE_EXHAUSTED", message: `more than ${maxWaiting} requests at once` });
       return;
     }
-    this.#unread += 1;
-    const message = { validHost: asked.host, originalRequest: asked, messageResponse: this.#answer(asked) };
-    this.#out.write(frameMessage(response.encode(message)), () => (this.#unread -= 1));
+    this.#waiting.push(asked);
+    if (!this.#isWriting) this.#answerNext();
   }
 
   onEnd(): void {
-    this.#out.end({ code: "OK", message: "" });
+    this.#hasEnded = true;
+    if (!this.#isWriting) this.#answerNext();
+  }
+
+  #answerNext(): void {
+    const asked = this.#waiting.shift();
+    this.#isWriting = asked !== undefined;
+    if (asked !== undefined) {
+      this.#out.stream.pauseReading();
+      const message = { validHost: asked.host, originalRequest: asked, messageResponse: this.#answer(asked) };
+      this.#out.write(frameMessage(response.encode(message)), (error) => {
+        if (error === undefined) this.#answerNext();
+      });
+    } else if (this.#hasEnded) {
+      this.#out.end({ code: "OK", message: "" });
+    } else {
+      this.#out.stream.resumeReading();
+    }
   }
 }
 

@@ -13,6 +13,10 @@ abstract class StreamingCall extends ServerCall implements ResponseStream {
     this.stream.write(frame, onWritten);
   }
 
+  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    this.stream.writeShared(frame, onWritten);
+  }
+
   onClose(listener: () => void): void {
     this.stream.onClose(listener);
   }

@@ -33,11 +33,16 @@ export interface TransportStream {
   /** Sends `:status: 200` with the given response headers, once. */
   respond(headers?: Readonly<Record<string, string>>): void;
   /**
-   * Queues one complete gRPC frame (5-byte prefix included). The engine keeps a reference and never modifies the frame, so that any
-   * number of streams may share it. `onWritten` is called exactly once: without an error when flow control has let the last byte pass,
-   * with an error if the stream ended first. Callers that fan out keep one frame in flight and take the newest in `onWritten`.
+   * Queues one complete gRPC frame (5-byte prefix included), which is charged to the session's account until the peer has taken it.
+   * `onWritten` is called exactly once: without an error when flow control has let the last byte pass, with an error if the stream ended
+   * first. A stream whose peer takes nothing of what is queued is reset after the stall timeout.
    */
   write(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
+  /**
+   * Queues a frame that others hold as well, and that is therefore not charged. The engine keeps a reference and never modifies the frame,
+   * so any number of streams may share it. Callers that fan out keep one frame in flight and take the newest in `onWritten`.
+   */
+  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void;
   /**
    * Ends the stream with trailers (trailers-only if nothing was sent yet). Trailers queue behind frames that flow control holds
    * back: a stalled stream ends only when its peer reads on, or by `reset`.

@@ -1,4 +1,3 @@
-import { frameMessage } from "./framing.js";
 import type { Method } from "./method.js";
 import { ServerCall, type CallContext } from "./server-call.js";
 import { RpcError, type RpcStatus } from "./status.js";
@@ -26,7 +25,7 @@ export class UnaryCall extends ServerCall {
     const answer = this.#method.invoke(message, this);
     if (answer instanceof Promise) {
       answer.then(
-        (response) => this.#answer(response),
+        (frame) => this.#answer(frame),
         (error: unknown) => this.fail(error),
       );
     } else {
@@ -39,10 +38,11 @@ export class UnaryCall extends ServerCall {
       throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent none");
   }
 
-  #answer(response: Uint8Array): void {
+  #answer(frame: Uint8Array): void {
     if (this.hasEnded) return;
     this.stream.respond();
-    this.stream.write(frameMessage(response));
+    if (this.#method.isShared) this.stream.writeShared(frame);
+    else this.stream.write(frame);
     this.end(ok);
   }
 }

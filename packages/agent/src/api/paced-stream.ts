@@ -22,7 +22,7 @@ export abstract class PacedStream {
   /** Sends a frame; call it only while the stream is idle. */
   send(frame: Buffer): void {
     this.#isWriting = true;
-    this.out.write(frame, this.#onWritten);
+    this.out.writeShared(frame, this.#onWritten);
   }
 
   /** Called when a frame was written: sends what came up meanwhile, if anything did. */

@@ -8,7 +8,7 @@ export function limitMetrics(registry: Registry): LimitMetrics {
   const registers = [registry];
   const stalled = new Counter({
     name: "bunting_proxy_subscriber_stalled_total",
-    help: "Streams ended because their peer took nothing for --stall-timeout.",
+    help: "Streams of any method that were reset because their peer took nothing of a message for --stall-timeout.",
     registers,
   });
   const queued = new Gauge({
@@ -24,12 +24,12 @@ export function limitMetrics(registry: Registry): LimitMetrics {
   });
   const ended = new Counter({
     name: "bunting_proxy_service_connections_ended_total",
-    help: "Connections ended by the proxy: silent (no answer to a PING), flood (of PING or SETTINGS frames), age (--max-connection-age).",
+    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), age (--max-connection-age).",
     labelNames: ["reason"],
     registers,
   });
   for (const reason of ["topics_per_connection", "topics_per_address"]) refusals.inc({ reason }, 0);
-  for (const reason of ["silent", "flood", "age"]) ended.inc({ reason }, 0);
+  for (const reason of ["silent", "stalled", "flood", "protocol_error", "age"]) ended.inc({ reason }, 0);
   return {
     stalled: () => stalled.inc(),
     queuedStarts: (delta) => queued.inc(delta),

@@ -4,7 +4,6 @@ import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import type { StallWatch } from "../subscriber/stall-watch.js";
 import type { StartQueue } from "../subscriber/start-queue.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
 import { firstSnapshot } from "../topic/first-snapshot.js";
@@ -22,7 +21,6 @@ export interface FlagSyncOptions {
   readonly fetchTimeoutMs?: number;
   /** Whether streams that accept gzip receive it; true if not given. */
   readonly compresses?: boolean;
-  readonly stallWatch?: StallWatch | undefined;
   readonly startQueue?: StartQueue | undefined;
 }
 
@@ -51,8 +49,8 @@ export class FlagSync {
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
   syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
-    const { topics, clock, metrics, stallWatch, startQueue, compresses = true } = this.#options;
-    const common = { statusOf, clock, metrics, stallWatch, startQueue };
+    const { topics, clock, metrics, startQueue, compresses = true } = this.#options;
+    const common = { statusOf, clock, metrics, startQueue };
     const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
     const gzip: SubscriberProtocol = {
       ...common,
@@ -74,14 +72,14 @@ export class FlagSync {
     };
   }
 
-  /** The handler of FetchAllFlags. Returns the encoded response. */
+  /** The handler of FetchAllFlags. Returns the frame of the response, which calls share. */
   async fetchAllFlags(request: SelectingRequest, call: Call): Promise<Uint8Array> {
     const { topics, clock, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
       const topic = this.#topicOf(call, request);
       const { session: connection } = call.stream;
       const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call, connection });
-      return snapshot.fetchAllMessage;
+      return snapshot.fetchAllFrame;
     } catch (error) {
       throw rpcErrorOf(error);
     }

@@ -10,7 +10,6 @@ import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
 import { SyncServer } from "@bunting/test/support/sync-server.js";
 import { RateLimitedLog } from "../rate-limited-log.js";
 import { noMetrics } from "../proxy-metrics.js";
-import { StallWatch } from "../subscriber/stall-watch.js";
 import { StartQueue } from "../subscriber/start-queue.js";
 import { ConnectionAge } from "./connection-age.js";
 import { TopicQuota } from "../topic/topic-quota.js";
@@ -35,7 +34,6 @@ describe("a subscriber", () => {
 
   const metrics = {
     ...noMetrics,
-    stalled: () => count("stalled"),
     queuedStarts: (delta: number) => count("queued", delta),
     refused: (reason: string) => count(reason),
     connectionEnded: (reason: string) => count(reason),
@@ -61,14 +59,8 @@ describe("a subscriber", () => {
   }
 
   it("that does not read is reset with REFUSED_STREAM after the stall timeout; one that reads, and one that is idle, are not", async () => {
-    const stallWatch = new StallWatch({
-      timeoutMs: 800,
-      clock,
-      metrics,
-      log: new RateLimitedLog(silent, clock),
-    });
-    const running = stallWatch.run(abort.signal);
-    server = await new SyncServer({ stallWatch, metrics }).start();
+    const stall = { timeoutMs: 800, clock, onStreamStalled: () => count("stalled") };
+    server = await new SyncServer({ stall, metrics }).start();
     server.source.publish(topic, version("v0"));
     const connection = await connect(16_384);
     const stalled = connection.subscribe(topic);
@@ -92,8 +84,7 @@ describe("a subscriber", () => {
     await eventually(() => again.last === "v2", "v2 at the client that came again");
     expect(idle.resetCode).to.be.undefined;
     expect(counts["stalled"]).to.equal(1);
-    abort.abort();
-    await running;
+    await server.listener.close();
     expect(clock.pendingTimers).to.equal(0);
   });
 

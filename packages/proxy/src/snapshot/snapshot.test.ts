@@ -56,7 +56,7 @@ describe("a snapshot", () => {
         }).finish();
         expect(snapshot.legacySyncFrame.equals(frameMessage(legacy))).to.be.true;
         const all = syncV1.FetchAllFlagsResponse.encode({ flagConfiguration }).finish();
-        expect(Buffer.compare(snapshot.fetchAllMessage, all)).to.equal(0);
+        expect(snapshot.fetchAllFrame.equals(frameMessage(all))).to.be.true;
       }),
     );
   });
@@ -73,10 +73,10 @@ describe("a snapshot", () => {
     }
   });
 
-  it("makes its legacy frame once, and shares the FetchAllFlags message with its frame", () => {
+  it("makes its legacy frame and that of FetchAllFlags once", () => {
     const snapshot = snapshotOf(small);
     expect(snapshot.legacySyncFrame).to.equal(snapshot.legacySyncFrame);
-    expect(snapshot.fetchAllMessage.buffer).to.equal(snapshot.syncFrame.buffer);
+    expect(snapshot.fetchAllFrame).to.equal(snapshot.fetchAllFrame);
   });
 
   it("keeps bytes, sequence and digest at a later version of its object", () => {

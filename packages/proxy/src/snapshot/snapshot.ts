@@ -1,6 +1,6 @@
 import type { SourceVersion } from "../source/flag-source.js";
 import type { TopicKey } from "@bunting/protocol";
-import { framePrefixBytes } from "@bunting/rpc";
+import { frameMessage, framePrefixBytes } from "@bunting/rpc";
 import { GzipFrame } from "./gzip-frame.js";
 import type { SnapshotBytes } from "./snapshot-bytes.js";
 import { TopicFrames } from "./topic-frames.js";
@@ -18,6 +18,7 @@ interface DerivedFrames {
   legacySync?: Buffer;
   gzipSync?: GzipFrame;
   gzipLegacySync?: GzipFrame;
+  fetchAll?: Buffer;
 }
 
 /**
@@ -79,9 +80,11 @@ export class Snapshot {
     return this.#topicFrames;
   }
 
-  /** The message (no frame) of FetchAllFlagsResponse, the same in flagd.sync.v1 and sync.v1. */
-  get fetchAllMessage(): Uint8Array {
-    return this.bytes.syncFrame.subarray(framePrefixBytes, this.bytes.textStart + this.bytes.textLength);
+  /** A complete gRPC frame of FetchAllFlagsResponse, the same in flagd.sync.v1 and sync.v1. */
+  get fetchAllFrame(): Buffer {
+    const { syncFrame, textStart, textLength } = this.bytes;
+    this.#derived.fetchAll ??= frameMessage(syncFrame.subarray(framePrefixBytes, textStart + textLength));
+    return this.#derived.fetchAll;
   }
 
   /** The document as canonical JSON. */

@@ -12,7 +12,6 @@ import { frameResponse } from "../snapshot/topic-frames.js";
 import type { Subscription, Subscriber } from "../topic/subscription.js";
 import { readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { Requester, RequestTurns } from "./request-turns.js";
-import type { Stallable, StallWatch } from "./stall-watch.js";
 import {
   TopicSubscriber,
   type AgentMessage,
@@ -34,8 +33,6 @@ export interface AgentStreamContext extends TopicSubscriberContext {
   readonly limitReached: (reason: string, session: TransportSession, message: string) => ProxyError;
   /** Calls `beat` for streams on which nothing was written for a while. */
   readonly silent: Deadlines<AgentStream>;
-  /** Ends streams whose peer does not read. */
-  readonly stallWatch?: StallWatch | undefined;
 }
 
 const heartbeat: AgentMessage = {
@@ -52,7 +49,7 @@ const waitingBytes = 128;
  * So an agent that does not read costs no more than one frame, which others share, and a bounded number of errors: while they wait, and while
  * other agents have their turn to subscribe, its requests are not read. Only what had arrived with the last request waits here.
  */
-export class AgentStream implements SubscriberOwner, Stallable, Requester {
+export class AgentStream implements SubscriberOwner, Requester {
   readonly #context: AgentStreamContext;
   readonly #out: ResponseStream;
   readonly #subscribers = new Map<TopicKey, TopicSubscriber>();
@@ -65,7 +62,6 @@ export class AgentStream implements SubscriberOwner, Stallable, Requester {
   /** Messages written so far: the number of the last one, which both ends count. */
   #written = 0;
   #isWriting = false;
-  #writingSince = 0;
   #speaking: TopicSubscriber | undefined;
   #lastStatus: RpcStatus | undefined;
   #hasEnded = false;
@@ -80,10 +76,8 @@ export class AgentStream implements SubscriberOwner, Stallable, Requester {
   /** Sends response headers and starts the heartbeat. */
   open(): void {
     this.#context.metrics.activeStreams(1);
-    this.#context.stallWatch?.add(this);
     this.#out.onClose(() => {
       this.#close();
-      this.#context.stallWatch?.delete(this);
       this.#context.metrics.activeStreams(-1);
     });
     this.#out.sendHeaders();
@@ -144,15 +138,6 @@ export class AgentStream implements SubscriberOwner, Stallable, Requester {
 
   get connection(): TransportSession {
     return this.#out.stream.session;
-  }
-
-  /** True also after the end, as long as the trailers wait for the last write. */
-  isStalledSince(tick: number): boolean {
-    return this.#isWriting && this.#writingSince <= tick;
-  }
-
-  cutOff(): void {
-    this.#out.stream.reset("REFUSED_STREAM");
   }
 
   due(subscriber: TopicSubscriber): void {
@@ -279,10 +264,10 @@ export class AgentStream implements SubscriberOwner, Stallable, Requester {
   #write({ kind, frame }: AgentMessage): void {
     this.#written++;
     this.#isWriting = true;
-    this.#writingSince = this.#context.stallWatch?.tick ?? 0;
     this.#context.metrics.agentMessage(kind, frame.length);
     this.#context.silent.start(this);
-    this.#out.write(frame, this.#onWritten);
+    if (kind === "topic_error") this.#out.write(frame, this.#onWritten);
+    else this.#out.writeShared(frame, this.#onWritten);
   }
 
   #finishWrite(error: Error | undefined): void {

@@ -66,7 +66,11 @@ class Peer implements ResponseStream {
     // They are always read.
   }
 
-  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+  write(): void {
+    throw new Error("a frame of its own");
+  }
+
+  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
     if (!this.isOpen || this.status !== undefined) {
       this.#tasks.add(() => onWritten?.(new Error("the stream has ended")));
       return;

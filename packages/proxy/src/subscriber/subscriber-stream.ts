@@ -6,7 +6,6 @@ import type { FrameWaiter } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import { PingGate, type Gated } from "./ping-gate.js";
-import type { StallWatch, Stallable } from "./stall-watch.js";
 import type { Starter, StartQueue } from "./start-queue.js";
 
 /** What all streams of a protocol share. */
@@ -22,8 +21,6 @@ export interface SubscriberProtocol {
   readonly statusOf: (error: ProxyError) => RpcStatus;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
-  /** Ends streams whose peer does not read. */
-  readonly stallWatch?: StallWatch | undefined;
   /** Decides when a stream gets its first snapshot. */
   readonly startQueue?: StartQueue | undefined;
 }
@@ -35,12 +32,11 @@ export interface SubscriberProtocol {
  *
  * There is one of these for each of 10,000 subscribers: it holds no bytes, and a write makes no closure.
  */
-export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallable, Starter {
+export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter {
   readonly #protocol: SubscriberProtocol;
   readonly #out: ResponseStream;
   #subscription: Subscription | undefined;
   #inFlight: Snapshot | undefined;
-  #inFlightSince = 0;
   #isQueued = false;
   #lastStatus: RpcStatus | undefined;
   readonly #onWritten: (error?: Error) => void;
@@ -54,9 +50,8 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
   /** Starts to serve a subscription made for this stream. */
   open(subscription: Subscription): void {
     this.#subscription = subscription;
-    const { metrics, stallWatch, startQueue } = this.#protocol;
+    const { metrics, startQueue } = this.#protocol;
     metrics.activeStreams(1);
-    stallWatch?.add(this);
     this.#out.onClose(() => this.#close());
     // At once, even if there is nothing to send yet: Rust clients give up after 5 s without headers.
     this.#out.sendHeaders(this.#protocol.responseHeaders);
@@ -75,15 +70,6 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
 
   wake(): void {
     if (this.#inFlight === undefined && !this.#isQueued) this.#writeNewest();
-  }
-
-  isStalledSince(tick: number): boolean {
-    return this.#inFlight !== undefined && this.#inFlightSince <= tick;
-  }
-
-  /** Resets the stream: trailers would queue behind what the peer does not read. */
-  cutOff(): void {
-    this.#out.stream.reset("REFUSED_STREAM");
   }
 
   refuse(error: ProxyError): void {
@@ -107,7 +93,6 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     const snapshot = this.#subscription?.take();
     if (snapshot !== undefined) {
       this.#inFlight = snapshot;
-      this.#inFlightSince = this.#protocol.stallWatch?.tick ?? 0;
       this.#write(snapshot);
     } else if (this.#lastStatus !== undefined) {
       this.#subscription?.close();
@@ -123,7 +108,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
   #write(snapshot: Snapshot): void {
     const frame = this.#protocol.frameOf(snapshot, this);
     if (frame === undefined) return;
-    this.#out.write(frame, this.#onWritten);
+    this.#out.writeShared(frame, this.#onWritten);
   }
 
   #finishWrite(error: Error | undefined): void {
@@ -152,7 +137,6 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Stallab
     this.#subscription = undefined;
     this.#inFlight = undefined;
     this.#leaveQueue();
-    this.#protocol.stallWatch?.delete(this);
     this.#protocol.metrics.activeStreams(-1);
   }
 

@@ -37,7 +37,7 @@ export class EventStreams {
       streamDeadlineMs,
       createGroup: (selection) => new EventGroup(selection),
       onLeave: (stream) => this.#silent.cancel(stream),
-      writeLast: (stream) => stream.out.write(providerShutdownFrame),
+      writeLast: (stream) => stream.out.writeShared(providerShutdownFrame),
     });
   }
 

@@ -35,7 +35,7 @@ export class SyncStream extends PacedStream implements SyncSubscriber, GroupedSt
   /** Sends the newest snapshot, even while another is in flight. */
   flush(): void {
     const { digest, frame } = this.group.snapshot();
-    if (digest !== this.#sentDigest) this.out.write(frame);
+    if (digest !== this.#sentDigest) this.out.writeShared(frame);
   }
 
   protected override onIdle(): void {

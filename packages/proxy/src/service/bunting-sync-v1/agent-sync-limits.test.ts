@@ -5,10 +5,9 @@ import { AgentConnection } from "@bunting/test/support/agent-client.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import { SyncServer } from "@bunting/test/support/sync-server.js";
+import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
 import { RateLimitedLog } from "../../rate-limited-log.js";
 import { noMetrics } from "../../proxy-metrics.js";
-import { StallWatch } from "../../subscriber/stall-watch.js";
 import { StartQueue } from "../../subscriber/start-queue.js";
 import { TopicQuota } from "../../topic/topic-quota.js";
 
@@ -21,7 +20,6 @@ function usingParts(clock: ManualClock) {
     clock,
   );
   return {
-    stallWatch: new StallWatch({ timeoutMs: 60_000, clock, metrics, log }),
     startQueue: new StartQueue({ perSecond: 100, burst: 1, clock, metrics }),
     quota: new TopicQuota({ perConnection: 2, perAddress: 0, metrics, log }),
   };
@@ -32,7 +30,7 @@ describe("limits on streams of bunting.sync.v1", () => {
   let server: SyncServer;
   let connection: AgentConnection;
 
-  async function start(parts: Partial<ReturnType<typeof usingParts>>): Promise<void> {
+  async function start(parts: SyncServerOptions): Promise<void> {
     server = await new SyncServer({ clock, ...parts }).start();
     connection = await AgentConnection.open(server.port);
   }
@@ -106,10 +104,7 @@ describe("limits on streams of bunting.sync.v1", () => {
   });
 
   it("reset a stream whose agent takes nothing of a message", async () => {
-    const { stallWatch } = usingParts(clock);
-    await start({ stallWatch });
-    const abort = new AbortController();
-    const running = stallWatch.run(abort.signal);
+    await start({ stall: { timeoutMs: 60_000, clock } });
     server.source.publish(topic, { flags: { f: { state: "x".repeat(500_000) } } });
     const agent = connection.stream();
     await agent.headers;
@@ -122,7 +117,5 @@ describe("limits on streams of bunting.sync.v1", () => {
     agent.resume();
     const refusedStream = 7;
     expect((await agent.ended).resetCode).to.equal(refusedStream);
-    abort.abort();
-    await running;
   });
 });

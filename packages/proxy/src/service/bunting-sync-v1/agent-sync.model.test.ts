@@ -140,6 +140,10 @@ class ScriptedCall implements ResponseStream {
     // Nothing waits for them here.
   }
 
+  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    this.write(frame, onWritten);
+  }
+
   write(frame: Uint8Array, onWritten: (error?: Error) => void = () => undefined): void {
     const { message } = buntingSyncV1.SyncResponse.decode(frame.subarray(5));
     if (message === undefined) throw new Error("an empty message was written");

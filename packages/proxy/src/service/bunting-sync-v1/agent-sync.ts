@@ -6,7 +6,6 @@ import { ProxyError } from "../../proxy-error.js";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
 import { AgentStream, type AgentStreamContext } from "../../subscriber/agent-stream.js";
 import { RequestTurns } from "../../subscriber/request-turns.js";
-import type { StallWatch } from "../../subscriber/stall-watch.js";
 import type { StartQueue } from "../../subscriber/start-queue.js";
 import type { TopicRegistry } from "../../topic/topic-registry.js";
 import { statusOf } from "../status-of.js";
@@ -24,7 +23,6 @@ export interface AgentSyncOptions {
   readonly heartbeatMs?: number;
   /** 32 if not given. */
   readonly maxTopicsPerStream?: number;
-  readonly stallWatch?: StallWatch | undefined;
   readonly startQueue?: StartQueue | undefined;
   /** 64 subscribes of all agents in one turn of the event loop if not given. */
   readonly requestTurns?: RequestTurns;
@@ -36,14 +34,13 @@ export class AgentSync {
   readonly #streams = new Map<TransportStream, AgentStream>();
 
   constructor(options: AgentSyncOptions) {
-    const { topics, parseSelector, clock, metrics, log, stallWatch, startQueue } = options;
+    const { topics, parseSelector, clock, metrics, log, startQueue } = options;
     const context: AgentStreamContext = {
       clock,
       metrics,
       maxTopics: options.maxTopicsPerStream ?? 32,
       parseTopic: (selector) => parseTopic(selector, parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
-      stallWatch,
       startQueue,
       refresh: (topic, done) => topics.refresh(topic, done),
       statusOf,

@@ -1,5 +1,5 @@
 import { syncV1 } from "@bunting/protocol";
-import { serverStreaming, unary, type Method } from "@bunting/rpc";
+import { serverStreaming, sharedUnary, unary, type Method } from "@bunting/rpc";
 import { maxSelectingBytes, type FlagSync } from "../flag-sync.js";
 
 const { SyncFlagsRequest, FetchAllFlagsRequest, GetMetadataRequest, GetMetadataResponse } = syncV1;
@@ -20,12 +20,11 @@ export function flagdSyncService(flagSync: FlagSync): readonly Method[] {
         gzip: (snapshot) => snapshot.gzipSyncFrame,
       }),
     }),
-    unary({
+    sharedUnary({
       maxMessageBytes: maxSelectingBytes,
       path: `${service}/FetchAllFlags`,
       decode: (bytes) => FetchAllFlagsRequest.decode(bytes),
       handle: (request, call) => flagSync.fetchAllFlags(request, call),
-      encode: (message) => message,
     }),
     unary({
       maxMessageBytes: maxSelectingBytes,

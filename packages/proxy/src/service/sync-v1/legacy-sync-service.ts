@@ -1,5 +1,5 @@
 import { legacySyncV1 } from "@bunting/protocol";
-import { serverStreaming, unary, type Method } from "@bunting/rpc";
+import { serverStreaming, sharedUnary, type Method } from "@bunting/rpc";
 import { maxSelectingBytes, type FlagSync } from "../flag-sync.js";
 
 const { SyncFlagsRequest, FetchAllFlagsRequest } = legacySyncV1;
@@ -17,12 +17,11 @@ export function legacySyncService(flagSync: FlagSync): readonly Method[] {
         gzip: (snapshot) => snapshot.gzipLegacySyncFrame,
       }),
     }),
-    unary({
+    sharedUnary({
       maxMessageBytes: maxSelectingBytes,
       path: `${service}/FetchAllFlags`,
       decode: (bytes) => FetchAllFlagsRequest.decode(bytes),
       handle: (request, call) => flagSync.fetchAllFlags(request, call),
-      encode: (message) => message,
     }),
   ];
 }
