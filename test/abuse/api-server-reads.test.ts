@@ -1,6 +1,7 @@
 import type { TopicKey } from "@bunting/protocol";
 import { SourceBench } from "@bunting/proxy/internal/source/kubernetes/kubernetes.fixture.js";
 import { expect } from "chai";
+import { faults } from "../support/faulty-api-server/index.js";
 
 describe("Agents that claim to hold newer versions than there are", () => {
   let bench: SourceBench;
@@ -48,6 +49,17 @@ describe("Agents that claim to hold newer versions than there are", () => {
     }
     expect(requests() - before, "reads in 10 s").to.be.within(30, 42);
     for (const topic of topics) expect(readOf(topic), topic).to.equal(true);
+  });
+
+  it("are answered although the answers to others drip in", async () => {
+    const topics = await watched(5);
+    const drip = faults.dripped({ bytesPerWrite: 1, everyMs: 1_000 });
+    bench.api.fault({ kind: "list", where: ({ name }) => name !== "flag-4" }, drip, Infinity);
+    for (const topic of topics) claim(topic);
+    await bench.pass(40_000, 500);
+    expect(done).to.equal(1);
+    bench.api.clearFaults();
+    await bench.until(() => done === 5, "all to be answered");
   });
 
   it("leave nothing behind when they go", async () => {

@@ -34,6 +34,28 @@ describe("An API server that refuses", () => {
     expect(flags[7]?.told).to.deep.equal(["stale", String(bench.api.revision)]);
   });
 
+  for (const [what, code, headers] of [
+    ["because it is not ready", 503, {}],
+    ["because there are too many requests", 429, { "retry-after": "1" }],
+  ] as const) {
+    it(`${what} (${code}) is asked now and then, not for each of 200 topics, until it answers`, async () => {
+      bench = await SourceBench.start();
+      const topics = names(200, "ns/flag");
+      const flags = await existing(topics.slice(0, 20));
+      flags.push(...subscribe(topics.slice(20)));
+      await bench.until(() => flags.every(({ told }) => told.length === 1), "all are told");
+      bench.api.fault({ kind: "watch" }, faults.answer(code, "not now\n", headers), Infinity);
+      bench.api.cut();
+      await bench.until(() => bench.api.watches().length === 0, "the outage");
+      const before = requests();
+      await bench.pass(30_000);
+      expect(requests() - before, "requests in 30 s").to.be.below(60);
+      for (const { topic, told } of flags) expect(told.slice(1), topic).to.deep.equal(["stale"]);
+      bench.api.clearFaults();
+      await bench.until(() => flags.every(({ told }) => told.length === 3), "all are told again");
+    });
+  }
+
   it("a namespace watch once, although RBAC allows it, gets no watch of a single FeatureFlag for that", async () => {
     bench = await SourceBench.start();
     const flags = await existing(names(40, "ns/flag"));

@@ -11,6 +11,8 @@ const perFlagMs = 1_000;
 const perReadMs = 250;
 const maxConcurrentReads = 4;
 const afterFailureMs = 5_000;
+/** A read that takes longer, because the answer drips in, must not hold up others. */
+const longestReadMs = 30_000;
 
 /**
  * Reads single FeatureFlags once more because agents claim to hold newer versions. Any peer can claim that, so the reads have a low rate,
@@ -108,13 +110,16 @@ export class Refreshes {
   }
 
   async #read(record: FlagRecord, signal: AbortSignal): Promise<void> {
-    const { gate, client, epochs, clock, logger } = this.#shared;
+    const { gate, client, epochs, clock, logger, metrics } = this.#shared;
     const audience = this.#records.audience(record.topic);
     const handler = { beginRead: () => beginRecordRead({ audience, epochs, clock }) };
     const scope = { type: featureFlagType, ...partsOfKey(record.topic) };
     let earliestMs = 0;
+    let cancelDeadline = (): void => undefined;
     try {
       const admission = await gate.acquire(record, signal);
+      cancelDeadline = clock.after(longestReadMs, () => this.#reading.get(record)?.abort());
+      metrics.relist("asked");
       await readConsistently({ client, scope, handler, epochs }, signal).then(
         () => admission.succeeded(),
         (error: unknown) => {
@@ -128,8 +133,9 @@ export class Refreshes {
       const level = error instanceof KubeError || signal.aborted ? "debug" : "error";
       logger[level]({ error, topic: record.topic }, "reading a FeatureFlag failed");
     }
+    cancelDeadline();
     this.#reading.delete(record);
-    if (record.isAwaited && !signal.aborted) {
+    if (record.isAwaited && this.#records.has(record)) {
       this.#waiting.set(record, Math.max(earliestMs, this.#dueMs(record)));
     }
     this.#wakeForFirst();
