@@ -56,7 +56,7 @@ describe("Agents that claim to hold newer versions than there are", () => {
     const drip = faults.dripped({ bytesPerWrite: 1, everyMs: 1_000 });
     bench.api.fault({ kind: "list", where: ({ name }) => name !== "flag-4" }, drip, Infinity);
     for (const topic of topics) claim(topic);
-    await bench.pass(40_000, 500);
+    await bench.pass(32_000, 500);
     expect(done).to.equal(1);
     bench.api.clearFaults();
     await bench.until(() => done === 5, "all to be answered");
