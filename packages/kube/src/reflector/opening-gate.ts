@@ -71,6 +71,7 @@ export class OpeningGate {
   readonly #refusedBy = new WeakMap<Opening, number>();
   readonly #refusals = new Map<string | undefined, { count: number; error: KubeError }>();
   #refusedNotBeforeMs = 0;
+  #isFirstsTurn = false;
   #cancelTimer: (() => void) | undefined;
 
   constructor(options: OpeningGateOptions) {
@@ -153,22 +154,28 @@ export class OpeningGate {
       this.#wake(this.#notBeforeMs - nowMs);
       return;
     }
-    let next: Waiter | undefined;
+    let first: Waiter | undefined;
+    let likeliest: Waiter | undefined;
     let leastDoubt = Infinity;
     for (const waiter of this.#waiting) {
       const doubt = this.#doubtOf(waiter.opening);
       if (doubt === 0) {
         waiter.admit();
         if (this.#inUse >= this.#width) return;
-      } else if (doubt < leastDoubt) {
-        next = waiter;
+        continue;
+      }
+      first ??= waiter;
+      if (doubt < leastDoubt) {
+        likeliest = waiter;
         leastDoubt = doubt;
       }
     }
-    if (next === undefined) return;
+    if (first === undefined || likeliest === undefined) return;
     if (nowMs >= this.#refusedNotBeforeMs) {
       this.#refusedNotBeforeMs = nowMs + refusedEveryMs;
-      next.admit();
+      // Every other time it is the first in line, so that each has its turn in the end.
+      this.#isFirstsTurn = !this.#isFirstsTurn;
+      (this.#isFirstsTurn && leastDoubt > 1 ? first : likeliest).admit();
     }
     if (this.#waiting.size > 0) this.#wake(this.#refusedNotBeforeMs - nowMs);
   }
