@@ -1,4 +1,7 @@
 import { rmSync, writeFileSync } from "node:fs";
+import { agentOptionTable } from "@bunting/agent/internal/options.js";
+import { proxyOptionTable } from "@bunting/proxy";
+import type { OptionSpec } from "@bunting/runtime";
 import { isReady, startAgent } from "@bunting/test/support/agent-process.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { manifest } from "@bunting/test/support/manifests.js";
@@ -65,6 +68,21 @@ describe("odd options", () => {
       await eventually(() => service.child.exitCode !== null || hasStarted(), "it starts or refuses to");
       expect(await service.stop("SIGKILL"), "exit code").to.equal(1);
       expect(service.output).to.contain(sentence).and.not.contain("    at ");
+    });
+  }
+
+  for (const [service, table] of [
+    ["proxy", proxyOptionTable],
+    ["agent", agentOptionTable],
+  ] as const) {
+    it(`every duration and number of the ${service} has bounds, and says what 0 means where it is allowed`, () => {
+      const options = Object.entries<OptionSpec<never> | OptionSpec<unknown>>(table);
+      for (const [name, { type, describe: meaning }] of options) {
+        if (!["duration", "n", "port"].includes(type.placeholder)) continue;
+        const range = type.range ?? (type.placeholder === "port" ? "0 to 65535" : "");
+        expect(range, name).to.match(/^[\da-z.]+ to [\da-z.]+(, or 0)?$/);
+        if (/^0 |or 0$/.test(range)) expect(meaning, name).to.match(/\b0\b/);
+      }
     });
   }
 
