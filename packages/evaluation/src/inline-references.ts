@@ -1,10 +1,4 @@
-import {
-  isJsonObject,
-  isNestedDeeper,
-  maxDocumentDepth,
-  type JsonObject,
-  type JsonValue,
-} from "@bunting/protocol";
+import { isJsonObject, unservable, type JsonObject, type JsonValue } from "@bunting/protocol";
 
 /**
  * flagd replaces references in the JSON text of the document. A name with one of these characters is escaped there, so that flagd never
@@ -15,8 +9,8 @@ const unfindableName = /["\\<>&\u0000-\u001f\u2028\u2029]/;
 /** Below this depth nothing is replaced: the evaluation refuses such a rule, and this walk must not exhaust the stack before. */
 const maxDepth = 1000;
 
-/** Stands for an evaluator that is nested too deep. */
-const tooDeep: JsonObject = Object.freeze({ "nested too deep": true });
+/** The one member of what stands for an evaluator that can't be served: why. No editor writes half a surrogate pair. */
+const unservableMark = "\ud800 unservable";
 
 /** How much a flag may grow by its references, in bytes of JSON: in-process providers get it written out. */
 export const maxReferencedBytes = 1024 * 1024;
@@ -26,11 +20,17 @@ const evaluatorBytes = new WeakMap<object, number>();
 
 /** The evaluators of a document in the form that `inlineReferences` takes: safe to walk, however deep they were. */
 export function evaluatorsOf(object: JsonObject): JsonObject {
-  const names = Object.keys(object);
-  const isTooDeep = (name: string): boolean => isNestedDeeper(object[name] ?? null, maxDocumentDepth);
-  if (!names.some(isTooDeep)) return object;
+  const problems = new Map<string, string>();
+  for (const [name, evaluator] of Object.entries(object)) {
+    const problem = unservable(evaluator);
+    if (problem !== undefined) problems.set(name, problem);
+  }
+  if (problems.size === 0) return object;
   return Object.fromEntries(
-    names.map((name) => [name, isTooDeep(name) ? tooDeep : (object[name] ?? null)] as const),
+    Object.entries(object).map(([name, evaluator]) => {
+      const problem = problems.get(name);
+      return [name, problem === undefined ? evaluator : { [unservableMark]: problem }] as const;
+    }),
   );
 }
 
@@ -39,7 +39,7 @@ export function evaluatorsOf(object: JsonObject): JsonObject {
  * without an evaluator stays, and so becomes an unknown operator; so do references inside of evaluators.
  *
  * @param refuse called with the reason if references can't be replaced: an evaluator is empty, which flagd refuses, or nested too deep, or
- * they are too many
+ * they are too many; or if a number is too large for JSON
  * @param onBytes called with about how many bytes of JSON the value grew by, if it has references
  */
 export function inlineReferences(
@@ -50,6 +50,7 @@ export function inlineReferences(
 ): JsonValue {
   let bytes = 0;
   const inline = (value: JsonValue, depth: number): JsonValue => {
+    if (value === Infinity || value === -Infinity) return refuse("it has a number beyond 1.8e308");
     if (typeof value !== "object" || value === null || depth > maxDepth) return value;
     return isJsonObject(value) ? inlineInObject(value, depth) : inlineInList(value, depth);
   };
@@ -80,9 +81,10 @@ export function inlineReferences(
     if (typeof name !== "string" || !Object.hasOwn(evaluators, name) || unfindableName.test(name))
       return undefined;
     const evaluator = evaluators[name];
-    const what = `the evaluator ${JSON.stringify(name)} it refers to is`;
-    if (evaluator === tooDeep) return refuse(`${what} nested more than ${maxDocumentDepth} levels deep`);
-    if (isEmpty(evaluator)) return refuse(`${what} empty`);
+    const what = `the evaluator ${JSON.stringify(name)} it refers to`;
+    const problem = isJsonObject(evaluator) ? evaluator[unservableMark] : undefined;
+    if (typeof problem === "string") return refuse(`${what} ${problem}`);
+    if (isEmpty(evaluator)) return refuse(`${what} is empty`);
     bytes += bytesOf(evaluator ?? null);
     if (bytes > maxReferencedBytes)
       return refuse(`with its references replaced it is larger than ${maxReferencedBytes} bytes`);

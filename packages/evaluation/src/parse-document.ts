@@ -54,6 +54,8 @@ export function parseDocument(
 }
 
 function definitionsIn({ flags }: JsonObject): readonly (readonly [string | undefined, JsonValue])[] {
+  // As in flagd: null means that there are none.
+  if (flags === null) return [];
   if (isJsonObject(flags)) return Object.entries(flags);
   if (!Array.isArray(flags)) return refuse('a flag document needs "flags": an object or a list');
   return (flags as readonly JsonValue[]).map((flag) => {

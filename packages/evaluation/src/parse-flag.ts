@@ -69,7 +69,9 @@ function mergeMetadata(ofSet: Metadata, ofFlag: JsonObject): Metadata {
 export function metadataOf(object: JsonObject): Metadata {
   return Object.fromEntries(
     Object.entries(object).filter((entry): entry is [string, MetadataValue] =>
-      ["string", "number", "boolean"].includes(typeof entry[1]),
+      typeof entry[1] === "number"
+        ? Number.isFinite(entry[1])
+        : ["string", "boolean"].includes(typeof entry[1]),
     ),
   );
 }

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { isNestedDeeper, maxDocumentDepth } from "./document-depth.js";
+import { maxDocumentDepth, unservable } from "./document-depth.js";
 import { normaliseDocument } from "./flag-document.js";
 import type { JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
@@ -19,14 +19,20 @@ function refusalOf(document: JsonValue): string {
   }
 }
 
-describe("isNestedDeeper", () => {
+describe("unservable", () => {
   it("counts objects and lists, and stops at the limit", () => {
-    expect(isNestedDeeper("text", 0)).to.equal(false);
-    expect(isNestedDeeper(null, 0)).to.equal(false);
-    expect(isNestedDeeper({}, 0)).to.equal(true);
-    expect(isNestedDeeper(nested(10), 10)).to.equal(false);
-    expect(isNestedDeeper([1, nested(10)], 10)).to.equal(true);
-    expect(isNestedDeeper(nested(1_000_000), maxDocumentDepth)).to.equal(true);
+    const tooDeep = "is nested more than 200 levels deep";
+    expect(unservable("text", 0)).to.equal(undefined);
+    expect(unservable(null, 0)).to.equal(undefined);
+    expect(unservable({}, 0)).to.equal(tooDeep);
+    expect(unservable(nested(10), 10)).to.equal(undefined);
+    expect(unservable([1, nested(10)], 10)).to.equal(tooDeep);
+    expect(unservable(nested(1_000_000))).to.equal(tooDeep);
+  });
+
+  it("finds a number that JSON.parse takes for an infinite one", () => {
+    const value = JSON.parse('{"a":[1e308,{"b":-1e400}]}') as JsonValue;
+    expect(unservable(value)).to.equal("has a number beyond 1.8e308");
   });
 });
 
@@ -40,7 +46,7 @@ describe("normaliseDocument, of what is nested deep", () => {
   });
 
   it("refuses a deeper one, and names it", () => {
-    const tooDeep = 'objects and lists of "a" are nested more than 200 levels deep';
+    const tooDeep = '"a" is nested more than 200 levels deep';
     for (const levels of [maxDocumentDepth, 1_500, 1_000_000]) {
       expect(refusalOf({ flags: { a: flag(levels) } })).to.equal(`DOCUMENT_INVALID flags.a: ${tooDeep}`);
       expect(refusalOf({ flags: {}, $evaluators: { a: nested(levels + 2) } })).to.equal(
@@ -53,5 +59,27 @@ describe("normaliseDocument, of what is nested deep", () => {
     const { document, warnings } = normaliseDocument({ flags: {}, metadata: { deep: nested(1_000_000) } });
     expect(document).to.deep.equal({ flags: {}, metadata: {} });
     expect(warnings.map(({ path }) => path.join("."))).to.deep.equal(["metadata.deep"]);
+  });
+});
+
+describe("normaliseDocument, of numbers beyond 1.8e308 and of null", () => {
+  const parsed = (text: string): JsonValue => JSON.parse(text) as JsonValue;
+
+  it("refuses such a number in a flag or an evaluator, and leaves it out of metadata", () => {
+    const tooLarge = '"a" has a number beyond 1.8e308';
+    expect(refusalOf(parsed('{"flags":{"a":{"variants":{"x":1e400}}}}'))).to.equal(
+      `DOCUMENT_INVALID flags.a: ${tooLarge}`,
+    );
+    expect(refusalOf(parsed('{"flags":{},"$evaluators":{"a":[-1e400]}}'))).to.equal(
+      `DOCUMENT_INVALID $evaluators.a: ${tooLarge}`,
+    );
+    const { document, warnings } = normaliseDocument(parsed('{"flags":{},"metadata":{"m":1e400}}'));
+    expect(document).to.deep.equal({ flags: {}, metadata: {} });
+    expect(warnings[0]?.message).to.contain('metadata "m" is a number beyond 1.8e308');
+  });
+
+  it("takes null for no flags, as flagd does, but not their absence", () => {
+    expect(normaliseDocument({ flags: null }).document).to.deep.equal({ flags: {} });
+    expect(refusalOf({})).to.contain('"flags" must be an object, but it is absent');
   });
 });

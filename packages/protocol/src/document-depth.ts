@@ -7,12 +7,19 @@ import type { JsonValue } from "./json.js";
  */
 export const maxDocumentDepth = 200;
 
-/** Whether a value's objects and lists are nested more than `limit` levels deep. The walk itself goes no deeper than that. */
-export function isNestedDeeper(value: JsonValue, limit: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (limit === 0) return true;
+/**
+ * What keeps a value from being served, as the end of a sentence about it; undefined if nothing does. The walk goes no deeper than the limit.
+ *
+ * JSON.parse reads a number beyond 1.8e308 as infinite, which JSON can't write. flagd refuses its document.
+ */
+export function unservable(value: JsonValue, levelsLeft: number = maxDocumentDepth): string | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : "has a number beyond 1.8e308";
+  if (typeof value !== "object" || value === null) return undefined;
+  if (levelsLeft === 0) return `is nested more than ${maxDocumentDepth} levels deep`;
   for (const member of Object.values(value) as readonly JsonValue[]) {
-    if (typeof member === "object" && isNestedDeeper(member, limit - 1)) return true;
+    if (typeof member !== "object" && typeof member !== "number") continue;
+    const problem = unservable(member, levelsLeft - 1);
+    if (problem !== undefined) return problem;
   }
-  return false;
+  return undefined;
 }

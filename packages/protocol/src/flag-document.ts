@@ -1,7 +1,8 @@
 import { canonicalJson, compareUtf8 } from "./canonical-json.js";
-import { isNestedDeeper, maxDocumentDepth } from "./document-depth.js";
+import { unservable } from "./document-depth.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
+import { quoted } from "./quoted.js";
 
 /**
  * A flag document in the one form that every OpenFeature provider reads: map-form `flags`, only the fields that flagd defines, primitive
@@ -45,7 +46,10 @@ export function normaliseDocument(value: JsonValue | undefined): NormalisedDocum
   const evaluators = normaliseEvaluators(value["$evaluators"]);
   for (const key of Object.keys(value)) {
     if (!["flags", "metadata", "$evaluators", "$schema"].includes(key)) {
-      warnings.push({ path: [key], message: `"${key}" is not a field of a flag document and is not served` });
+      warnings.push({
+        path: [key],
+        message: `${quoted(key)} is not a field of a flag document and is not served`,
+      });
     }
   }
   const document: FlagDocument = {
@@ -66,6 +70,8 @@ export function encodeDocument(document: FlagDocument): string {
 
 function normaliseFlags(value: JsonValue | undefined, warnings: DocumentWarning[]): JsonObject {
   if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], warnings);
+  // As in flagd: `flags:` with nothing below it in YAML means that there are none.
+  if (value === null) return {};
   if (!isJsonObject(value)) throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
   return fromEntries(
     Object.keys(value).map((key) => [key, normaliseFlag(value[key], ["flags", key], warnings)]),
@@ -80,7 +86,7 @@ function normaliseFlagList(list: readonly JsonValue[], warnings: DocumentWarning
     const key = isJsonObject(flag) ? flag["key"] : undefined;
     if (typeof key !== "string" || key === "") throw invalid(path, `a flag in a list needs a "key"`);
     if (flags.has(key))
-      warnings.push({ path, message: `the flag "${key}" occurs twice; the later one is served` });
+      warnings.push({ path, message: `the flag ${quoted(key)} occurs twice; the later one is served` });
     flags.set(key, normaliseFlag(flag, path, warnings));
   });
   return fromEntries([...flags]);
@@ -92,7 +98,7 @@ function normaliseFlag(
   warnings: DocumentWarning[],
 ): JsonObject {
   if (!isJsonObject(flag)) throw invalid(path, `a flag is an object, but ${last(path)} is ${kindOf(flag)}`);
-  if (isNestedDeeper(flag, maxDocumentDepth)) throw tooDeep(path);
+  requireServable(flag, path);
   const { state, variants, defaultVariant, targeting } = flag;
   if (state !== undefined && typeof state !== "string") {
     throw invalid(
@@ -125,7 +131,7 @@ function normaliseFlag(
   ) {
     warnings.push({
       path: [...path, "defaultVariant"],
-      message: `"defaultVariant" of ${last(path)} is "${defaultVariant}", which is not one of its variants: agents reject this flag, stock flagd rejects the whole document`,
+      message: `"defaultVariant" of ${last(path)} is ${quoted(defaultVariant)}, which is not one of its variants: agents reject this flag, stock flagd rejects the whole document`,
     });
   }
   const metadata = normaliseMetadata(flag["metadata"], [...path, "metadata"], warnings);
@@ -146,9 +152,11 @@ function normaliseMetadata(
   if (value === undefined || value === null) return undefined;
   if (!isJsonObject(value)) throw invalid(path, `"metadata" must be an object, but it is ${kindOf(value)}`);
   const kept = Object.keys(value).filter((key) => {
-    const isPrimitive = ["string", "number", "boolean"].includes(typeof value[key]);
+    const isPrimitive =
+      ["string", "number", "boolean"].includes(typeof value[key]) &&
+      unservable(value[key] ?? null) === undefined;
     if (!isPrimitive) {
-      const message = `metadata "${key}" is ${kindOf(value[key])}; only strings, numbers and booleans are served`;
+      const message = `metadata ${quoted(key)} is ${kindOf(value[key])}; only strings, numbers and booleans are served`;
       warnings.push({ path: [...path, key], message });
     }
     return isPrimitive;
@@ -161,7 +169,7 @@ function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefin
   if (!isJsonObject(value))
     throw invalid(["$evaluators"], `"$evaluators" must be an object, but it is ${kindOf(value)}`);
   for (const [name, evaluator] of Object.entries(value)) {
-    if (isNestedDeeper(evaluator, maxDocumentDepth)) throw tooDeep(["$evaluators", name]);
+    requireServable(evaluator, ["$evaluators", name]);
   }
   return value;
 }
@@ -175,18 +183,19 @@ function invalid(path: readonly string[], message: string): ProtocolError {
   return new ProtocolError("DOCUMENT_INVALID", message, path);
 }
 
-function tooDeep(path: readonly string[]): ProtocolError {
-  const message = `objects and lists of ${last(path)} are nested more than ${maxDocumentDepth} levels deep`;
-  return invalid(path, message);
+function requireServable(value: JsonValue, path: readonly string[]): void {
+  const problem = unservable(value);
+  if (problem !== undefined) throw invalid(path, `${last(path)} ${problem}`);
 }
 
 function last(path: readonly string[]): string {
-  return `"${path.at(-1) ?? ""}"`;
+  return quoted(path.at(-1) ?? "");
 }
 
 function kindOf(value: JsonValue | undefined): string {
   if (value === undefined) return "absent";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
+  if (unservable(value) !== undefined && typeof value === "number") return "a number beyond 1.8e308";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

@@ -1,5 +1,5 @@
 export { canonicalJson, compareUtf8 } from "./canonical-json.js";
-export { isNestedDeeper, maxDocumentDepth } from "./document-depth.js";
+export { maxDocumentDepth, unservable } from "./document-depth.js";
 export { DocumentDigest, digestBytes } from "./document-digest.js";
 export {
   emptyFlagDocument,

@@ -100,6 +100,11 @@ export class DocumentScan {
       if (!scanner.tryTake("}")) this.#readEach("}", () => this.#readMember());
       return;
     }
+    if (scanner.isAt("n")) {
+      // As in flagd: null means that there are none.
+      const nothing = this.#readValue(0);
+      if (parseSlice(scanner.bytes, nothing) === null) return;
+    }
     // The flags of a list are identified by their flagSetId too, which may come from metadata that follows.
     if (!scanner.isAt("[")) throw scanner.unexpected('"flags" must be an object or a list');
     this.#list = this.#readValue(0);

@@ -95,7 +95,7 @@ describe("FlagStore", () => {
     ["half a document", '{"flags":{"a":{"state"', /1 unclosed bracket.*line 1/],
     ["a list", "[]", /expected "\{"/],
     ["a document without flags", "{}", /it has no "flags"/],
-    ["flags that are neither an object nor a list", '{"flags":null}', /"flags" must be an object or a list/],
+    ["flags that are neither an object nor a list", '{"flags":5}', /"flags" must be an object or a list/],
     ["metadata that is a list", '{"flags":{},"metadata":[]}', /"metadata" must be an object/],
     [
       "a flag that is not JSON",
@@ -153,6 +153,27 @@ describe("FlagStore", () => {
       ).to.deep.equal(["a", "b"]);
     }
     expect(store.replace(0, document(2)).rejectedFlags).to.deep.equal([]);
+  });
+
+  it("cuts long keys and reasons in the log", () => {
+    const lines: string[] = [];
+    const { store } = useStore(1, { logLines: lines });
+    store.replace(0, text({ flags: { ["k".repeat(100_000)]: bad } }));
+    expect(lines.join("")).to.contain("flags were rejected").and.have.length.below(3_000);
+  });
+
+  it("rejects only what has a number beyond 1.8e308, and takes null for no flags", () => {
+    const { store } = useStore(1);
+    const document = `{"flags":{"a":${JSON.stringify(on)},"b":{"variants":{"x":1e400}},"c":{"targeting":{"$ref":"big"}}}, "metadata":{"m":-1e400,"n":1}, "$evaluators":{"big":{"!":[1e400]}}}`;
+    expect(store.replace(0, Buffer.from(document)).rejectedFlags).to.deep.equal([
+      { key: "b", reason: 'flag "b": it has a number beyond 1.8e308' },
+      { key: "c", reason: 'flag "c": the evaluator "big" it refers to has a number beyond 1.8e308' },
+    ]);
+    expect(store.flags().map(({ key, metadata }) => [key, metadata])).to.deep.equal([["a", { n: 1 }]]);
+    for (const none of ['{"flags":null}', '{"flags" : null , "metadata":{}}']) {
+      expect(store.replace(0, Buffer.from(none)).rejectedFlags).to.deep.equal([]);
+      expect(store.flags()).to.deep.equal([]);
+    }
   });
 
   it("ignores metadata, and parts that it does not know, that are nested deep", () => {

@@ -193,14 +193,17 @@ export class FlagStore {
       {
         source: this.#options.sources[sourceIndex]?.uri,
         sourceIndex,
-        flags: rejected.slice(0, 10).map(({ key }) => key),
+        flags: rejected.slice(0, 10).map(({ key }) => key.slice(0, maxLoggedCharacters)),
         count: rejected.length,
-        reason: first.reason,
+        reason: first.reason.slice(0, 4 * maxLoggedCharacters),
       },
       "flags were rejected; each keeps its previous value, if it had one",
     );
   }
 }
+
+/** Of a key in the log; keys and values of a document may be as long as the document. */
+const maxLoggedCharacters = 200;
 
 function isExpected(cause: unknown): cause is ScanError | AgentError {
   return cause instanceof ScanError || cause instanceof AgentError;

@@ -9,6 +9,8 @@ const patienceMs = 5_000;
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
 const maxWarnings = 20;
 
+const maxPathCharacters = 300;
+
 /** What the kubernetes source logs and counts: one line per outage, not one per watch or retry. */
 export class KubernetesLog {
   readonly #logger: Logger;
@@ -59,7 +61,7 @@ export class KubernetesLog {
   refused(topic: TopicKey, error: unknown): void {
     this.#metrics.documentInvalid("document");
     if (error instanceof ProtocolError) {
-      const fields = { topic, path: error.path.join("."), reason: error.message };
+      const fields = { topic, path: shown(error.path), reason: error.message };
       this.#logger.error(
         fields,
         "a FeatureFlag is invalid and not served; its last valid version stays in force",
@@ -78,7 +80,7 @@ export class KubernetesLog {
       this.#metrics.documentWarning(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
     }
     for (const { path, message } of warnings.slice(0, maxWarnings)) {
-      const fields = { topic, resourceVersion, path: path.join("."), warning: message };
+      const fields = { topic, resourceVersion, path: shown(path), warning: message };
       this.#logger.warn(fields, "a FeatureFlag is served with a warning");
     }
     const more = warnings.length - maxWarnings;
@@ -100,6 +102,11 @@ const places = {
   cluster:
     " in the whole cluster, or start the proxy with --watch-scope=auto, which can watch them one by one",
 } satisfies Record<WatchScope, string>;
+
+/** A path in the log, cut: keys may be as long as the document. */
+function shown(path: readonly string[]): string {
+  return path.join(".").slice(0, maxPathCharacters);
+}
 
 function remedyOf({ code }: KubeError, watchScope: WatchScope): string {
   switch (code) {

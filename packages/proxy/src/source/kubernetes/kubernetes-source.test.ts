@@ -113,7 +113,7 @@ describe("KubernetesSource", function () {
       bench.api.put("ns", "a", refused);
       await isTold(flag, "2", "stale");
       const reason = flag.sink.last?.kind === "stale" ? flag.sink.last.reason.message : "";
-      expect(reason).to.contain('objects and lists of "a" are nested more than 200 levels deep');
+      expect(reason).to.contain('"a" is nested more than 200 levels deep');
       bench.api.put("ns", "a", refused, { annotations: { note: "x" } });
       bench.api.put("ns", "a", refused, { annotations: { note: "y" } });
       bench.put("ns/a", 3);
