@@ -20,7 +20,7 @@ export interface Holdings {
 }
 
 const honestFile = "honest.yaml";
-const descriptorSlack = 600;
+const descriptorSlack = 6;
 
 /** A real proxy and a real agent behind it, with default options, an honest client of each, and all ways for documents to reach them. */
 export class Subjects {
