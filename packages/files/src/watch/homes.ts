@@ -3,8 +3,8 @@ import type { DirectoryListing } from "./directory-listing.js";
 
 /**
  * Remembers in which file system each directory last held files. Where a volume was unmounted, its mount point is left: an empty directory
- * in another file system. That is no reason to take what was there for deleted. An empty directory in the same file system is one:
- * somebody put it there, or deleted what was in it.
+ * in another file system, and its files are away, not deleted. An empty directory in the same file system was put there, or its files were
+ * deleted.
  */
 export class Homes {
   readonly #root: string;

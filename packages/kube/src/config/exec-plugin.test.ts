@@ -79,13 +79,15 @@ describe("runExecPlugin", () => {
     await eventually(() => !isAlive(pidIn("pid")) && !isAlive(pidIn("child")), "both are gone");
   });
 
-  it("kills it when nobody needs the credential any more", async () => {
+  it("kills it when the signal aborts, and runs none after that", async () => {
     const abort = new AbortController();
     const failure = failureOf(shell(hanging), abort.signal);
     await eventually(() => existsSync(directory.file("pid")), "it runs");
     abort.abort();
     expect((await failure).code).to.equal("ABORTED");
     await eventually(() => !isAlive(pidIn("child")), "it is gone");
+    expect((await failureOf(shell('touch "$DIR/again"'), abort.signal)).code).to.equal("ABORTED");
+    expect(existsSync(directory.file("again"))).to.equal(false);
     expect(clock.pendingTimers).to.equal(0);
   });
 

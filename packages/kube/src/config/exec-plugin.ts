@@ -13,7 +13,7 @@ export interface ExecConfig {
   readonly env?: readonly { readonly name: string; readonly value: string }[] | null | undefined;
 }
 
-/** kubectl waits without limit, for people who log in; here nobody can. */
+/** kubectl waits without limit, because people may have to log in; a service can't. */
 export const pluginTimeoutMs = 60_000;
 const maxOutputBytes = 1024 * 1024;
 /** What an error says of the plugin's own words. */
@@ -42,7 +42,7 @@ export async function runExecPlugin(
     new KubeError("CONFIG_INVALID", `the kubeconfig's credential plugin ${problem}`, { cause });
   if (typeof command !== "string" || command === "")
     throw failed("has no command: name one in its exec section");
-  signal.throwIfAborted();
+  if (signal.aborted) throw abortedError(signal.reason);
   const output = await outputOf(exec, signal, clock, failed).catch((error: unknown) => {
     // Arguments that are no list of texts, for instance.
     throw error instanceof KubeError ? error : failed(`${command} can't be run: ${String(error)}`, error);
@@ -75,7 +75,7 @@ function outputOf(
     const child = spawn(command, exec.args ?? [], {
       detached: true,
       env: environmentOf(exec),
-      // At its end at once: a plugin that asks for a password must not wait for one.
+      // Input that ends at once: a plugin that asks for a password fails instead of waiting for it.
       stdio: ["ignore", "pipe", "pipe"],
     });
     let output = "";

@@ -85,7 +85,7 @@ function pluginReader(
   return authProviderReader(() => selection.fresh(), provider.name ?? "without a name", clock);
 }
 
-/** Whose rights we use must never be other than the kubeconfig says. */
+/** Without them, requests would be made with other rights than the kubeconfig says. */
 function refuseImpersonation({ user, rawUser }: KubeconfigSelection): void {
   for (const key of ["as-groups", "as-uid", "as-user-extra"]) {
     const value = rawUser?.[key] ?? "";
