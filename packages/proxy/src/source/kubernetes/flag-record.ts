@@ -188,7 +188,7 @@ export class FlagRecord implements Opening {
     } catch (error) {
       // A refused version is offered again after each outage.
       const isNew = this.#told?.isRefused !== true || this.#told.resourceVersion !== resourceVersion;
-      if (isNew) log.refused(topic, error);
+      if (isNew) log.refused(topic, resourceVersion, error);
       const message = `the FeatureFlag is refused: ${error instanceof Error ? error.message : String(error)}`;
       sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause: error }));
       return false;

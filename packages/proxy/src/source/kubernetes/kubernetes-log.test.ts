@@ -1,4 +1,5 @@
 import { KubeError } from "@bunting/kube";
+import { ProtocolError } from "@bunting/protocol";
 import { createLogger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
@@ -28,5 +29,21 @@ describe("KubernetesLog", () => {
     expect(reasonFor("cluster")).to.contain(
       `${allow} in the whole cluster, or start the proxy with --watch-scope=auto`,
     );
+  });
+
+  it("logs what is wrong with a version once, however often a peer has it read", () => {
+    const lines: string[] = [];
+    const logger = createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) });
+    const metrics = new CountingMetrics();
+    const log = new KubernetesLog(logger, metrics, new ManualClock(), "auto");
+    const warning = { path: ["flags", "f"], message: "odd" };
+    for (let i = 0; i < 3; i++) {
+      log.warnings("demo/flags", "7", [warning]);
+      log.refused("demo/flags", "7", new Error("a bug"));
+      log.refused("demo/other", "7", new ProtocolError("DOCUMENT_INVALID", "no flags"));
+    }
+    expect(lines).to.have.length(3);
+    log.refused("demo/other", "8", new ProtocolError("DOCUMENT_INVALID", "no flags"));
+    expect(lines).to.have.length(4);
   });
 });

@@ -8,15 +8,22 @@ import type { WatchScope } from "./plan-watches.js";
 const patienceMs = 5_000;
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
 const maxWarnings = 20;
+/** Of how many FeatureFlags it is remembered which version was logged last. */
+const maxRemembered = 2_000;
 
 const maxPathCharacters = 300;
 
-/** What the kubernetes source logs and counts: one line per outage, not one per watch or retry. */
+/**
+ * What the kubernetes source logs and counts: one line per outage, not one per watch or retry, and what is wrong with a version of a
+ * FeatureFlag once: a peer that subscribes and leaves again has it read as often as it likes.
+ */
 export class KubernetesLog {
   readonly #logger: Logger;
   readonly #metrics: SourceMetrics;
   readonly #clock: Clock;
   readonly #watchScope: WatchScope;
+  /** The version that was logged last, the longest ago first. */
+  readonly #loggedVersions = new Map<string, string>();
   #cancelOutage: (() => void) | undefined;
   #isOut = false;
 
@@ -58,9 +65,11 @@ export class KubernetesLog {
   }
 
   /** A version of a FeatureFlag is not served: it is invalid, or (any other error) it brought out a bug. */
-  refused(topic: TopicKey, error: unknown): void {
+  refused(topic: TopicKey, resourceVersion: string, error: unknown): void {
     this.#metrics.documentInvalid("document");
+    const isLogged = this.#isLogged("refused", topic, resourceVersion);
     if (error instanceof ProtocolError) {
+      if (isLogged) return;
       const fields = { topic, path: shown(error.path), reason: error.message };
       this.#logger.error(
         fields,
@@ -69,6 +78,7 @@ export class KubernetesLog {
       return;
     }
     this.#metrics.sourceError("defect");
+    if (isLogged) return;
     this.#logger.error(
       { topic, error },
       "a bug of Bunting kept a FeatureFlag from being served; its last valid version stays in force; please report it",
@@ -79,12 +89,25 @@ export class KubernetesLog {
     for (const { path } of warnings) {
       this.#metrics.documentWarning(path.at(-2) === "metadata" ? "stripped_metadata" : "other");
     }
+    if (warnings.length === 0 || this.#isLogged("warnings", topic, resourceVersion)) return;
     for (const { path, message } of warnings.slice(0, maxWarnings)) {
       const fields = { topic, resourceVersion, path: shown(path), warning: message };
       this.#logger.warn(fields, "a FeatureFlag is served with a warning");
     }
     const more = warnings.length - maxWarnings;
     if (more > 0) this.#logger.warn({ topic, more }, "the FeatureFlag has more warnings like these");
+  }
+
+  /** Whether this was logged of this version; from now on it is. */
+  #isLogged(what: "refused" | "warnings", topic: TopicKey, resourceVersion: string): boolean {
+    const versions = this.#loggedVersions;
+    const key = `${what} ${topic}`;
+    if (versions.get(key) === resourceVersion) return true;
+    versions.delete(key);
+    versions.set(key, resourceVersion);
+    const [oldest] = versions.keys();
+    if (versions.size > maxRemembered && oldest !== undefined) versions.delete(oldest);
+    return false;
   }
 
   /** An edit came, with the time at which its author made it if that is known. */
