@@ -159,7 +159,8 @@ describe("hostile documents", () => {
       return agent;
     };
 
-    it("nested deep are refused with a reason, and the last version is served (Kubernetes)", async () => {
+    /** A proxy in a cluster with this FeatureFlag. */
+    const clusterOf = async (document: string) => {
       const api = await FaultyApiServer.start();
       cleanUps.push(() => api.close());
       const account = directory.file("account");
@@ -167,11 +168,16 @@ describe("hostile documents", () => {
       writeFileSync(path.join(account, "ca.crt"), api.ca);
       writeFileSync(path.join(account, "token"), "a-token");
       const environment = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(api.port) };
-      const put = (document: string): void =>
-        void api.put("default", "flags", { flagSpec: JSON.parse(document) as unknown });
-      put(documentOf({ good: flag("1") }));
+      const put = (text: string): void =>
+        void api.put("default", "flags", { flagSpec: JSON.parse(text) as unknown });
+      put(document);
       const proxy = await startProxyInPod({ directory: account, environment });
       until(proxy.process);
+      return { put, proxy };
+    };
+
+    it("nested deep are refused with a reason, and the last version is served (Kubernetes)", async () => {
+      const { put, proxy } = await clusterOf(documentOf({ good: flag("1") }));
       const agent = await agentOf(proxy);
       await eventually(async () => (await valueOf(agent.ofrep, "good")) === "1", "the first version");
       put(documentOf({ good: flag("2"), bad: flag("2", nested(1_500)) }));
@@ -187,6 +193,24 @@ describe("hostile documents", () => {
       put(documentOf({ good: flag("3"), bad: flag("3", nested(99)) }));
       await eventually(async () => (await valueOf(agent.ofrep, "good")) === "3", "the next version");
       expect((await statusOf(proxy)).state).to.equal("live");
+    });
+
+    it("nested as deep as is allowed pass every stage, through a reference twice as deep", async () => {
+      const deep = (version: string): string => {
+        // A flag of nearly 200 levels whose innermost is a reference to an evaluator of 200.
+        const [open, close] = ['{"!":['.repeat(97), "]}".repeat(97)];
+        const rule = `{"if":[${open}{"$ref":"deep"}${close},"is"]}`;
+        return documentOf({ deep: flag(version, rule) }, { deep: nested(100) });
+      };
+      const { put, proxy } = await clusterOf(deep("0"));
+      const agent = await agentOf(proxy);
+      for (const version of ["1", "2", "3"]) {
+        put(deep(version));
+        await eventually(async () => (await valueOf(agent.ofrep, "deep")) === version, `version ${version}`);
+      }
+      const client = new StockSyncClient(agent.sync);
+      cleanUps.push(() => client.close());
+      expect(await client.fetchAll("")).to.contain('"is":"3"');
     });
 
     it("nested deep are refused with a reason, and the last version is served (a directory)", async () => {

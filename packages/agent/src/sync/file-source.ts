@@ -86,7 +86,13 @@ export class FileSource implements FlagSource {
     try {
       bytes = isYamlName(path) ? await jsonOfYaml(content, maxDocumentBytes, this.#heapBytes) : content;
     } catch (error) {
-      if (!(error instanceof YamlDocumentError)) throw error;
+      if (!(error instanceof YamlDocumentError)) {
+        this.#state.failed(
+          "defect",
+          `${path} could not be read because of a bug in Bunting: ${String(error)}`,
+        );
+        return "done";
+      }
       this.#state.failed(error.reason, `${path}: ${error.message}`);
       // What fills the heap may be garbage, which is collected meanwhile.
       return error.reason === "too_large" ? "retry" : "done";
