@@ -6,6 +6,9 @@ import type { JsonValue } from "@bunting/protocol";
  */
 export const maxNesting = 64;
 
+/** How many values a request may have: small ones take far more memory than they have bytes. Several times what a large context has. */
+export const maxValues = 100_000;
+
 /** Whether a value's objects and lists are nested more than `limit` levels deep. */
 export function isNestedDeeper(value: JsonValue, limit: number): boolean {
   if (typeof value !== "object" || value === null) return false;

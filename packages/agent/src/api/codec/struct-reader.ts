@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from "@bunting/protocol";
-import { maxNesting } from "../nesting.js";
+import { maxNesting, maxValues } from "../nesting.js";
 import { malformed, wireType, type WireReader } from "./wire-reader.js";
 
 /**
@@ -43,6 +43,7 @@ function readEntry(reader: WireReader, end: number, into: JsonObject, depth: num
 }
 
 function readValue(reader: WireReader, end: number, depth: number): JsonValue {
+  if (++reader.values > maxValues) throw malformed(`it has more than ${maxValues} values`);
   let value: JsonValue = null;
   while (reader.at < end) {
     const tag = reader.tag(end);

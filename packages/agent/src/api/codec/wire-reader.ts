@@ -15,6 +15,8 @@ const keys = new KeyTable();
  * message, and every string must be UTF-8, as proto3 requires.
  */
 export class WireReader {
+  /** How many values of a Struct were read; counted by their reader. */
+  values = 0;
   readonly #bytes: Buffer;
   #at = 0;
 

@@ -1,10 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import type { JsonValue } from "@bunting/protocol";
+import { maxValues } from "../nesting.js";
 
 /** What the listeners answer with. */
 export const jsonHeaders = { "content-type": "application/json" };
 
-const [quote, backslash] = [0x22, 0x5c];
+/** As in Go's JSON, and so in flagd. */
+const maxDepth = 10_000;
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
 const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
@@ -14,33 +17,43 @@ export function parseFirstJson(body: Buffer): JsonValue | undefined {
   const start = body.findIndex((byte) => !whiteSpace.has(byte));
   if (start === -1) return null;
   const whole = parseJsonBody(body);
-  if (whole !== undefined) return whole;
-  const end = endOfFirst(body, start);
+  if (whole !== undefined || !opening.has(body[start] ?? 0)) return whole;
+  const { end } = measure(body);
   return end < body.length ? parseJsonBody(body.subarray(0, end)) : undefined;
 }
 
-/** Where the object or array that begins at `start` ends; the end of the body if it does not, or something else begins there. */
-function endOfFirst(body: Buffer, start: number): number {
-  if (!opening.has(body[start] ?? 0)) return body.length;
-  let depth = 0;
-  let isText = false;
-  for (let at = start; at < body.length; at++) {
-    const byte = body[at] ?? 0;
-    if (isText && byte === backslash) at++;
-    else if (byte === quote) isText = !isText;
-    else if (isText) continue;
-    else if (opening.has(byte)) depth++;
-    else if (closing.has(byte) && --depth === 0) return at + 1;
-  }
-  return body.length;
-}
-
-/** The JSON of a request body; undefined if it is not UTF-8 or not JSON. */
+/** The JSON of a request body; undefined if it is not UTF-8, not JSON, or would take far more memory than its text. */
 export function parseJsonBody(body: Buffer): JsonValue | undefined {
-  if (!isUtf8(body)) return undefined;
+  if (!isUtf8(body) || isExcessive(body)) return undefined;
   try {
     return JSON.parse(body.toString()) as JsonValue;
   } catch {
     return undefined;
   }
+}
+
+/** JSON.parse takes some 90 bytes for each level, and for each small value, so that a body of 1 MB could exhaust the memory of the agent. */
+function isExcessive(body: Buffer): boolean {
+  if (body.length <= maxDepth) return false;
+  const { depth, values } = measure(body);
+  return depth > maxDepth || values > maxValues;
+}
+
+/** How deep the first object or array of a JSON text is nested, how many values it has at most, and where it ends, if it does. */
+function measure(text: Buffer): { readonly depth: number; readonly values: number; readonly end: number } {
+  let [deepest, depth, values, isText] = [0, 0, 1, false];
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at] ?? 0;
+    if (isText) {
+      if (byte === backslash) at++;
+      else if (byte === quote) isText = false;
+    } else if (byte === quote) isText = true;
+    else if (byte === comma) values++;
+    else if (opening.has(byte)) {
+      values++;
+      depth++;
+      if (depth > deepest) deepest = depth;
+    } else if (closing.has(byte) && --depth === 0) return { depth: deepest, values, end: at + 1 };
+  }
+  return { depth: deepest, values, end: text.length };
 }
