@@ -31,7 +31,7 @@ describe("a kubeconfig", () => {
   }
 
   it("with a plugin that hangs does not keep the proxy from ending, and the plugin ends with it", async () => {
-    const script = `echo $$ > '${directory.file("pid")}'; sleep 1000`;
+    const script = `cd '${directory.path}'; echo $$ > new; mv new pid; sleep 1000`;
     const proxy = startProxy({ exec: { command: "/bin/sh", args: ["-c", script] } });
     await eventually(() => existsSync(directory.file("pid")), "the plugin hangs");
     const pid = Number(readFileSync(directory.file("pid"), "utf8"));

@@ -45,7 +45,7 @@ describe("runExecPlugin", () => {
   };
   /** Hangs, with a child process that hangs too. */
   const hanging =
-    'echo "waiting for a device" >&2; sleep 1000 & echo $! > "$DIR/child"; echo $$ > "$DIR/pid"; wait';
+    'echo "waiting for a device" >&2; sleep 1000 & echo $! > "$DIR/child"; echo $$ > "$DIR/new"; mv "$DIR/new" "$DIR/pid"; wait';
   const pidIn = (name: string): number => Number(readFileSync(directory.file(name), "utf8"));
 
   it("returns the token with its expiry, and tells the plugin that there is no terminal", async () => {

@@ -15,6 +15,8 @@ export interface ExecConfig {
 
 /** kubectl waits without limit, because people may have to log in; a service can't. */
 export const pluginTimeoutMs = 60_000;
+/** How long a plugin that was killed may take to be gone. */
+const closeWithinMs = 1_000;
 const maxOutputBytes = 1024 * 1024;
 /** What an error says of the plugin's own words. */
 const maxWords = 2_000;
@@ -80,17 +82,24 @@ function outputOf(
     });
     let output = "";
     let words = "";
-    const stop = (error: KubeError): void => {
+    let failure: (() => KubeError) | undefined;
+    const stop = (why: () => KubeError): void => {
+      if (failure !== undefined) return;
+      failure = why;
+      stopTimer();
       killGroup(child);
-      settle(() => reject(error));
+      // A process that has left the group may keep the output open.
+      stopTimer = clock.after(closeWithinMs, () => settle(() => reject(why())));
     };
-    const onAbort = (): void => stop(abortedError(signal.reason));
+    const onAbort = (): void => stop(() => abortedError(signal.reason));
     signal.addEventListener("abort", onAbort, { once: true });
-    const stopTimer = clock.after(pluginTimeoutMs, () => {
-      const said = words.trim() === "" ? "" : ` (it said: ${words.trim()})`;
-      const problem = `${command} did not end within ${pluginTimeoutMs / 1_000} s and was killed${said}`;
-      stop(failed(`${problem}: run it by hand, without a terminal, to see what it waits for`));
-    });
+    let stopTimer = clock.after(pluginTimeoutMs, () =>
+      stop(() => {
+        const said = words.trim() === "" ? "" : ` (it said: ${words.trim()})`;
+        const problem = `${command} did not end within ${pluginTimeoutMs / 1_000} s and was killed${said}`;
+        return failed(`${problem}: run it by hand, without a terminal, to see what it waits for`);
+      }),
+    );
     const settle = (act: () => void): void => {
       stopTimer();
       signal.removeEventListener("abort", onAbort);
@@ -100,9 +109,9 @@ function outputOf(
       act();
     };
     child.stdout.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
+      if (failure === undefined) output += text;
       if (output.length > maxOutputBytes)
-        stop(failed(`${command} printed more than ${maxOutputBytes} bytes and was killed`));
+        stop(() => failed(`${command} printed more than ${maxOutputBytes} bytes and was killed`));
     });
     child.stderr
       .setEncoding("utf8")
@@ -113,7 +122,8 @@ function outputOf(
     child.once("close", (code, by) => {
       const end = code === null ? `was ended by ${by ?? "a signal"}` : `exited with code ${code}`;
       settle(() => {
-        if (code === 0) resolve(output);
+        if (failure !== undefined) reject(failure());
+        else if (code === 0) resolve(output);
         else
           reject(
             failed(
