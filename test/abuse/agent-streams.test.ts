@@ -1,0 +1,50 @@
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { AttackedAgent, type AgentPort } from "./support/attacked-agent.js";
+import { requestFrames, type HostilePeer, type RequestOptions } from "./support/hostile-peer.js";
+
+const evaluation = "/flagd.evaluation.v1.Service";
+const endedByMemory = 'bunting_agent_api_connections_ended_total{reason="memory"}';
+const empty: RequestOptions = { message: Buffer.alloc(0) };
+
+/** Streams that a peer can keep open, of which 9,000 ended the agent for lack of memory. */
+const streams: readonly (readonly [what: string, port: AgentPort, path: string, request: RequestOptions])[] =
+  [
+    ["EventStream", "evaluation", `${evaluation}/EventStream`, empty],
+    ["SyncFlags", "sync", "/flagd.sync.v1.FlagSyncService/SyncFlags", empty],
+    ["unfinished requests", "evaluation", `${evaluation}/ResolveBoolean`, { endsStream: false }],
+    ["health Watch", "management", "/grpc.health.v1.Health/Watch", empty],
+  ];
+
+describe("an agent whose peers open thousands of streams", () => {
+  let agent: AttackedAgent;
+  beforeEach(async () => (agent = await AttackedAgent.start()));
+  afterEach(() => agent.stop());
+
+  async function open(
+    peer: HostilePeer,
+    count: number,
+    path: string,
+    request: RequestOptions,
+  ): Promise<void> {
+    const frames = Array.from({ length: count }, () => requestFrames(peer.takeStreamId(), path, request));
+    await peer.send(Buffer.concat(frames));
+  }
+
+  for (const [what, port, path, request] of streams) {
+    it(`survives 13,500 of ${what}, and ends the greediest connections`, async () => {
+      const peers: HostilePeer[] = [];
+      for (let index = 0; index < 15; index++) {
+        const peer = await agent.peer(port);
+        peers.push(peer);
+        await open(peer, 900, path, request);
+      }
+      await eventually(
+        () => peers.filter(({ isClosed, goaway }) => isClosed || goaway !== undefined).length > 10,
+        "the end of most connections",
+      );
+      await agent.isWell();
+      expect(await agent.metric(endedByMemory)).to.be.above(10);
+    });
+  }
+});
