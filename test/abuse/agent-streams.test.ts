@@ -47,4 +47,16 @@ describe("an agent whose peers open thousands of streams", () => {
       expect(await agent.metric(endedByMemory)).to.be.above(10);
     });
   }
+
+  for (const contentType of ["application/grpc", "application/proto"]) {
+    it(`makes few answers ahead for bursts of ResolveAll that are not read (${contentType})`, async () => {
+      const peer = await agent.peer("evaluation", { windowBytes: 0 });
+      const headers = { "content-type": contentType };
+      const request = contentType === "application/grpc" ? { ...empty, headers } : { headers };
+      for (let index = 0; index < 3 && !peer.isClosed; index++)
+        await open(peer, 100, `${evaluation}/ResolveAll`, request);
+      await eventually(() => peer.isClosed || peer.goaway !== undefined, "the end of the connection");
+      await agent.isWell();
+    });
+  }
 });

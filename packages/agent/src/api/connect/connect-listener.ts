@@ -1,7 +1,8 @@
 import type { IncomingMessage, RequestListener } from "node:http";
-import { RpcError, type StatusName } from "@bunting/rpc";
+import { accountOf, RpcError, type StatusName } from "@bunting/rpc";
 import { quoted, type Clock, type Logger } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
+import { checkUnread } from "../check-unread.js";
 import type { RequestHeaders } from "../request-headers.js";
 import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
@@ -69,6 +70,7 @@ export function createConnectListener(options: ConnectListenerOptions): RequestL
 
 function answer(exchange: HttpExchange, route: Route, body: Buffer, logger: Pick<Logger, "error">): void {
   try {
+    checkUnread(accountOf(exchange.request));
     if (mediaType(exchange.request) === "application/json") {
       exchange.reply(200, jsonHeaders, route.json(body, exchange));
     } else {

@@ -1,5 +1,6 @@
 import { unary, type Method } from "@bunting/rpc";
 import type { AllAnswer } from "../answer.js";
+import { checkUnread } from "../check-unread.js";
 import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { EvaluationService } from "../evaluation-service.js";
@@ -22,7 +23,10 @@ export function grpcMethods(service: EvaluationService): Method[] {
         path: `/${dialect.service}/ResolveAll`,
         decode: decodeResolveAllRequest,
         encode: (answer: AllAnswer) => encodeAllResponse(dialect, answer),
-        handle: (context, call) => service.resolveAll(context, call),
+        handle: (context, call) => {
+          checkUnread(call.stream.session.account);
+          return service.resolveAll(context, call);
+        },
       }),
     );
   }

@@ -1,0 +1,15 @@
+import { RpcError, type PeerAccount } from "@bunting/rpc";
+
+/** Far more than an ordinary client leaves unread. */
+const maxHeldBytes = 8 * 1024 * 1024;
+
+/**
+ * Refuses to make another answer for a connection that holds so much already. The ledger ends such connections, but only once all requests of
+ * a chunk were answered, of which there may be hundreds.
+ */
+export function checkUnread(account: PeerAccount | undefined): void {
+  if (account === undefined || account.bytes <= maxHeldBytes) return;
+  throw new RpcError("UNAVAILABLE", "The answers to this connection have not been read.", {
+    trailers: { "grpc-retry-pushback-ms": "1000" },
+  });
+}
