@@ -13,7 +13,7 @@ import { proxyBinary } from "./support/binaries.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { ClusterProxy, machineryFolder } from "./support/cluster-proxy.js";
-import { digits } from "./support/format.js";
+import { digits, percent } from "./support/format.js";
 import { monotonicMs } from "./support/monotonic.js";
 import { countParameter } from "./support/parameters.js";
 import { cpuTime, processMemory, resetPeakMemory } from "./support/processor.js";
@@ -26,6 +26,7 @@ const documentBytes = 10_000;
 const largeBytes = 500_000;
 const editEveryMs = 500;
 const attackerProcesses = 2;
+const maxWaitedShare = 0.1;
 const phases: readonly Phase[] = ["calm", "attack", "after"];
 const phaseNames = { calm: "before the attack", attack: "under attack", after: "afterwards" };
 
@@ -334,10 +335,16 @@ function outcome(measured: Measured, cores: string): CaseOutcome {
       { what: "healthy subscribers that lost their stream", limit: 0, measured: measured.lost, unit: "" },
       { what: "log lines of level error", limit: 0, measured: measured.errorLines, unit: "" },
     ],
-    warnings:
-      measured.lostReason === undefined
+    warnings: [
+      ...(measured.lostReason === undefined
         ? []
-        : [`the first healthy subscriber that lost its stream reported: ${measured.lostReason}`],
+        : [`the first healthy subscriber that lost its stream reported: ${measured.lostReason}`]),
+      ...(measured.proxyWaitedShare.attack > maxWaitedShare
+        ? [
+            `under attack the proxy waited for its core for ${percent(measured.proxyWaitedShare.attack)} of the time: something else ran on it`,
+          ]
+        : []),
+    ],
     invalid: [],
     samples: { ...measured, lagsMs: undefined },
   };
@@ -378,7 +385,6 @@ function requestTable({ requests, sizes }: Measured): ResultTable {
 }
 
 function proxyTable({ rssMb, peakRssMb, proxyBusyShare, proxyWaitedShare, logBytes }: Measured): ResultTable {
-  const percent = (share: number): string => `${digits(share * 100)} %`;
   return {
     title: "The proxy",
     columns: ["", phaseNames.calm, phaseNames.attack, phaseNames.after],
