@@ -2,9 +2,9 @@
  * The one file that sees the whole agent. Read it from top to bottom to follow a flag change: sources → store → evaluator → the services
  * that applications call. Nothing is started here; `components` is the order in which things start.
  */
-import { getHeapStatistics } from "node:v8";
 import { Evaluator } from "@bunting/evaluation";
 import {
+  defaultPeerMemoryBytes,
   GrpcServer,
   healthService,
   PeerMemory,
@@ -142,10 +142,13 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const grpc = (methods: readonly Method[]): GrpcServer =>
     new GrpcServer({ methods, logger, clock, maxMessageBytes });
   const limits = { maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader };
-  const peerMemoryBytes = defaultPeerMemoryBytes();
-  const memory = new PeerMemory(peerMemoryBytes);
+  // A quarter of the heap, which is small: the flags and the requests need the rest.
+  const memory = new PeerMemory(
+    options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
+  );
+  metrics.peerMemory(memory);
   // Of its own, so that probes are answered while the other ports are under attack.
-  const managementMemory = new PeerMemory(peerMemoryBytes / 8);
+  const managementMemory = new PeerMemory(memory.budgetBytes / 8);
   const shared = { metrics, clock, logger, maxRequestBodyBytes };
   const listening = { logger, limits, onDropped: endedConnections({ metrics, logger, clock }) };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
@@ -215,9 +218,4 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       return runComponents(components, signal, { stopTimeoutMs: 5_000 });
     },
   };
-}
-
-/** A quarter of the heap, which is small: the flags and the requests need the rest. */
-function defaultPeerMemoryBytes(): number {
-  return getHeapStatistics().heap_size_limit / 4;
 }

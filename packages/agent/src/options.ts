@@ -1,4 +1,5 @@
 import {
+  byteSizeOrAuto,
   choice,
   duration,
   integer,
@@ -153,6 +154,14 @@ export const agentOptionTable = {
     describe: "Answers GetMetadata of flagd.sync.v1 with UNIMPLEMENTED.",
     group: flags,
     env: ["FLAGD_DISABLE_SYNC_METADATA"],
+  }),
+  peerMemory: option({
+    type: byteSizeOrAuto({ min: 1024 * 1024, max: 1024 ** 4 }),
+    default: "auto",
+    describe:
+      "How much memory applications may make the agent hold: connections, streams, headers, requests that have not arrived whole, and responses not read. Beyond it, the connections that hold most are ended, and new ones refused. auto is a quarter of the limit of V8's heap, or three quarters of what the container's memory limit leaves at the start, whichever is less.",
+    group: limits,
+    env: ["BUNTING_PEER_MEMORY"],
   }),
   maxRequestBody: option({
     type: bytes,

@@ -1,4 +1,14 @@
-import { choice, duration, integer, option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
+import {
+  byteSizeOrAuto,
+  choice,
+  duration,
+  integer,
+  option,
+  port,
+  text,
+  toggle,
+  type OptionsOf,
+} from "@bunting/runtime";
 
 const listening = "Listening";
 const flags = "Where flags come from";
@@ -187,10 +197,18 @@ export const proxyOptionTable = {
   }),
   maxStreamsPerConnection: option({
     type: integer({ min: 1, max: 100_000 }),
-    default: 1_000,
+    default: 10_000,
     describe: "How many streams a connection may have; clients open another connection, or wait.",
     group: limits,
     env: ["BUNTING_MAX_STREAMS_PER_CONNECTION"],
+  }),
+  peerMemory: option({
+    type: byteSizeOrAuto({ min: 1024 * 1024, max: 1024 ** 4 }),
+    default: "auto",
+    describe:
+      "How much memory clients may make the proxy hold: connections, streams, headers, requests that have not arrived whole, and responses not read. Beyond it, the connections that hold most are ended, and new ones refused. auto is the limit of V8's heap, or three quarters of what the container's memory limit leaves at the start, whichever is less, and at most 1Gi.",
+    group: limits,
+    env: ["BUNTING_PEER_MEMORY"],
   }),
   maxTopicsPerConnection: option({
     type: integer({ min: 0, max: 1_000_000 }),

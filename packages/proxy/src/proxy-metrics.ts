@@ -29,6 +29,8 @@ export interface ProxyMetrics extends SourceMetrics {
   refused(reason: string): void;
   /** The proxy ended a connection: `bunting_proxy_service_connections_ended_total{reason}`. */
   connectionEnded(reason: string): void;
+  /** A connection has as many streams as it may have: `bunting_proxy_service_stream_limit_total`. */
+  streamLimitReached(): void;
   /** A message of bunting.sync.v1 was written: `bunting_proxy_subscriber_messages_total{kind}`, `bunting_proxy_subscriber_message_bytes_total{kind}`. */
   agentMessage(kind: AgentMessageKind, bytes: number): void;
   /** Subscriptions of bunting.sync.v1 opened (1) or closed (-1): `bunting_proxy_subscriber_subscriptions`. */
@@ -75,6 +77,7 @@ export const noMetrics: ProxyMetrics = {
   queuedStarts: ignore,
   refused: ignore,
   connectionEnded: ignore,
+  streamLimitReached: ignore,
   sourceError: ignore,
   documentInvalid: ignore,
   documentWarning: ignore,

@@ -3,11 +3,14 @@
  * and hold subscriptions) → the services on the sync port. Nothing is started here; `components` is the order of the start.
  */
 import {
+  defaultPeerMemoryBytes,
   GrpcServer,
   healthService,
+  PeerMemory,
   PortListener,
   ReadinessHealth,
   reflectionService,
+  type DropReason,
   type ListenEndpoint,
   type Method,
   type RpcStatus,
@@ -53,6 +56,15 @@ const drainGraceMs = 1_000;
 /** The largest requests are the acks of agents that reject a hundred flags with long keys. */
 const maxRequestBytes = 128 * 1024;
 const maxHeaderBytes = 16 * 1024;
+
+/** Of connections that the proxy ends; the others end for reasons that no peer can cause at will. */
+const endedMessages: Partial<Record<DropReason, string>> = {
+  flood: "ended a connection that flooded the proxy with PING or SETTINGS frames",
+  memory:
+    "ended or refused a connection, because clients make the proxy hold as much memory as --peer-memory allows",
+  settings: "ended a connection whose client has not acknowledged SETTINGS",
+  stalled: "ended a connection whose peer does not read",
+};
 
 /**
  * @throws ProxyError OPTION_INVALID if the options name no source.
@@ -114,6 +126,10 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
             if (!drainStream(stream, status)) stream.end(status);
           },
         });
+  const memory = new PeerMemory(
+    options.peerMemory === "auto" ? defaultPeerMemoryBytes(1) : options.peerMemory,
+  );
+  metrics.peerMemory(memory);
   const syncPort = new PortListener({
     endpoint: endpoint(options.port, options.host),
     optionName: "--port",
@@ -126,6 +142,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       onSession: (session) => connectionAge?.add(session),
     }),
     limits: { maxStreamsPerConnection: options.maxStreamsPerConnection, maxHeaderBytes },
+    memory,
     keepalive: { intervalMs: options.keepaliveInterval, timeoutMs: options.keepaliveTimeout, clock },
     stall: {
       timeoutMs: stallTimeout,
@@ -137,14 +154,16 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     },
     onDropped: (reason) => {
       metrics.connectionEnded(reason);
-      if (reason === "flood")
-        log.warn("flood", {}, "ended a connection that flooded the proxy with PING or SETTINGS frames");
-      if (reason === "stalled")
-        log.warn(
-          "stalled connection",
-          { stallTimeoutMs: stallTimeout },
-          "ended a connection whose peer does not read",
-        );
+      const message = endedMessages[reason];
+      if (message !== undefined) log.warn(`connection ${reason}`, {}, message);
+    },
+    onStreamLimit: ({ remoteAddress: peer }) => {
+      metrics.streamLimitReached();
+      log.warn(
+        "stream_limit",
+        { peer },
+        "a connection has as many streams as --max-streams-per-connection allows: its client's further ones wait",
+      );
     },
   });
   const startedMs = clock.monotonicMs();
@@ -165,6 +184,8 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     endpoint: endpoint(options.managementPort, options.host),
     optionName: "--management-port",
     logger,
+    // A ledger of its own, so that probes are answered while the sync port is under attack.
+    memory: new PeerMemory(memory.budgetBytes / 8),
     grpc: new GrpcServer({ methods: healthMethods, logger, clock }),
     http: managementHandler(() => readiness.check(), registry, new Map([["/status", status]])),
   });

@@ -14,6 +14,7 @@ export {
   type ResponseStream,
 } from "./method.js";
 export { PeerMemory, type PeerAccount } from "./peer-memory.js";
+export { defaultPeerMemoryBytes } from "./peer-memory-budget.js";
 export { PortListener, type DropReason } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";

@@ -13,6 +13,7 @@ export { flagName, option, type OptionSpec, type OptionsOf } from "./options/opt
 export { readOptions } from "./options/read-options.js";
 export { renderOptionsReference } from "./options/render-reference.js";
 export {
+  byteSizeOrAuto,
   choice,
   duration,
   integer,

@@ -6,7 +6,8 @@ import type { ApiMetrics } from "../api/api-metrics.js";
 const logIntervalMs = 60_000;
 
 const messages: Partial<Record<DropReason, string>> = {
-  memory: "ended a connection, because peers make the agent hold as much memory as they may",
+  memory:
+    "ended or refused a connection, because applications make the agent hold as much memory as --peer-memory allows",
   headers: "refused a request, because its headers are larger than --max-request-header",
 };
 

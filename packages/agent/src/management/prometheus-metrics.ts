@@ -1,5 +1,6 @@
 import type { DropReason } from "@bunting/rpc";
 import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
+import { peerMemoryMetrics, type PeerMemoryMetrics } from "./peer-memory-metrics.js";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
@@ -11,8 +12,15 @@ const sizeBuckets = [100, 1_000, 10_000, 100_000, 1_000_000];
 const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 
 /** Implements the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is generated from those registered here. */
-export function prometheusMetrics(registry: Registry): SyncMetrics & StoreMetrics & ApiMetrics {
-  return { ...syncMetrics(registry), ...storeMetrics(registry), ...apiMetrics(registry) };
+export function prometheusMetrics(
+  registry: Registry,
+): SyncMetrics & StoreMetrics & ApiMetrics & PeerMemoryMetrics {
+  return {
+    ...peerMemoryMetrics(registry),
+    ...syncMetrics(registry),
+    ...storeMetrics(registry),
+    ...apiMetrics(registry),
+  };
 }
 
 function syncMetrics(registry: Registry): SyncMetrics {
@@ -171,11 +179,11 @@ function apiMetrics(registry: Registry): ApiMetrics {
   });
   const ended = new Counter({
     name: "bunting_agent_api_connections_ended_total",
-    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames).",
+    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged).",
     labelNames: ["reason"],
     registers,
   });
-  for (const reason of ["memory", "headers", "silent", "flood"] satisfies DropReason[])
+  for (const reason of ["memory", "headers", "silent", "flood", "settings"] satisfies DropReason[])
     ended.inc({ reason }, 0);
   const streams = new Gauge({
     name: "feature_flag_flagd_sync_active_streams",

@@ -1,7 +1,10 @@
 import { Counter, Gauge, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
-type LimitMetrics = Pick<ProxyMetrics, "stalled" | "queuedStarts" | "refused" | "connectionEnded">;
+type LimitMetrics = Pick<
+  ProxyMetrics,
+  "stalled" | "queuedStarts" | "refused" | "connectionEnded" | "streamLimitReached"
+>;
 
 /** The metrics of streams and connections that are refused, ended or delayed by a limit. */
 export function limitMetrics(registry: Registry): LimitMetrics {
@@ -24,16 +27,23 @@ export function limitMetrics(registry: Registry): LimitMetrics {
   });
   const ended = new Counter({
     name: "bunting_proxy_service_connections_ended_total",
-    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), age (--max-connection-age).",
+    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), age (--max-connection-age).",
     labelNames: ["reason"],
     registers,
   });
+  const streamLimit = new Counter({
+    name: "bunting_proxy_service_stream_limit_total",
+    help: "Times that a connection came to have --max-streams-per-connection streams; its client's further ones wait, unseen by the proxy.",
+    registers,
+  });
   for (const reason of ["topics_per_connection", "topics_per_address"]) refusals.inc({ reason }, 0);
-  for (const reason of ["silent", "stalled", "flood", "protocol_error", "age"]) ended.inc({ reason }, 0);
+  for (const reason of ["silent", "stalled", "flood", "protocol_error", "memory", "settings", "age"])
+    ended.inc({ reason }, 0);
   return {
     stalled: () => stalled.inc(),
     queuedStarts: (delta) => queued.inc(delta),
     refused: (reason) => refusals.inc({ reason }),
     connectionEnded: (reason) => ended.inc({ reason }),
+    streamLimitReached: () => streamLimit.inc(),
   };
 }

@@ -7,7 +7,17 @@ import { option } from "./option.js";
 import { readOptions } from "./read-options.js";
 import { renderHelp } from "./render-help.js";
 import { renderOptionsReference } from "./render-reference.js";
-import { choice, duration, jsonText, list, mapping, port, text, toggle } from "./value-types.js";
+import {
+  byteSizeOrAuto,
+  choice,
+  duration,
+  jsonText,
+  list,
+  mapping,
+  port,
+  text,
+  toggle,
+} from "./value-types.js";
 
 const group = "Ports";
 const table = {
@@ -165,6 +175,29 @@ describe("readOptions", () => {
       const error: unknown = await waiting(given).catch((thrown: unknown) => thrown);
       expect((error as Error).message).to.equal(`--wait: ${sentence}`);
     }
+  });
+
+  it("reads bytes as Kubernetes writes them, and auto", async () => {
+    const type = byteSizeOrAuto({ min: 1_000, max: 2 ** 40 });
+    const sized = { memory: option({ type, default: "auto", describe: "M.", group, env: [] }) };
+    const reading = (given: string) => readOptions(sized, { argv: [`--memory=${given}`], env: {} });
+    for (const [given, expected] of [
+      ["64Mi", 64 * 1024 * 1024],
+      ["1.5Gi", 1.5 * 1024 ** 3],
+      ["500M", 500_000_000],
+      ["2Ki", 2_048],
+      ["1048576", 1_048_576],
+      ["auto", "auto"],
+    ] as const) {
+      expect((await reading(given)).options.memory).to.equal(expected);
+    }
+    for (const given of ["", "-1", "0", "64mi", "64 Mi", "1Ti", "Mi", "999", "1e6"]) {
+      const error: unknown = await reading(given).catch((thrown: unknown) => thrown);
+      expect((error as Error).message, given).to.contain(
+        "expected bytes such as 64Mi, from 1000 to 1024Gi, or auto",
+      );
+    }
+    expect(type.show(64 * 1024 * 1024)).to.equal("64Mi");
   });
 
   it("takes a space or a quoted comma as part of a value on the command line", async () => {

@@ -109,6 +109,40 @@ function parseDuration(value: string): number {
   return sign === "-" ? -sumMs : sumMs;
 }
 
+const byteUnits: Readonly<Record<string, number>> = {
+  Gi: 1024 ** 3,
+  Mi: 1024 ** 2,
+  Ki: 1024,
+  G: 1e9,
+  M: 1e6,
+  k: 1e3,
+  "": 1,
+};
+
+/** A number of bytes as Kubernetes writes it (`64Mi`, `500M`, `1048576`), or `auto`, for which the program chooses. */
+export function byteSizeOrAuto(bounds: {
+  readonly min: number;
+  readonly max: number;
+}): ValueType<number | "auto"> {
+  const range = `${showBytes(bounds.min)} to ${showBytes(bounds.max)}, or auto`;
+  const type = scalar<number | "auto">("bytes", (value) => {
+    if (value === "auto") return value;
+    const [, amount = "", unit = ""] = /^(\d+(?:\.\d+)?)(Gi|Mi|Ki|G|M|k|)$/.exec(value) ?? [];
+    const bytes = amount === "" ? Number.NaN : Math.round(Number(amount) * (byteUnits[unit] ?? 1));
+    if (bytes >= bounds.min && bytes <= bounds.max) return bytes;
+    throw new Error(`expected bytes such as 64Mi, from ${range}, got ${quoted(value)}`);
+  });
+  return { ...type, show: (value) => (value === "auto" ? value : showBytes(value)), range };
+}
+
+function showBytes(bytes: number): string {
+  for (const unit of ["Gi", "Mi", "Ki"]) {
+    const size = byteUnits[unit] ?? 1;
+    if (bytes >= size && bytes % size === 0) return `${bytes / size}${unit}`;
+  }
+  return String(bytes);
+}
+
 /** Repeated, or separated by commas; in an environment variable, and a text of a config file, also by spaces. Quotation marks keep commas. */
 export const list: ValueType<readonly string[]> = {
   placeholder: "a,b",

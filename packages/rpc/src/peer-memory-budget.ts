@@ -1,0 +1,38 @@
+import { getHeapStatistics } from "node:v8";
+
+const mebibyte = 1024 * 1024;
+/** Enough for 30,000 clients with a connection each. */
+const maxBudgetBytes = 1024 * mebibyte;
+const minBudgetBytes = 4 * mebibyte;
+/** What is left to flags, sources, and memory that nobody charges. */
+const containerShare = 3 / 4;
+
+export interface MemoryLimits {
+  readonly heapLimitBytes: number;
+  /** What the process takes already. */
+  readonly residentBytes: number;
+  /** The limit of the container (cgroup); undefined without one. */
+  readonly containerLimitBytes: number | undefined;
+}
+
+/**
+ * What peers may hold if no option says: a share of the heap, or what the container's limit leaves, whichever is less. To be called at the
+ * start, before there are peers.
+ */
+export function defaultPeerMemoryBytes(heapShare: number, limits: MemoryLimits = memoryLimits()): number {
+  const { heapLimitBytes, residentBytes, containerLimitBytes } = limits;
+  const leftBytes =
+    containerLimitBytes === undefined ? Infinity : (containerLimitBytes - residentBytes) * containerShare;
+  const bytes = Math.min(heapLimitBytes * heapShare, leftBytes, maxBudgetBytes);
+  return Math.floor(Math.max(minBudgetBytes, bytes));
+}
+
+function memoryLimits(): MemoryLimits {
+  // 0 or an astronomical number if there is none.
+  const containerLimitBytes = process.constrainedMemory();
+  return {
+    heapLimitBytes: getHeapStatistics().heap_size_limit,
+    residentBytes: process.memoryUsage.rss(),
+    containerLimitBytes: containerLimitBytes > 0 ? containerLimitBytes : undefined,
+  };
+}
