@@ -99,7 +99,7 @@ export interface TransportLimits {
 }
 
 export const defaultTransportLimits: TransportLimits = {
-  maxStreamsPerConnection: 10_000,
+  maxStreamsPerConnection: 1_000,
   maxHeaderBytes: 64 * 1024,
   settingsTimeoutMs: 10_000,
   maxSessionMemoryBytes: 1_000_000_000_000,
