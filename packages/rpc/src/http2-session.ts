@@ -147,6 +147,11 @@ export class Http2Session implements StreamOwner, WatchedSession {
     return bytes > 0 && this.#unsentSince <= tick;
   }
 
+  /** Called by the transport only: resets the requests that are not gRPC, so that nothing more is answered. */
+  resetBridged(): void {
+    for (const stream of [...(this.#bridged ?? [])]) stream.reset("REFUSED_STREAM");
+  }
+
   /** Called by the transport only, for a request that is not gRPC. */
   addBridged(node: ServerHttp2Stream): void {
     const stream = new BridgedStream(node, this.stallClock);

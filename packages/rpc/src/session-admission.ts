@@ -1,5 +1,6 @@
 import type { Clock } from "@bunting/runtime";
 import { drainSessions } from "./drain-sessions.js";
+import type { Http2Session } from "./http2-session.js";
 import { Overdue } from "./overdue.js";
 import type { OpenAccount, PeerMemory } from "./peer-memory.js";
 import type { RpcStatus } from "./status.js";
@@ -60,7 +61,7 @@ export class SessionAdmission {
   }
 
   /** The account for a new connection, which then has to `enter`. That of a refused one counts for nothing: it is gone in a second. */
-  openAccount(session: () => TransportSession): OpenAccount {
+  openAccount(session: () => Http2Session): OpenAccount {
     const { memory } = this.#options;
     if (memory.isFull) return memory.openUncounted();
     return memory.open(() => this.#evict(session()));
@@ -104,9 +105,15 @@ export class SessionAdmission {
     session.onClose(cancel);
   }
 
-  #evict(session: TransportSession): void {
+  #evict(session: Http2Session): void {
     const { clock, onEnd } = this.#options;
     onEnd("memory");
+    if (session.streams.size === 0) {
+      // There are no gRPC calls to end. Other requests must not be answered any more: their answers would count for nothing.
+      session.destroy();
+      return;
+    }
+    session.resetBridged();
     void drainSessions([session], {
       windowMs: 0,
       graceMs: evictionGraceMs,
