@@ -153,7 +153,10 @@ export class Http2Transport {
     }
     session.addBridged(stream);
     if (this.#admission.hasRefused(session)) refuseRequest(stream, 503, memoryIsFull);
-    else if (headerBytes > this.#limits.maxHeaderBytes) {
+    else if (!session.account.isCounted) {
+      // It is being ended to free memory, and nothing that it still sends is charged.
+      session.destroy();
+    } else if (headerBytes > this.#limits.maxHeaderBytes) {
       session.goaway();
       refuseRequest(stream, 431, headersTooLarge);
     } else if (this.#onRequest === undefined) refuseOther(stream, headers);
