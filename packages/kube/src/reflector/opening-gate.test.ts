@@ -165,6 +165,99 @@ describe("OpeningGate", () => {
     });
   });
 
+  describe("where peers may have guessed a name", () => {
+    beforeEach(() => {
+      gate = new OpeningGate({ clock, guesses: { burst: 4, perSecond: 10 }, random: () => 1 });
+    });
+
+    const guess = (asker?: string, exists = false): Opening & { isKnownToExist: boolean } => ({
+      namespace: "ns",
+      hasBeenSynced: false,
+      isKnownToExist: exists,
+      asker,
+    });
+    const guesses = (count: number, asker?: string): Opening[] =>
+      Array.from({ length: count }, () => guess(asker));
+
+    it("admits four at once, and ten a second from then on, whether they found nothing or were given up", async () => {
+      await ask(...guesses(10));
+      const [first, ...others] = taken();
+      first?.admission.succeeded();
+      for (const { admission } of others) admission.leave();
+      expect(others).to.have.length(3);
+      await pass(99);
+      expect(admitted).to.have.length(0);
+      await pass(1);
+      expect(await succeed()).to.equal(1);
+      await pass(500);
+      expect(await succeed()).to.equal(5);
+      expect(clock.pendingTimers).to.equal(0);
+    });
+
+    it("admits any number that turn out to exist", async () => {
+      const all = Array.from({ length: 30 }, () => guess());
+      await ask(...all);
+      let count = 0;
+      while (admitted.length > 0) {
+        for (const { opening } of admitted) (opening as { isKnownToExist: boolean }).isKnownToExist = true;
+        count += await succeed();
+      }
+      expect(count).to.equal(30);
+    });
+
+    it("admits at once what is known to exist, or was in sync before", async () => {
+      await ask(...guesses(5));
+      await succeed();
+      const known = [guess("known", true), { ...guess("synced"), hasBeenSynced: true }];
+      await ask(...known);
+      expect(taken().map((each) => each.opening)).to.deep.equal(known);
+    });
+
+    it("does not count those that fail because the API server does", async () => {
+      await ask(...guesses(4));
+      await fail("SERVER_ERROR");
+      await pass(500);
+      await ask(...guesses(4));
+      expect(taken()).to.have.length(2);
+    });
+
+    it("lets askers take turns", async () => {
+      await ask(...guesses(4));
+      await succeed();
+      await ask(...guesses(3, "a"), ...guesses(1, "b"), ...guesses(2, "c"));
+      const order: unknown[] = [];
+      for (let round = 0; round < 6; round++) {
+        await pass(100);
+        order.push(...admitted.map((each) => each.opening.asker));
+        await succeed();
+      }
+      expect(order).to.deep.equal(["a", "b", "c", "a", "c", "a"]);
+    });
+
+    it("keeps those that RBAC will probably refuse to their rate, too", async () => {
+      await ask(...guesses(3));
+      await fail("FORBIDDEN");
+      await pass(60_000);
+      await ask(...guesses(10));
+      expect(await fail("FORBIDDEN")).to.equal(1);
+      await pass(500);
+      expect(taken()).to.have.length(2);
+    });
+
+    it("forgets one that gives up while it waits, which costs nothing", async () => {
+      await ask(...guesses(4));
+      await succeed();
+      const abort = new AbortController();
+      const waiting = gate.acquire(guess(), abort.signal).catch((error: unknown) => error);
+      abort.abort(new Error("not needed any more"));
+      expect(await waiting).to.have.property("message", "not needed any more");
+      expect(clock.pendingTimers).to.equal(0);
+      await pass(100);
+      await ask(guess());
+      expect(taken()).to.have.length(1);
+    });
+  });
+
   it("forgets one that gives up, and admits the next", async () => {
     const abort = new AbortController();
     await ask(...many(20));

@@ -1,6 +1,8 @@
 import { setMaxListeners } from "node:events";
 import { Backoff, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
+import { TokenBucket, type Rate } from "./token-bucket.js";
+import { Turns } from "./turns.js";
 
 /** A watch or read that wants to be opened; the same object each time. */
 export interface Opening {
@@ -8,6 +10,10 @@ export interface Opening {
   readonly namespace?: string | undefined;
   /** True once it has been in sync: it is no guess of a peer's. */
   readonly hasBeenSynced: boolean;
+  /** False while nothing is known to exist in its scope: until it has been in sync, it may be a guess of a peer's. */
+  readonly isKnownToExist?: boolean;
+  /** Where it comes from: guesses of different askers take turns. */
+  readonly asker?: unknown;
 }
 
 /** One opening that was admitted. Exactly one method is to be called; later calls have no effect. */
@@ -22,15 +28,20 @@ export interface OpeningGateOptions {
   readonly clock: Clock;
   /** How many may be opening at once, 20 by default. */
   readonly places?: number;
+  /** How many openings may find nothing: at once, and from then on. 512, and 32 a second by default. */
+  readonly guesses?: Rate;
   /** A number in [0, 1); replaced by tests. */
   readonly random?: (() => number) | undefined;
 }
 
 interface Waiter {
   readonly opening: Opening;
+  /** True if nothing was known to exist in its scope when it was asked for. */
+  readonly isGuess: boolean;
   readonly admit: () => void;
 }
 
+const usualGuesses: Rate = { burst: 512, perSecond: 32 };
 /** So many failures without a success in between concern all openings. */
 const failuresOfAll = 3;
 /** So many may be opening while the API server fails: enough to find out that it works again. */
@@ -54,12 +65,18 @@ const longestOpeningMs = 90_000;
  * What the first few find out, the others need not: while openings fail for a reason that concerns all (the API server is down, the type
  * does not exist), a few try for all of them, with backoff, and the number grows again with each success. Where RBAC refuses openings,
  * those that it will probably refuse again share a low rate, whatever their number, until one of them is allowed.
+ *
+ * Names that peers guess share a low rate, too, because a peer may leave them again as soon as they are asked for: such an opening takes a
+ * token, and gives it back if something exists there.
  */
 export class OpeningGate {
   readonly #options: OpeningGateOptions;
   readonly #places: number;
   readonly #backoff: Backoff;
+  /** Those that are no guesses; the others come after them. */
   readonly #waiting = new Set<Waiter>();
+  readonly #guesses = new Turns<Waiter>();
+  readonly #tokens: TokenBucket;
   #inUse = 0;
   #width: number;
   #failures = 0;
@@ -75,9 +92,10 @@ export class OpeningGate {
   #cancelTimer: (() => void) | undefined;
 
   constructor(options: OpeningGateOptions) {
-    const { places = 20, random } = options;
+    const { places = 20, guesses = usualGuesses, random, clock } = options;
     this.#options = options;
     this.#places = this.#width = places;
+    this.#tokens = new TokenBucket(clock, guesses);
     const backoff = { firstMs: firstBackoffMs, capMs: longestBackoffMs };
     this.#backoff = new Backoff(random === undefined ? backoff : { ...backoff, random });
   }
@@ -85,6 +103,11 @@ export class OpeningGate {
   /** How many are opening. */
   get inUse(): number {
     return this.#inUse;
+  }
+
+  /** How many guesses wait. */
+  get waitingGuesses(): number {
+    return this.#guesses.size;
   }
 
   /** Why openings like this one have to wait longer than their turn; undefined if they do not. */
@@ -97,31 +120,41 @@ export class OpeningGate {
   /** Resolves when it may begin. Rejects with the signal's reason if that aborts first. */
   async acquire(opening: Opening, signal: AbortSignal): Promise<Admission> {
     signal.throwIfAborted();
+    const isGuess = opening.isKnownToExist === false && !opening.hasBeenSynced;
     await new Promise<void>((resolve, reject) => {
       // Any number may wait on one signal: that is no leak.
       setMaxListeners(0, signal);
       const onAbort = (): void => {
-        this.#waiting.delete(waiter);
+        this.#forget(waiter);
         this.#serve();
         reject(signal.reason as Error);
       };
       const waiter: Waiter = {
         opening,
+        isGuess,
         admit: () => {
           signal.removeEventListener("abort", onAbort);
-          this.#waiting.delete(waiter);
+          if (isGuess) this.#tokens.take();
+          this.#forget(waiter);
           this.#inUse++;
           resolve();
         },
       };
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.add(waiter);
+      if (isGuess) this.#guesses.add(opening.asker, waiter);
+      else this.#waiting.add(waiter);
       this.#serve();
     });
-    return this.#admission(opening);
+    return this.#admission(opening, isGuess);
   }
 
-  #admission(opening: Opening): Admission {
+  #forget(waiter: Waiter): void {
+    const { opening, isGuess } = waiter;
+    if (isGuess) this.#guesses.delete(opening.asker, waiter);
+    else this.#waiting.delete(waiter);
+  }
+
+  #admission(opening: Opening, isGuess: boolean): Admission {
     let isOver = false;
     let isPlaceTaken = true;
     const leavePlace = (): void => {
@@ -132,23 +165,26 @@ export class OpeningGate {
       this.#serve();
     };
     const cancelTimer = this.#options.clock.after(longestOpeningMs, leavePlace);
-    const end = (note: () => void): void => {
-      if (!isOver) note();
+    const end = (note: () => void, hasFailed = false): void => {
+      if (!isOver) {
+        note();
+        if (isGuess && (hasFailed || opening.isKnownToExist !== false)) this.#tokens.giveBack();
+      }
       isOver = true;
       leavePlace();
     };
     return {
       succeeded: () => end(() => this.#succeeded(opening)),
-      failed: (error) => end(() => this.#failed(opening, error)),
+      failed: (error) => end(() => this.#failed(opening, error), concernsAll(error)),
       leave: () => end(() => undefined),
     };
   }
 
-  /** Admits those whose turn it is: first come, first served, but for those that RBAC will probably refuse. */
+  /** Admits those whose turn it is: first come, first served, but for those that RBAC will probably refuse, and for guesses. */
   #serve(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    if (this.#waiting.size === 0 || this.#inUse >= this.#width) return;
+    if (this.#waiting.size + this.#guesses.size === 0 || this.#inUse >= this.#width) return;
     const nowMs = this.#options.clock.monotonicMs();
     if (nowMs < this.#notBeforeMs) {
       this.#wake(this.#notBeforeMs - nowMs);
@@ -157,10 +193,10 @@ export class OpeningGate {
     let first: Waiter | undefined;
     let likeliest: Waiter | undefined;
     let leastDoubt = Infinity;
-    for (const waiter of this.#waiting) {
+    for (const waiter of this.#inTurn()) {
       const doubt = this.#doubtOf(waiter.opening);
       if (doubt === 0) {
-        waiter.admit();
+        this.#admit(waiter);
         if (this.#inUse >= this.#width) return;
         continue;
       }
@@ -170,14 +206,34 @@ export class OpeningGate {
         leastDoubt = doubt;
       }
     }
-    if (first === undefined || likeliest === undefined) return;
-    if (nowMs >= this.#refusedNotBeforeMs) {
-      this.#refusedNotBeforeMs = nowMs + refusedEveryMs;
-      // Every other time it is the first in line, so that each has its turn in the end.
-      this.#isFirstsTurn = !this.#isFirstsTurn;
-      (this.#isFirstsTurn && leastDoubt > 1 ? first : likeliest).admit();
+    let nextMs = Infinity;
+    if (first !== undefined && likeliest !== undefined) {
+      if (nowMs >= this.#refusedNotBeforeMs) {
+        this.#refusedNotBeforeMs = nowMs + refusedEveryMs;
+        // Every other time it is the first in line, so that each has its turn in the end.
+        this.#isFirstsTurn = !this.#isFirstsTurn;
+        this.#admit(this.#isFirstsTurn && leastDoubt > 1 ? first : likeliest);
+      }
+      nextMs = this.#refusedNotBeforeMs - nowMs;
     }
-    if (this.#waiting.size > 0) this.#wake(this.#refusedNotBeforeMs - nowMs);
+    const { waitMs } = this.#tokens;
+    if (this.#guesses.size > 0 && waitMs > 0) nextMs = Math.min(nextMs, waitMs);
+    if (nextMs < Infinity && this.#waiting.size + this.#guesses.size > 0) this.#wake(nextMs);
+  }
+
+  /** Those that may be admitted; guesses only as long as there are tokens. */
+  *#inTurn(): IterableIterator<Waiter> {
+    yield* this.#waiting;
+    if (this.#guesses.size === 0 || this.#tokens.waitMs > 0) return;
+    for (const waiter of this.#guesses) {
+      yield waiter;
+      if (this.#tokens.waitMs > 0) return;
+    }
+  }
+
+  #admit(waiter: Waiter): void {
+    if (waiter.isGuess) this.#guesses.took(waiter.opening.asker);
+    waiter.admit();
   }
 
   #wake(afterMs: number): void {

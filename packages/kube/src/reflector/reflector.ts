@@ -33,6 +33,10 @@ export interface ReflectorOptions extends ReflectorShared {
    * right for single objects, where a read costs as little as a resumption and finds what a resumption may hide.
    */
   readonly resumesAfterClose: boolean;
+  /** Whether anything is known to exist in the scope. If not given, the scope is no guess of a peer's. */
+  readonly isKnownToExist?: () => boolean;
+  /** Where the scope comes from: the openings of different askers take turns while nothing is known to exist in them. */
+  readonly asker?: unknown;
 }
 
 /** A watch that lived this long was healthy: after it, backoff starts from the beginning. */
@@ -74,6 +78,14 @@ export class Reflector implements Runnable, Opening {
 
   get hasBeenSynced(): boolean {
     return this.#hasBeenSynced;
+  }
+
+  get isKnownToExist(): boolean {
+    return this.#options.isKnownToExist?.() ?? true;
+  }
+
+  get asker(): unknown {
+    return this.#options.asker;
   }
 
   /** Why it may have to wait for its first attempt, or its next one, longer than its turn; undefined if there is no reason. */

@@ -17,6 +17,7 @@ export function watchMetrics(registry: Registry): WatchMetrics {
     oldestMs: 0,
     silentMs: 0,
     unwatched: 0,
+    waiting: 0,
   });
   new Gauge({
     name: "bunting_proxy_source_watches",
@@ -50,6 +51,14 @@ export function watchMetrics(registry: Registry): WatchMetrics {
     registers,
     collect() {
       this.set(read().unwatched);
+    },
+  });
+  new Gauge({
+    name: "bunting_proxy_source_waiting_topics",
+    help: "Topics not known to exist that wait to be read, because too many were asked for that do not exist.",
+    registers,
+    collect() {
+      this.set(read().waiting);
     },
   });
   const relists = new Counter({

@@ -13,8 +13,10 @@ export interface FlagSource extends Runnable {
   /**
    * Reports the topic to the sink until the signal aborts. Events of one topic come in order, never from within this call, and the
    * first comes as soon as the source knows whether the document exists. Only one watch per topic is open at a time.
+   *
+   * @param asker where the peer that asks comes from: where the names of topics that may not exist have to wait, askers take turns
    */
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void;
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void;
   /**
    * Reads a watched topic consistently once more, because a peer knows of a newer version than the sink has received. `done` is called
    * once, after the sink has received the result of a read that began after this call; not if the topic's watch is aborted, or the returned

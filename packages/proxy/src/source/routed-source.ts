@@ -33,7 +33,7 @@ export class RoutedSource implements FlagSource {
     return () => undefined;
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
-    (filePathOf(topic) === undefined ? this.#main : this.#files).watch(topic, sink, signal);
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+    (filePathOf(topic) === undefined ? this.#main : this.#files).watch(topic, sink, signal, asker);
   }
 }

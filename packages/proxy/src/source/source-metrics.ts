@@ -40,4 +40,6 @@ export interface WatchCounts {
   readonly silentMs: number;
   /** FeatureFlags that are read only in turn, because there are too many for a watch each. */
   readonly unwatched: number;
+  /** Watches of names that peers may have guessed, which wait for their turn to be opened. */
+  readonly waiting: number;
 }

@@ -1,4 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
+import type { TransportSession } from "@bunting/rpc";
 import { aborted, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
@@ -7,7 +8,7 @@ import type { FlagSource } from "../source/flag-source.js";
 import { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 import { Topic, type TopicPolicies } from "./topic.js";
-import type { TopicQuota } from "./topic-quota.js";
+import { isLocal, type TopicQuota } from "./topic-quota.js";
 
 export interface TopicRegistryOptions extends TopicPolicies {
   readonly source: FlagSource;
@@ -48,6 +49,8 @@ export class TopicRegistry implements Runnable {
   readonly #entries = new Map<TopicKey, Entry>();
   /** Topics without subscribers that refuse those that come; the longest idle first. */
   readonly #refusing = new Set<Entry>();
+  /** Stand for connections, which the source must not keep. */
+  readonly #askers = new WeakMap<TransportSession, symbol>();
   #hasStopped = false;
 
   constructor(options: TopicRegistryOptions) {
@@ -77,7 +80,7 @@ export class TopicRegistry implements Runnable {
     const known = this.#entries.get(key);
     const { connection } = subscriber;
     if (connection !== undefined) this.#options.quota?.check(connection, known?.topic.charge);
-    const entry = known ?? this.#begin(key);
+    const entry = known ?? this.#begin(key, connection);
     entry.cancelLinger?.();
     entry.cancelLinger = undefined;
     this.#refusing.delete(entry);
@@ -108,7 +111,7 @@ export class TopicRegistry implements Runnable {
     for (const key of [...this.#entries.keys()]) this.#end(key);
   }
 
-  #begin(key: TopicKey): Entry {
+  #begin(key: TopicKey, connection: TransportSession | undefined): Entry {
     const { source, quota, ...options } = this.#options;
     const onIdle = (): void => this.#idle(key);
     const charge = quota?.open();
@@ -118,8 +121,17 @@ export class TopicRegistry implements Runnable {
       cancelLinger: undefined,
     };
     this.#entries.set(key, entry);
-    source.watch(key, entry.topic, entry.abort.signal);
+    source.watch(key, entry.topic, entry.abort.signal, this.#askerOf(connection));
     return entry;
+  }
+
+  /** What counts as one peer for the source: an address, or a connection where an address may be that of many. */
+  #askerOf(connection: TransportSession | undefined): unknown {
+    if (connection === undefined || !isLocal(connection.remoteAddress)) return connection?.remoteAddress;
+    const known = this.#askers.get(connection);
+    const asker = known ?? Symbol(connection.remoteAddress);
+    if (known === undefined) this.#askers.set(connection, asker);
+    return asker;
   }
 
   /** A topic has lost its last subscriber: it lingers if it has something for the next one. */

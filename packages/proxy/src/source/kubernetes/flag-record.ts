@@ -10,6 +10,8 @@ import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key
 export interface FlagRecordOptions {
   readonly topic: TopicKey;
   readonly sink: SourceSink;
+  /** Where the peer comes from that made the topic known. */
+  readonly asker?: unknown;
   readonly clock: Clock;
   readonly log: KubernetesLog;
   /** Called when the FeatureFlag began or ceased to exist, or may have: the plan of watches depends on it. */
@@ -35,6 +37,7 @@ interface ToldVersion extends SourceVersion {
 export class FlagRecord implements Opening {
   readonly topic: TopicKey;
   readonly namespace: string;
+  readonly asker: unknown;
   /** The watches that could report it, the widest first. */
   readonly watchKeys: readonly WatchKey[];
   readonly #options: FlagRecordOptions;
@@ -50,6 +53,7 @@ export class FlagRecord implements Opening {
 
   constructor(options: FlagRecordOptions) {
     this.topic = options.topic;
+    this.asker = options.asker;
     this.namespace = partsOfKey(options.topic).namespace;
     this.watchKeys = [clusterKey, namespaceKey(this.namespace), this.topic];
     this.#options = options;

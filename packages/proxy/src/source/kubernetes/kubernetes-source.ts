@@ -13,7 +13,7 @@ import type { SourceMetrics, WatchCounts } from "../source-metrics.js";
 import { featureFlagType } from "./feature-flag-type.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
-import type { PlanLimits, WatchScope } from "./plan-watches.js";
+import { usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";
 import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
 import { WatchTopology } from "./watch-topology.js";
@@ -37,6 +37,9 @@ export interface KubernetesSourceOptions {
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
 }
+
+/** After as many as may be watched, so many names a second are read that turn out not to exist, or are left before that is known. */
+const guessesPerSecond = 32;
 
 /** Serves the FeatureFlags of a cluster, with as few watches as possible and no more permissions than the stock operator grants. */
 export class KubernetesSource implements FlagSource {
@@ -65,12 +68,13 @@ export class KubernetesSource implements FlagSource {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger, watchScope, timeoutSeconds } = this.#options;
+    const limits = { ...usualLimits, ...this.#options.limits };
     const { client, connections, server } = await this.#options.connect();
     logger.info({ server, watchScope }, "watching FeatureFlags in the cluster");
     const shared: ReflectorShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
-      gate: new OpeningGate({ clock }),
+      gate: new OpeningGate({ clock, guesses: { burst: limits.maxAbsent, perSecond: guessesPerSecond } }),
       watchList: new WatchListSupport(clock),
       clock,
       logger,
@@ -82,7 +86,7 @@ export class KubernetesSource implements FlagSource {
     const topology = new WatchTopology({
       records: this.#records,
       watchScope,
-      limits: this.#options.limits,
+      limits,
       shared,
       reviews,
       log: this.#log,
@@ -97,11 +101,11 @@ export class KubernetesSource implements FlagSource {
     }
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
     if (signal.aborted) return;
     const { clock } = this.#options;
     const onChange = (changed: FlagRecord): void => this.#topology?.changed(changed);
-    const record = new FlagRecord({ topic, sink, clock, log: this.#log, onChange });
+    const record = new FlagRecord({ topic, sink, asker, clock, log: this.#log, onChange });
     this.#records.add(record);
     this.#topology?.add(record);
     signal.addEventListener(
@@ -170,7 +174,8 @@ export class KubernetesSource implements FlagSource {
       oldestMs = Math.max(oldestMs, watch.ageMs);
       silentMs = Math.max(silentMs, watch.silenceMs);
     }
-    return { open, oldestMs, silentMs, unwatched: this.#topology?.unwatched ?? 0 };
+    const { unwatched = 0, waiting = 0 } = this.#topology ?? {};
+    return { open, oldestMs, silentMs, unwatched, waiting };
   }
 }
 

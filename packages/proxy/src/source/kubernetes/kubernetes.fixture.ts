@@ -135,10 +135,10 @@ export class SourceBench<C extends Clock = ManualClock> {
     this.api.delete(namespace, name);
   }
 
-  subscribe(topic: string): Subscribed {
+  subscribe(topic: string, asker?: string): Subscribed {
     const sink = new RecordingSink();
     const abort = new AbortController();
-    this.source.watch(topic as TopicKey, sink, abort.signal);
+    this.source.watch(topic as TopicKey, sink, abort.signal, asker);
     return {
       topic,
       sink,

@@ -174,6 +174,17 @@ describe("planWatches", () => {
       expect(keys.has(namespaceKey("empty512"))).to.equal(false);
     });
 
+    it("watches the first 512 namespaces of which nothing is known yet", () => {
+      const unknown = Array.from({ length: 600 }, (_, index) =>
+        flagsIn(`new${index}`, 1, index % 2 === 0 ? "unknown" : "absent").concat(
+          flagsIn(`new${index}`, 1, "unknown"),
+        ),
+      ).flat();
+      const keys = plan([...unknown, ...flagsIn("there", 1)], { watchScope: "namespace" });
+      expect(keys.size).to.equal(513);
+      expect(keys.has(namespaceKey("new511")) && keys.has(namespaceKey("there"))).to.equal(true);
+    });
+
     it("gives the place of one that did not exist to another when it comes to be", () => {
       const missing = flagsIn("ns", 513, "absent");
       expect(admitted(missing, narrow(missing))).to.equal(512);

@@ -101,12 +101,14 @@ function* withinLimits(flags: readonly PlannedFlag[], limits: PlanLimits): Itera
 }
 
 function* namespacesWithinLimits(flags: readonly PlannedFlag[], limits: PlanLimits): Iterable<WatchKey> {
-  const isAbsent = new Map<string, boolean>();
+  const existences = new Map<string, PlannedFlag["existence"]>();
   for (const { namespace, existence } of flags) {
-    isAbsent.set(namespace, existence === "absent" && isAbsent.get(namespace) !== false);
+    const other = existences.get(namespace);
+    if (other === undefined || rank[existence] > rank[other]) existences.set(namespace, existence);
   }
-  let absent = 0;
-  for (const [namespace, isOneOfThem] of isAbsent) {
-    if (!isOneOfThem || absent++ < limits.maxAbsent) yield namespaceKey(namespace);
-  }
+  const left = { unknown: limits.maxAbsent, exists: Infinity, absent: limits.maxAbsent };
+  for (const [namespace, existence] of existences) if (left[existence]-- > 0) yield namespaceKey(namespace);
 }
+
+/** A namespace is as its FeatureFlag with the highest rank. */
+const rank = { absent: 0, unknown: 1, exists: 2 };

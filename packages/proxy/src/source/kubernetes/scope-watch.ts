@@ -55,6 +55,8 @@ export class ScopeWatch implements ReflectorHandler {
       },
       handler: this,
       resumesAfterClose: this.kind !== "object",
+      isKnownToExist: () => this.kind === "cluster" || this.#hasExisting(),
+      asker: this.#firstRecord()?.asker,
     });
   }
 
@@ -79,6 +81,16 @@ export class ScopeWatch implements ReflectorHandler {
   /** The records it reports to. */
   audience(): Iterable<FlagRecord> {
     return this.#options.audience.all();
+  }
+
+  #firstRecord(): FlagRecord | undefined {
+    for (const record of this.audience()) return record;
+    return undefined;
+  }
+
+  #hasExisting(): boolean {
+    for (const { existence } of this.audience()) if (existence === "exists") return true;
+    return false;
   }
 
   get watch(): Reflector["watch"] {

@@ -77,6 +77,11 @@ export class WatchTopology {
     return this.#turns.size;
   }
 
+  /** How many watches wait because their names may have been guessed. */
+  get waiting(): number {
+    return this.#options.shared.gate.waitingGuesses;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     this.#isRunning = true;
     for (const record of this.#options.records.all()) if (record.isAwaited) this.#refreshes.ask(record);

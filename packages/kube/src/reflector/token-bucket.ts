@@ -1,0 +1,47 @@
+import type { Clock } from "@bunting/runtime";
+
+export interface Rate {
+  /** How many at once after a quiet time. */
+  readonly burst: number;
+  readonly perSecond: number;
+}
+
+/** Hands out a burst of tokens, and then so many a second. A token that was not needed may be given back. */
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #rate: Rate;
+  #tokens: number;
+  #countedMs: number;
+
+  constructor(clock: Clock, rate: Rate) {
+    this.#clock = clock;
+    this.#rate = rate;
+    this.#tokens = rate.burst;
+    this.#countedMs = clock.monotonicMs();
+  }
+
+  /** How long until there is a token, in ms; 0 if there is one. */
+  get waitMs(): number {
+    this.#count();
+    return this.#tokens >= 1 ? 0 : Math.ceil(((1 - this.#tokens) * 1_000) / this.#rate.perSecond);
+  }
+
+  /** Takes a token. To be called only while there is one. */
+  take(): void {
+    this.#tokens--;
+  }
+
+  giveBack(): void {
+    this.#add(1);
+  }
+
+  #count(): void {
+    const nowMs = this.#clock.monotonicMs();
+    this.#add(((nowMs - this.#countedMs) * this.#rate.perSecond) / 1_000);
+    this.#countedMs = nowMs;
+  }
+
+  #add(tokens: number): void {
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + tokens);
+  }
+}
