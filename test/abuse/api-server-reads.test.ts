@@ -51,6 +51,20 @@ describe("Agents that claim to hold newer versions than there are", () => {
     for (const topic of topics) expect(readOf(topic), topic).to.equal(true);
   });
 
+  it("of many FeatureFlags leave others their turn: who claims one waits for no more than one read of each other address", async () => {
+    const topics = await watched(100);
+    await bench.pass(1_000);
+    const before = requests();
+    const refresh = (topic: string | undefined, asker: string, answered = (): void => undefined): void =>
+      void bench.source.refresh(topic as TopicKey, answered, asker);
+    for (const topic of topics) refresh(topic, "192.0.2.1");
+    let isAnswered = false;
+    refresh(topics[99], "192.0.2.2", () => (isAnswered = true));
+    await bench.pass(1_000);
+    expect(requests() - before, "reads in 1 s").to.be.within(3, 5);
+    expect(isAnswered).to.equal(true);
+  });
+
   it("are answered although the answers to others drip in", async () => {
     const topics = await watched(5);
     const drip = faults.dripped({ bytesPerWrite: 1, everyMs: 1_000 });

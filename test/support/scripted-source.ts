@@ -19,6 +19,8 @@ export class ScriptedSource implements FlagSource {
   hasSynced = true;
   /** How often each topic was watched so far. */
   readonly watchCounts = new Map<TopicKey, number>();
+  /** From where each topic was asked for last. */
+  readonly askers = new Map<TopicKey, unknown>();
   readonly refreshes: { readonly topic: TopicKey; readonly done: () => void }[] = [];
   readonly #watches = new Map<TopicKey, Watch>();
   readonly #versions = new Map<TopicKey, ScriptedVersion | undefined>();
@@ -37,7 +39,8 @@ export class ScriptedSource implements FlagSource {
     listener();
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+    this.askers.set(topic, asker);
     if (this.#watches.has(topic)) throw new Error(`a second watch of ${topic} was opened beside the first`);
     const watch = { sink, signal };
     this.#watches.set(topic, watch);
@@ -62,7 +65,8 @@ export class ScriptedSource implements FlagSource {
   }
 
   /** Records in `refreshes` that a topic is to be read again; the test says when that is done. */
-  refresh(topic: TopicKey, done: () => void): () => void {
+  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
+    this.askers.set(topic, asker);
     this.refreshes.push({ topic, done });
     return () => undefined;
   }

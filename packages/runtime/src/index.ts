@@ -31,3 +31,4 @@ export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
 export type { Runnable } from "./runnable.js";
 export { Semaphore } from "./semaphore.js";
+export { Turns } from "./turns.js";

@@ -1,8 +1,7 @@
 import { setMaxListeners } from "node:events";
-import { Backoff, type Clock } from "@bunting/runtime";
+import { Backoff, Turns, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { TokenBucket, type Rate } from "./token-bucket.js";
-import { Turns } from "./turns.js";
 
 /** A watch or read that wants to be opened; the same object each time. */
 export interface Opening {

@@ -20,9 +20,11 @@ export interface FlagSource extends Runnable {
   /**
    * Reads a watched topic consistently once more, because a peer knows of a newer version than the sink has received. `done` is called
    * once, after the sink has received the result of a read that began after this call; not if the topic's watch is aborted, or the returned
-   * function called, first. However often it is called, reads are few. A source without refresh is always current.
+   * function called, first. However often it is called, reads are few, and askers take turns. A source without refresh is always current.
+   *
+   * @param asker where the peer comes from
    */
-  refresh?(topic: TopicKey, done: () => void): () => void;
+  refresh?(topic: TopicKey, done: () => void, asker?: unknown): () => void;
 }
 
 /** How a topic receives what a source knows. */

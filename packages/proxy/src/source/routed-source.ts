@@ -25,9 +25,9 @@ export class RoutedSource implements FlagSource {
     await Promise.all([this.#main.run(signal), this.#files.run(signal)]);
   }
 
-  refresh(topic: TopicKey, done: () => void): () => void {
+  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
     const source = filePathOf(topic) === undefined ? this.#main : this.#files;
-    if (source.refresh !== undefined) return source.refresh(topic, done);
+    if (source.refresh !== undefined) return source.refresh(topic, done, asker);
     // A source without refresh is always current.
     done();
     return () => undefined;

@@ -54,7 +54,11 @@ class Peer implements ResponseStream {
 
   constructor(tasks: Tasks, peerWindowBytes: number) {
     this.#tasks = tasks;
-    const session = { peerWindowBytes, ping: (onAck: () => void) => this.#ping(onAck) };
+    const session = {
+      remoteAddress: "192.0.2.1",
+      peerWindowBytes,
+      ping: (onAck: () => void) => this.#ping(onAck),
+    };
     this.stream = { session: session as unknown as TransportSession } as TransportStream;
   }
 

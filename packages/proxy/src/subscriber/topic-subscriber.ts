@@ -31,7 +31,7 @@ export interface TopicSubscriberContext {
   /** Decides when a subscriber gets its first snapshot; smaller messages do not wait. */
   readonly startQueue?: StartQueue | undefined;
   /** Has the source read a topic once more. Returns how to wait no longer. */
-  readonly refresh: (topic: TopicKey, done: () => void) => () => void;
+  readonly refresh: (topic: TopicKey, done: () => void, connection: TransportSession) => () => void;
 }
 
 /** A message of bunting.sync.v1: a complete gRPC frame. */
@@ -90,7 +90,7 @@ export class TopicSubscriber implements Subscriber, Starter {
       this.#resumeGuard = new ResumeGuard({
         held: { uid, generation: Number(generation), resourceVersion },
         metrics,
-        refresh: (done) => refresh(this.topic, done),
+        refresh: (done) => refresh(this.topic, done, this.connection),
         onRead: () => this.wake(),
       });
       this.#hold(held.digest.toString("hex"));

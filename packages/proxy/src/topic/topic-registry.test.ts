@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { TransportSession } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
@@ -47,6 +48,22 @@ describe("the topic registry", () => {
     await answered();
     expect([...source.watchCounts.values()]).to.deep.equal([1, 1]);
     for (const subscription of subscriptions) expect(textOf(subscription)).to.include("v1");
+  });
+
+  it("tells the source apart who asks: by address, or by connection where an address may be that of many", () => {
+    const { source, topics } = useRegistry();
+    const connection = (remoteAddress: string): TransportSession => ({ remoteAddress }) as TransportSession;
+    const asker = (topic: TopicKey, from: TransportSession): unknown => {
+      topics.subscribe(topic, { ...noWork, connection: from });
+      return source.askers.get(topic);
+    };
+    expect(asker("demo/a", connection("192.0.2.1"))).to.equal(asker("demo/b", connection("192.0.2.1")));
+    const mesh = connection("127.0.0.6");
+    const ofMesh = asker("demo/c", mesh);
+    expect(asker("demo/d", mesh)).to.equal(ofMesh);
+    expect(asker("demo/e", connection("127.0.0.6"))).not.to.equal(ofMesh);
+    topics.refresh("demo/a", () => undefined, mesh);
+    expect(source.askers.get("demo/a")).to.equal(ofMesh);
   });
 
   it("keeps an idle topic for a while, then drops it and its watch", async () => {

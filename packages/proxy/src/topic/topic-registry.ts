@@ -97,9 +97,9 @@ export class TopicRegistry implements Runnable {
    * was updated, and never if the topic ends before, or the returned function is called. A source without refresh is always current: then
    * `done` is called at once.
    */
-  refresh(key: TopicKey, done: () => void): () => void {
+  refresh(key: TopicKey, done: () => void, connection?: TransportSession): () => void {
     const { source } = this.#options;
-    if (source.refresh !== undefined) return source.refresh(key, done);
+    if (source.refresh !== undefined) return source.refresh(key, done, this.#askerOf(connection));
     done();
     return () => undefined;
   }

@@ -117,7 +117,7 @@ const account = { bytes: 0, charge: () => undefined, release: () => undefined };
 
 /** The sending half of a call; the test completes its writes one by one. */
 class ScriptedCall implements ResponseStream {
-  readonly session = { account } as unknown as TransportSession;
+  readonly session = { account, remoteAddress: "192.0.2.1" } as unknown as TransportSession;
   readonly stream: ResponseStream["stream"];
   readonly deadlineMs = undefined;
   readonly signal = new AbortController().signal;

@@ -42,7 +42,7 @@ export class AgentSync {
       parseTopic: (selector) => parseTopic(selector, parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
       startQueue,
-      refresh: (topic, done) => topics.refresh(topic, done),
+      refresh: (topic, done, connection) => topics.refresh(topic, done, connection),
       statusOf,
       requestTurns: options.requestTurns ?? new RequestTurns(),
       limitReached: (reason, { remoteAddress: peer }, message) => {

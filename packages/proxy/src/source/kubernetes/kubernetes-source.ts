@@ -118,10 +118,10 @@ export class KubernetesSource implements FlagSource {
     );
   }
 
-  refresh(topic: TopicKey, done: () => void): () => void {
+  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
     const record = this.#records.get(topic);
     if (record === undefined) return () => undefined;
-    return this.#topology === undefined ? record.awaitRead(done) : this.#topology.refresh(record, done);
+    return this.#topology?.refresh(record, done, asker) ?? record.awaitRead(done);
   }
 
   /** Asks the API server a question that every account may ask, until it answers. */

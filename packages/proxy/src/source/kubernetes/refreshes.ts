@@ -1,4 +1,5 @@
 import { KubeError, readConsistently, type ReflectorShared } from "@bunting/kube";
+import { Turns } from "@bunting/runtime";
 import { featureFlagType } from "./feature-flag-type.js";
 import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead } from "./record-read.js";
@@ -14,15 +15,23 @@ const afterFailureMs = 5_000;
 /** A read that takes longer, because the answer drips in, must not hold up others. */
 const longestReadMs = 30_000;
 
+/** That an agent claims to hold a newer version of a FeatureFlag. */
+interface Claim {
+  readonly record: FlagRecord;
+  /** Where the agent comes from. */
+  readonly asker: unknown;
+}
+
 /**
  * Reads single FeatureFlags once more because agents claim to hold newer versions. Any peer can claim that, so the reads have a low rate,
- * one by one of the FeatureFlags that wait, and each costs the API server a LIST of one object. No watch is disturbed.
+ * askers take turns, and each read costs the API server a LIST of one object. No watch is disturbed.
  */
 export class Refreshes {
   readonly #shared: ReflectorShared;
   readonly #records: RecordIndex;
-  /** The records that wait, in the order in which they were asked for, each with the earliest time of its read. */
+  /** The records that wait, each with the earliest time of its read. */
   readonly #waiting = new Map<FlagRecord, number>();
+  readonly #claims = new Turns<Claim>();
   readonly #reading = new Map<FlagRecord, AbortController>();
   readonly #running = new Set<Promise<void>>();
   /** No read begins before this time. */
@@ -34,6 +43,13 @@ export class Refreshes {
   constructor(shared: ReflectorShared, records: RecordIndex) {
     this.#shared = shared;
     this.#records = records;
+  }
+
+  /** While the claim stands, reads of the record count as turns of the asker. Returns how to end it. */
+  claim(record: FlagRecord, asker: unknown): () => void {
+    const claim: Claim = { record, asker };
+    this.#claims.add(asker, claim);
+    return () => this.#claims.delete(asker, claim);
   }
 
   /** Reads the record when it is its turn, unless another read is as good. */
@@ -80,19 +96,27 @@ export class Refreshes {
   /** Reads the first that is due. */
   #next(): void {
     const nowMs = this.#shared.clock.monotonicMs();
-    for (const [record, dueMs] of this.#waiting) {
-      if (dueMs > nowMs) continue;
+    for (const { record, asker } of this.#inTurn()) {
+      const dueMs = this.#waiting.get(record);
+      if (dueMs === undefined || dueMs > nowMs) continue;
       this.#waiting.delete(record);
       if (!record.isAwaited) continue;
       // A watch may have read it meanwhile.
       if (this.#dueMs(record) > nowMs) this.#waiting.set(record, this.#dueMs(record));
       else {
         this.#nextMs = nowMs + perReadMs;
+        this.#claims.took(asker);
         this.#start(record);
         break;
       }
     }
     this.#wakeForFirst();
+  }
+
+  *#inTurn(): IterableIterator<Claim> {
+    yield* this.#claims;
+    // What was asked for before this source ran.
+    for (const record of this.#waiting.keys()) yield { record, asker: undefined };
   }
 
   #wakeForFirst(): void {

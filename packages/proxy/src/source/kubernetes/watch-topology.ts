@@ -118,10 +118,17 @@ export class WatchTopology {
   }
 
   /** Reads the record once more, and calls back when that is done. Returns how to wait no longer. */
-  refresh(record: FlagRecord, done: () => void): () => void {
-    const cancel = record.awaitRead(done);
+  refresh(record: FlagRecord, done: () => void, asker: unknown): () => void {
+    const endClaim = this.#refreshes.claim(record, asker);
+    const cancel = record.awaitRead(() => {
+      endClaim();
+      done();
+    });
     if (this.#isRunning) this.#refreshes.ask(record);
-    return cancel;
+    return () => {
+      endClaim();
+      cancel();
+    };
   }
 
   /** Reads everything again: the API server's history was cut, and any stream may be on the part that is gone. */
