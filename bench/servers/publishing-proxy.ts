@@ -9,9 +9,8 @@ import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/
 import { TopicQuota } from "@bunting/proxy/internal/topic/topic-quota.js";
 import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag-source.js";
 import { parseSelector } from "@bunting/proxy/internal/source/selector.js";
-import { StartQueue } from "@bunting/proxy/internal/subscriber/start-queue.js";
 import { TopicRegistry } from "@bunting/proxy/internal/topic/topic-registry.js";
-import { GrpcServer, PortListener } from "@bunting/rpc";
+import { GrpcServer, PortListener, StartQueue } from "@bunting/rpc";
 import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { serveCalls } from "../support/child-protocol.js";
@@ -107,7 +106,7 @@ const flagSync = new FlagSync({
     perSecond: options.firstSnapshotRate.default,
     burst: options.firstSnapshotBurst.default,
     clock,
-    metrics,
+    onWaiting: (delta) => metrics.queuedStarts(delta),
   }),
 });
 const methods = [...new AgentSync({ ...subscribing, log }).methods, ...flagdSyncService(flagSync)];

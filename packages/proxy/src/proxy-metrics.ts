@@ -31,6 +31,10 @@ export interface ProxyMetrics extends SourceMetrics {
   connectionEnded(reason: string): void;
   /** A connection has as many streams as it may have: `bunting_proxy_service_stream_limit_total`. */
   streamLimitReached(): void;
+  /** Calls that began (1) or stopped (-1) waiting because their connection makes many short ones: `bunting_proxy_service_calls_waiting`. */
+  callsWaiting(delta: number): void;
+  /** A call has to wait for that reason: `bunting_proxy_service_calls_delayed_total`. */
+  callDelayed(): void;
   /** A message of bunting.sync.v1 was written: `bunting_proxy_subscriber_messages_total{kind}`, `bunting_proxy_subscriber_message_bytes_total{kind}`. */
   agentMessage(kind: AgentMessageKind, bytes: number): void;
   /** Subscriptions of bunting.sync.v1 opened (1) or closed (-1): `bunting_proxy_subscriber_subscriptions`. */
@@ -78,6 +82,8 @@ export const noMetrics: ProxyMetrics = {
   refused: ignore,
   connectionEnded: ignore,
   streamLimitReached: ignore,
+  callsWaiting: ignore,
+  callDelayed: ignore,
   sourceError: ignore,
   documentInvalid: ignore,
   documentWarning: ignore,

@@ -3,6 +3,7 @@
  * and hold subscriptions) → the services on the sync port. Nothing is started here; `components` is the order of the start.
  */
 import {
+  CallPacing,
   defaultPeerMemoryBytes,
   GrpcServer,
   healthService,
@@ -10,6 +11,7 @@ import {
   PortListener,
   ReadinessHealth,
   reflectionService,
+  StartQueue,
   type DropReason,
   type ListenEndpoint,
   type Method,
@@ -41,7 +43,6 @@ import { ProxyReadiness } from "./service/proxy-readiness.js";
 import { flagdSyncService } from "./service/flagd-sync-v1/flagd-sync-service.js";
 import { createSource } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
-import { StartQueue } from "./subscriber/start-queue.js";
 import { TopicQuota } from "./topic/topic-quota.js";
 import { TopicRegistry } from "./topic/topic-registry.js";
 import { version } from "./version.js";
@@ -101,7 +102,12 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     startQueue:
       firstSnapshotRate === 0
         ? undefined
-        : new StartQueue({ perSecond: firstSnapshotRate, burst: options.firstSnapshotBurst, clock, metrics }),
+        : new StartQueue({
+            perSecond: firstSnapshotRate,
+            burst: options.firstSnapshotBurst,
+            clock,
+            onWaiting: (delta) => metrics.queuedStarts(delta),
+          }),
   };
   const agentSync = new AgentSync({ ...subscribing, ackTimeoutMs: options.ackTimeout });
   const flagSync = new FlagSync({ ...subscribing, compresses: options.compression === "auto" });
@@ -130,16 +136,29 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     options.peerMemory === "auto" ? defaultPeerMemoryBytes(1) : options.peerMemory,
   );
   metrics.peerMemory(memory);
+  const grpc = new GrpcServer({
+    methods: [...services, ...healthMethods, ...reflection],
+    logger,
+    clock,
+    maxMessageBytes: maxRequestBytes,
+    onSession: (session) => connectionAge?.add(session),
+  });
   const syncPort = new PortListener({
     endpoint: endpoint(options.port, options.host),
     optionName: "--port",
     logger,
-    grpc: new GrpcServer({
-      methods: [...services, ...healthMethods, ...reflection],
-      logger,
+    grpc: new CallPacing({
+      handler: grpc,
       clock,
-      maxMessageBytes: maxRequestBytes,
-      onSession: (session) => connectionAge?.add(session),
+      onWaiting: (delta) => metrics.callsWaiting(delta),
+      onDelayed: ({ remoteAddress: peer }) => {
+        metrics.callDelayed();
+        log.warn(
+          "call_pacing",
+          { peer },
+          "a connection makes so many short calls that they have to wait; others are served at once",
+        );
+      },
     }),
     limits: { maxStreamsPerConnection: options.maxStreamsPerConnection, maxHeaderBytes },
     memory,

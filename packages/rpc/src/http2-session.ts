@@ -11,13 +11,15 @@ import { FloodGuard } from "./flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import { peerAddress } from "./peer-address.js";
 import { streamBytes, type OpenAccount } from "./peer-memory.js";
-import { hasStoppedReading, unsentBytes } from "./socket-state.js";
+import { hasStoppedReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
 import type { WatchedSession, WatchedStream } from "./stall-watch.js";
 import { RpcError } from "./status.js";
 import type { TransportStream } from "./transport.js";
 
 /** The initial stream window until the peer announces another (RFC 9113 6.9.2). */
 const protocolWindowBytes = 65_535;
+/** What is read from a socket at once: it may wait in the streams while reading is paused. */
+const readBytes = 64 * 1024;
 
 /** One client connection on node:http2. */
 export class Http2Session implements StreamOwner, WatchedSession {
@@ -39,6 +41,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   #quietSweeps = 0;
   /** For how many sweeps in a row node has not been reading. */
   #deafSweeps = 0;
+  #isReadingPaused = false;
   #unsentBytes = 0;
   #unsentSince = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
@@ -92,6 +95,26 @@ export class Http2Session implements StreamOwner, WatchedSession {
     this.#socket.destroy();
   }
 
+  get isReadingPaused(): boolean {
+    return this.#isReadingPaused;
+  }
+
+  pauseReading(): void {
+    if (!this.isOpen) return;
+    // Also if it is paused: node starts to read again when it has written.
+    stopReading(this.#socket);
+    if (this.#isReadingPaused) return;
+    this.#isReadingPaused = true;
+    this.account.charge(readBytes);
+  }
+
+  resumeReading(): void {
+    if (!this.#isReadingPaused) return;
+    this.#isReadingPaused = false;
+    this.account.release(readBytes);
+    if (this.isOpen) startReading(this.#socket);
+  }
+
   onClose(listener: () => void): void {
     if (this.#isOpen) this.#closeListeners = addCloseListener(this.#closeListeners, listener);
     else listener();
@@ -99,6 +122,11 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the keepalive only, once per sweep; returns for how many sweeps in a row the peer has sent nothing. */
   countQuietSweep(): number {
+    if (this.#isReadingPaused) {
+      // We do not hear it.
+      this.#deafSweeps = 0;
+      return (this.#quietSweeps = 0);
+    }
     const { bytesRead } = this.#socket;
     this.#quietSweeps = bytesRead === this.#heardBytes ? this.#quietSweeps + 1 : 0;
     this.#heardBytes = bytesRead;

@@ -1,3 +1,4 @@
+export { CallPacing } from "./call-pacing.js";
 export { drainSessions } from "./drain-sessions.js";
 export { frameMessage, framePrefixBytes } from "./framing.js";
 export { GrpcServer } from "./grpc-server.js";
@@ -19,5 +20,6 @@ export { PortListener, type DropReason } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";
 export { accountOf } from "./request-account.js";
+export { StartQueue, type Starter } from "./start-queue.js";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";
 export type { TransportSession, TransportStream } from "./transport.js";

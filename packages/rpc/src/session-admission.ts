@@ -50,6 +50,11 @@ export class SessionAdmission {
   constructor(options: AdmissionOptions) {
     this.#options = options;
     this.#unacknowledged = new Overdue(options.clock, options.settingsTimeoutMs, (session) => {
+      if (session.isReadingPaused) {
+        // The acknowledgement may have arrived.
+        this.#unacknowledged.add(session);
+        return;
+      }
       options.onEnd("settings");
       session.destroy();
     });

@@ -26,6 +26,16 @@ export function hasStoppedReading(socket: Socket): boolean {
   return true;
 }
 
+/** Stops reading a socket that node:http2 reads; the system then holds back what its peer sends. */
+export function stopReading(socket: Socket): void {
+  handleOf(socket)?.readStop?.();
+}
+
+/** Reads on after `stopReading`. */
+export function startReading(socket: Socket): void {
+  handleOf(socket)?.readStart?.();
+}
+
 function handleOf(socket: Socket): StreamHandle | null | undefined {
   return (socket as unknown as { readonly _handle?: StreamHandle | null })._handle;
 }

@@ -78,6 +78,13 @@ export interface TransportSession {
   goaway(): void;
   /** Sends a PING; false if one is outstanding (at most one per session, for all its streams). `onAck` gets an error if the session ends. */
   ping(onAck: (error?: Error) => void): boolean;
+  /**
+   * Stops reading the connection, all its streams, until `resumeReading`: the client can send no more. Calling it again for each stream that
+   * still arrives is necessary, because the engine may have read on.
+   */
+  pauseReading(): void;
+  resumeReading(): void;
+  readonly isReadingPaused: boolean;
   /** Drops the connection at once. */
   destroy(): void;
   onClose(listener: () => void): void;

@@ -3,7 +3,13 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 
 type LimitMetrics = Pick<
   ProxyMetrics,
-  "stalled" | "queuedStarts" | "refused" | "connectionEnded" | "streamLimitReached"
+  | "stalled"
+  | "queuedStarts"
+  | "refused"
+  | "connectionEnded"
+  | "streamLimitReached"
+  | "callsWaiting"
+  | "callDelayed"
 >;
 
 /** The metrics of streams and connections that are refused, ended or delayed by a limit. */
@@ -36,6 +42,16 @@ export function limitMetrics(registry: Registry): LimitMetrics {
     help: "Times that a connection came to have --max-streams-per-connection streams; its client's further ones wait, unseen by the proxy.",
     registers,
   });
+  const callsWaiting = new Gauge({
+    name: "bunting_proxy_service_calls_waiting",
+    help: "Calls that have arrived and wait for their turn, because their connection makes many short ones.",
+    registers,
+  });
+  const callsDelayed = new Counter({
+    name: "bunting_proxy_service_calls_delayed_total",
+    help: "Calls that had to wait for their turn, because their connection made many short ones; none is refused for that.",
+    registers,
+  });
   for (const reason of ["topics_per_connection", "topics_per_address"]) refusals.inc({ reason }, 0);
   for (const reason of ["silent", "stalled", "flood", "protocol_error", "memory", "settings", "age"])
     ended.inc({ reason }, 0);
@@ -45,5 +61,7 @@ export function limitMetrics(registry: Registry): LimitMetrics {
     refused: (reason) => refusals.inc({ reason }),
     connectionEnded: (reason) => ended.inc({ reason }),
     streamLimitReached: () => streamLimit.inc(),
+    callsWaiting: (delta) => callsWaiting.inc(delta),
+    callDelayed: () => callsDelayed.inc(),
   };
 }

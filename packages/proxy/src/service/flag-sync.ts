@@ -1,10 +1,9 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Call, ResponseStream, RpcStatus, TransportStream } from "@bunting/rpc";
+import type { Call, ResponseStream, RpcStatus, StartQueue, TransportStream } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import type { StartQueue } from "../subscriber/start-queue.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
 import { firstSnapshot } from "../topic/first-snapshot.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";

@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { constants } from "node:http2";
 import { status as grpcStatus } from "@grpc/grpc-js";
 import type { FlagDocument } from "@bunting/protocol";
+import { StartQueue } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -10,7 +11,6 @@ import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
 import { SyncServer } from "@bunting/test/support/sync-server.js";
 import { RateLimitedLog } from "../rate-limited-log.js";
 import { noMetrics } from "../proxy-metrics.js";
-import { StartQueue } from "../subscriber/start-queue.js";
 import { ConnectionAge } from "./connection-age.js";
 import { TopicQuota } from "../topic/topic-quota.js";
 
@@ -38,6 +38,8 @@ describe("a subscriber", () => {
     refused: (reason: string) => count(reason),
     connectionEnded: (reason: string) => count(reason),
   };
+
+  const onWaiting = metrics.queuedStarts;
 
   beforeEach(() => {
     clock = new ManualClock();
@@ -89,7 +91,7 @@ describe("a subscriber", () => {
   });
 
   it("that waits for its turn has headers at once, is not disturbed by edits, and then gets the newest, once", async () => {
-    const startQueue = new StartQueue({ perSecond: 100, burst: 1, clock, metrics });
+    const startQueue = new StartQueue({ perSecond: 100, burst: 1, clock, onWaiting });
     server = await new SyncServer({ startQueue, metrics }).start();
     server.source.publish(topic, version("v0"));
     const first = (await connect()).subscribe(topic);
@@ -112,7 +114,7 @@ describe("a subscriber", () => {
   });
 
   it("that waits for its turn when the proxy drains gets the newest at once, and UNAVAILABLE", async () => {
-    const startQueue = new StartQueue({ perSecond: 1, burst: 1, clock, metrics });
+    const startQueue = new StartQueue({ perSecond: 1, burst: 1, clock, onWaiting });
     server = await new SyncServer({ startQueue, metrics }).start();
     server.source.publish(topic, version("v0"));
     const connection = await connect();

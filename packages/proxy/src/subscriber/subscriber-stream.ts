@@ -1,4 +1,4 @@
-import type { ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
+import type { ResponseStream, RpcStatus, Starter, StartQueue, TransportSession } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
@@ -6,7 +6,6 @@ import type { FrameWaiter } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import { PingGate, type Gated } from "./ping-gate.js";
-import type { Starter, StartQueue } from "./start-queue.js";
 
 /** What all streams of a protocol share. */
 export interface SubscriberProtocol {

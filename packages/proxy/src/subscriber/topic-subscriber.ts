@@ -1,5 +1,5 @@
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
-import type { TransportSession } from "@bunting/rpc";
+import type { Starter, StartQueue, TransportSession } from "@bunting/rpc";
 import type { Clock, Deadlines } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
@@ -11,7 +11,6 @@ import type { Rejection, TopicAcks } from "../topic/topic-acks.js";
 import type { DeletedView, LiveView } from "../topic/topic-view.js";
 import { maxKeyCharacters } from "./agent-request.js";
 import { ResumeGuard } from "./resume-guard.js";
-import type { StartQueue, Starter } from "./start-queue.js";
 
 /** The stream that a subscriber is part of. */
 export interface SubscriberOwner {

@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { status as grpcStatus } from "@grpc/grpc-js";
+import { StartQueue } from "@bunting/rpc";
 import { createLogger } from "@bunting/runtime";
 import { AgentConnection } from "@bunting/test/support/agent-client.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
@@ -8,7 +9,6 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
 import { RateLimitedLog } from "../../rate-limited-log.js";
 import { noMetrics } from "../../proxy-metrics.js";
-import { StartQueue } from "../../subscriber/start-queue.js";
 import { TopicQuota } from "../../topic/topic-quota.js";
 
 const topic = "demo/flags";
@@ -20,7 +20,7 @@ function usingParts(clock: ManualClock) {
     clock,
   );
   return {
-    startQueue: new StartQueue({ perSecond: 100, burst: 1, clock, metrics }),
+    startQueue: new StartQueue({ perSecond: 100, burst: 1, clock, onWaiting: () => undefined }),
     quota: new TopicQuota({ perConnection: 2, perAddress: 0, metrics, log }),
   };
 }

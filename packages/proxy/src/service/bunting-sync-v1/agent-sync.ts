@@ -1,12 +1,17 @@
 import { ProtocolError, type TopicKey } from "@bunting/protocol";
-import { bidiStreaming, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
+import {
+  bidiStreaming,
+  type Method,
+  type RpcStatus,
+  type StartQueue,
+  type TransportStream,
+} from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { RateLimitedLog } from "../../rate-limited-log.js";
 import { ProxyError } from "../../proxy-error.js";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
 import { AgentStream, type AgentStreamContext } from "../../subscriber/agent-stream.js";
 import { RequestTurns } from "../../subscriber/request-turns.js";
-import type { StartQueue } from "../../subscriber/start-queue.js";
 import type { TopicRegistry } from "../../topic/topic-registry.js";
 import { statusOf } from "../status-of.js";
 

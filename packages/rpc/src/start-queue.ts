@@ -1,7 +1,6 @@
 import type { Clock } from "@bunting/runtime";
-import type { ProxyMetrics } from "../proxy-metrics.js";
 
-/** A stream that is about to be sent its first snapshot. */
+/** A stream that waits for its turn. */
 export interface Starter {
   /** Its connection. Streams of one connection share turns. */
   readonly connection: object;
@@ -15,15 +14,15 @@ export interface StartQueueOptions {
   /** Streams that may start at once after a quiet time. */
   readonly burst: number;
   readonly clock: Clock;
-  readonly metrics: ProxyMetrics;
+  /** Streams that began (1) or stopped (-1) waiting. */
+  readonly onWaiting: (delta: 1 | -1) => void;
 }
 
 const turnMs = 10;
 
 /**
- * Spreads the first snapshots of a storm of connects (all agents reconnect at once after an outage) over some seconds, so that accepting
- * connections and broadcasting edits continue meanwhile. Connections take turns: one with a thousand streams does not delay a thousand with
- * one. A waiting stream has its response headers already, and gets the snapshot that is newest when its turn comes.
+ * Spreads what streams cost at their start over some seconds, if many come at once, so that all else continues meanwhile. Connections take
+ * turns: one with a thousand streams does not delay a thousand with one. One timer serves all streams.
  */
 export class StartQueue {
   readonly #options: StartQueueOptions;
@@ -49,7 +48,7 @@ export class StartQueue {
     const ofConnection = this.#waiting.get(starter.connection);
     if (ofConnection === undefined) this.#waiting.set(starter.connection, new Set([starter]));
     else ofConnection.add(starter);
-    this.#options.metrics.queuedStarts(1);
+    this.#options.onWaiting(1);
     this.#askForTurn();
     return false;
   }
@@ -58,7 +57,7 @@ export class StartQueue {
   leave(starter: Starter): void {
     const starters = this.#waiting.get(starter.connection);
     if (starters?.delete(starter) !== true) return;
-    this.#options.metrics.queuedStarts(-1);
+    this.#options.onWaiting(-1);
     if (starters.size === 0) this.#waiting.delete(starter.connection);
   }
 
@@ -83,7 +82,7 @@ export class StartQueue {
       starters.delete(first);
       if (starters.size > 0) this.#waiting.set(connection, starters);
       this.#tokens--;
-      this.#options.metrics.queuedStarts(-1);
+      this.#options.onWaiting(-1);
       first.start();
     }
   }

@@ -1,7 +1,6 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import { noMetrics } from "../proxy-metrics.js";
 import { StartQueue, type Starter } from "./start-queue.js";
 
 /** Streams that come to a queue of 100 a second, and the order in which they start. */
@@ -14,8 +13,8 @@ class Storm {
   readonly #starters = new Map<string, Starter>();
 
   constructor(burst: number) {
-    const metrics = { ...noMetrics, queuedStarts: (delta: number) => (this.queued += delta) };
-    this.#queue = new StartQueue({ perSecond: 100, burst, clock: this.clock, metrics });
+    const onWaiting = (delta: number) => void (this.queued += delta);
+    this.#queue = new StartQueue({ perSecond: 100, burst, clock: this.clock, onWaiting });
   }
 
   come(connectionName: string, stream: string): void {
