@@ -84,7 +84,9 @@ export class CallPacing implements TransportHandler {
 /** The allowance of a connection, and its calls that wait. */
 class ConnectionPace {
   /** Called when a call ends; one function for all calls of the connection. */
-  readonly use = (): void => void this.#left--;
+  readonly use = (): void => {
+    this.#left--;
+  };
   readonly #session: TransportSession;
   readonly #clock: Clock;
   /** Below 0 if many calls had begun before the first ended. */
