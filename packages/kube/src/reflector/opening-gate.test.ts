@@ -244,6 +244,18 @@ describe("OpeningGate", () => {
       expect(taken()).to.have.length(2);
     });
 
+    it("does not count those that are given up in the turn in which they are admitted", async () => {
+      for (let round = 0; round < 10; round++) {
+        const abort = new AbortController();
+        const asked = gate.acquire(guess(), abort.signal).catch((error: unknown) => error);
+        abort.abort(new Error("not needed any more"));
+        expect(await asked).to.have.property("message", "not needed any more");
+      }
+      await ask(...guesses(5));
+      expect(taken()).to.have.length(4);
+      expect(gate.inUse).to.equal(4);
+    });
+
     it("forgets one that gives up while it waits, which costs nothing", async () => {
       await ask(...guesses(4));
       await succeed();

@@ -144,7 +144,10 @@ export class OpeningGate {
       else this.#waiting.add(waiter);
       this.#serve();
     });
-    return this.#admission(opening, isGuess);
+    const admission = this.#admission(opening, isGuess);
+    if (signal.aborted) admission.unused();
+    signal.throwIfAborted();
+    return admission;
   }
 
   #forget(waiter: Waiter): void {
@@ -153,7 +156,7 @@ export class OpeningGate {
     else this.#waiting.delete(waiter);
   }
 
-  #admission(opening: Opening, isGuess: boolean): Admission {
+  #admission(opening: Opening, isGuess: boolean): Admission & { unused(): void } {
     let isOver = false;
     let isPlaceTaken = true;
     const leavePlace = (): void => {
@@ -164,10 +167,10 @@ export class OpeningGate {
       this.#serve();
     };
     const cancelTimer = this.#options.clock.after(longestOpeningMs, leavePlace);
-    const end = (note: () => void, hasFailed = false): void => {
+    const end = (note: () => void, isFree = false): void => {
       if (!isOver) {
         note();
-        if (isGuess && (hasFailed || opening.isKnownToExist !== false)) this.#tokens.giveBack();
+        if (isGuess && (isFree || opening.isKnownToExist !== false)) this.#tokens.giveBack();
       }
       isOver = true;
       leavePlace();
@@ -176,6 +179,7 @@ export class OpeningGate {
       succeeded: () => end(() => this.#succeeded(opening)),
       failed: (error) => end(() => this.#failed(opening, error), concernsAll(error)),
       leave: () => end(() => undefined),
+      unused: () => end(() => undefined, true),
     };
   }
 
