@@ -133,7 +133,7 @@ export const proxyOptionTable = {
     env: ["BUNTING_DELETION_POLICY"],
   }),
   topicLinger: option({
-    type: duration({ minMs: 0, maxMs: dayMs, zero: "off" }),
+    type: duration({ minMs: 0, maxMs: yearMs, zero: "off" }),
     default: 30_000,
     describe:
       "How long the flags of a FeatureFlag without subscribers are kept for the next one; 0 keeps none.",
@@ -149,7 +149,7 @@ export const proxyOptionTable = {
     env: ["BUNTING_COMPRESSION"],
   }),
   stallTimeout: option({
-    type: duration({ minMs: 100, maxMs: dayMs, zero: "off" }),
+    type: duration({ minMs: 100, maxMs: yearMs, zero: "off" }),
     default: 60_000,
     describe:
       "A stream or a connection whose peer has not taken a message for this long is ended, so that its client reconnects; 0 never ends it.",

@@ -269,7 +269,7 @@ describe("GrpcServer", () => {
           if (sent.length > 0) request.write(sent);
           const { headers } = await answerOf(request);
           expect(headers["grpc-status"]).to.equal(String(status.UNAVAILABLE));
-          expect(headers["grpc-message"]).to.equal("the request's message did not arrive within 50 ms");
+          expect(headers["grpc-message"]).to.equal("no whole request message arrived for at least 50 ms");
         }
         const [{ account } = expect.fail("the connection has closed")] = [...listener.sessions];
         await eventually(() => account.bytes === connectionBytes, "only the connection to be charged");

@@ -107,7 +107,7 @@ export abstract class ServerCall implements Call {
       this.#context.unfinished.add(this);
       return;
     }
-    const message = `the request's message did not arrive within ${timeoutMs} ms`;
+    const message = `no whole request message arrived for at least ${timeoutMs} ms`;
     this.end({ code: "UNAVAILABLE", message });
   }
 

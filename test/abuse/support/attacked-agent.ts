@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createConnection, type Socket } from "node:net";
 import { FlagdProvider } from "@openfeature/flagd-provider";
-import { OpenFeature } from "@openfeature/server-sdk";
+import { OpenFeature, ProviderStatus } from "@openfeature/server-sdk";
 import { expect } from "chai";
 import { isReady, startAgent } from "../../support/agent-process.js";
 import { eventually } from "../../support/event-queue.js";
@@ -97,6 +97,9 @@ export class AttackedAgent {
   async stop(): Promise<void> {
     this.#vitals.stop();
     for (const socket of this.#sockets.splice(0)) socket.destroy();
+    // A provider that is closed while it reconnects goes on trying, which keeps the process of the tests alive.
+    const client = OpenFeature.getClient(this.#domain);
+    await eventually(() => client.providerStatus === ProviderStatus.READY, "the provider is connected");
     await OpenFeature.clearProviders();
     const exitCode = await this.#agent.process.stop();
     this.#directory.remove();
