@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 import { createLogger, processSignals, runProgram } from "@bunting/runtime";
+import { boundGarbage } from "./bound-garbage.js";
 import { proxyOptionTable } from "./options.js";
 import { createProxy } from "./proxy.js";
 import { version } from "./version.js";
 
+boundGarbage();
 process.exitCode = await runProgram(
   {
     name: "bunting-proxy",
