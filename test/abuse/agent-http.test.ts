@@ -107,6 +107,16 @@ describe("an agent whose peers abuse HTTP", () => {
     expect(await agent.metric(endedByMemory)).to.be.above(500);
   });
 
+  it("lets a new client of gRPC in, whatever connections without a request are held", async () => {
+    for (let index = 0; index < 1_000; index++)
+      if (index % 2 === 0) await agent.peer("evaluation");
+      else await agent.connect("ofrep");
+    const late = await agent.peer("evaluation");
+    const id = await late.request(`${service}/ResolveBoolean`, { message: Buffer.from("0a026f6e", "hex") });
+    await eventually(() => late.dataBytes.has(id), "an answer to the new client");
+    await agent.isWell();
+  });
+
   it("serves the management port while the budget of the others is used up", async () => {
     for (let index = 0; index < 1_000; index++) await agent.peer("evaluation");
     expect((await fetch(agent.url("management", "/readyz"))).status).to.equal(200);

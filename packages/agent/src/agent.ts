@@ -4,6 +4,7 @@
  */
 import { Evaluator } from "@bunting/evaluation";
 import {
+  chargeAnswer,
   defaultPeerMemoryBytes,
   GrpcServer,
   healthService,
@@ -145,10 +146,11 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   // A quarter of the heap, which is small: the flags and the requests need the rest.
   const memory = new PeerMemory(
     options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
+    "idle",
   );
   metrics.peerMemory(memory);
-  // Of its own, so that probes are answered while the other ports are under attack.
-  const managementMemory = new PeerMemory(memory.budgetBytes / 8);
+  // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
+  const managementMemory = new PeerMemory(memory.budgetBytes / 8, "any");
   const shared = { metrics, clock, logger, maxRequestBodyBytes };
   const listening = { logger, limits, onDropped: endedConnections({ metrics, logger, clock }) };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
@@ -157,7 +159,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...listening,
     memory: managementMemory,
     grpc: grpc(healthService(health)),
-    http: managementHandler(() => readiness.check(), registry),
+    http: managementHandler(() => readiness.check(), registry, { onMetrics: chargeAnswer }),
   });
   const evaluationPort = new PortListener({
     ...evaluationEndpoint,

@@ -4,6 +4,7 @@
  */
 import {
   CallPacing,
+  chargeAnswer,
   defaultPeerMemoryBytes,
   GrpcServer,
   healthService,
@@ -143,6 +144,11 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     maxMessageBytes: maxRequestBytes,
     onSession: (session) => connectionAge?.add(session),
   });
+  const onDropped = (reason: DropReason): void => {
+    metrics.connectionEnded(reason);
+    const message = endedMessages[reason];
+    if (message !== undefined) log.warn(`connection ${reason}`, {}, message);
+  };
   const syncPort = new PortListener({
     endpoint: endpoint(options.port, options.host),
     optionName: "--port",
@@ -171,11 +177,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
         log.warn("stalled", { stallTimeoutMs: stallTimeout }, "ended a stream whose peer does not read");
       },
     },
-    onDropped: (reason) => {
-      metrics.connectionEnded(reason);
-      const message = endedMessages[reason];
-      if (message !== undefined) log.warn(`connection ${reason}`, {}, message);
-    },
+    onDropped,
     onStreamLimit: ({ remoteAddress: peer }) => {
       metrics.streamLimitReached();
       log.warn(
@@ -203,10 +205,14 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     endpoint: endpoint(options.managementPort, options.host),
     optionName: "--management-port",
     logger,
-    // A ledger of its own, so that probes are answered while the sync port is under attack.
-    memory: new PeerMemory(memory.budgetBytes / 8),
+    // A ledger of its own, so that probes are answered while the sync port is under attack, and one that always has room for them.
+    memory: new PeerMemory(memory.budgetBytes / 8, "any"),
+    onDropped,
     grpc: new GrpcServer({ methods: healthMethods, logger, clock }),
-    http: managementHandler(() => readiness.check(), registry, new Map([["/status", status]])),
+    http: managementHandler(() => readiness.check(), registry, {
+      pages: new Map([["/status", status]]),
+      onMetrics: chargeAnswer,
+    }),
   });
 
   const components: Component[] = [

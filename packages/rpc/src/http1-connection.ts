@@ -17,31 +17,16 @@ export class Http1Connection {
   readonly #socket: Socket;
   readonly #account: OpenAccount | undefined;
   readonly #onRequest: RequestListener;
-  readonly #idle: Set<Http1Connection>;
   readonly #onAnswered: () => void;
   #isAnswering = false;
   #waiting: Answer[] | undefined;
 
-  /** @param idle has this connection while no request is being answered; the one that has been there longest is the first */
-  constructor(
-    socket: Socket,
-    account: OpenAccount | undefined,
-    onRequest: RequestListener,
-    idle: Set<Http1Connection>,
-  ) {
+  constructor(socket: Socket, account: OpenAccount | undefined, onRequest: RequestListener) {
     this.#socket = socket;
     this.#account = account;
     this.#onRequest = onRequest;
-    this.#idle = idle;
     this.#onAnswered = () => this.#next();
-    idle.add(this);
-    socket.once("close", () => this.#closed());
-  }
-
-  /** Closes the connection; what it held counts no longer at once. */
-  close(): void {
-    this.#closed();
-    this.#socket.destroy();
+    socket.once("close", () => account?.close());
   }
 
   take(response: Answer): void {
@@ -57,24 +42,19 @@ export class Http1Connection {
 
   #begin(response: Answer): void {
     this.#isAnswering = true;
-    this.#idle.delete(this);
+    this.#account?.begin();
     response.once("close", this.#onAnswered);
     this.#onRequest(response.req, response);
   }
 
   #next(): void {
+    this.#account?.finish();
     const response = this.#socket.destroyed ? undefined : this.#waiting?.shift();
     if (response === undefined) {
       this.#isAnswering = false;
-      if (!this.#socket.destroyed) this.#idle.add(this);
       return;
     }
     this.#account?.release(waitingBytes);
     this.#begin(response);
-  }
-
-  #closed(): void {
-    this.#idle.delete(this);
-    this.#account?.close();
   }
 }

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { Http1Connection } from "./http1-connection.js";
-import type { PeerMemory } from "./peer-memory.js";
+import type { OpenAccount, PeerMemory } from "./peer-memory.js";
 import { lastAnswer } from "./last-answer.js";
 import { setAccount } from "./request-account.js";
 
@@ -48,8 +48,6 @@ export class Http1Server {
   readonly #options: Http1ServerOptions;
   readonly #onRequest: RequestListener;
   readonly #server;
-  /** Connections on which no request is being answered. */
-  readonly #idle = new Set<Http1Connection>();
   #open = 0;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
@@ -80,13 +78,13 @@ export class Http1Server {
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
     const { memory } = this.#options;
-    if (memory?.isFull === true && !this.#closeLongestIdle()) {
+    if (memory?.makeRoom() === false) {
       this.#overload(socket);
       return;
     }
-    const account = memory?.open(() => this.#overload(socket));
+    const account = memory?.open(() => this.#end(socket, account));
     setAccount(socket, account);
-    (socket as Connected)[connection] = new Http1Connection(socket, account, this.#onRequest, this.#idle);
+    (socket as Connected)[connection] = new Http1Connection(socket, account, this.#onRequest);
     this.#open++;
     socket.once("close", () => this.#open--);
     // Not in the types: node reads it when a connection begins.
@@ -110,13 +108,14 @@ export class Http1Server {
     return Math.floor(Math.min(maxHeaderBytes, Math.max(minHeaderBytes, room)));
   }
 
-  /** Clients expect that of a server; one that is asking for something is more important than one that may ask again. */
-  #closeLongestIdle(): boolean {
-    const [longest] = this.#idle;
-    if (longest === undefined) return false;
+  #end(socket: Socket, account: OpenAccount | undefined): void {
+    if (account?.isIdle !== true) {
+      this.#overload(socket);
+      return;
+    }
+    // Without an answer, which would be taken for that to the next request. Clients expect it of a server.
     this.#options.onOverload?.();
-    longest.close();
-    return true;
+    socket.destroy();
   }
 
   #overload(socket: Socket): void {

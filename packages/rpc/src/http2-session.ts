@@ -185,13 +185,18 @@ export class Http2Session implements StreamOwner, WatchedSession {
     const stream = new BridgedStream(node, this.stallClock);
     const bridged = (this.#bridged ??= new Set());
     bridged.add(stream);
-    node.on("close", () => bridged.delete(stream));
+    this.account.begin();
+    node.on("close", () => {
+      bridged.delete(stream);
+      this.account.finish();
+    });
   }
 
   /** Called by the transport only. */
   addStream(node: ServerHttp2Stream, headers: IncomingHttpHeaders, headerBytes: number): Http2Stream {
     const stream = new Http2Stream(this, node, headers, headerBytes);
     this.account.charge(streamBytes + headerBytes);
+    this.account.begin();
     this.#streams.add(stream);
     return stream;
   }
@@ -199,6 +204,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   removeStream(stream: Http2Stream): void {
     this.#streams.delete(stream);
     this.account.release(streamBytes + stream.headerBytes);
+    this.account.finish();
     if (this.#isGoingAway && this.#streams.size === 0 && this.isOpen) this.#session.close();
   }
 

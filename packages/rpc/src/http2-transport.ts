@@ -116,7 +116,7 @@ export class Http2Transport {
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
-    if (!this.#admission.isOpen) {
+    if (!this.#admission.admits()) {
       socket.destroy();
       return;
     }

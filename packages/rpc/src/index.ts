@@ -19,7 +19,7 @@ export { defaultPeerMemoryBytes } from "./peer-memory-budget.js";
 export { PortListener, type DropReason } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";
-export { accountOf } from "./request-account.js";
+export { accountOf, chargeAnswer } from "./request-account.js";
 export { StartQueue, type Starter } from "./start-queue.js";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";
 export type { TransportSession, TransportStream } from "./transport.js";

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { connectionBytes, PeerMemory, type OpenAccount } from "./peer-memory.js";
+import { connectionBytes, PeerMemory, type OpenAccount, type Replaceable } from "./peer-memory.js";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -60,15 +60,62 @@ describe("PeerMemory", () => {
     expect(ended[0]).to.equal("one too many");
     expect(ended).to.have.length(1);
   });
+
+  describe("when another connection does not fit", () => {
+    const full = (replaceable?: Replaceable): ReturnType<typeof peers> & { accounts: OpenAccount[] } => {
+      const ledger = peers(3 * connectionBytes, replaceable);
+      return { ...ledger, accounts: ["first", "second", "third"].map((name) => ledger.open(name)) };
+    };
+
+    it("ends none unless some are replaceable", () => {
+      const { memory, ended } = full();
+      expect(memory.makeRoom()).to.equal(false);
+      expect(ended).to.deep.equal([]);
+    });
+
+    it("ends the one that has been idle for longest", () => {
+      const { memory, open, ended, accounts } = full("idle");
+      accounts[0]?.begin();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["second"]);
+      open("fourth");
+      accounts[0]?.finish();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["second", "third"]);
+    });
+
+    it("ends no request for one, unless any connection is replaceable: then the one that has been busy for longest", () => {
+      for (const [replaceable, expected] of [
+        ["idle", []],
+        ["any", ["second"]],
+      ] as const) {
+        const { memory, ended, accounts } = full(replaceable);
+        for (const index of [1, 0, 2, 1]) accounts[index]?.begin();
+        expect(memory.makeRoom()).to.equal(replaceable === "any");
+        expect(ended).to.deep.equal(expected);
+      }
+    });
+
+    it("ends the oldest instead of the greediest for want of surplus, if any connection is replaceable", async () => {
+      const { open, ended } = peers(16 * mebibyte, "any");
+      for (let index = 0; index < 10; index++) open(`peer ${index}`).charge((1 + index / 100) * mebibyte);
+      await nextTick();
+      expect(ended).to.deep.equal(["peer 0", "peer 1", "peer 2", "peer 3"].slice(0, ended.length));
+      expect(ended.length).to.be.within(3, 4);
+    });
+  });
 });
 
 /** A ledger, and the names of the connections that it ended. */
-function peers(budgetBytes: number): {
+function peers(
+  budgetBytes: number,
+  replaceable?: Replaceable,
+): {
   memory: PeerMemory;
   ended: string[];
   open: (name: string) => OpenAccount;
 } {
-  const memory = new PeerMemory(budgetBytes);
+  const memory = new PeerMemory(budgetBytes, replaceable);
   const ended: string[] = [];
   return { memory, ended, open: (name) => memory.open(() => ended.push(name)) };
 }

@@ -11,13 +11,22 @@ export interface PeerAccount {
   gather(bytes: number, before: number): boolean;
   /** Takes back what was gathered. */
   ungather(bytes: number): void;
+  /** A request of this connection has begun. */
+  begin(): void;
+  /** A request that has begun is over. */
+  finish(): void;
   readonly bytes: number;
 }
+
+/** Which connections are ended for a new one when the budget is used up: those that have waited longest for a request, or, if there are none, also those whose requests have been open longest. */
+export type Replaceable = "none" | "idle" | "any";
 
 /** An account that `PeerMemory` opened. */
 export interface OpenAccount extends PeerAccount {
   /** False if it is not part of any sum. */
   readonly isCounted: boolean;
+  /** True while no request is open. */
+  readonly isIdle: boolean;
   /** To be called when the connection has closed; what is still charged is dropped. */
   close(): void;
 }
@@ -42,25 +51,32 @@ const maxGatheredBytes = 4 * mebibyte;
  *   above 1 GiB): a few greedy connections are ended long before they use up what thousands of ordinary ones may.
  *
  * Beyond either, the greediest connections are ended, the newest first among equals, until an eighth of the bound is free again. Connections
- * that hold what an idle one holds are never ended.
+ * that hold what an idle one holds are never ended for that. Where any connection is replaceable, those that have been open longest are ended
+ * instead of the greediest: a probe is always among the newest.
  */
 export class PeerMemory {
   readonly budgetBytes: number;
   readonly #maxSurplusBytes: number;
+  readonly #replaceable: Replaceable;
   readonly #ledger: Ledger = {
     changed: (before, after) => this.#changed(before, after),
+    turned: (account, isIdle) => this.#turned(account, isIdle),
     closed: (account) => this.#forget(account),
   };
   /** In the order in which they were opened. */
   readonly #accounts = new Set<Account>();
+  /** Those without an open request, and those with one, in the order in which they became so; only what is replaceable. */
+  readonly #idle = new Set<Account>();
+  readonly #busy = new Set<Account>();
   #bytes = 0;
   #surplusBytes = 0;
   #isRelieving = false;
   /** Beyond the budget, and nothing could be ended: not worth another look before the sum exceeds this. */
   #hopelessBytes = 0;
 
-  constructor(budgetBytes: number) {
+  constructor(budgetBytes: number, replaceable: Replaceable = "none") {
     this.budgetBytes = budgetBytes;
+    this.#replaceable = replaceable;
     this.#maxSurplusBytes = Math.max(budgetBytes / 16, Math.min(budgetBytes / 2, 64 * mebibyte));
   }
 
@@ -74,6 +90,17 @@ export class PeerMemory {
     return this.#bytes + connectionBytes > this.budgetBytes;
   }
 
+  /** Makes sure that another connection fits, by ending others that are replaceable. False if that is not enough. */
+  makeRoom(): boolean {
+    if (this.isFull && this.#isExceeded) this.#relieve();
+    while (this.isFull) {
+      const [longest] = this.#idle.size > 0 ? this.#idle : this.#busy;
+      if (longest === undefined) return false;
+      longest.evict();
+    }
+    return true;
+  }
+
   /**
    * Opens the account of a connection, and charges the connection itself.
    *
@@ -82,6 +109,7 @@ export class PeerMemory {
   open(end: () => void): OpenAccount {
     const account = new Account(end, this.#ledger);
     this.#accounts.add(account);
+    this.#turned(account, true);
     account.charge(connectionBytes);
     return account;
   }
@@ -103,6 +131,13 @@ export class PeerMemory {
     process.nextTick(() => this.#relieve());
   }
 
+  #turned(account: Account, isIdle: boolean): void {
+    if (this.#replaceable === "none") return;
+    (isIdle ? this.#busy : this.#idle).delete(account);
+    if (isIdle) this.#idle.add(account);
+    else if (this.#replaceable === "any") this.#busy.add(account);
+  }
+
   get #isExceeded(): boolean {
     return (
       this.#surplusBytes > this.#maxSurplusBytes ||
@@ -113,21 +148,32 @@ export class PeerMemory {
   #relieve(): void {
     this.#isRelieving = false;
     if (!this.#isExceeded) return;
-    const endable = [...this.#accounts].filter(({ bytes }) => bytes > idleBytes).reverse();
-    // The sort is stable, so the newest stays first among equals.
-    endable.sort((one, other) => other.bytes - one.bytes);
+    const endable = this.#endable();
     const enoughBytes = this.budgetBytes * 0.875;
     const enoughSurplusBytes = this.#maxSurplusBytes * 0.875;
     for (const account of endable) {
       if (this.#bytes <= enoughBytes && this.#surplusBytes <= enoughSurplusBytes) return;
-      if (account.bytes <= ordinaryBytes && this.#bytes <= this.budgetBytes) return;
+      if (account.bytes <= ordinaryBytes && this.#bytes <= this.budgetBytes) continue;
       account.evict();
     }
     if (this.#bytes > this.budgetBytes) this.#hopelessBytes = this.#bytes + this.budgetBytes / 64;
   }
 
+  /** What may be ended because it holds too much, in this order. */
+  #endable(): Account[] {
+    const isEndable = ({ bytes }: Account): boolean => bytes > idleBytes;
+    if (this.#replaceable === "any") return [...this.#idle, ...this.#busy].filter(isEndable);
+    // The sort is stable, so the newest stays first among equals.
+    return [...this.#accounts]
+      .filter(isEndable)
+      .reverse()
+      .sort((one, other) => other.bytes - one.bytes);
+  }
+
   #forget(account: Account): void {
     if (!this.#accounts.delete(account)) return;
+    this.#idle.delete(account);
+    this.#busy.delete(account);
     this.#bytes -= account.bytes;
     this.#surplusBytes -= surplus(account.bytes);
   }
@@ -135,6 +181,7 @@ export class PeerMemory {
 
 interface Ledger {
   changed(beforeBytes: number, afterBytes: number): void;
+  turned(account: Account, isIdle: boolean): void;
   closed(account: Account): void;
 }
 
@@ -143,6 +190,7 @@ class Account implements OpenAccount {
   readonly #ledger: Ledger;
   #bytes = 0;
   #gatheredBytes = 0;
+  #requests = 0;
   #isClosed = false;
 
   constructor(end: () => void, ledger: Ledger) {
@@ -154,8 +202,20 @@ class Account implements OpenAccount {
     return !this.#isClosed;
   }
 
+  get isIdle(): boolean {
+    return this.#requests === 0;
+  }
+
   get bytes(): number {
     return this.#bytes;
+  }
+
+  begin(): void {
+    if (this.#requests++ === 0 && !this.#isClosed) this.#ledger.turned(this, false);
+  }
+
+  finish(): void {
+    if (--this.#requests === 0 && !this.#isClosed) this.#ledger.turned(this, true);
   }
 
   charge(bytes: number): void {

@@ -60,15 +60,15 @@ export class SessionAdmission {
     });
   }
 
-  /** False while a new connection is to be closed at once: memory is short, and enough others are being told so. */
-  get isOpen(): boolean {
-    return this.#refused.size < maxRefused || !this.#options.memory.isFull;
+  /** False if a new connection is to be closed at once: memory is short, and enough others are being told so. */
+  admits(): boolean {
+    return this.#refused.size < maxRefused || this.#options.memory.makeRoom();
   }
 
   /** The account for a new connection, which then has to `enter`. That of a refused one counts for nothing: it is gone in a second. */
   openAccount(session: () => Http2Session): OpenAccount {
     const { memory } = this.#options;
-    if (memory.isFull) return memory.openUncounted();
+    if (!memory.makeRoom()) return memory.openUncounted();
     return memory.open(() => this.#evict(session()));
   }
 

@@ -11,13 +11,18 @@ export interface Readiness {
 /**
  * Serves /healthz, /readyz and /metrics as flagd and flagd-proxy do: 412 means not ready. /healthz answers as long as the event loop runs.
  *
- * @param pages further pages by path, for GET and HEAD only.
+ * @param options.pages further pages by path, for GET and HEAD only.
+ * @param options.onMetrics called when metrics were written to a response, with their size: it may be minutes until the client has read them.
  */
 export function managementHandler(
   readiness: () => Readiness,
   registry: Registry,
-  pages: ReadonlyMap<string, RequestListener> = new Map(),
+  options: {
+    readonly pages?: ReadonlyMap<string, RequestListener>;
+    readonly onMetrics?: (response: ServerResponse, bytes: number) => void;
+  } = {},
 ): RequestListener {
+  const { pages = new Map<string, RequestListener>(), onMetrics } = options;
   const paths = ["/healthz", "/readyz", "/metrics", ...pages.keys()];
   const hint = `There is ${paths.slice(0, -1).join(", ")} and ${paths.at(-1) ?? ""}.\n`;
   return (request, response) => {
@@ -37,7 +42,11 @@ export function managementHandler(
       answer(response, isReady ? 200 : 412, `${reason}\n`);
     } else {
       registry.metrics().then(
-        (text) => answer(response, 200, text, registry.contentType),
+        (text) => {
+          if (response.destroyed) return;
+          answer(response, 200, text, registry.contentType);
+          onMetrics?.(response, text.length);
+        },
         (error: unknown) => answer(response, 500, `metrics can't be read: ${String(error)}\n`),
       );
     }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { chargeAnswer } from "@bunting/rpc";
 import type { StatusReport, TopicReport } from "./status-report.js";
 
 /** Who may see it: clients on the same machine or pod (also by `kubectl port-forward`), all, or none. */
@@ -55,12 +56,10 @@ const proxyHeader = /^(?:forwarded|via|x-real-ip|x-request-id|x-forwarded-.*|x-e
 const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 
 function answer(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, {
-    "content-type": type,
-    "content-length": Buffer.byteLength(body),
-    "cache-control": "no-store",
-  });
+  const bytes = Buffer.byteLength(body);
+  response.writeHead(status, { "content-type": type, "content-length": bytes, "cache-control": "no-store" });
   response.end(response.req.method === "HEAD" ? undefined : body);
+  chargeAnswer(response, bytes);
 }
 
 function page(report: StatusReport): string {

@@ -1,0 +1,133 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import { createConnection, type Socket } from "node:net";
+import { expect } from "chai";
+import { frame, frameFlag, frameType } from "../../bench/load/http2-frames.js";
+import { isReady, startAgent } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { manifest } from "../support/manifests.js";
+import { startProxy } from "../support/proxy-process.js";
+import type { ServiceProcess } from "../support/service-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
+import { HostilePeer, literalHeader } from "./support/hostile-peer.js";
+import { Vitals } from "./support/vitals.js";
+
+const mebibyte = 1024 * 1024;
+const attackers = 1_000;
+/** Probes are sent again and again while the attackers come. */
+const attackersPerProbe = 250;
+
+interface Service {
+  /** How far it may grow: the proxy's heap is not capped, so most of its growth is garbage of the metrics. */
+  readonly maxGrowthBytes: number;
+  readonly process: ServiceProcess;
+  readonly management: string;
+}
+
+const services: Readonly<Record<string, (directory: TempDirectory) => Promise<Service>>> = {
+  // An eighth of the budget is the management port's: 1 MiB, as much as the agent's has in its image.
+  proxy: async (directory) => {
+    const args = ["--peer-memory=8Mi", "--drain-delay=0", "--drain-window=0"];
+    return { maxGrowthBytes: 112 * mebibyte, ...(await startProxy(directory.path, args)) };
+  },
+  agent: async (directory) => {
+    const args = ["--uri", `file:${directory.file("flags.json")}`];
+    return { maxGrowthBytes: 32 * mebibyte, ...(await startAgent(args)) };
+  },
+};
+
+type Attack = (port: number) => Promise<Socket>;
+
+const attacks: Readonly<Record<string, Attack>> = {
+  "hold idle HTTP/2 connections": async (port) => (await HostilePeer.connect(port)).socket,
+  "watch the health over HTTP/2": async (port) => {
+    const peer = await HostilePeer.connect(port);
+    await peer.request("/grpc.health.v1.Health/Watch", { message: Buffer.alloc(0) });
+    return peer.socket;
+  },
+  "hold idle HTTP/1.1 connections": async (port) => {
+    const socket = await connect(port);
+    socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket.resume(), "data");
+    return socket;
+  },
+  "begin requests that do not end": async (port) => {
+    const socket = await connect(port);
+    socket.write("GET /healthz HTTP/1.1\r\nhost: ");
+    return socket;
+  },
+  "read no metrics over HTTP/1.1": async (port) => {
+    const socket = await connect(port);
+    socket.write("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(20));
+    return socket;
+  },
+  "read no metrics over HTTP/2": async (port) => {
+    const peer = await HostilePeer.connect(port, { windowBytes: 0 });
+    for (let index = 0; index < 5; index++) await peer.send(metricsRequest(peer.takeStreamId()));
+    return peer.socket;
+  },
+};
+
+for (const [name, start] of Object.entries(services)) {
+  describe(`the management port of the ${name}, answering probes while a thousand peers`, () => {
+    let directory: TempDirectory;
+    let service: Service;
+    let vitals: Vitals;
+    const sockets: Socket[] = [];
+
+    before(async () => {
+      directory = new TempDirectory();
+      const file = name === "proxy" ? "flags.yaml" : "flags.json";
+      directory.replace(file, name === "proxy" ? manifest("flags", 1) : '{"flags":{}}');
+      service = await start(directory);
+      await eventually(() => isReady(service.management), "it is ready");
+      vitals = new Vitals(service.process.pid);
+    });
+    afterEach(() => {
+      for (const socket of sockets.splice(0)) socket.destroy();
+    });
+    after(async () => {
+      vitals.stop();
+      const exitCode = await service.process.stop();
+      directory.remove();
+      expect(exitCode, service.process.output).to.equal(0);
+    });
+
+    for (const [what, attack] of Object.entries(attacks)) {
+      it(what, async () => {
+        const port = Number(new URL(service.management).port);
+        for (let index = 1; index <= attackers; index++) {
+          sockets.push(await attack(port));
+          if (index % attackersPerProbe > 0) continue;
+          for (const path of ["/healthz", "/readyz", "/metrics"])
+            expect(await probe(service.management + path), `${path} after ${index} attackers`).to.equal(200);
+        }
+        const grown = vitals.peakGrowthBytes;
+        expect(grown, `grew by ${Math.round(grown / mebibyte)} MiB`).to.be.lessThan(service.maxGrowthBytes);
+      });
+    }
+  });
+}
+
+/** The status of one request on a connection of its own, as kubelet and Prometheus send it; 0 if there is no answer. */
+function probe(url: string): Promise<number> {
+  return new Promise((resolve) => {
+    const sent = request(url, { agent: false }, (response) => {
+      response.resume().once("close", () => resolve(response.complete ? (response.statusCode ?? 0) : 0));
+    });
+    sent.on("error", () => resolve(0)).end();
+  });
+}
+
+function metricsRequest(streamId: number): Buffer {
+  const get = Buffer.of(0x82, 0x86);
+  const block = Buffer.concat([get, literalHeader(":path", "/metrics"), literalHeader(":authority", "a")]);
+  return frame(frameType.headers, frameFlag.endHeaders | frameFlag.endStream, streamId, block);
+}
+
+async function connect(port: number): Promise<Socket> {
+  const socket = createConnection(port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  return socket;
+}
