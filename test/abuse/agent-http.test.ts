@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { expect } from "chai";
 import { dataFrame } from "../../bench/load/http2-frames.js";
 import { eventually } from "../support/event-queue.js";
@@ -7,6 +8,9 @@ import { requestFrames, type HostilePeer } from "./support/hostile-peer.js";
 const service = "/flagd.evaluation.v1.Service";
 const endedByMemory = 'bunting_agent_api_connections_ended_total{reason="memory"}';
 const endedByHeaders = 'bunting_agent_api_connections_ended_total{reason="headers"}';
+
+const bulkAnswers =
+  'http_server_request_duration_seconds_count{service_name="ofrep",http_route="/ofrep/v1/evaluate/flags",http_request_method="POST",http_response_status_code="200",url_scheme="http"}';
 
 interface Endpoint {
   readonly port: AgentPort;
@@ -114,6 +118,24 @@ describe("an agent whose peers abuse HTTP", () => {
     const late = await agent.peer("evaluation");
     const id = await late.request(`${service}/ResolveBoolean`, { message: Buffer.from("0a026f6e", "hex") });
     await eventually(() => late.dataBytes.has(id), "an answer to the new client");
+    await agent.isWell();
+  });
+
+  it("answers an evaluation before hundreds of bulk evaluations that came earlier", async () => {
+    const bulk = Array.from({ length: 200 }, () => agent.connect("ofrep"));
+    const sockets = await Promise.all(bulk);
+    const honest = await agent.connect("ofrep");
+    const ask = `${post("/ofrep/v1/evaluate/flags/on", 2)}{}`;
+    // Node accepts connections one by one.
+    await push(honest, ask);
+    await once(honest.resume(), "data");
+    for (const socket of sockets) void push(socket, `${post("/ofrep/v1/evaluate/flags", 2)}{}`);
+    const answer = once(honest, "data");
+    await push(honest, ask);
+    await answer;
+    const answered = await agent.metric(bulkAnswers);
+    // NaN, if there was none yet.
+    expect(Number.isNaN(answered) || answered < 100, `after ${answered} answers`).to.equal(true);
     await agent.isWell();
   });
 

@@ -48,6 +48,18 @@ describe("an agent whose peers open thousands of streams", () => {
     });
   }
 
+  it("survives 18,000 streams that 20 connections open at once", async () => {
+    const peers = await Promise.all(
+      Array.from({ length: 20 }, () => agent.peer("evaluation", { windowBytes: 0 })),
+    );
+    await Promise.all(peers.map((peer) => open(peer, 900, `${evaluation}/EventStream`, empty)));
+    await eventually(
+      () => peers.filter(({ isClosed }) => isClosed).length > 14,
+      "the end of most connections",
+    );
+    await agent.isWell();
+  });
+
   for (const contentType of ["application/grpc", "application/proto"]) {
     it(`makes few answers ahead for bursts of ResolveAll that are not read (${contentType})`, async () => {
       const peer = await agent.peer("evaluation", { windowBytes: 0 });

@@ -32,6 +32,7 @@ import { EventStreams } from "./api/grpc/event-stream.js";
 import { grpcMethods } from "./api/grpc/grpc-methods.js";
 import { createConnectListener } from "./api/connect/connect-listener.js";
 import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
+import { LongRequests } from "./api/long-requests.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { SyncService } from "./api/sync/sync-service.js";
@@ -151,7 +152,8 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   metrics.peerMemory(memory);
   // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
   const managementMemory = new PeerMemory(memory.budgetBytes / 8, "any");
-  const shared = { metrics, clock, logger, maxRequestBodyBytes };
+  const longRequests = new LongRequests();
+  const shared = { metrics, clock, logger, maxRequestBodyBytes, longRequests };
   const listening = { logger, limits, onDropped: endedConnections({ metrics, logger, clock }) };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
   const managementPort = new PortListener({
@@ -166,7 +168,10 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...listening,
     memory,
     grpc: grpc(
-      services.flatMap((service) => [...grpcMethods(service), events.method(service.dialect.service)]),
+      services.flatMap((service) => [
+        ...grpcMethods(service, longRequests),
+        events.method(service.dialect.service),
+      ]),
     ),
     http: createConnectListener({ services, ...shared }),
   });

@@ -39,6 +39,24 @@ describe("GrpcServer", () => {
   releaseAfterEach();
 
   describe("unary calls", () => {
+    it("takes the first of a header that is repeated", async () => {
+      const seen = deferred<string | undefined>();
+      const method = unary({
+        path: "/t.T/Header",
+        decode: (bytes) => bytes,
+        encode: (bytes: Uint8Array) => bytes,
+        handle: (request, call: Call) => {
+          seen.resolve(call.header("x-repeated"));
+          return request;
+        },
+      });
+      const session = http2Client(await serve([method]));
+      const request = session.request({ ...grpcHeaders("/t.T/Header"), "x-repeated": ["a, b", "c"] });
+      request.end(Buffer.alloc(5));
+      expect(await seen.promise).to.equal("a, b");
+      await answerOf(request);
+    });
+
     it("answers with what the handler returns, directly or by a promise", async () => {
       const listener = await serve([
         bytesUnary("/t.T/Sync", (request) => Buffer.concat([request, request])),

@@ -11,7 +11,7 @@ import { FloodGuard } from "./flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import { peerAddress } from "./peer-address.js";
 import { streamBytes, type OpenAccount } from "./peer-memory.js";
-import { hasStoppedReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
+import { hasStoppedReading, pauseReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
 import type { WatchedSession, WatchedStream } from "./stall-watch.js";
 import { RpcError } from "./status.js";
 import type { TransportStream } from "./transport.js";
@@ -190,6 +190,16 @@ export class Http2Session implements StreamOwner, WatchedSession {
       bridged.delete(stream);
       this.account.finish();
     });
+  }
+
+  /** Called by the transport only: nothing is read from the socket until `resume`. False if nothing was. */
+  pause(): boolean {
+    return this.isOpen && pauseReading(this.#socket);
+  }
+
+  /** Called by the transport only. */
+  resume(): void {
+    if (this.isOpen) startReading(this.#socket);
   }
 
   /** Called by the transport only. */

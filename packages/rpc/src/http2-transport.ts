@@ -45,6 +45,9 @@ export interface Http2TransportOptions {
 const headersTooLarge = "The headers of the request are larger than this server accepts.";
 const memoryIsFull = "The peers of this server hold as much of its memory as they may (--peer-memory).";
 
+/** With more connections, the heap is much larger than what they can send in a turn of the event loop, and pausing them would take long. */
+const maxPaused = 1_000;
+
 const wrapper = Symbol("the Http2Session around a node session");
 type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
 
@@ -66,6 +69,7 @@ export class Http2Transport {
   readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
   readonly #onSettingsAck: (this: ServerHttp2Session) => void;
   readonly #sessions = new Set<Http2Session>();
+  #isPaused = false;
   readonly #stallClock: { readonly tick: number };
   readonly #onControlFrame: (this: ServerHttp2Session) => void;
   readonly #onError: (this: ServerHttp2Session, error: Error) => void;
@@ -86,6 +90,7 @@ export class Http2Transport {
       clock: options.clock ?? systemClock,
       settingsTimeoutMs: this.#limits.settingsTimeoutMs,
       onEnd: (reason) => options.onNotAdmitted?.(reason),
+      onEvict: () => this.#pause(),
     });
     this.#admission = admission;
     this.#onStreamLimit = options.onStreamLimit;
@@ -140,6 +145,22 @@ export class Http2Transport {
     this.#handler.onSession?.(session);
   }
 
+  /**
+   * Reads nothing until the streams of an ended connection are gone, for which node needs until the next turn of the event loop: whatever
+   * other connections have sent would come in this one.
+   */
+  #pause(): void {
+    if (this.#isPaused || this.#sessions.size > maxPaused) return;
+    this.#isPaused = true;
+    const paused = [...this.#sessions].filter((session) => session.pause());
+    setImmediate(() =>
+      setImmediate(() => {
+        this.#isPaused = false;
+        for (const session of paused) session.resume();
+      }),
+    );
+  }
+
   #route(
     session: Http2Session,
     stream: ServerHttp2Stream,
@@ -148,7 +169,8 @@ export class Http2Transport {
   ): void {
     const headerBytes = headerListBytes(rawHeaders);
     if (isGrpcRequest(headers)) {
-      this.#take(session.addStream(stream, headers, headerBytes), headerBytes);
+      keepFirst(headers, rawHeaders);
+      this.#take(session, session.addStream(stream, headers, headerBytes), headerBytes);
       return;
     }
     session.addBridged(stream);
@@ -163,9 +185,14 @@ export class Http2Transport {
     else bridgeRequest(this.#onRequest, stream, headers, rawHeaders, session.account, headerBytes);
   }
 
-  #take(stream: TransportStream, headerBytes: number): void {
+  #take(session: Http2Session, stream: TransportStream, headerBytes: number): void {
     const { maxStreamsPerConnection, maxHeaderBytes } = this.#limits;
     if (this.#admission.refuses(stream)) return;
+    if (!session.account.isCounted) {
+      // It is being ended to free memory. This stream came before our GOAWAY could be sent, and its client may try again elsewhere.
+      stream.reset("REFUSED_STREAM");
+      return;
+    }
     if (headerBytes > maxHeaderBytes) {
       // Node has checked this only if the peer has acknowledged our SETTINGS. Further streams are ignored, because headers that were refused
       // stay in memory until the next garbage collection.
@@ -176,6 +203,15 @@ export class Http2Transport {
     }
     if (stream.session.streams.size === maxStreamsPerConnection) this.#onStreamLimit?.(stream.session);
     this.#handler.onStream(stream);
+  }
+}
+
+/** Of a header that was repeated, which node joins with commas, the first counts, as in flagd. */
+function keepFirst(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
+  for (let at = rawHeaders.length - 2; at >= 0; at -= 2) {
+    const name = rawHeaders[at] ?? "";
+    const value = rawHeaders[at + 1] ?? "";
+    if (headers[name] !== value && headers[name] !== undefined) headers[name] = value;
   }
 }
 

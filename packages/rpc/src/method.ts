@@ -95,7 +95,9 @@ export type Method =
       readonly invoke: (out: ResponseStream) => RequestListener<Uint8Array>;
     };
 
-export function unary<Request, Response>(method: UnaryMethod<Request, Response>): Method {
+export function unary<Request, Response>(
+  method: UnaryMethod<Request, Response>,
+): Extract<Method, { kind: "unary" }> {
   const { path, maxMessageBytes, decode, encode, handle } = method;
   return {
     kind: "unary",

@@ -52,6 +52,24 @@ describe("PeerMemory", () => {
     expect(ended).to.deep.equal(["holding 40 KiB"]);
   });
 
+  it("gives few ended connections time, and counts what they hold until they have closed", async () => {
+    const memory = new PeerMemory(16 * mebibyte);
+    const ended: string[] = [];
+    const open = (name: string): OpenAccount =>
+      memory.open((hasTime) => ended.push(`${name}${hasTime ? " with time" : ""}`));
+    const first = open("first");
+    first.charge(9 * mebibyte);
+    await nextTick();
+    open("second").charge(9 * mebibyte);
+    await nextTick();
+    first.release(8 * mebibyte);
+    const third = open("third");
+    third.charge(8.5 * mebibyte);
+    await nextTick();
+    first.close();
+    expect(ended).to.deep.equal(["first with time", "second", "third"]);
+  });
+
   it("ends ordinary connections only when the whole budget is exceeded", async () => {
     const { open, ended } = peers(16 * mebibyte);
     for (let index = 0; index < 260; index++) open(`ordinary ${index}`).charge(38 * kibibyte);

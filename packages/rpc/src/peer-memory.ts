@@ -23,7 +23,7 @@ export type Replaceable = "none" | "idle" | "any";
 
 /** An account that `PeerMemory` opened. */
 export interface OpenAccount extends PeerAccount {
-  /** False if it is not part of any sum. */
+  /** False if it is not part of any sum, or of that of connections which are being ended only. */
   readonly isCounted: boolean;
   /** True while no request is open. */
   readonly isIdle: boolean;
@@ -40,6 +40,8 @@ const ordinaryBytes = 64 * 1024;
 /** A connection that holds no more than this is never ended: it has one stream and nothing else. */
 const idleBytes = 36 * 1024;
 const mebibyte = 1024 * 1024;
+/** The part of the budget that connections which are being ended may hold in addition; one may hold more. */
+const endingShare = 1 / 8;
 /** What a connection may hold of requests that have not arrived whole. One request may be larger. */
 const maxGatheredBytes = 4 * mebibyte;
 
@@ -52,7 +54,8 @@ const maxGatheredBytes = 4 * mebibyte;
  *
  * Beyond either, the greediest connections are ended, the newest first among equals, until an eighth of the bound is free again. Connections
  * that hold what an idle one holds are never ended for that. Where any connection is replaceable, those that have been open longest are ended
- * instead of the greediest: a probe is always among the newest.
+ * instead of the greediest: a probe is always among the newest. What ended connections hold until they have closed is bounded too: few at a
+ * time get the time to tell their clients why.
  */
 export class PeerMemory {
   readonly budgetBytes: number;
@@ -61,6 +64,7 @@ export class PeerMemory {
   readonly #ledger: Ledger = {
     changed: (before, after) => this.#changed(before, after),
     turned: (account, isIdle) => this.#turned(account, isIdle),
+    endingChanged: (bytes) => (this.#endingBytes += bytes),
     closed: (account) => this.#forget(account),
   };
   /** In the order in which they were opened. */
@@ -70,6 +74,8 @@ export class PeerMemory {
   readonly #busy = new Set<Account>();
   #bytes = 0;
   #surplusBytes = 0;
+  /** What connections hold that are being ended. */
+  #endingBytes = 0;
   #isRelieving = false;
   /** Beyond the budget, and nothing could be ended: not worth another look before the sum exceeds this. */
   #hopelessBytes = 0;
@@ -96,7 +102,7 @@ export class PeerMemory {
     while (this.isFull) {
       const [longest] = this.#idle.size > 0 ? this.#idle : this.#busy;
       if (longest === undefined) return false;
-      longest.evict();
+      this.#evict(longest);
     }
     return true;
   }
@@ -104,9 +110,10 @@ export class PeerMemory {
   /**
    * Opens the account of a connection, and charges the connection itself.
    *
-   * @param end is called at most once, when the connection has to be ended to free memory. Its account counts no longer by then.
+   * @param end is called at most once, when the connection has to be ended to free memory, and `hasTime` says whether its peer may be told
+   *   why. Its account counts no longer by then.
    */
-  open(end: () => void): OpenAccount {
+  open(end: (hasTime: boolean) => void): OpenAccount {
     const account = new Account(end, this.#ledger);
     this.#accounts.add(account);
     this.#turned(account, true);
@@ -154,9 +161,14 @@ export class PeerMemory {
     for (const account of endable) {
       if (this.#bytes <= enoughBytes && this.#surplusBytes <= enoughSurplusBytes) return;
       if (account.bytes <= ordinaryBytes && this.#bytes <= this.budgetBytes) continue;
-      account.evict();
+      this.#evict(account);
     }
     if (this.#bytes > this.budgetBytes) this.#hopelessBytes = this.#bytes + this.budgetBytes / 64;
+  }
+
+  #evict(account: Account): void {
+    const endingBytes = this.#endingBytes + account.bytes;
+    account.evict(this.#endingBytes === 0 || endingBytes <= this.budgetBytes * endingShare);
   }
 
   /** What may be ended because it holds too much, in this order. */
@@ -182,24 +194,26 @@ export class PeerMemory {
 interface Ledger {
   changed(beforeBytes: number, afterBytes: number): void;
   turned(account: Account, isIdle: boolean): void;
+  /** A connection that is being ended holds so many bytes more, or less. */
+  endingChanged(bytes: number): void;
   closed(account: Account): void;
 }
 
 class Account implements OpenAccount {
-  readonly #end: () => void;
+  readonly #end: (hasTime: boolean) => void;
   readonly #ledger: Ledger;
   #bytes = 0;
   #gatheredBytes = 0;
   #requests = 0;
-  #isClosed = false;
+  #state: "counted" | "ending" | "closed" = "counted";
 
-  constructor(end: () => void, ledger: Ledger) {
+  constructor(end: (hasTime: boolean) => void, ledger: Ledger) {
     this.#end = end;
     this.#ledger = ledger;
   }
 
   get isCounted(): boolean {
-    return !this.#isClosed;
+    return this.#state === "counted";
   }
 
   get isIdle(): boolean {
@@ -211,17 +225,18 @@ class Account implements OpenAccount {
   }
 
   begin(): void {
-    if (this.#requests++ === 0 && !this.#isClosed) this.#ledger.turned(this, false);
+    if (this.#requests++ === 0 && this.isCounted) this.#ledger.turned(this, false);
   }
 
   finish(): void {
-    if (--this.#requests === 0 && !this.#isClosed) this.#ledger.turned(this, true);
+    if (--this.#requests === 0 && this.isCounted) this.#ledger.turned(this, true);
   }
 
   charge(bytes: number): void {
     const before = this.#bytes;
     this.#bytes += bytes;
-    if (!this.#isClosed) this.#ledger.changed(before, this.#bytes);
+    if (this.#state === "counted") this.#ledger.changed(before, this.#bytes);
+    else if (this.#state === "ending") this.#ledger.endingChanged(bytes);
   }
 
   release(bytes: number): void {
@@ -242,14 +257,16 @@ class Account implements OpenAccount {
   }
 
   close(): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#ledger.closed(this);
+    if (this.#state === "ending") this.#ledger.endingChanged(-this.#bytes);
+    if (this.#state === "counted") this.#ledger.closed(this);
+    this.#state = "closed";
   }
 
-  evict(): void {
-    this.close();
-    this.#end();
+  evict(hasTime: boolean): void {
+    this.#ledger.closed(this);
+    this.#state = "ending";
+    this.#ledger.endingChanged(this.#bytes);
+    this.#end(hasTime);
   }
 }
 

@@ -42,6 +42,24 @@ describe("the admission of connections", () => {
     await held.status;
   });
 
+  it("closes the HTTP/2 connection that has been idle for longest for a new one", async () => {
+    const memory = new PeerMemory(2.5 * connectionBytes, "idle");
+    const listener = await serve([echo], { memory });
+    const first = await HostilePeer.connect(listener.port);
+    const second = await HostilePeer.connect(listener.port);
+    afterwards(() => {
+      first.destroy();
+      second.destroy();
+    });
+    await eventually(() => listener.sessions.size === 2, "two connections");
+    // It has asked for something since, so the other has been idle for longer.
+    const id = await first.request("/t.T/Echo", { message: Buffer.from("x") });
+    await eventually(() => first.ended.has(id), "an answer");
+    expect((await new BytesClient(listener).unary("/t.T/Echo", Buffer.from("x"))).toString()).to.equal("x");
+    await eventually(() => second.isClosed, "the connection to be closed");
+    expect(first.isClosed).to.equal(false);
+  });
+
   it("closes a refused connection that asks for nothing", async () => {
     const listener = await serve([echo], { memory: new PeerMemory(connectionBytes / 2) });
     const peer = await HostilePeer.connect(listener.port);

@@ -38,6 +38,8 @@ export interface AdmissionOptions {
   /** See TransportLimits. */
   readonly settingsTimeoutMs: number;
   readonly onEnd: (reason: AdmissionReason) => void;
+  /** Called when a connection is ended to free memory, which is free a turn later only. */
+  readonly onEvict: () => void;
 }
 
 /** Opens the accounts of connections, refuses new ones while memory is short, and ends those that must not stay. */
@@ -69,7 +71,7 @@ export class SessionAdmission {
   openAccount(session: () => Http2Session): OpenAccount {
     const { memory } = this.#options;
     if (!memory.makeRoom()) return memory.openUncounted();
-    return memory.open(() => this.#evict(session()));
+    return memory.open((hasTime) => this.#evict(session(), hasTime));
   }
 
   enter(session: TransportSession, account: OpenAccount): void {
@@ -110,11 +112,12 @@ export class SessionAdmission {
     session.onClose(cancel);
   }
 
-  #evict(session: Http2Session): void {
-    const { clock, onEnd } = this.#options;
+  #evict(session: Http2Session, hasTime: boolean): void {
+    const { clock, onEnd, onEvict } = this.#options;
     onEnd("memory");
-    if (session.streams.size === 0) {
-      // There are no gRPC calls to end. Other requests must not be answered any more: their answers would count for nothing.
+    onEvict();
+    if (!hasTime || session.streams.size === 0) {
+      // Too many others are being ended. Or there are no gRPC calls to end. Other requests must not be answered any more: their answers would count for nothing.
       session.destroy();
       return;
     }

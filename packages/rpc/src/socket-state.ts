@@ -26,6 +26,15 @@ export function hasStoppedReading(socket: Socket): boolean {
   return true;
 }
 
+/** Makes node:http2 read nothing from the socket until `startReading`; false if it was not reading. */
+export function pauseReading(socket: Socket): boolean {
+  const handle = handleOf(socket);
+  if (handle?.readStart === undefined || handle.readStop === undefined) return false;
+  const wasReading = handle.readStart() !== 0;
+  handle.readStop();
+  return wasReading;
+}
+
 /** Stops reading a socket that node:http2 reads; the system then holds back what its peer sends. */
 export function stopReading(socket: Socket): void {
   handleOf(socket)?.readStop?.();

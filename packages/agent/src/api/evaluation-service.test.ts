@@ -1,3 +1,4 @@
+import { LongRequests } from "./long-requests.js";
 import {
   evaluationV1 as v1,
   evaluationV2 as v2,
@@ -63,7 +64,9 @@ async function serve(
   options: WorldOptions = {},
 ): Promise<{ world: World; client: GrpcClient; listener: PortListener }> {
   const world = createWorld({ documents: [document], ...options });
-  const listener = await listen(world.services.flatMap(grpcMethods));
+  const listener = await listen(
+    world.services.flatMap((service) => grpcMethods(service, new LongRequests())),
+  );
   return { world, listener, client: new GrpcClient(listener.port) };
 }
 

@@ -1,3 +1,4 @@
+import { LongRequests } from "../long-requests.js";
 import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -59,7 +60,14 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const world = createWorld({ documents: [document], ...options });
   const { services, metrics, logger } = world;
   const { maxRequestBodyBytes = 1_000_000 } = options;
-  const http = createConnectListener({ services, metrics, logger, clock: systemClock, maxRequestBodyBytes });
+  const http = createConnectListener({
+    services,
+    metrics,
+    logger,
+    clock: systemClock,
+    longRequests: new LongRequests(),
+    maxRequestBodyBytes,
+  });
   const { port } = await listen([], http);
   return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };
 }

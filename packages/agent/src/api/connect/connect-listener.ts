@@ -12,6 +12,7 @@ import { connectErrorJson, connectHttpStatus } from "./connect-error.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
 import { parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
 import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js";
+import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
 
@@ -19,6 +20,8 @@ export interface ConnectListenerOptions {
   /** v2, v1 and schema.v1. */
   readonly services: readonly EvaluationService[];
   readonly metrics: ApiMetrics;
+  /** Shared by all ports. */
+  readonly longRequests: LongRequests;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "error">;
   /** `--max-request-body`, in bytes; 0 means no limit. */
@@ -27,6 +30,8 @@ export interface ConnectListenerOptions {
 
 /** A method, for each encoding of its bodies. */
 interface Route {
+  /** Its answers take long, whatever the request. */
+  readonly isLong: boolean;
   readonly json: (body: Buffer, headers: RequestHeaders) => string;
   readonly proto: (body: Buffer, headers: RequestHeaders) => Buffer;
 }
@@ -59,7 +64,12 @@ export function createConnectListener(options: ConnectListenerOptions): RequestL
     readBody(
       exchange,
       options.maxRequestBodyBytes,
-      (body) => answer(exchange, route, body, logger),
+      (body) => {
+        const reply = (): void => answer(exchange, route, body, logger);
+        if (route.isLong || body.length > longRequestBytes)
+          exchange.answerInTurn(options.longRequests, body.length, reply);
+        else reply();
+      },
       (headers) => {
         const message = `The request body is larger than ${options.maxRequestBodyBytes} bytes (--max-request-body).`;
         replyError(exchange, { code: "RESOURCE_EXHAUSTED", message, headers });
@@ -91,6 +101,7 @@ function routesOf(service: EvaluationService): [path: string, route: Route][] {
     routes.push([
       `/${dialect.service}/ResolveAll`,
       {
+        isLong: true,
         json: (body, headers) =>
           resolveAllResponseJson(dialect, service.resolveAll(parseResolveAllRequest(body), headers)),
         proto: (body, headers) =>
@@ -104,6 +115,7 @@ function routesOf(service: EvaluationService): [path: string, route: Route][] {
 function resolveRoute(service: EvaluationService, accessor: Accessor): Route {
   const encode = responseEncoder(service.dialect, accessor);
   return {
+    isLong: false,
     json: (body, headers) =>
       resolveResponseJson(accessor, service.resolve(accessor, parseResolveRequest(body), headers)),
     proto: (body, headers) => encode(service.resolve(accessor, decodeResolveRequest(body), headers)),

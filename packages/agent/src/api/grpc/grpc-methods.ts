@@ -1,34 +1,64 @@
-import { unary, type Method } from "@bunting/rpc";
+import { RpcError, unary, type Call, type Method } from "@bunting/rpc";
 import type { AllAnswer } from "../answer.js";
 import { checkUnread } from "../check-unread.js";
 import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { EvaluationService } from "../evaluation-service.js";
+import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { accessors } from "../typed-value.js";
 
+type UnaryMethod = Extract<Method, { kind: "unary" }>;
+
 /** The unary gRPC methods of one dialect; EventStream is in event-stream.ts. */
-export function grpcMethods(service: EvaluationService): Method[] {
+export function grpcMethods(service: EvaluationService, longRequests: LongRequests): Method[] {
   const { dialect } = service;
-  const methods: Method[] = accessors.map((accessor) =>
-    unary({
+  const methods: Method[] = accessors.map((accessor) => {
+    const method = unary({
       path: `/${dialect.service}/Resolve${accessor}`,
       decode: decodeResolveRequest,
       encode: responseEncoder(dialect, accessor),
       handle: (request, call) => service.resolve(accessor, request, call),
-    }),
-  );
+    });
+    return inTurn(method, longRequestBytes, longRequests);
+  });
   if (dialect.resolveAll !== "none") {
-    methods.push(
-      unary({
-        path: `/${dialect.service}/ResolveAll`,
-        decode: decodeResolveAllRequest,
-        encode: (answer: AllAnswer) => encodeAllResponse(dialect, answer),
-        handle: (context, call) => {
-          checkUnread(call.stream.session.account);
-          return service.resolveAll(context, call);
-        },
-      }),
-    );
+    const method = unary({
+      path: `/${dialect.service}/ResolveAll`,
+      decode: decodeResolveAllRequest,
+      encode: (answer: AllAnswer) => encodeAllResponse(dialect, answer),
+      handle: (context, call) => {
+        checkUnread(call.stream.session.account);
+        return service.resolveAll(context, call);
+      },
+    });
+    methods.push(inTurn(method, -1, longRequests));
   }
   return methods;
+}
+
+/** The method, which answers messages of more than so many bytes when their turn has come. */
+function inTurn(method: UnaryMethod, aboveBytes: number, longRequests: LongRequests): Method {
+  const { invoke } = method;
+  const invokeInTurn = (message: Uint8Array, call: Call): Promise<Uint8Array> =>
+    new Promise((resolve, reject) => {
+      const { account } = call.stream.session;
+      account.charge(message.length);
+      longRequests.run(() => {
+        account.release(message.length);
+        if (!call.stream.isOpen) {
+          reject(new RpcError("CANCELLED", "the client has gone"));
+          return;
+        }
+        try {
+          resolve(invoke(message, call));
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        }
+      });
+    });
+  return {
+    ...method,
+    invoke: (message: Uint8Array, call: Call) =>
+      message.length > aboveBytes ? invokeInTurn(message, call) : invoke(message, call),
+  };
 }

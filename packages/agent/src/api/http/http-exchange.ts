@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { accountOf } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
+import type { LongRequests } from "../long-requests.js";
 import type { RequestHeaders } from "../request-headers.js";
 
 export interface HttpExchangeOptions {
@@ -51,6 +52,16 @@ export class HttpExchange implements RequestHeaders {
     if (this.#chargedBytes === 0) return;
     accountOf(this.request)?.release(this.#chargedBytes);
     this.#chargedBytes = 0;
+  }
+
+  /** Calls `answer` when the turn of this request has come, unless its client has gone by then. Its body is charged until then. */
+  answerInTurn(longRequests: LongRequests, bodyBytes: number, answer: () => void): void {
+    if (bodyBytes > smallBytes) this.charge(bodyBytes);
+    longRequests.run(() => {
+      if (this.#isClosed) return;
+      this.release();
+      answer();
+    });
   }
 
   header(name: string): string | undefined {

@@ -1,3 +1,4 @@
+import { LongRequests } from "../long-requests.js";
 import type { JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -61,7 +62,12 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const { maxRequestBodyBytes = 1_000_000 } = options;
   const { port } = await listen(
     [],
-    createOfrepListener({ ...world, clock: systemClock, maxRequestBodyBytes }),
+    createOfrepListener({
+      ...world,
+      clock: systemClock,
+      longRequests: new LongRequests(),
+      maxRequestBodyBytes,
+    }),
   );
   return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };
 }

@@ -10,6 +10,7 @@ import { etagOf, isNoneMatchFor } from "./etag.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
 import { parseOfrepContext, parseOfrepPath, type OfrepTarget } from "./ofrep-request.js";
 import { errorJson, errorStatus, failureJson, reasonOf, successJson } from "./ofrep-response.js";
+import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
@@ -19,6 +20,8 @@ export interface OfrepListenerOptions {
   readonly selections: Selections;
   readonly context: ContextEnrichment;
   readonly metrics: ApiMetrics;
+  /** Shared by all ports. */
+  readonly longRequests: LongRequests;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "warn" | "error">;
   /** `--max-request-body`, in bytes; 0 means no limit. */
@@ -50,7 +53,12 @@ export function createOfrepListener(options: OfrepListenerOptions): RequestListe
     readBody(
       exchange,
       options.maxRequestBodyBytes,
-      (body) => answer(exchange, target, body, contextOf, options),
+      (body) => {
+        const reply = (): void => answer(exchange, target, body, contextOf, options);
+        if (target.kind === "bulk" || body.length > longRequestBytes)
+          exchange.answerInTurn(options.longRequests, body.length, reply);
+        else reply();
+      },
       (headers) => exchange.reply(413, { ...jsonHeaders, ...headers }, bodyTooLarge),
     );
   };

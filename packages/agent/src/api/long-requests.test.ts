@@ -1,0 +1,20 @@
+import { setImmediate } from "node:timers/promises";
+import { expect } from "chai";
+import { LongRequests, turnsBetween } from "./long-requests.js";
+
+describe("LongRequests", () => {
+  it("answers the first at once, and then one after some turns of the event loop each", async () => {
+    const long = new LongRequests();
+    const answered: number[] = [];
+    for (let index = 0; index < 4; index++) long.run(() => answered.push(index));
+    const counts: number[] = [];
+    for (let turn = 0; turn < 5; turn++) {
+      counts.push(answered.length);
+      for (let index = 0; index < turnsBetween; index++) await setImmediate();
+    }
+    expect(counts).to.deep.equal([1, 2, 3, 4, 4]);
+    expect(answered).to.deep.equal([0, 1, 2, 3]);
+    long.run(() => answered.push(4));
+    expect(answered).to.have.length(5);
+  });
+});
