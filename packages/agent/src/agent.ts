@@ -78,6 +78,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     logger,
     clock,
     metrics,
+    maxDocumentBytes: store.maxDocumentBytes,
   });
   const intake = new FlagIntake({
     store,

@@ -27,6 +27,7 @@ describe("FlagIntake", () => {
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const store = new FlagStore({ sources, budget: new HeapBudget(), logger, metrics: noStoreMetrics });
     const lastKnownGood = new LastKnownGood({
+      maxDocumentBytes: 1_000_000,
       directory: directory.path,
       sources,
       logger,

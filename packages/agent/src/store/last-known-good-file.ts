@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { mkdir, open, readdir, rename, rm, stat, writeFile, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { AgentError } from "../agent-error.js";
 import type { DocumentVersion } from "../sync/bunting-messages.js";
@@ -37,24 +38,63 @@ export class LastKnownGoodFile {
   /** Checksum of the document and version that are known to be in the file. */
   #checksumOnDisk: string | undefined;
 
-  constructor(directory: string, { provider, uri, selector }: CopySource) {
+  readonly #maxDocumentBytes: number;
+
+  /** @param maxDocumentBytes a longer document is not read */
+  constructor(directory: string, { provider, uri, selector }: CopySource, maxDocumentBytes: number) {
+    this.#maxDocumentBytes = maxDocumentBytes;
     this.#sourceDigest = sha256(JSON.stringify([provider, uri, selector]));
     this.path = path.join(directory, `${this.#sourceDigest}.flags`);
   }
 
   /**
-   * The document; undefined if there is no file.
+   * Passes the document to `take`. A marker on disk shows the next agent if this one does not survive reading it or taking it over.
    *
-   * @throws AgentError CACHE_INVALID if the file can't be used
+   * @returns what `take` returns; undefined if there is no file
+   * @throws AgentError CACHE_INVALID if the file can't be used; before it is read if an agent has left its marker
    */
-  async read(): Promise<DocumentCopy | undefined> {
-    let content: Buffer;
+  async load<T>(take: (document: DocumentCopy) => T): Promise<T | undefined> {
+    const file = await this.#open();
+    if (file === undefined) {
+      await this.#removeMarker().catch(() => undefined);
+      return undefined;
+    }
+    let document: DocumentCopy;
     try {
-      content = await readFile(this.path);
+      const size = await this.#sizeOf(file);
+      await this.#leaveMarker();
+      document = this.#parse(await readAtMost(file, size));
+    } catch (cause) {
+      throw cause instanceof AgentError ? cause : this.#invalid((cause as Error).message, cause);
+    } finally {
+      await file.close();
+    }
+    const result = take(document);
+    await this.#removeMarker().catch(() => undefined);
+    return result;
+  }
+
+  async #open(): Promise<FileHandle | undefined> {
+    try {
+      // A named pipe would block until it has a writer, and a terminal would become that of the agent.
+      return await open(this.path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
       throw this.#invalid((cause as Error).message, cause);
     }
+  }
+
+  async #sizeOf(file: FileHandle): Promise<number> {
+    const stats = await file.stat();
+    if (!stats.isFile()) throw this.#invalid("it is not a regular file");
+    if (stats.size > this.#maxDocumentBytes + maxHeaderBytes)
+      throw this.#invalid(
+        `it has ${stats.size} bytes, and this agent has memory for documents of ${this.#maxDocumentBytes}`,
+      );
+    return stats.size;
+  }
+
+  #parse(content: Buffer): DocumentCopy {
     const end = content.subarray(0, maxHeaderBytes).indexOf("\n");
     const header = end < 0 ? "" : content.toString("latin1", 0, end);
     const isOld = header.startsWith(`${magicWithoutVersion} `);
@@ -100,23 +140,23 @@ export class LastKnownGoodFile {
     await syncDirectory(path.dirname(this.path));
   }
 
-  /**
-   * Calls `take` behind a marker on disk, which shows the next agent that this one did not survive the document.
-   *
-   * @throws AgentError CACHE_INVALID, before `take` is called, if an agent has left its marker there
-   */
-  async survive<T>(take: () => T): Promise<T> {
-    const marker = `${this.path}.loading`;
+  get #marker(): string {
+    return `${this.path}.loading`;
+  }
+
+  async #leaveMarker(): Promise<void> {
     try {
-      await writeFile(marker, "", { flag: "wx", mode: 0o600 });
+      await writeFile(this.#marker, "", { flag: "wx", mode: 0o600 });
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "EEXIST")
         throw this.#invalid("an agent ended while it took it over", cause);
       // Where nothing can be written there are no markers, and no crash can be told from any other.
     }
-    const result = take();
-    await rm(marker, { force: true }).catch(() => undefined);
-    return result;
+  }
+
+  #removeMarker(): Promise<void> {
+    // Also a directory of that name: it would keep every later copy from being loaded.
+    return rm(this.#marker, { force: true, recursive: true });
   }
 
   /** Renames the file so that it is not read again, and returns its new path; of each source one is kept. Undefined if that fails. */
@@ -124,8 +164,12 @@ export class LastKnownGoodFile {
     this.#checksumOnDisk = undefined;
     const refused = `${this.path}.refused`;
     try {
-      await rename(this.path, refused);
-      await rm(`${this.path}.loading`, { force: true });
+      // What is in the way may be a directory, which a file can't replace.
+      await rename(this.path, refused).catch(async () => {
+        await rm(refused, { force: true, recursive: true });
+        await rename(this.path, refused);
+      });
+      await this.#removeMarker();
       return refused;
     } catch {
       return undefined;
@@ -167,6 +211,18 @@ export class LastKnownGoodFile {
   #invalid(what: string, cause?: unknown): AgentError {
     return new AgentError("CACHE_INVALID", `${this.path} can't be used: ${what}`, { cause });
   }
+}
+
+/** Reads a regular file of this size; less if it has become shorter. */
+async function readAtMost(file: FileHandle, sizeBytes: number): Promise<Buffer> {
+  const content = Buffer.allocUnsafe(sizeBytes);
+  let length = 0;
+  while (length < sizeBytes) {
+    const { bytesRead } = await file.read(content, length, sizeBytes - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return content.subarray(0, length);
 }
 
 /** Makes a rename survive a power failure. Not every file system supports this. */

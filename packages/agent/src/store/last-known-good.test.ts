@@ -1,10 +1,20 @@
 import { buntingSyncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { expect } from "chai";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { hash } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
@@ -17,6 +27,7 @@ import { noStoreMetrics } from "./store-metrics.fixture.js";
 const proxy: CopySource = { provider: "grpc", uri: "proxy:8015", selector: "demo/a" };
 const sameProxy: CopySource = { ...proxy, selector: "demo/b" };
 const newer = Buffer.from('{"flags":{"a":{}}}');
+const maxDocumentBytes = 1_000_000;
 const older = Buffer.from('{"flags":{}}');
 
 describe("LastKnownGood", () => {
@@ -33,6 +44,7 @@ describe("LastKnownGood", () => {
     options: { path?: string; clock?: Clock; failed?: () => void } = {},
   ) =>
     new LastKnownGood({
+      maxDocumentBytes,
       directory: options.path ?? directory.path,
       sources,
       logger: logInto(logLines),
@@ -47,11 +59,14 @@ describe("LastKnownGood", () => {
     });
     return loaded;
   };
+  const fileOf = (source: CopySource): LastKnownGoodFile =>
+    new LastKnownGoodFile(directory.path, source, maxDocumentBytes);
+  const copyOf = (source: CopySource) => fileOf(source).load((copy) => copy);
   const keepOnDisk = async (source: CopySource, document: Buffer): Promise<string> => {
     const lastKnownGood = lastKnownGoodOf([source]);
     lastKnownGood.keep(0, document);
     await lastKnownGood.flush();
-    return new LastKnownGoodFile(directory.path, source).path;
+    return fileOf(source).path;
   };
 
   it("gives back the newest document of each source, also where sources share a URI", async () => {
@@ -113,6 +128,42 @@ describe("LastKnownGood", () => {
     });
   }
 
+  const unreadable: readonly [name: string, make: (file: string) => void, reason: RegExp][] = [
+    ["a named pipe", (file) => execFileSync("mkfifo", [file]), /not a regular file/],
+    ["a link to a device", (file) => symlinkSync("/dev/zero", file), /not a regular file/],
+    ["a link to itself", (file) => symlinkSync(file, file), /ELOOP/],
+    ["a directory", (file) => mkdirSync(file), /not a regular file/],
+    ["larger than a document may be", (file) => writeSparse(file, 3e9), /3000000000 bytes, and .* 1000000/],
+  ];
+  for (const [name, make, reason] of unreadable) {
+    it(`does not read what is ${name}, and sets it aside`, async () => {
+      const file = fileOf(proxy).path;
+      make(file);
+      expect(await loadAll([proxy])).to.deep.equal({});
+      expect(logLines.join()).to.match(reason).and.contain(`${file}.refused`);
+      expect(readdirSync(directory.path)).to.deep.equal([`${path.basename(file)}.refused`]);
+      await keepOnDisk(proxy, newer);
+      expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
+    });
+  }
+
+  it("is not kept from loading for ever by directories in the place of its other files", async () => {
+    const file = await keepOnDisk(proxy, older);
+    for (const suffix of ["loading", "refused"]) mkdirSync(`${file}.${suffix}/x`, { recursive: true });
+    expect(await loadAll([proxy])).to.deep.equal({});
+    expect(readdirSync(directory.path)).to.deep.equal([`${path.basename(file)}.refused`]);
+    mkdirSync(`${file}.loading`);
+    expect(await loadAll([proxy])).to.deep.equal({});
+    await keepOnDisk(proxy, newer);
+    expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
+  });
+
+  it("has left its marker by the time it reads the file", async () => {
+    const file = await keepOnDisk(proxy, newer);
+    const names = await fileOf(proxy).load(() => readdirSync(directory.path));
+    expect(names).to.deep.equal(["", ".loading"].map((suffix) => path.basename(file) + suffix));
+  });
+
   it("sets a file aside that was refused, one for each source, and writes the next document", async () => {
     const file = await keepOnDisk(proxy, older);
     for (const document of [older, newer]) {
@@ -170,7 +221,7 @@ describe("LastKnownGood", () => {
     const clock = new ManualClock();
     const lastKnownGood = lastKnownGoodOf([proxy], { clock });
     const isOnDisk = async (text: string): Promise<boolean> =>
-      (await new LastKnownGoodFile(directory.path, proxy).read())?.bytes.toString() === text;
+      (await copyOf(proxy))?.bytes.toString() === text;
     lastKnownGood.keep(0, Buffer.from("0"));
     await eventually(() => clock.size === 1, "the pause");
     expect(await isOnDisk("0")).to.equal(true);
@@ -189,7 +240,7 @@ describe("LastKnownGood", () => {
       const version = versionOf({ uid: "u", generation, resourceVersion: "7" });
       lastKnownGood.keep(0, newer, version);
       await lastKnownGood.flush();
-      expect(await new LastKnownGoodFile(directory.path, proxy).read()).to.deep.equal({
+      expect(await copyOf(proxy)).to.deep.equal({
         bytes: newer,
         version,
       });
@@ -200,14 +251,14 @@ describe("LastKnownGood", () => {
     const lastKnownGood = lastKnownGoodOf([proxy]);
     lastKnownGood.keep(0, newer, versionOf({ uid: "u".repeat(2_000) }));
     await lastKnownGood.flush();
-    expect(await new LastKnownGoodFile(directory.path, proxy).read()).to.deep.equal({
+    expect(await copyOf(proxy)).to.deep.equal({
       bytes: newer,
       version: undefined,
     });
   });
 
   it("loads files of agents that did not write versions", async () => {
-    const file = new LastKnownGoodFile(directory.path, proxy).path;
+    const file = fileOf(proxy).path;
     const [source, checksum] = [path.basename(file, ".flags"), hash("sha256", newer)];
     writeFileSync(
       file,
@@ -260,9 +311,9 @@ describe("LastKnownGood", () => {
     writer.kill("SIGKILL");
     await once(writer, "exit");
     const source = { provider: "file", uri: "written", selector: "" };
-    const document = await new LastKnownGoodFile(directory.path, source).read();
+    const document = await copyOf(source);
     expect(document?.bytes.toString()).to.match(/^(x+) \d+$/);
-    const leftover = `${new LastKnownGoodFile(directory.path, source).path}.1.tmp`;
+    const leftover = `${fileOf(source).path}.1.tmp`;
     writeFileSync(leftover, "half");
     utimesSync(leftover, 1, 1);
     await loadAll([source]);
@@ -290,6 +341,11 @@ class ManualClock implements Clock {
     this.#timers.clear();
     for (const callback of due) callback();
   }
+}
+
+function writeSparse(file: string, sizeBytes: number): void {
+  writeFileSync(file, "");
+  truncateSync(file, sizeBytes);
 }
 
 function versionOf(fields: Partial<buntingSyncV1.Version>): DocumentVersion {

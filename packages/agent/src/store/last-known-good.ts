@@ -11,6 +11,8 @@ export interface LastKnownGoodOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: StoreMetrics;
+  /** A longer copy is set aside without being read. */
+  readonly maxDocumentBytes: number;
 }
 
 /** In a burst of updates each source is written once per interval: the first at once, then the newest. */
@@ -37,12 +39,12 @@ export class LastKnownGood {
 
   constructor(options: LastKnownGoodOptions) {
     this.#options = options;
-    const { directory, sources } = options;
+    const { directory, sources, maxDocumentBytes } = options;
     this.#slots =
       directory === ""
         ? []
         : sources.map((source) => ({
-            file: new LastKnownGoodFile(directory, source),
+            file: new LastKnownGoodFile(directory, source, maxDocumentBytes),
             pending: undefined,
             writing: undefined,
             cancel: undefined,
@@ -59,9 +61,9 @@ export class LastKnownGood {
       await file.sweep();
       const fields = { sourceIndex, file: file.path };
       try {
-        const document = await file.read();
-        if (document === undefined) continue;
-        if (!(await file.survive(() => take(sourceIndex, document))))
+        const isTaken = await file.load((document) => take(sourceIndex, document));
+        if (isTaken === undefined) continue;
+        if (!isTaken)
           throw new AgentError("CACHE_INVALID", `${file.path} can't be used: its document was refused`);
         logger.info(fields, "loaded the last-known-good copy of a source");
       } catch (error) {
