@@ -31,6 +31,12 @@ describe("an agent whose peers open thousands of streams", () => {
     await peer.send(Buffer.concat(frames));
   }
 
+  it("answers an ordinary burst: 2,000 evaluations at once on one connection", async () => {
+    for (let round = 0; round < 3; round++)
+      expect(await agent.failuresOf(2_000), `round ${round}`).to.equal(0);
+    expect(await agent.metric(endedByMemory)).to.equal(0);
+  });
+
   for (const [what, port, path, request] of streams) {
     it(`survives 13,500 of ${what}, and ends the greediest connections`, async () => {
       const peers: HostilePeer[] = [];

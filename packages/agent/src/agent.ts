@@ -144,13 +144,17 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const maxMessageBytes = maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes;
   const grpc = (methods: readonly Method[]): GrpcServer =>
     new GrpcServer({ methods, logger, clock, maxMessageBytes });
-  const limits = { maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader };
   // A quarter of the heap, which is small: the flags and the requests need the rest.
   const memory = new PeerMemory(
     options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
     "idle",
   );
   metrics.peerMemory(memory);
+  const limits = {
+    maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader,
+    // Clients queue further requests. One that may open more would be ended for a burst of ordinary ones.
+    maxStreamsPerConnection: memory.streamsPerConnection,
+  };
   // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
   const managementMemory = new PeerMemory(memory.budgetBytes / 8, "any");
   const longRequests = new LongRequests();

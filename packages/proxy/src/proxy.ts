@@ -59,11 +59,14 @@ const drainGraceMs = 1_000;
 const maxRequestBytes = 128 * 1024;
 const maxHeaderBytes = 16 * 1024;
 
+/** What clients that bundle many streams into few connections may hold at least, if the budget is an operator's choice. */
+const minSurplusBytes = 64 * 1024 * 1024;
+
 /** Of connections that the proxy ends; the others end for reasons that no peer can cause at will. */
 const endedMessages: Partial<Record<DropReason, string>> = {
   flood: "ended a connection that flooded the proxy with PING or SETTINGS frames",
   memory:
-    "ended or refused a connection, because clients make the proxy hold as much memory as --peer-memory allows",
+    "ended or refused a connection: clients hold as much memory as --peer-memory allows, or a few of them hold more than their share of it",
   settings: "ended a connection whose client has not acknowledged SETTINGS",
   stalled: "ended a connection whose peer does not read",
 };
@@ -133,9 +136,15 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
             if (!drainStream(stream, status)) stream.end(status);
           },
         });
-  const memory = new PeerMemory(
-    options.peerMemory === "auto" ? defaultPeerMemoryBytes(1) : options.peerMemory,
-  );
+  const { peerMemory } = options;
+  const memory =
+    peerMemory === "auto"
+      ? new PeerMemory(defaultPeerMemoryBytes(1))
+      : new PeerMemory(
+          peerMemory,
+          "none",
+          Math.min(peerMemory / 2, Math.max(minSurplusBytes, peerMemory / 4)),
+        );
   metrics.peerMemory(memory);
   const grpc = new GrpcServer({
     methods: [...services, ...healthMethods, ...reflection],

@@ -1,5 +1,11 @@
 import { expect } from "chai";
-import { connectionBytes, PeerMemory, type OpenAccount, type Replaceable } from "./peer-memory.js";
+import {
+  connectionBytes,
+  PeerMemory,
+  streamBytes,
+  type OpenAccount,
+  type Replaceable,
+} from "./peer-memory.js";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -77,6 +83,22 @@ describe("PeerMemory", () => {
     await nextTick();
     expect(ended[0]).to.equal("one too many");
     expect(ended).to.have.length(1);
+  });
+
+  it("ends the newest of ordinary connections, whichever of them holds more", async () => {
+    const { open, ended } = peers(mebibyte);
+    open("an application").charge(30 * kibibyte);
+    for (let index = 0; index < 30; index++) open(`newer ${index}`).charge(13 * kibibyte);
+    await nextTick();
+    expect(ended).to.include("newer 29").and.not.include("an application");
+  });
+
+  it("lets a connection open as many streams at once as it may hold without being ended", async () => {
+    const { memory, open, ended } = peers(8 * mebibyte);
+    expect(memory.streamsPerConnection).to.equal(256);
+    open("an application").charge(memory.streamsPerConnection * (streamBytes + 2 * kibibyte));
+    await nextTick();
+    expect(ended).to.deep.equal([]);
   });
 
   describe("when another connection does not fit", () => {

@@ -35,6 +35,8 @@ export interface OpenAccount extends PeerAccount {
 export const connectionBytes = 24 * 1024;
 /** What an open stream takes apart from its headers. */
 export const streamBytes = 6 * 1024;
+/** The headers and the message of an ordinary request. */
+const ordinaryRequestBytes = 2 * 1024;
 /** What a connection may hold without being greedy: itself, a few streams and their requests. */
 const ordinaryBytes = 64 * 1024;
 /** A connection that holds no more than this is never ended: it has one stream and nothing else. */
@@ -52,7 +54,7 @@ const maxGatheredBytes = 4 * mebibyte;
  * - The surplus, that is what connections hold beyond an ordinary one, is bounded by 64 MiB (half of a smaller budget, a sixteenth of one
  *   above 1 GiB): a few greedy connections are ended long before they use up what thousands of ordinary ones may.
  *
- * Beyond either, the greediest connections are ended, the newest first among equals, until an eighth of the bound is free again. Connections
+ * Beyond either, the greediest connections are ended, then ordinary ones, the newest first among equals, until an eighth of the bound is free again. Connections
  * that hold what an idle one holds are never ended for that. Where any connection is replaceable, those that have been open longest are ended
  * instead of the greediest: a probe is always among the newest. What ended connections hold until they have closed is bounded too: few at a
  * time get the time to tell their clients why.
@@ -80,10 +82,21 @@ export class PeerMemory {
   /** Beyond the budget, and nothing could be ended: not worth another look before the sum exceeds this. */
   #hopelessBytes = 0;
 
-  constructor(budgetBytes: number, replaceable: Replaceable = "none") {
+  /** @param maxSurplusBytes what connections may hold beyond an ordinary one each, in sum. */
+  constructor(
+    budgetBytes: number,
+    replaceable: Replaceable = "none",
+    maxSurplusBytes = Math.max(budgetBytes / 16, Math.min(budgetBytes / 2, 64 * mebibyte)),
+  ) {
     this.budgetBytes = budgetBytes;
     this.#replaceable = replaceable;
-    this.#maxSurplusBytes = Math.max(budgetBytes / 16, Math.min(budgetBytes / 2, 64 * mebibyte));
+    this.#maxSurplusBytes = maxSurplusBytes;
+  }
+
+  /** How many streams one connection may open at once without being the greedy one that is ended: half of what all may hold. */
+  get streamsPerConnection(): number {
+    const perStreamBytes = streamBytes + ordinaryRequestBytes;
+    return Math.min(1_000, Math.max(100, Math.floor(this.#maxSurplusBytes / 2 / perStreamBytes)));
   }
 
   /** What all peers hold now. */
@@ -175,11 +188,12 @@ export class PeerMemory {
   #endable(): Account[] {
     const isEndable = ({ bytes }: Account): boolean => bytes > idleBytes;
     if (this.#replaceable === "any") return [...this.#idle, ...this.#busy].filter(isEndable);
-    // The sort is stable, so the newest stays first among equals.
+    // The sort is stable, so the newest stays first among equals. Ordinary ones are equals: an application with two requests, connected for
+    // long, must not go because a thousand newer connections hold less each.
     return [...this.#accounts]
       .filter(isEndable)
       .reverse()
-      .sort((one, other) => other.bytes - one.bytes);
+      .sort((one, other) => surplus(other.bytes) - surplus(one.bytes));
   }
 
   #forget(account: Account): void {

@@ -87,6 +87,15 @@ export class AttackedAgent {
     expect(grown, `grew by ${Math.round(grown / mebibyte)} MiB`).to.be.lessThan(maxGrowthBytes);
   }
 
+  /** How many of so many evaluations at once, all on the one connection of the OpenFeature client, fail. */
+  async failuresOf(evaluations: number): Promise<number> {
+    const client = OpenFeature.getClient(this.#domain);
+    const details = await Promise.all(
+      Array.from({ length: evaluations }, () => client.getBooleanDetails("on", false)),
+    );
+    return details.filter(({ errorCode, value }) => errorCode !== undefined || !value).length;
+  }
+
   /** The value of a metric's series. */
   async metric(series: string): Promise<number> {
     const text = await (await fetch(this.url("management", "/metrics"))).text();

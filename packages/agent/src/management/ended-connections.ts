@@ -7,7 +7,7 @@ const logIntervalMs = 60_000;
 
 const messages: Partial<Record<DropReason, string>> = {
   memory:
-    "ended or refused a connection, because applications make the agent hold as much memory as --peer-memory allows",
+    "ended or refused a connection: applications hold as much memory as --peer-memory allows, or a few of them hold more than their share of it",
   headers: "refused a request, because its headers are larger than --max-request-header",
 };
 

@@ -8,6 +8,15 @@ import { syncProtocols } from "../sync/sync-protocol.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
 
 const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const endedReasons = [
+  "memory",
+  "headers",
+  "silent",
+  "flood",
+  "settings",
+  "stalled",
+  "protocol_error",
+] satisfies DropReason[];
 const sizeBuckets = [100, 1_000, 10_000, 100_000, 1_000_000];
 const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 
@@ -179,12 +188,11 @@ function apiMetrics(registry: Registry): ApiMetrics {
   });
   const ended = new Counter({
     name: "bunting_agent_api_connections_ended_total",
-    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged).",
+    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2).",
     labelNames: ["reason"],
     registers,
   });
-  for (const reason of ["memory", "headers", "silent", "flood", "settings"] satisfies DropReason[])
-    ended.inc({ reason }, 0);
+  for (const reason of endedReasons) ended.inc({ reason }, 0);
   const streams = new Gauge({
     name: "feature_flag_flagd_sync_active_streams",
     help: "Open SyncFlags streams of providers that evaluate in process.",
