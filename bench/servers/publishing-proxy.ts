@@ -2,7 +2,6 @@ import type { TopicKey } from "@bunting/protocol";
 import { prometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
 import type { ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { AgentSync } from "@bunting/proxy/internal/service/bunting-sync-v1/agent-sync.js";
-import { RateLimitedLog } from "@bunting/proxy/internal/rate-limited-log.js";
 import { proxyOptionTable as options } from "@bunting/proxy/internal/options.js";
 import { FlagSync } from "@bunting/proxy/internal/service/flag-sync.js";
 import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
@@ -11,7 +10,7 @@ import type { FlagSource, SourceSink } from "@bunting/proxy/internal/source/flag
 import { parseSelector } from "@bunting/proxy/internal/source/selector.js";
 import { TopicRegistry } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener, StartQueue } from "@bunting/rpc";
-import { createLogger, createRegistry, systemClock } from "@bunting/runtime";
+import { createLogger, createRegistry, systemClock, RateLimitedLog } from "@bunting/runtime";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { serveCalls } from "../support/child-protocol.js";
 import { monotonicMs } from "../support/monotonic.js";

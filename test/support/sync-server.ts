@@ -6,13 +6,12 @@ import {
 import { FlagSync, type FlagSyncOptions } from "@bunting/proxy/internal/service/flag-sync.js";
 import { legacySyncService } from "@bunting/proxy/internal/service/sync-v1/legacy-sync-service.js";
 import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
-import { RateLimitedLog } from "@bunting/proxy/internal/rate-limited-log.js";
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener } from "@bunting/rpc";
 import type { GrpcServerOptions } from "@bunting/rpc/internal/grpc-server.js";
 import type { StallOptions } from "@bunting/rpc/internal/stall-watch.js";
-import { createLogger, systemClock } from "@bunting/runtime";
+import { createLogger, systemClock, RateLimitedLog } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 
 export type SyncServerOptions = Partial<TopicRegistryOptions & FlagSyncOptions & AgentSyncOptions> & {

@@ -28,12 +28,12 @@ import {
   type Clock,
   type Component,
   type Logger,
+  RateLimitedLog,
 } from "@bunting/runtime";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { statusPage } from "./management/status-page.js";
 import { statusReport } from "./management/status-report.js";
 import type { ProxyOptions } from "./options.js";
-import { RateLimitedLog } from "./rate-limited-log.js";
 import { AgentSync } from "./service/bunting-sync-v1/agent-sync.js";
 import { ConnectionAge } from "./service/connection-age.js";
 import { DrainingPort } from "./service/draining-port.js";

@@ -3,6 +3,7 @@ export { Backoff } from "./backoff.js";
 export { runProgram } from "./cli.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, type Component } from "./component.js";
+export { cut } from "./cut.js";
 export { Deadlines } from "./deadlines.js";
 export { errorCode } from "./error-code.js";
 export { HotHistogram } from "./hot-histogram.js";
@@ -29,6 +30,7 @@ export {
 } from "./options/value-types.js";
 export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
+export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";
 export { Semaphore } from "./semaphore.js";
 export { Turns } from "./turns.js";

@@ -1,7 +1,6 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { createLogger, systemClock } from "@bunting/runtime";
-import { RateLimitedLog } from "../rate-limited-log.js";
+import { createLogger, systemClock, RateLimitedLog } from "@bunting/runtime";
 import { SubscriptionList } from "./subscription-list.js";
 import { Subscription, type SubscribedTopic } from "./subscription.js";
 import { TopicAcks } from "./topic-acks.js";

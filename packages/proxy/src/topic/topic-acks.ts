@@ -1,6 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
-import type { RateLimitedLog } from "../rate-limited-log.js";
+import type { Clock, RateLimitedLog } from "@bunting/runtime";
 
 /** A flag or a whole version that agents refuse. */
 export interface Rejection {

@@ -1,5 +1,5 @@
+import type { RateLimitedLog } from "@bunting/runtime";
 import type { TransportSession } from "@bunting/rpc";
-import type { RateLimitedLog } from "../rate-limited-log.js";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { TopicCharge, type TopicHolder } from "./topic-charge.js";

@@ -1,9 +1,8 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { TransportSession } from "@bunting/rpc";
-import { aborted, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { aborted, type Clock, type Logger, type Runnable, RateLimitedLog } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
-import { RateLimitedLog } from "../rate-limited-log.js";
 import type { FlagSource } from "../source/flag-source.js";
 import { FanOut } from "./fan-out.js";
 import type { Subscriber, Subscription } from "./subscription.js";

@@ -1,10 +1,9 @@
 import { expect } from "chai";
 import type { FlagDocument } from "@bunting/protocol";
-import { createLogger } from "@bunting/runtime";
+import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import type { ProxyError } from "../proxy-error.js";
 import { noMetrics, type ProxyMetrics } from "../proxy-metrics.js";
-import { RateLimitedLog } from "../rate-limited-log.js";
 import { FanOut } from "./fan-out.js";
 import { standing } from "./topic-state.js";
 import type { Subscription } from "./subscription.js";

@@ -1,8 +1,7 @@
 import { emptyFlagDocument, type FlagDocument, type TopicKey } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Clock, Logger, RateLimitedLog } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
-import type { RateLimitedLog } from "../rate-limited-log.js";
 import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
 import { Snapshot } from "../snapshot/snapshot.js";
 import type { SourceSink, SourceVersion } from "../source/flag-source.js";

@@ -1,13 +1,12 @@
 import { expect } from "chai";
 import { status as grpcStatus } from "@grpc/grpc-js";
 import { StartQueue } from "@bunting/rpc";
-import { createLogger } from "@bunting/runtime";
+import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { AgentConnection } from "@bunting/test/support/agent-client.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
-import { RateLimitedLog } from "../../rate-limited-log.js";
 import { noMetrics } from "../../proxy-metrics.js";
 import { TopicQuota } from "../../topic/topic-quota.js";
 

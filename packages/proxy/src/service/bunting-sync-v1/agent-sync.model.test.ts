@@ -9,11 +9,10 @@ import {
 } from "@bunting/protocol";
 import type { Method, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
 import type { RequestListener } from "@bunting/rpc/internal/method.js";
-import { createLogger } from "@bunting/runtime";
+import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
-import { RateLimitedLog } from "../../rate-limited-log.js";
 import { noMetrics } from "../../proxy-metrics.js";
 import { RequestTurns } from "../../subscriber/request-turns.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";

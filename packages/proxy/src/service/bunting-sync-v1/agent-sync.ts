@@ -6,8 +6,7 @@ import {
   type StartQueue,
   type TransportStream,
 } from "@bunting/rpc";
-import { Deadlines, type Clock } from "@bunting/runtime";
-import type { RateLimitedLog } from "../../rate-limited-log.js";
+import { Deadlines, type Clock, type RateLimitedLog } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
 import { AgentStream, type AgentStreamContext } from "../../subscriber/agent-stream.js";

@@ -1,0 +1,68 @@
+import type { Clock } from "./clock.js";
+import type { Logger } from "./logger.js";
+
+const intervalMs = 60_000;
+
+/** The lines of one kind since the last interval began. */
+interface Interval {
+  readonly sinceMs: number;
+  logged: number;
+  suppressed: number;
+}
+
+interface Line {
+  readonly kind: string;
+  readonly fields: Fields;
+  readonly message: string;
+  readonly perMinute: number | undefined;
+}
+
+type Level = "info" | "warn" | "error";
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Lines that peers can cause as often as they like: each kind is logged a few times a minute, once unless it says otherwise, with the
+ * number left out since, if any.
+ */
+export class RateLimitedLog {
+  readonly #logger: Pick<Logger, Level>;
+  readonly #clock: Clock;
+  readonly #kinds = new Map<string, Interval>();
+
+  constructor(logger: Pick<Logger, Level>, clock: Clock) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  info(kind: string, fields: Fields, message: string, perMinute?: number): void {
+    this.#log("info", { kind, fields, message, perMinute });
+  }
+
+  /**
+   * @param kind one of a closed set: each is remembered.
+   * @param perMinute how many lines of this kind are logged a minute
+   */
+  warn(kind: string, fields: Fields, message: string, perMinute?: number): void {
+    this.#log("warn", { kind, fields, message, perMinute });
+  }
+
+  error(kind: string, fields: Fields, message: string, perMinute?: number): void {
+    this.#log("error", { kind, fields, message, perMinute });
+  }
+
+  #log(level: Level, line: Line): void {
+    const { kind, fields, message, perMinute = 1 } = line;
+    const nowMs = this.#clock.monotonicMs();
+    let interval = this.#kinds.get(kind);
+    const suppressedSinceLast = interval?.suppressed ?? 0;
+    if (interval === undefined || nowMs - interval.sinceMs >= intervalMs) {
+      interval = { sinceMs: nowMs, logged: 0, suppressed: 0 };
+      this.#kinds.set(kind, interval);
+    } else if (interval.logged >= perMinute) {
+      interval.suppressed++;
+      return;
+    }
+    interval.logged++;
+    this.#logger[level](suppressedSinceLast === 0 ? fields : { ...fields, suppressedSinceLast }, message);
+  }
+}
