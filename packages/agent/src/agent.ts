@@ -71,7 +71,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const metrics = prometheusMetrics(registry);
   let onReady: (() => void) | undefined;
 
-  const store = new FlagStore({ sources: configs, budget: new HeapBudget(), logger, metrics });
+  const store = new FlagStore({ sources: configs, budget: new HeapBudget(), logger, clock, metrics });
   const lastKnownGood = new LastKnownGood({
     directory: options.cacheDir,
     sources: configs,
@@ -136,6 +136,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const readiness = new AgentReadiness({
     sourceCount: configs.length,
     status: () => sources.map((source) => source.status()),
+    servesFlags: (sourceIndex) => store.servesFlags(sourceIndex),
     clock,
   });
   const health = new ReadinessHealth(() => readiness.check());

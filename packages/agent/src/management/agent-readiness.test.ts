@@ -20,7 +20,12 @@ function status(over: Partial<SourceStatus>): SourceStatus {
 }
 
 function readinessOf(...sources: SourceStatus[]): AgentReadiness {
-  return new AgentReadiness({ sourceCount: sources.length, status: () => sources, clock: systemClock });
+  return new AgentReadiness({
+    sourceCount: sources.length,
+    status: () => sources,
+    servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
+    clock: systemClock,
+  });
 }
 
 describe("AgentReadiness", () => {
@@ -58,6 +63,21 @@ describe("AgentReadiness", () => {
     expect(readiness.check().reason).to.match(
       /^ready, but without flags of demo\/flags\n.*connected for 0 s \(bunting\.sync\.v1\), no flags yet: there is no FeatureFlag demo\/flags$/,
     );
+  });
+
+  it("says which sources without a document serve their previous flags, such as a deleted FeatureFlag by policy", () => {
+    const warning = "the FeatureFlag was deleted; its flags are still served";
+    const readiness = readinessOf(
+      status({ warning }),
+      status({ sourceIndex: 1, selector: "demo/none", lastUpdate: undefined, warning: "there is none" }),
+    );
+    for (const sourceIndex of [0, 1]) readiness.answered(sourceIndex);
+    expect(readiness.check().reason).to.match(
+      /^ready, but without flags of demo\/none and with the previous flags of demo\/flags\n/,
+    );
+    const kept = readinessOf(status({ warning }));
+    kept.answered(0);
+    expect(kept.check().reason).to.match(/^ready, but with the previous flags of demo\/flags\n/);
   });
 
   it("is no longer ready once it shuts down", () => {

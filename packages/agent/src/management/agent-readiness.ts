@@ -11,15 +11,19 @@ export class AgentReadiness {
   readonly #clock: Clock;
   readonly #waitingFor: Set<number>;
   readonly #status: () => readonly SourceStatus[];
+  readonly #servesFlags: (sourceIndex: number) => boolean;
   #isStopping = false;
 
   constructor(options: {
     readonly sourceCount: number;
     readonly status: () => readonly SourceStatus[];
+    /** Whether a source has flags that are served. */
+    readonly servesFlags: (sourceIndex: number) => boolean;
     readonly clock: Clock;
   }) {
     this.#clock = options.clock;
     this.#status = options.status;
+    this.#servesFlags = options.servesFlags;
     this.#waitingFor = new Set(Array.from({ length: options.sourceCount }, (_, index) => index));
   }
 
@@ -43,15 +47,25 @@ export class AgentReadiness {
         reason: [`waiting for the first flags of ${missing.join(", ")}`, ...lines].join("\n"),
       };
     }
-    return { isReady: true, reason: [headline(sources), ...lines].join("\n") };
+    return { isReady: true, reason: [this.#headline(sources), ...lines].join("\n") };
+  }
+
+  #headline(sources: readonly SourceStatus[]): string {
+    if (sources.some(({ state }) => state !== "connected")) return "ready, but flags may be stale";
+    const empty = sources.filter(({ warning }) => warning !== undefined);
+    if (empty.length === 0) return "ready";
+    const without = empty.filter(({ sourceIndex }) => !this.#servesFlags(sourceIndex));
+    const previous = empty.filter(({ sourceIndex }) => this.#servesFlags(sourceIndex));
+    const parts = [
+      ...(without.length === 0 ? [] : [`without flags of ${named(without)}`]),
+      ...(previous.length === 0 ? [] : [`with the previous flags of ${named(previous)}`]),
+    ];
+    return `ready, but ${parts.join(" and ")}`;
   }
 }
 
-function headline(sources: readonly SourceStatus[]): string {
-  if (sources.some(({ state }) => state !== "connected")) return "ready, but flags may be stale";
-  const empty = sources.filter(({ warning }) => warning !== undefined);
-  if (empty.length === 0) return "ready";
-  return `ready, but without flags of ${empty.map(({ uri, selector }) => (selector === "" ? uri : selector)).join(", ")}`;
+function named(sources: readonly SourceStatus[]): string {
+  return sources.map(({ uri, selector }) => (selector === "" ? uri : selector)).join(", ");
 }
 
 function describe(source: SourceStatus, now: number): string {

@@ -1,9 +1,6 @@
 import type { DropReason } from "@bunting/rpc";
-import type { Clock, Logger } from "@bunting/runtime";
+import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
-
-/** Peers can cause it as often as they like. */
-const logIntervalMs = 60_000;
 
 const messages: Partial<Record<DropReason, string>> = {
   memory:
@@ -14,16 +11,13 @@ const messages: Partial<Record<DropReason, string>> = {
 /** Counts the connections that limits end, and logs each reason at most once a minute. */
 export function endedConnections(options: {
   readonly metrics: ApiMetrics;
-  readonly logger: Pick<Logger, "warn">;
+  readonly logger: Logger;
   readonly clock: Clock;
 }): (reason: DropReason) => void {
   const { metrics, logger, clock } = options;
-  const loggedMs = new Map<DropReason, number>();
+  const log = new RateLimitedLog(logger, clock);
   return (reason) => {
     metrics.connectionEnded(reason);
-    const nowMs = clock.monotonicMs();
-    if (nowMs - (loggedMs.get(reason) ?? -Infinity) < logIntervalMs) return;
-    loggedMs.set(reason, nowMs);
-    logger.warn({ reason }, messages[reason] ?? "ended a connection");
+    log.warn(reason, { reason }, messages[reason] ?? "ended a connection");
   };
 }

@@ -80,6 +80,21 @@ describe("FlagStore", () => {
     expect(store.flag("", "c")).to.equal(undefined);
   });
 
+  it("logs a few lines a minute of a source whose documents are refused again and again", () => {
+    const lines: string[] = [];
+    const { store } = useStore(1, { logLines: lines });
+    for (let i = 0; i < 100; i++) {
+      expect(() => store.replace(0, Buffer.from(`{"flags":{"${"k".repeat(2_000)}":nonsense`))).to.throw();
+      store.replace(
+        0,
+        Buffer.from(`{"flags":{"a":{"state":"ENABLED","variants":{"a":1},"defaultVariant":"x${i}"}}}`),
+      );
+    }
+    expect(lines.filter((line) => line.includes("was refused"))).to.have.length(6);
+    expect(lines.filter((line) => line.includes("were rejected"))).to.have.length(6);
+    expect(Math.max(...lines.map(({ length }) => length))).to.be.below(1_500);
+  });
+
   it("lists a rejected flag until it is corrected or removed, and logs it once", () => {
     const lines: string[] = [];
     const { store } = useStore(1, { logLines: lines });

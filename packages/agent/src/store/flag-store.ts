@@ -1,6 +1,6 @@
 import type { Flag, RejectedFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
-import type { Logger } from "@bunting/runtime";
+import { cut, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { DocumentVersion } from "../sync/bunting-messages.js";
 import type { HeldDocument } from "../sync/held-document.js";
@@ -35,6 +35,7 @@ export interface FlagStoreOptions {
   readonly sources: readonly { readonly uri: string }[];
   readonly budget: HeapBudget;
   readonly logger: Logger;
+  readonly clock?: Clock;
   readonly metrics: StoreMetrics;
 }
 
@@ -52,6 +53,7 @@ const nothing: Omit<StoreChange, "changes"> & { changes: readonly FlagChange[] }
  */
 export class FlagStore {
   readonly #options: FlagStoreOptions;
+  readonly #log: RateLimitedLog;
   readonly #states: (SourceDocument | undefined)[];
   readonly #versions: (DocumentVersion | undefined)[];
   readonly #effective = new EffectiveFlags();
@@ -60,6 +62,7 @@ export class FlagStore {
 
   constructor(options: FlagStoreOptions) {
     this.#options = options;
+    this.#log = new RateLimitedLog(options.logger, options.clock ?? systemClock);
     this.#states = options.sources.map(() => undefined);
     this.#versions = options.sources.map(() => undefined);
   }
@@ -92,6 +95,11 @@ export class FlagStore {
         rejectedFlags: [...state.rejected.values()],
       }
     );
+  }
+
+  /** Whether flags of a source are served, or would be if no later source had them. */
+  servesFlags(sourceIndex: number): boolean {
+    return this.#states[sourceIndex]?.flags.some((flag) => flag !== undefined) ?? false;
   }
 
   /** Sets the version of the document that is held of a source. */
@@ -132,7 +140,7 @@ export class FlagStore {
   }
 
   #read(sourceIndex: number, bytes: Buffer): SourceUpdate {
-    const { sources, budget, logger, metrics } = this.#options;
+    const { sources, budget, metrics } = this.#options;
     const uri = sources[sourceIndex]?.uri ?? "";
     const heldWeight = this.#states.reduce((sum, state) => sum + (state?.weight ?? 0), 0);
     try {
@@ -143,11 +151,13 @@ export class FlagStore {
     } catch (cause) {
       const error = refusalOf(cause, bytes);
       const code = error.code === "DOCUMENT_TOO_LARGE" ? error.code : "DOCUMENT_INVALID";
-      const fields = { source: uri, sourceIndex, code, reason: error.message };
+      const fields = { source: uri, sourceIndex, code, reason: cut(error.message) };
       metrics.documentRefused(sourceIndex, code);
-      logger.error(
+      this.#log.error(
+        `refused ${sourceIndex}`,
         isExpected(cause) ? fields : { ...fields, error: cause },
         "a flag document was refused; the previous flags are still served",
+        linesPerMinute,
       );
       throw error;
     }
@@ -189,7 +199,8 @@ export class FlagStore {
   #logRejections(sourceIndex: number, rejected: readonly RejectedFlag[]): void {
     const [first] = rejected;
     if (first === undefined) return;
-    this.#options.logger.warn(
+    this.#log.warn(
+      `rejected ${sourceIndex}`,
       {
         source: this.#options.sources[sourceIndex]?.uri,
         sourceIndex,
@@ -198,10 +209,13 @@ export class FlagStore {
         reason: first.reason.slice(0, 4 * maxLoggedCharacters),
       },
       "flags were rejected; each keeps its previous value, if it had one",
+      linesPerMinute,
     );
   }
 }
 
+/** Of each kind and source: a source can deliver as often as it likes. */
+const linesPerMinute = 6;
 /** Of a key in the log; keys and values of a document may be as long as the document. */
 const maxLoggedCharacters = 200;
 

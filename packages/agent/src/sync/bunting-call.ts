@@ -5,6 +5,7 @@ import { decodeSyncResponse } from "./decode-sync-response.js";
 import { encodeHello, encodeSubscribe } from "./encode-sync-request.js";
 import { cutToBytes } from "./cut-to-bytes.js";
 import { callEnd, runCall, type CallEnd, type StreamCall } from "./stream-call.js";
+import { OutgoingMessages } from "./outgoing-messages.js";
 import type { SyncChannel } from "./sync-channel.js";
 import type { TopicDocument } from "./topic-document.js";
 
@@ -31,7 +32,9 @@ export async function callBuntingSync(
   signal: AbortSignal,
 ): Promise<CallEnd> {
   const { topic, document, clock } = call;
-  let send: (message: Buffer) => void = () => undefined;
+  let outgoing: OutgoingMessages | undefined;
+  const send = (message: Buffer): void => outgoing?.send(message);
+  let endCall: (end: CallEnd) => void = () => undefined;
   /** The number of the last message received; acks and nacks echo it. */
   let received = 0;
   let cancelRetry: () => void = () => undefined;
@@ -72,7 +75,8 @@ export async function callBuntingSync(
             (message) => message,
             metadata,
           );
-          send = (message) => void stream.write(message);
+          outgoing = new OutgoingMessages((message, taken) => void stream.write(message, taken), clock);
+          endCall = end;
           silence.start(() =>
             end(callEnd("silent", `the proxy has sent nothing for ${silenceMs / 1_000} s`)),
           );
@@ -85,6 +89,10 @@ export async function callBuntingSync(
         received: (message) => {
           silence.heard();
           received++;
+          if (outgoing?.isStuck === true) {
+            endCall(callEnd("answers_unread", "the proxy goes on sending without reading the answers"));
+            return;
+          }
           const response = decodeSyncResponse(message);
           // This stream has subscribed to one topic only.
           if ("topic" in response && response.topic !== topic) return;

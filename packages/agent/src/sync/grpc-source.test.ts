@@ -312,7 +312,8 @@ describe("GrpcSource", () => {
       const pushbacks = [
         ["7000", 7_000],
         ["86400000", 10_000],
-        ["0", 50],
+        // The third wait at least.
+        ["0", 200],
         // An invalid value is ignored.
         ["-1", 2_400],
         ["soon", 4_800],
@@ -323,9 +324,9 @@ describe("GrpcSource", () => {
         (await server.nextStream()).fail({ code: status.UNAVAILABLE, metadata });
         await waitsAfter(i + 1, probe, clock);
         if (i < 3) {
-          clock.advance(waitMs - 1);
+          clock.advance(text === "0" ? waitMs / 2 - 1 : waitMs - 1);
           expect(clock.pendingTimers, text).to.equal(1);
-          clock.advance(1);
+          clock.advance(waitMs);
         } else {
           clock.advance(waitMs);
         }

@@ -18,8 +18,8 @@ const retryCapMs = 10_000;
  * the stream at once would be called several times a second.
  */
 const healthyMs = 10_000;
-/** A server may ask for an immediate retry, but not for a tight loop. */
-const pushbackFloorMs = 50;
+/** A server may ask for an immediate retry, but not for a tight loop: the least wait grows like the backoff. */
+const pushbackFloor = { firstMs: 50, capMs: 1_000 };
 /**
  * A server that finds pings too frequent closes the connection with ENHANCE_YOUR_CALM. A stock flagd-proxy accepts one in 5 minutes by
  * default: from 20 s this gets there in two steps.
@@ -60,6 +60,7 @@ export class GrpcSource implements FlagSource {
   readonly #timing: GrpcSourceTiming;
   readonly #state: SourceState;
   readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
+  readonly #pushbackFloor = new Backoff(pushbackFloor);
   readonly #maxDocumentBytes: number;
   /** Undefined if the selector does not name a single topic: then only flagd.sync.v1 can be used. */
   readonly #topicStream: TopicStream | undefined;
@@ -213,10 +214,13 @@ export class GrpcSource implements FlagSource {
   #waitMs(pushbackMs: number | undefined): number {
     const answeredMs = this.#answeredMs;
     this.#answeredMs = undefined;
-    if (answeredMs !== undefined && this.#options.clock.monotonicMs() - answeredMs >= healthyMs)
+    if (answeredMs !== undefined && this.#options.clock.monotonicMs() - answeredMs >= healthyMs) {
       this.#backoff.reset();
+      this.#pushbackFloor.reset();
+    }
     const waitMs = this.#backoff.next();
-    return pushbackMs === undefined ? waitMs : Math.min(Math.max(pushbackMs, pushbackFloorMs), retryCapMs);
+    if (pushbackMs === undefined) return waitMs;
+    return Math.min(Math.max(pushbackMs, this.#pushbackFloor.next()), retryCapMs);
   }
 }
 

@@ -32,6 +32,21 @@ describe("SourceState", () => {
     expect(state.status()).to.include({ state: "disconnected", error: "gone" });
   });
 
+  it("logs a few lines of each kind a minute, with the number left out, and cuts long messages", () => {
+    const { state, lines, times, written } = useState();
+    for (let i = 0; i < 100; i++) {
+      state.failed(i % 2 === 0 ? "UNAVAILABLE" : "INTERNAL", "e".repeat(100_000));
+      state.warned(i % 2 === 0 ? "there is no FeatureFlag" : "it was deleted");
+    }
+    expect(lines()).to.have.length(18);
+    expect(written.join("")).to.have.length.below(10_000);
+    state.failed("UNAVAILABLE", "e".repeat(100_000));
+    expect(state.status().error).to.have.length(500);
+    times.monotonicMs = 60_000;
+    state.connected();
+    expect(written.at(-1)).to.contain("connected to the source").and.contain('"suppressedSinceLast":94');
+  });
+
   it("forgets the error when the source is back, and keeps the time of its newest document", () => {
     const { state, times } = useState();
     times.now = 1_000;
@@ -88,10 +103,10 @@ describe("SourceState", () => {
 function useState() {
   const written: string[] = [];
   const told: string[] = [];
-  const times = { now: 0 };
+  const times = { now: 0, monotonicMs: 0 };
   const state = new SourceState(config, {
     logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
-    clock: { ...systemClock, now: () => times.now },
+    clock: { ...systemClock, now: () => times.now, monotonicMs: () => times.monotonicMs },
     answeredEmpty: () => told.push("answered empty"),
     metrics: {
       ...noSyncMetrics,
@@ -102,5 +117,5 @@ function useState() {
     },
   });
   const lines = (): string[] => written.map((line) => (JSON.parse(line) as { msg: string }).msg);
-  return { state, told, times, lines };
+  return { state, told, times, lines, written };
 }

@@ -1,4 +1,4 @@
-import type { Clock, Logger } from "@bunting/runtime";
+import { cut, RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
 import type { SourceStatus } from "./flag-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
@@ -11,10 +11,16 @@ export interface SourceStateOptions {
   readonly answeredEmpty: (sourceIndex: number) => void;
 }
 
-/** Whether a source is connected, and since when. Logs one line for each transition, not one for each attempt. */
+const unreachable = "the source is unreachable; retrying";
+const lost = "lost the connection to the source; its last flags are still served while the agent reconnects";
+/** Of each kind of transition; a server can cause as many as it likes. */
+const linesPerMinute = 6;
+
+/** Whether a source is connected, and since when. Logs one line for each transition, up to a few a minute, not one for each attempt. */
 export class SourceState {
   readonly #config: SourceConfig;
   readonly #options: SourceStateOptions;
+  readonly #log: RateLimitedLog;
   #state: SourceStatus["state"] = "connecting";
   #since: number;
   #lastUpdate: number | undefined;
@@ -26,6 +32,7 @@ export class SourceState {
   constructor(config: SourceConfig, options: SourceStateOptions) {
     this.#config = config;
     this.#options = options;
+    this.#log = new RateLimitedLog(options.logger, options.clock);
     this.#since = options.clock.now();
   }
 
@@ -47,7 +54,7 @@ export class SourceState {
     if (this.#state === "connected") return;
     this.#enter("connected");
     this.#error = undefined;
-    this.#options.logger.info(this.#fields(), "connected to the source");
+    this.#log.info("connected", this.#fields(), "connected to the source", linesPerMinute);
   }
 
   speaks(protocol: SyncProtocol): void {
@@ -73,11 +80,15 @@ export class SourceState {
     this.#answeredEmpty();
     if (this.#warning === warning) return;
     this.#warning = warning;
-    this.#options.logger.warn(this.#fields(), warning);
+    this.#log.warn("warning", this.#fields(), warning, linesPerMinute);
   }
 
-  /** @param reason one of a small set of words: a new one is logged, the same one again is not. */
-  failed(reason: string, message: string): void {
+  /**
+   * @param reason one of a small set of words: a new one is logged, the same one again is not.
+   * @param text may be long: it is cut
+   */
+  failed(reason: string, text: string): void {
+    const message = cut(text);
     const { logger, metrics } = this.#options;
     const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
@@ -86,12 +97,8 @@ export class SourceState {
     if (this.#state === "connected") this.#enter("disconnected");
     const fields = { ...this.#fields(), reason, error: message };
     if (!isNewFailure) logger.debug(fields, "the source is still unreachable");
-    else if (this.#lastUpdate === undefined) logger.warn(fields, "the source is unreachable; retrying");
     else
-      logger.warn(
-        fields,
-        "lost the connection to the source; its last flags are still served while the agent reconnects",
-      );
+      this.#log.warn("failure", fields, this.#lastUpdate === undefined ? unreachable : lost, linesPerMinute);
   }
 
   #updated(): void {

@@ -5,7 +5,7 @@ import {
   type ClientReadableStream,
   type StatusObject,
 } from "@grpc/grpc-js";
-import type { Clock } from "@bunting/runtime";
+import { cut, type Clock } from "@bunting/runtime";
 import { MalformedMessageError } from "./message-fields.js";
 import type { SyncChannel } from "./sync-channel.js";
 
@@ -115,8 +115,8 @@ function endOf({ code, details, metadata }: StatusObject): CallEnd {
   if (code === statusCode.OK) return { reason: "ended", message: "the server ended the stream", pushbackMs };
   const reason = ownReasons.find(([text]) => details.startsWith(text))?.[1];
   if (code === statusCode.RESOURCE_EXHAUSTED && reason !== undefined)
-    return { reason, message: details, pushbackMs };
-  const what = details.replace(/ Resolution note: $/, "");
+    return { reason, message: cut(details), pushbackMs };
+  const what = cut(details.replace(/ Resolution note: $/, ""));
   const name = statusName(code);
   return { reason: name.toLowerCase(), message: what === "" ? name : `${name}: ${what}`, pushbackMs };
 }

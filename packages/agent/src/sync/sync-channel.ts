@@ -13,6 +13,9 @@ import {
 // grpc-js writes errors to stderr, between the lines of the log, that it also reports as the status of a call.
 if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NONE);
 
+/** Enough for the first messages of a stream, which grpc-js sends again if the connection turns out to be closing. */
+const retryBufferBytes = 16 * 1024;
+
 type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
 
 /**
@@ -35,6 +38,8 @@ export class SyncChannel {
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.max_reconnect_backoff_ms": 1_000,
       "grpc.enable_retries": 0,
+      // Up to this size, grpc-js reports messages as written that the peer has not read.
+      "grpc.per_rpc_retry_buffer_size": retryBufferBytes,
       "grpc.service_config_disable_resolution": 1,
       "grpc.enable_channelz": 0,
       ...options,

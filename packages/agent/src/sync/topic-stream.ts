@@ -1,3 +1,4 @@
+import { cut } from "@bunting/runtime";
 import { callBuntingSync } from "./bunting-call.js";
 import type { Deleted, SyncResponse, TopicError } from "./bunting-messages.js";
 import type { SourceOptions } from "./flag-source.js";
@@ -100,7 +101,7 @@ export class TopicStream {
   /** Returns when to subscribe to the topic again, in ms. */
   #refused({ code, message, retryAfterMs }: TopicError): number {
     const name = statusName(code);
-    this.#state.failed(name.toLowerCase(), `the proxy refused ${this.#topic}: ${name}: ${message}`);
+    this.#state.failed(name.toLowerCase(), `the proxy refused ${this.#topic}: ${name}: ${cut(message)}`);
     return this.#listener.waitMs(retryAfterMs === 0 ? undefined : retryAfterMs);
   }
 }

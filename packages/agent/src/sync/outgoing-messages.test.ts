@@ -1,0 +1,57 @@
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { maxOvertaken, OutgoingMessages } from "./outgoing-messages.js";
+
+describe("OutgoingMessages", () => {
+  it("sends one message at a time, then the newest of those that waited", () => {
+    const { outgoing, send, written, takeOne } = useOutgoing();
+    for (const text of ["hello", "a", "b", "c"]) send(text);
+    expect(written).to.deep.equal(["hello"]);
+    takeOne();
+    expect(written).to.deep.equal(["hello", "c"]);
+    takeOne();
+    expect(written).to.deep.equal(["hello", "c"]);
+    send("d");
+    expect(written).to.deep.equal(["hello", "c", "d"]);
+    expect(outgoing.isStuck).to.equal(false);
+  });
+
+  it("is stuck once many answers were overtaken while none was taken", () => {
+    const { outgoing, send, takeOne } = useOutgoing();
+    for (let i = 0; i < maxOvertaken + 1; i++) send("x");
+    expect(outgoing.isStuck).to.equal(false);
+    send("x");
+    expect(outgoing.isStuck).to.equal(true);
+    takeOne();
+    expect(outgoing.isStuck).to.equal(false);
+  });
+
+  it("is stuck if a second message has to wait for a minute after the first, not if the first is slow alone", () => {
+    const { outgoing, send, times } = useOutgoing();
+    send("x");
+    times.nowMs = 60_000;
+    expect(outgoing.isStuck).to.equal(false);
+    send("y");
+    expect(outgoing.isStuck).to.equal(true);
+  });
+});
+
+function useOutgoing() {
+  const written: string[] = [];
+  const times = { nowMs: 0 };
+  const callbacks: (() => void)[] = [];
+  const outgoing = new OutgoingMessages(
+    (message, taken) => {
+      written.push(message.toString());
+      callbacks.push(taken);
+    },
+    { ...systemClock, monotonicMs: () => times.nowMs },
+  );
+  return {
+    outgoing,
+    written,
+    times,
+    send: (text: string) => outgoing.send(Buffer.from(text)),
+    takeOne: () => callbacks.shift()?.(),
+  };
+}

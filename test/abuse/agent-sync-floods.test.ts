@@ -1,0 +1,212 @@
+import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { buntingSyncV1 } from "@bunting/protocol";
+import { expect } from "chai";
+import { proxySources, startAgent } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { maxGrowthBytes } from "./support/attacked-agent.js";
+import { prefixed } from "./support/hostile-peer.js";
+import { Vitals } from "./support/vitals.js";
+
+type Message = NonNullable<buntingSyncV1.SyncResponse["message"]>;
+
+const topic = "demo/flags";
+const mebibyte = 1024 * 1024;
+/** How many messages a flood has. */
+const floodMessages = 2_000;
+
+/** A proxy of bunting.sync.v1 that keeps to no rule of the protocol. */
+class HostileProxy {
+  readonly #server: Http2Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  /** Streams that were opened, and those of them that the agent ended. */
+  opened = 0;
+  closed = 0;
+
+  constructor(
+    serve: (stream: ServerHttp2Stream) => void,
+    settings: { readonly initialWindowSize?: number } = {},
+  ) {
+    this.#server = createServer({ settings });
+    this.#server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("error", () => undefined);
+    });
+    this.#server.on("stream", (stream) => {
+      this.opened++;
+      stream.on("error", () => undefined).once("close", () => this.closed++);
+      serve(stream);
+    });
+  }
+
+  async listen(): Promise<string> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  stop(): void {
+    for (const session of this.#sessions) session.destroy();
+    this.#server.close();
+  }
+}
+
+/** What a proxy can do to the agent that trusts it with its flags. */
+describe("an agent whose proxy is hostile", () => {
+  let proxy: HostileProxy;
+  let agent: Awaited<ReturnType<typeof startAgent>>;
+  let vitals: Vitals;
+
+  async function attack(
+    serve: (stream: ServerHttp2Stream) => void,
+    settings?: { readonly initialWindowSize?: number },
+  ): Promise<void> {
+    proxy = new HostileProxy(serve, settings);
+    agent = await startAgent(proxySources(await proxy.listen(), topic));
+    vitals = new Vitals(agent.process.pid);
+  }
+
+  afterEach(async () => {
+    vitals.stop();
+    proxy.stop();
+    expect(await agent.process.stop(), agent.process.output.slice(-2_000)).to.equal(0);
+  });
+
+  async function isWell(): Promise<void> {
+    expect((await fetch(`${agent.management}/healthz`)).status).to.equal(200);
+    const grown = vitals.peakGrowthBytes;
+    expect(grown, `grew by ${Math.round(grown / mebibyte)} MiB`).to.be.lessThan(maxGrowthBytes);
+    const lines = agent.process.output.split("\n");
+    expect(lines.length, "lines of the log").to.be.lessThan(60);
+    expect(Math.max(...lines.map(({ length }) => length)), "characters of a line").to.be.lessThan(4_000);
+  }
+
+  /** Messages of the proxy that the agent has taken. */
+  async function taken(): Promise<number> {
+    const text = await (await fetch(`${agent.management}/metrics`)).text();
+    const lines = text.split("\n").filter((line) => line.startsWith("bunting_agent_sync_messages_total"));
+    return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  }
+
+  for (const [what, flags] of [
+    ["nacks", undefined],
+    ["acks of 100 KB", rejectedFlags()],
+  ] as const) {
+    it(`ends a stream of a proxy that reads none of its ${what}`, async () => {
+      const digest = Buffer.alloc(32, 7);
+      const unchanged = encode({ $case: "unchanged", value: { topic, version: version(digest) } });
+      const batch = Buffer.concat(Array.from({ length: 100 }, () => unchanged));
+      await attack(
+        (stream) => {
+          open(stream).pause();
+          if (flags !== undefined) stream.write(snapshot(flags, digest));
+          void flood(stream, 100, () => batch);
+        },
+        { initialWindowSize: 0 },
+      );
+      await eventually(() => proxy.closed > 1, "two streams are ended");
+      expect(agent.process.output).to.contain('"reason":"answers_unread"');
+      await isWell();
+    });
+  }
+
+  const long = "e".repeat(3_000);
+  const floods: Readonly<Record<string, (index: number) => Buffer>> = {
+    "refusals of four kinds": (index) => {
+      const value = { topic, code: 1 + (index % 4), message: long, retryAfterMs: 1 };
+      return encode({ $case: "topicError", value });
+    },
+    "a topic that is missing, then deleted": (index) =>
+      index % 2 === 0
+        ? encode({ $case: "missing", value: { topic } })
+        : encode({
+            $case: "deleted",
+            value: { topic, policy: buntingSyncV1.DeletionPolicy.DELETION_POLICY_KEEP },
+          }),
+    "a topic that is deleted, then there again": (index) =>
+      index % 2 === 0
+        ? encode({
+            $case: "deleted",
+            value: { topic, policy: buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY },
+          })
+        : snapshot({ a: { state: "ENABLED", variants: { a: 1 }, defaultVariant: "a" } }, Buffer.alloc(32, 1)),
+    "documents that are refused": () => snapshot(`{"flags":{"${long}":nonsense`, Buffer.alloc(32, 1)),
+    "flags that are rejected": (index) => {
+      const flag = { state: "ENABLED", variants: { a: 1 }, defaultVariant: `none-${index % 2}` };
+      return snapshot({ a: flag, b: flag }, Buffer.alloc(32, 1 + (index % 2)));
+    },
+  };
+  for (const [what, message] of Object.entries(floods)) {
+    it(`logs a few lines of ${what}`, async () => {
+      let sent = 0;
+      await attack((stream) => {
+        open(stream).resume();
+        void flood(stream, floodMessages, (index) => message(index)).then((count) => (sent += count));
+      });
+      const isOver = async (): Promise<boolean> => sent > 0 && (proxy.closed > 0 || (await taken()) >= sent);
+      await eventually(isOver, "the flood is over");
+      await isWell();
+    });
+  }
+
+  it("logs little of a status with 30,000 characters", async () => {
+    const trailers = {
+      "grpc-status": "14",
+      "grpc-message": "z".repeat(30_000),
+      "grpc-retry-pushback-ms": "0",
+    };
+    await attack((stream) => {
+      stream.respond(
+        { ":status": 200, "content-type": "application/grpc+proto", ...trailers },
+        { endStream: true },
+      );
+    });
+    await eventually(() => proxy.opened > 4, "five attempts");
+    await isWell();
+  });
+});
+
+function open(stream: ServerHttp2Stream): ServerHttp2Stream {
+  stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
+  return stream;
+}
+
+/** Writes as fast as the agent reads. Returns how many were written. */
+async function flood(
+  stream: ServerHttp2Stream,
+  count: number,
+  next: (index: number) => Buffer,
+): Promise<number> {
+  let index = 0;
+  while (index < count && !stream.destroyed) {
+    if (stream.write(next(index++))) continue;
+    await new Promise<void>((resolve) => {
+      const go = (): void => {
+        stream.off("drain", go).off("close", go);
+        resolve();
+      };
+      stream.once("drain", go).once("close", go);
+    });
+  }
+  return index;
+}
+
+function encode(message: Message): Buffer {
+  return prefixed(Buffer.from(buntingSyncV1.SyncResponse.encode({ message }).finish()));
+}
+
+function version(digest: Buffer): buntingSyncV1.Version {
+  return { uid: "u", generation: "1", resourceVersion: "1", digest };
+}
+
+function snapshot(flags: Readonly<Record<string, unknown>> | string, digest: Buffer): Buffer {
+  const document = Buffer.from(typeof flags === "string" ? flags : JSON.stringify({ flags }));
+  return encode({ $case: "snapshot", value: { topic, version: version(digest), document } });
+}
+
+/** A hundred, with keys of 1,000 characters, which the agent names in each ack. */
+function rejectedFlags(): Readonly<Record<string, unknown>> {
+  const flag = { state: "ENABLED", variants: { a: 1 }, defaultVariant: "none" };
+  return Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`bad-${i}`.padEnd(1_000, "x"), flag]));
+}
