@@ -21,6 +21,9 @@ const protocolWindowBytes = 65_535;
 /** What is read from a socket at once: it may wait in the streams while reading is paused. */
 const readBytes = 64 * 1024;
 
+/** How many requests of a connection may be invalid. They are counted here and not by node, which would fail: see Http2Transport. */
+const maxInvalidStreams = 1_000;
+
 /** One client connection on node:http2. */
 export class Http2Session implements StreamOwner, WatchedSession {
   readonly remoteAddress: string;
@@ -28,6 +31,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   readonly account: OpenAccount;
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
+  readonly #onProtocolError: () => void;
   readonly #streams = new Set<Http2Stream>();
   /** Requests that are not gRPC; most connections have none. */
   #bridged: Set<BridgedStream> | undefined;
@@ -42,18 +46,24 @@ export class Http2Session implements StreamOwner, WatchedSession {
   /** For how many sweeps in a row node has not been reading. */
   #deafSweeps = 0;
   #isReadingPaused = false;
+  #invalidStreams = 0;
   #unsentBytes = 0;
   #unsentSince = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
 
-  /** @param socket the one below `session`; `session.socket` is only a proxy, on which `destroy` throws. */
+  /**
+   * @param socket the one below `session`; `session.socket` is only a proxy, on which `destroy` throws.
+   * @param onProtocolError called before the connection is ended because too many of its requests were invalid.
+   */
   constructor(
     session: ServerHttp2Session,
     socket: Socket,
     account: OpenAccount,
     stallClock: { readonly tick: number },
+    onProtocolError: () => void,
   ) {
     this.#session = session;
+    this.#onProtocolError = onProtocolError;
     this.stallClock = stallClock;
     this.#socket = socket;
     this.account = account;
@@ -189,6 +199,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     node.on("close", () => {
       bridged.delete(stream);
       this.account.finish();
+      if (node.rstCode === constants.NGHTTP2_PROTOCOL_ERROR) this.#countInvalidStream();
     });
   }
 
@@ -211,7 +222,8 @@ export class Http2Session implements StreamOwner, WatchedSession {
     return stream;
   }
 
-  removeStream(stream: Http2Stream): void {
+  removeStream(stream: Http2Stream, code: number): void {
+    if (code === constants.NGHTTP2_PROTOCOL_ERROR) this.#countInvalidStream();
     this.#streams.delete(stream);
     this.account.release(streamBytes + stream.headerBytes);
     this.account.finish();
@@ -228,6 +240,18 @@ export class Http2Session implements StreamOwner, WatchedSession {
     const listeners = this.#closeListeners;
     this.#closeListeners = undefined;
     callCloseListeners(listeners);
+  }
+
+  /** Called for each stream that nghttp2, or the peer, has reset because of a protocol error. */
+  #countInvalidStream(): void {
+    if (++this.#invalidStreams !== maxInvalidStreams) return;
+    // Later, because nghttp2 may be in the middle of something.
+    setImmediate(() => {
+      if (!this.isOpen) return;
+      this.#onProtocolError();
+      this.#session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR);
+      this.abandon();
+    });
   }
 
   #settlePing(error: Error | undefined): void {

@@ -47,6 +47,8 @@ const memoryIsFull = "The peers of this server hold as much of its memory as the
 
 /** With more connections, the heap is much larger than what they can send in a turn of the event loop, and pausing them would take long. */
 const maxPaused = 1_000;
+/** The largest number that node takes for a bound. */
+const unbounded = 2 ** 32 - 1;
 
 const wrapper = Symbol("the Http2Session around a node session");
 type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
@@ -56,9 +58,10 @@ type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
  * sessions and their 'stream' event, because the compatibility API costs two more objects and a dozen listeners per request.
  *
  * Floods are stopped by: the limits below; nghttp2's own bounds on stream resets (1,000 at once, then 33 per second), CONTINUATION frames
- * (8 per header block) and unsent answers to PING and SETTINGS; node's bounds per session on header fields (128), invalid or empty frames
- * (1,000) and refused streams (100); our FloodGuard, for PING and SETTINGS frames whose answers are read; the stall watch, for responses that
- * are not; and the keepalive, which drops a connection that nghttp2 has ended with GOAWAY but that node leaves open.
+ * (8 per header block) and unsent answers to PING and SETTINGS; node's bound per session on header fields (128); our bound on streams that
+ * nghttp2 has reset because of invalid frames; our FloodGuard, for PING and SETTINGS frames whose answers are read; the stall watch, for
+ * responses that are not; and the keepalive, which drops a connection that nghttp2 has ended with GOAWAY but that node leaves open. Node's
+ * own bounds on invalid frames and refused streams must never be met: see `engineOptions`.
  */
 export class Http2Transport {
   readonly #options: ServerOptions;
@@ -71,6 +74,7 @@ export class Http2Transport {
   readonly #sessions = new Set<Http2Session>();
   #isPaused = false;
   readonly #stallClock: { readonly tick: number };
+  readonly #onProtocolError: () => void;
   readonly #onControlFrame: (this: ServerHttp2Session) => void;
   readonly #onError: (this: ServerHttp2Session, error: Error) => void;
   readonly #onStream: (
@@ -99,13 +103,14 @@ export class Http2Transport {
     };
     this.#onRequest = options.onRequest;
     this.#stallClock = options.stallClock;
-    const { onFlood, onProtocolError } = options;
+    const { onFlood, onProtocolError = () => undefined } = options;
+    this.#onProtocolError = onProtocolError;
     this.#onControlFrame = function () {
       if ((this as Wrapped)[wrapper].countControlFrame()) onFlood?.();
     };
     this.#onError = function (error) {
       // Other errors are those of the socket. Without a listener, node would raise an uncaught exception.
-      if (errorCode(error)?.startsWith("ERR_HTTP2_") === true) onProtocolError?.();
+      if (errorCode(error)?.startsWith("ERR_HTTP2_") === true) onProtocolError();
       (this as Wrapped)[wrapper].abandon();
     };
     const route = this.#route.bind(this);
@@ -127,7 +132,7 @@ export class Http2Transport {
     }
     const node = performServerHandshake(socket, this.#options);
     const account = this.#admission.openAccount(() => session);
-    const session = new Http2Session(node, socket, account, this.#stallClock);
+    const session = new Http2Session(node, socket, account, this.#stallClock, this.#onProtocolError);
     (node as Wrapped)[wrapper] = session;
     this.#sessions.add(session);
     node.on("error", this.#onError);
@@ -224,5 +229,9 @@ function engineOptions(limits: TransportLimits): ServerOptions {
     maxSessionMemory: Math.max(1, Math.ceil(limits.maxSessionMemoryBytes / 1_000_000)),
     // One of TransportSession.ping and one of the keepalive.
     maxOutstandingPings: 2,
+    // Beyond these bounds node fails a callback in the middle of nghttp2's work. Memory of the session is then counted as held for ever, and
+    // node ends the process when it collects the session ("Assertion failed: (current_nghttp2_memory_) == (0)").
+    maxSessionInvalidFrames: unbounded,
+    maxSessionRejectedStreams: unbounded,
   };
 }
