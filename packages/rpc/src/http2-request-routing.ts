@@ -35,12 +35,10 @@ export function bridgeRequest(
   const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
   const response = new Http2ServerResponse(stream);
   setAccount(request as unknown as IncomingMessage, account);
-  account.charge(bridgedBytes + headerBytes);
-  stream.on("close", () => account.release(bridgedBytes + headerBytes));
-  stream.on("error", ignore);
-  // A client that has not half-closed would keep its side of the answered stream open, and the memory of the stream with it.
+  hold(stream, account, headerBytes);
   response.on("finish", () => setImmediate(closeLeftOpen, stream));
   if (headers[":method"] === "CONNECT") {
+    request.resume();
     response.statusCode = 405;
     response.end();
     return;
@@ -50,28 +48,47 @@ export function bridgeRequest(
     request as unknown as IncomingMessage,
     response as unknown as ServerResponse & { req: IncomingMessage },
   );
+  // A body that the listener does not read is dropped, or up to 128 KB of it would wait in node while the answer does.
+  if (request.readableFlowing !== true) request.resume();
 }
 
 /** Refuses a request that is not gRPC on a port that serves nothing else. */
-export function refuseOther(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+export function refuseOther(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  account: PeerAccount,
+  headerBytes: number,
+): void {
   const status = headers[":method"] === "POST" ? 415 : 405;
   const text = "This port speaks gRPC: POST with content-type application/grpc.";
-  refuseRequest(stream, status, text, status === 405 ? { allow: "POST" } : {});
+  refuseRequest(stream, account, headerBytes, status, text, status === 405 ? { allow: "POST" } : {});
 }
 
-/** Refuses a request that is not gRPC. */
+/** Refuses a request that is not gRPC, and drops its body. */
 export function refuseRequest(
   stream: ServerHttp2Stream,
+  account: PeerAccount,
+  headerBytes: number,
   status: number,
   text: string,
   headers: OutgoingHttpHeaders = {},
 ): void {
-  stream.on("error", ignore);
+  hold(stream, account, headerBytes);
   if (stream.destroyed || stream.closed) return;
+  stream.resume();
+  stream.on("finish", () => setImmediate(closeLeftOpen, stream));
   stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", ...headers });
   stream.end(`${text}\n`);
 }
 
+/** Charges a request until its stream closes. */
+function hold(stream: ServerHttp2Stream, account: PeerAccount, headerBytes: number): void {
+  stream.on("error", ignore);
+  account.charge(bridgedBytes + headerBytes);
+  stream.on("close", () => account.release(bridgedBytes + headerBytes));
+}
+
+/** A client that has not half-closed would keep its side of an answered stream open, and the memory of the stream with it. */
 function closeLeftOpen(stream: ServerHttp2Stream): void {
   if (!stream.closed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 }

@@ -179,14 +179,15 @@ export class Http2Transport {
       return;
     }
     session.addBridged(stream);
-    if (this.#admission.hasRefused(session)) refuseRequest(stream, 503, memoryIsFull);
+    if (this.#admission.hasRefused(session))
+      refuseRequest(stream, session.account, headerBytes, 503, memoryIsFull);
     else if (!session.account.isCounted) {
       // It is being ended to free memory, and nothing that it still sends is charged.
       session.destroy();
     } else if (headerBytes > this.#limits.maxHeaderBytes) {
       session.goaway();
-      refuseRequest(stream, 431, headersTooLarge);
-    } else if (this.#onRequest === undefined) refuseOther(stream, headers);
+      refuseRequest(stream, session.account, headerBytes, 431, headersTooLarge);
+    } else if (this.#onRequest === undefined) refuseOther(stream, headers, session.account, headerBytes);
     else bridgeRequest(this.#onRequest, stream, headers, rawHeaders, session.account, headerBytes);
   }
 
