@@ -15,6 +15,16 @@ describe("canonicalJson", () => {
     );
   });
 
+  it("writes long lists and objects as it writes short ones", () => {
+    for (const length of [1_023, 1_024, 1_025, 2_048, 2_049]) {
+      const list = Array.from({ length }, (_, index) => (index % 2 === 0 ? [index] : -0.5));
+      expect(canonicalJson(list)).to.equal(JSON.stringify(list));
+      const keys = list.map((_, index) => `k${String(index).padStart(4, "0")}`);
+      const object = Object.fromEntries(keys.map((key) => [key, key]));
+      expect(canonicalJson(object)).to.equal(JSON.stringify(object));
+    }
+  });
+
   it("writes JSON that parses to the value it was given", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {

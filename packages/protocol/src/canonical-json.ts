@@ -7,13 +7,32 @@ import type { JsonObject, JsonValue } from "./json.js";
  * The three keys of a flag document have a fixed order instead (`flags`, `metadata`, `$evaluators`): see flag-document.ts.
  */
 export function canonicalJson(value: JsonValue): string {
-  if (Array.isArray(value)) return `[${(value as readonly JsonValue[]).map(canonicalJson).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  if (isScalar(value)) return JSON.stringify(value);
+  if (Array.isArray(value)) {
+    const list = value as readonly JsonValue[];
+    // The engine makes no string for each item.
+    return list.every(isScalar) ? JSON.stringify(list) : `[${joined(list, canonicalJson)}]`;
+  }
   const object = value as JsonObject;
-  const members = Object.keys(object)
-    .sort(compareUtf8)
-    .map((key) => `${JSON.stringify(key)}:${canonicalJson(object[key] ?? null)}`);
-  return `{${members.join(",")}}`;
+  const keys = Object.keys(object).sort(compareUtf8);
+  return `{${joined(keys, (key) => `${JSON.stringify(key)}:${canonicalJson(object[key] ?? null)}`)}}`;
+}
+
+function isScalar(value: JsonValue): boolean {
+  return typeof value !== "object" || value === null;
+}
+
+/** So many texts are joined at a time: one for each of a million items takes many times the memory of the result. */
+const itemsAtOnce = 1024;
+
+function joined<Item>(items: readonly Item[], textOf: (item: Item) => string): string {
+  if (items.length <= itemsAtOnce) return items.map(textOf).join(",");
+  const parts: string[] = [];
+  for (let i = 0; i < items.length; i += itemsAtOnce) {
+    const part = items.slice(i, i + itemsAtOnce);
+    parts.push(part.map(textOf).join(","));
+  }
+  return parts.join(",");
 }
 
 /**
