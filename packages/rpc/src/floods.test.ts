@@ -137,11 +137,14 @@ describe("a peer that floods", () => {
     await isEnded(client);
   });
 
-  it("with empty DATA frames is ended", async () => {
+  it("with empty DATA frames does not keep others from being served", async () => {
+    // Node would end it, but in a way that can end the process: see engineOptions. Empty frames hold nothing.
     const client = await opened();
     client.send(wire.headers(1, "/t.T/Hold"));
     const empty = Buffer.concat(Array.from({ length: 500 }, () => wire.data(1, Buffer.alloc(0), 0)));
-    expect(await flood(client, () => empty, 100)).to.be.true;
+    await flood(client, () => empty, 100);
+    await stillServes();
+    client.socket.destroy();
     await isEnded(client);
   });
 
