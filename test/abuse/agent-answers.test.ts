@@ -26,6 +26,27 @@ describe("documents that are small, and whose answers are not", () => {
   const post = (url: string): Promise<Response> =>
     fetch(url, { method: "POST", body: "{}", headers: { "content-type": "application/json" } });
 
+  it("are refused where each flag of a bulk answer repeats much metadata, and single flags are answered", async () => {
+    const flags = Array.from({ length: 5_000 }, (_, index) => `"f${index}":${flag("1")}`);
+    const metadata = Array.from({ length: 500 }, (_, index) => `"m${index}":"v"`);
+    const agent = await serve(`{"flags":{${flags.join(",")}},"metadata":{${metadata.join(",")}}}`);
+    const bulk = await post(`${agent.ofrep}/ofrep/v1/evaluate/flags`);
+    expect(bulk.status).to.equal(500);
+    expect(await bulk.text()).to.contain("The answer is larger than");
+    for (const type of ["json", "proto"]) {
+      const all = await fetch(`http://${agent.evaluation}/flagd.evaluation.v1.Service/ResolveAll`, {
+        method: "POST",
+        body: type === "json" ? "{}" : "",
+        headers: { "content-type": `application/${type}` },
+      });
+      expect(await all.text())
+        .to.contain("The answer is larger than")
+        .and.contain("resource_exhausted");
+    }
+    const one = await post(`${agent.ofrep}/ofrep/v1/evaluate/flags/f0`);
+    expect(await one.json()).to.include({ value: 1 });
+  });
+
   for (const [name, value] of [
     ["a list", `[${repeated(600_000, "0.5")}]`],
     ["an object", `{"k":[${repeated(650_000, "1")}]}`],

@@ -1,4 +1,5 @@
 import type { AllAnswer, Answer, AnyFlagAnswer } from "../answer.js";
+import { AnswerSize } from "../answer-size.js";
 import type { Dialect } from "../dialect.js";
 import { encodedOnce } from "../encoded-object.js";
 import type { Accessor, TypedValue } from "../typed-value.js";
@@ -23,6 +24,7 @@ export function responseEncoder(dialect: Dialect, accessor: Accessor): (answer: 
 /** `{ flags = 1, metadata = 2 }`; schema.v1 has no metadata, neither here nor in the flags. */
 export function encodeAllResponse(dialect: Dialect, { flags, metadata }: AllAnswer): Buffer {
   const hasMetadata = dialect.resolveAll === "with-metadata";
+  const size = new AnswerSize();
   writer.reset();
   if (hasMetadata) writer.bytesField(2, metadata.struct);
   for (let i = flags.length - 1; i >= 0; i--) {
@@ -33,6 +35,7 @@ export function encodeAllResponse(dialect: Dialect, { flags, metadata }: AllAnsw
     writer.message(2, entry);
     writer.stringField(1, flag.key);
     writer.message(1, entry);
+    size.add(writer.written - entry);
   }
   return writer.finish();
 }

@@ -1,5 +1,6 @@
 import { compareUtf8 } from "@bunting/protocol";
 import type { AllAnswer, Answer, AnyFlagAnswer } from "../answer.js";
+import { AnswerSize } from "../answer-size.js";
 import type { Dialect } from "../dialect.js";
 import { encodedOnce } from "../encoded-object.js";
 import type { Accessor, TypedValue } from "../typed-value.js";
@@ -20,9 +21,14 @@ export function resolveResponseJson(
 /** Flags in the order of their keys, as protobuf writes maps. */
 export function resolveAllResponseJson(dialect: Dialect, { flags, metadata }: AllAnswer): string {
   const hasMetadata = dialect.resolveAll === "with-metadata";
+  const size = new AnswerSize();
   const members = [...flags]
     .sort((a, b) => compareUtf8(a.key, b.key))
-    .map((flag) => `${JSON.stringify(flag.key)}:${anyFlagJson(flag, hasMetadata)}`);
+    .map((flag) => {
+      const member = `${JSON.stringify(flag.key)}:${anyFlagJson(flag, hasMetadata)}`;
+      size.add(member.length);
+      return member;
+    });
   return `{"flags":{${members.join(",")}}${hasMetadata ? `,"metadata":${metadata.json}` : ""}}`;
 }
 

@@ -3,6 +3,7 @@ import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { EvaluationContext, Resolution } from "@bunting/evaluation";
+import { AnswerSize } from "../answer-size.js";
 import type { ApiMetrics } from "../api-metrics.js";
 import type { FlagEvaluator } from "../backend.js";
 import { emptyContext, type ContextEnrichment } from "../context.js";
@@ -84,7 +85,8 @@ function answer(
     else answerFlag(exchange, key, selection, context, options);
   } catch (error) {
     if (error instanceof RpcError) {
-      exchange.reply(400, jsonHeaders, failureJson(key, "GENERAL", error.message));
+      const status = error.code === "RESOURCE_EXHAUSTED" ? 500 : 400;
+      exchange.reply(status, jsonHeaders, failureJson(key, "GENERAL", error.message));
       return;
     }
     const trackingId = randomUUID();
@@ -113,8 +115,12 @@ function answerBulk(
   { evaluator, metrics }: OfrepListenerOptions,
 ): void {
   const items: string[] = [];
+  const size = new AnswerSize();
   for (const { flag, resolution } of evaluator.resolveAll(context, selection.select)) {
-    items.push(countedJson(flag.key, resolution, selection, metrics));
+    const item = countedJson(flag.key, resolution, selection, metrics);
+    // Until they are joined, items share the text of their metadata.
+    size.add(item.length);
+    items.push(item);
   }
   const body = `{"flags":[${items.join(",")}],"metadata":${selection.metadata.json}}`;
   const etag = etagOf(body);
