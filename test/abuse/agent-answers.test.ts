@@ -47,6 +47,18 @@ describe("documents that are small, and whose answers are not", () => {
     expect(await one.json()).to.include({ value: 1 });
   });
 
+  it("are refused where each flag has a copy of much metadata", async () => {
+    const own = (index: number): string =>
+      `"f${index}":{"state":"ENABLED","variants":{"a":1},"defaultVariant":"a","metadata":{"own":1}}`;
+    const metadata = Array.from({ length: 500 }, (_, index) => `"m${index}":"v"`);
+    const agent = await serve(`{"flags":{"good":${flag('"served"')}}}`);
+    const flags = Array.from({ length: 5_000 }, (_, index) => own(index));
+    directory.replace("flags.json", `{"flags":{${flags.join(",")}},"metadata":{${metadata.join(",")}}}`);
+    await agent.process.nextLog("a flag document was refused; the previous flags are still served");
+    const good = await post(`${agent.ofrep}/ofrep/v1/evaluate/flags/good`);
+    expect(await good.json()).to.include({ value: "served" });
+  });
+
   for (const [name, value] of [
     ["a list", `[${repeated(600_000, "0.5")}]`],
     ["an object", `{"k":[${repeated(650_000, "1")}]}`],

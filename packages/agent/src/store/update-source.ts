@@ -58,7 +58,8 @@ export function updateSource(
   const indexed = indexDocument(bytes, previous?.index, { onWeight, maxDepth: maxDocumentDepth });
   const set = readSet(indexed.index, previous, source);
   const rows = rowsToDerive(indexed, set, previous);
-  onWeight(weightOf(rows, indexed));
+  const ownWeight = weightOf(rows, indexed);
+  onWeight(ownWeight);
   const flags = indexed.previousRows.map((row) => (row < 0 ? undefined : previous?.flags[row]));
   const rejected = stillRejected(indexed, rows, previous);
   const newlyRejected: RejectedFlag[] = [];
@@ -66,6 +67,8 @@ export function updateSource(
   const replaced = new Map<string, Flag>();
   const { entries } = indexed.index;
   keepReferenced(indexed, previous);
+  // A flag with metadata of its own has a copy of the set's.
+  const copiedWeight = Object.keys(set.metadata).length * heapWeights.property;
   let referenced = 0;
   for (const row of rows) {
     const before = flags[row];
@@ -74,7 +77,10 @@ export function updateSource(
       ...set,
       onReferences: (bytes) => entries.setReferenced(row, bytes * heapPerReferencedByte),
     });
+    if ("metadata" in result && result.metadata !== set.metadata)
+      entries.setReferenced(row, entries.referenced(row) + copiedWeight);
     referenced += entries.referenced(row);
+    onWeight(ownWeight + referenced);
     if ("reason" in result) {
       const id = indexed.index.entries.ids[row] ?? "";
       rejected.set(id, result);
@@ -84,7 +90,6 @@ export function updateSource(
       if (before !== undefined) replaced.set(identity(before), before);
     }
   }
-  onWeight(weightOf(rows, indexed) + referenced);
   for (const flag of goneFlags(indexed, previous)) replaced.set(identity(flag), flag);
   const put: Flag[] = [];
   for (const [row, flag] of derived) {
