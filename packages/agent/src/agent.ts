@@ -10,6 +10,7 @@ import {
   healthService,
   PeerMemory,
   PortListener,
+  ReadTurns,
   ReadinessHealth,
   type Method,
 } from "@bunting/rpc";
@@ -158,6 +159,8 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   };
   // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
   const managementMemory = new PeerMemory(memory.budgetBytes / 8, "any");
+  // One for the ports that applications call, for the same reason.
+  const turns = new ReadTurns();
   const longRequests = new LongRequests();
   const shared = { metrics, clock, logger, maxRequestBodyBytes, longRequests };
   const listening = { logger, limits, onDropped: endedConnections({ metrics, logger, clock }) };
@@ -173,6 +176,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...evaluationEndpoint,
     ...listening,
     memory,
+    turns,
     grpc: grpc(
       services.flatMap((service) => [
         ...grpcMethods(service, longRequests),
@@ -181,7 +185,13 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ),
     http: createConnectListener({ services, ...shared }),
   });
-  const syncPort = new PortListener({ ...syncEndpoint, ...listening, memory, grpc: grpc(sync.methods()) });
+  const syncPort = new PortListener({
+    ...syncEndpoint,
+    ...listening,
+    memory,
+    turns,
+    grpc: grpc(sync.methods()),
+  });
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,
     ...listening,

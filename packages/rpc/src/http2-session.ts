@@ -11,6 +11,7 @@ import { FloodGuard } from "./flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
 import { peerAddress } from "./peer-address.js";
 import { streamBytes, type OpenAccount } from "./peer-memory.js";
+import type { ReadShare, ReadTurns } from "./read-turns.js";
 import { hasStoppedReading, pauseReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
 import type { WatchedSession, WatchedStream } from "./stall-watch.js";
 import { RpcError } from "./status.js";
@@ -47,6 +48,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   #deafSweeps = 0;
   #isReadingPaused = false;
   #invalidStreams = 0;
+  readonly #readShare: ReadShare;
   #unsentBytes = 0;
   #unsentSince = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
@@ -61,6 +63,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     account: OpenAccount,
     stallClock: { readonly tick: number },
     onProtocolError: () => void,
+    turns: ReadTurns,
   ) {
     this.#session = session;
     this.#onProtocolError = onProtocolError;
@@ -68,6 +71,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     this.#socket = socket;
     this.account = account;
     this.remoteAddress = peerAddress(socket);
+    this.#readShare = turns.enter(this);
   }
 
   get streams(): ReadonlySet<TransportStream> {
@@ -106,7 +110,21 @@ export class Http2Session implements StreamOwner, WatchedSession {
   }
 
   get isReadingPaused(): boolean {
-    return this.#isReadingPaused;
+    return this.#isReadingPaused || this.#readShare.isHeld;
+  }
+
+  spend(work: number): void {
+    this.#readShare.spend(work);
+  }
+
+  /** Called by the read turns only. */
+  holdReading(): void {
+    if (this.isOpen) stopReading(this.#socket);
+  }
+
+  /** Called by the read turns only. */
+  continueReading(): void {
+    if (this.isOpen && !this.#isReadingPaused) startReading(this.#socket);
   }
 
   pauseReading(): void {
@@ -122,7 +140,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     if (!this.#isReadingPaused) return;
     this.#isReadingPaused = false;
     this.account.release(readBytes);
-    if (this.isOpen) startReading(this.#socket);
+    if (this.isOpen && !this.#readShare.isHeld) startReading(this.#socket);
   }
 
   onClose(listener: () => void): void {
@@ -132,7 +150,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the keepalive only, once per sweep; returns for how many sweeps in a row the peer has sent nothing. */
   countQuietSweep(): number {
-    if (this.#isReadingPaused) {
+    if (this.isReadingPaused) {
       // We do not hear it.
       this.#deafSweeps = 0;
       return (this.#quietSweeps = 0);
@@ -210,7 +228,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the transport only. */
   resume(): void {
-    if (this.isOpen) startReading(this.#socket);
+    if (this.isOpen && !this.isReadingPaused) startReading(this.#socket);
   }
 
   /** Called by the transport only. */
@@ -234,6 +252,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    this.#readShare.leave();
     this.account.close();
     if (this.#onPingAck !== undefined)
       this.#settlePing(new RpcError("UNAVAILABLE", "the connection ended before the ping was answered"));

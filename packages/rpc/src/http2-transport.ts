@@ -12,6 +12,7 @@ import { headerListBytes } from "./header-list-bytes.js";
 import { bridgeRequest, isGrpcRequest, refuseOther, refuseRequest } from "./http2-request-routing.js";
 import { Http2Session } from "./http2-session.js";
 import { PeerMemory } from "./peer-memory.js";
+import { ReadTurns } from "./read-turns.js";
 import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
 import {
   defaultTransportLimits,
@@ -30,6 +31,8 @@ export interface Http2TransportOptions {
   /** Bounds what peers make this process hold; without it, nothing does. */
   readonly memory?: PeerMemory | undefined;
   readonly clock?: Clock | undefined;
+  /** Bounds the requests of a turn of the event loop. */
+  readonly turns?: ReadTurns | undefined;
   /** Called when a connection is refused or ended to free memory, or for want of an answer to SETTINGS. */
   readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
@@ -74,6 +77,7 @@ export class Http2Transport {
   readonly #onSettingsAck: (this: ServerHttp2Session) => void;
   readonly #sessions = new Set<Http2Session>();
   #isPaused = false;
+  readonly #turns: ReadTurns;
   readonly #stallClock: { readonly tick: number };
   readonly #onProtocolError: () => void;
   readonly #onControlFrame: (this: ServerHttp2Session) => void;
@@ -104,6 +108,7 @@ export class Http2Transport {
     };
     this.#onRequest = options.onRequest;
     this.#stallClock = options.stallClock;
+    this.#turns = options.turns ?? new ReadTurns();
     const { onFlood, onProtocolError = () => undefined } = options;
     this.#onProtocolError = onProtocolError;
     this.#onControlFrame = function () {
@@ -125,6 +130,14 @@ export class Http2Transport {
     return this.#sessions;
   }
 
+  /**
+   * Calls back when a new connection may be accepted: at once, unless this turn of the event loop has had its work. What the connection has
+   * sent is handled as soon as it is accepted.
+   */
+  whenReady(accept: () => void): void {
+    this.#turns.admit(accept);
+  }
+
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
     if (!this.#admission.admits()) {
@@ -133,7 +146,14 @@ export class Http2Transport {
     }
     const node = performServerHandshake(socket, this.#options);
     const account = this.#admission.openAccount(() => session);
-    const session = new Http2Session(node, socket, account, this.#stallClock, this.#onProtocolError);
+    const session = new Http2Session(
+      node,
+      socket,
+      account,
+      this.#stallClock,
+      this.#onProtocolError,
+      this.#turns,
+    );
     (node as Wrapped)[wrapper] = session;
     this.#sessions.add(session);
     node.on("error", this.#onError);
@@ -173,6 +193,7 @@ export class Http2Transport {
     headers: IncomingHttpHeaders,
     rawHeaders: string[],
   ): void {
+    session.spend(1);
     const headerBytes = headerListBytes(rawHeaders);
     if (isGrpcRequest(headers)) {
       keepFirst(headers, rawHeaders);

@@ -16,6 +16,7 @@ export {
 } from "./method.js";
 export { PeerMemory, type PeerAccount } from "./peer-memory.js";
 export { defaultPeerMemoryBytes } from "./peer-memory-budget.js";
+export { ReadTurns } from "./read-turns.js";
 export { PortListener, type DropReason } from "./port-listener.js";
 export { ReadinessHealth } from "./readiness-health.js";
 export { reflectionService } from "./reflection-service.js";

@@ -7,6 +7,7 @@ import { Http2Transport } from "./http2-transport.js";
 import { lastAnswer } from "./last-answer.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import type { PeerMemory } from "./peer-memory.js";
+import type { ReadTurns } from "./read-turns.js";
 import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import { SessionKeepalive, type KeepaliveOptions } from "./session-keepalive.js";
 import { StallWatch, type StallOptions } from "./stall-watch.js";
@@ -30,6 +31,8 @@ export interface PortListenerOptions {
   readonly limits?: Partial<TransportLimits>;
   /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
   readonly memory?: PeerMemory | undefined;
+  /** Bounds the requests that are taken in a turn of the event loop; default: of this port alone. */
+  readonly turns?: ReadTurns | undefined;
   /** How long a connection may take to reveal its protocol, and then a request to send its headers; default 3 s. */
   readonly headerTimeoutMs?: number;
   /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
@@ -107,6 +110,7 @@ export class PortListener {
         onRequest: http,
         limits,
         memory,
+        turns: options.turns,
         stallClock: this.#stallWatch,
         onFlood: () => onDropped?.("flood"),
         onProtocolError: () => onDropped?.("protocol_error"),
@@ -205,9 +209,7 @@ export class PortListener {
   #serve(socket: Socket, protocol: SniffedProtocol): void {
     switch (protocol) {
       case "http2":
-        this.#forget(socket);
-        socket.off("close", this.#onClose);
-        this.#transport?.accept(socket);
+        this.#transport?.whenReady(() => this.#serveHttp2(socket));
         break;
       case "http1":
         if (this.#http1 === undefined) dismiss(socket, grpcOnly);
@@ -216,6 +218,14 @@ export class PortListener {
       case "tls":
         socket.destroy();
     }
+  }
+
+  #serveHttp2(socket: Socket): void {
+    // It may have closed while it waited.
+    if (socket.destroyed) return;
+    this.#forget(socket);
+    socket.off("close", this.#onClose);
+    this.#transport?.accept(socket);
   }
 
   #forget(socket: Socket): void {

@@ -20,6 +20,11 @@ export interface CallContext {
 /** A longer timer would fire at once; some clients send a deadline of hundreds of years for "never". */
 const maxTimerMs = 2 ** 31 - 1;
 
+/** What messages cost, where a request costs 1; the first of a request is free if it is not compressed. */
+const messageWork = 1 / 8;
+const decompressionWork = 1;
+const decompressedBytesPerWork = 16 * 1024;
+
 /**
  * What all kinds of call have in common: the request's messages, the deadline, the signal, and exactly one end. A subclass handles the
  * messages, and calls `start` when it is ready for the first.
@@ -166,11 +171,16 @@ export abstract class ServerCall implements Call {
   #receive(message: Buffer, isCompressed: boolean): void {
     if (this.hasEnded) return;
     this.#stopAwaiting();
-    this.onMessage(
-      isCompressed
-        ? decompressMessage(message, this.header("grpc-encoding"), this.#context.maxMessageBytes)
-        : message,
-    );
+    this.onMessage(isCompressed ? this.#decompress(message) : message);
+    this.stream.session.spend(messageWork);
+  }
+
+  #decompress(message: Buffer): Buffer {
+    const { maxMessageBytes } = this.#context;
+    this.stream.session.spend(decompressionWork);
+    const decompressed = decompressMessage(message, this.header("grpc-encoding"), maxMessageBytes);
+    this.stream.session.spend(decompressed.length / decompressedBytesPerWork);
+    return decompressed;
   }
 
   #endRequest(): void {

@@ -85,6 +85,8 @@ export interface TransportSession {
   pauseReading(): void;
   resumeReading(): void;
   readonly isReadingPaused: boolean;
+  /** Counts work that the client has caused, beyond its requests, in this turn of the event loop; see ReadTurns. A request is 1. */
+  spend(work: number): void;
   /** Drops the connection at once. */
   destroy(): void;
   onClose(listener: () => void): void;

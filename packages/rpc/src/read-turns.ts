@@ -1,0 +1,199 @@
+import { getHeapStatistics } from "node:v8";
+
+/** A connection whose reading can be held. */
+export interface Reader {
+  /** Also called while reading is held, because the engine may have read on. */
+  holdReading(): void;
+  continueReading(): void;
+}
+
+/** A connection's part in the turns. */
+export interface ReadShare {
+  /** True while nothing is read from the connection. */
+  readonly isHeld: boolean;
+  /** Counts work that the connection has caused in this turn; a request is 1. */
+  spend(work: number): void;
+  /** The connection has closed. */
+  leave(): void;
+}
+
+export interface ReadTurnsOptions {
+  /** Work of one connection in a turn, after which nothing more is read from it in that turn. */
+  readonly perConnection?: number;
+  /** Work of all connections in a turn, after which nothing more is read at all in that turn. */
+  readonly perTurn?: number;
+  /** Calls back when the event loop has read what was readable; `setImmediate` does. */
+  readonly afterTurn?: (callback: () => void) => void;
+}
+
+const perConnection = 64;
+/** Work of a connection in a turn that counts for nothing, so that a reconnect storm of clients with a few streams each is not held. */
+const freePerConnection = 8;
+/** Of the connections that wait to be accepted, in one turn. */
+const maxArrivals = 256;
+/** A request takes some 15 KB of heap until it is answered and collected. */
+const heapBytesPerRequest = 128 * 1024;
+const minPerTurn = 256;
+const maxPerTurn = 512;
+
+/**
+ * Bounds the requests that are taken in one turn of the event loop. Without it, all that is readable on all sockets, up to 2 MB each, becomes
+ * calls before any is answered, anything is collected, or any other connection is read.
+ *
+ * A connection that has spent its share is not read until a later turn. Such connections are read in rotation, at least one in each turn, and
+ * only as many as have together spent no more than a turn's work when they were last read. When all have spent a turn's work, no connection is
+ * read until the next turn. A chunk of 64 KB that has been read is handled whole; so a turn exceeds its work by one chunk.
+ */
+export class ReadTurns {
+  readonly #perConnection: number;
+  readonly #perTurn: number;
+  readonly #afterTurn: (callback: () => void) => void;
+  readonly #members = new Set<Member>();
+  /** Those that have spent their share, in the order in which they are read again. */
+  readonly #resting = new Set<Member>();
+  /** New connections that wait for a turn that has not had its work. */
+  readonly #arrivals: (() => void)[] = [];
+  #turn = 0;
+  #spent = 0;
+  #isEndDue = false;
+  #areAllHeld = false;
+
+  constructor(options: ReadTurnsOptions = {}) {
+    this.#perConnection = options.perConnection ?? perConnection;
+    this.#perTurn = options.perTurn ?? defaultPerTurn();
+    this.#afterTurn = options.afterTurn ?? setImmediate;
+  }
+
+  /** Adds a connection. */
+  enter(reader: Reader): ReadShare {
+    const member = new Member(reader, this);
+    this.#members.add(member);
+    return member;
+  }
+
+  /** Calls back at once, or, if this turn has had its work or others wait, in a later turn. */
+  admit(accept: () => void): void {
+    if (this.#spent <= this.#perTurn && this.#arrivals.length === 0) {
+      accept();
+      return;
+    }
+    this.#arrivals.push(accept);
+    this.#awaitEnd();
+  }
+
+  /** Called by shares only. */
+  leave(member: Member): void {
+    this.#members.delete(member);
+    this.#resting.delete(member);
+  }
+
+  /** Called by shares only. */
+  spend(member: Member, work: number): void {
+    if (!this.#members.has(member)) return;
+    member.count(this.#turn, work);
+    this.#awaitEnd();
+    if (member.spent > freePerConnection) this.#spent += work;
+    if (member.isHeld || member.spent > this.#perConnection) {
+      this.#resting.add(member);
+      member.hold();
+    }
+    if (this.#spent > this.#perTurn && !this.#areAllHeld) {
+      this.#areAllHeld = true;
+      for (const each of this.#members) each.hold();
+    }
+  }
+
+  #endTurn(): void {
+    this.#turn++;
+    this.#spent = 0;
+    this.#isEndDue = false;
+    if (this.#areAllHeld) {
+      this.#areAllHeld = false;
+      // The oldest first, which are then the first to be read.
+      for (const member of this.#members) if (!this.#resting.has(member)) member.release();
+    }
+    // In every second turn, so that neither waits for the other for ever.
+    if (this.#arrivals.length > 0 && (this.#turn % 2 === 0 || this.#resting.size === 0)) this.#admitSome();
+    else this.#readSome();
+    if (this.#resting.size > 0 || this.#arrivals.length > 0) this.#awaitEnd();
+  }
+
+  #awaitEnd(): void {
+    if (this.#isEndDue) return;
+    this.#isEndDue = true;
+    this.#afterTurn(() => this.#endTurn());
+  }
+
+  /** One callback each, because what a connection has sent is handled after the callback. */
+  #admitSome(): void {
+    for (let count = Math.min(this.#arrivals.length, maxArrivals); count > 0; count--) {
+      this.#afterTurn(() => {
+        if (this.#spent <= this.#perTurn) this.#arrivals.shift()?.();
+      });
+    }
+  }
+
+  /** Lets those read on whose turn it is. */
+  #readSome(): void {
+    let expected = 0;
+    for (const member of this.#resting) {
+      if (expected > 0 && expected + member.spent > this.#perTurn) return;
+      expected += member.spent;
+      this.#resting.delete(member);
+      member.release();
+    }
+  }
+}
+
+class Member implements ReadShare {
+  readonly #reader: Reader;
+  readonly #turns: ReadTurns;
+  #turn = -1;
+  #spent = 0;
+  #isHeld = false;
+
+  constructor(reader: Reader, turns: ReadTurns) {
+    this.#reader = reader;
+    this.#turns = turns;
+  }
+
+  get isHeld(): boolean {
+    return this.#isHeld;
+  }
+
+  /** In the last turn in which there was any. */
+  get spent(): number {
+    return this.#spent;
+  }
+
+  spend(work: number): void {
+    this.#turns.spend(this, work);
+  }
+
+  leave(): void {
+    this.#isHeld = false;
+    this.#turns.leave(this);
+  }
+
+  count(turn: number, work: number): void {
+    if (turn !== this.#turn) this.#spent = 0;
+    this.#turn = turn;
+    this.#spent += work;
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+    this.#reader.holdReading();
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#reader.continueReading();
+  }
+}
+
+function defaultPerTurn(): number {
+  const byHeap = Math.floor(getHeapStatistics().heap_size_limit / heapBytesPerRequest);
+  return Math.min(maxPerTurn, Math.max(minPerTurn, byHeap));
+}
