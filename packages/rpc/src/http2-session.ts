@@ -25,6 +25,9 @@ const readBytes = 64 * 1024;
 /** How many requests of a connection may be invalid. They are counted here and not by node, which would fail: see Http2Transport. */
 const maxInvalidStreams = 1_000;
 
+/** Sweeps that a peer has to answer the PING after its reading was held; 10 s, unless the keepalive's timeout is short. */
+const maxUnansweredSweeps = 5;
+
 /** One client connection on node:http2. */
 export class Http2Session implements StreamOwner, WatchedSession {
   readonly remoteAddress: string;
@@ -49,6 +52,10 @@ export class Http2Session implements StreamOwner, WatchedSession {
   #isReadingPaused = false;
   #invalidStreams = 0;
   readonly #readShare: ReadShare;
+  /** Reading was held and has been started by us: it may be on although node had stopped it for good, so silence is checked by a PING. */
+  #hasContinued = false;
+  /** For how many sweeps that PING has been without an answer; 0 without one. */
+  #unansweredSweeps = 0;
   #unsentBytes = 0;
   #unsentSince = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
@@ -124,7 +131,9 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the read turns only. */
   continueReading(): void {
-    if (this.isOpen && !this.#isReadingPaused) startReading(this.#socket);
+    if (!this.isOpen || this.#isReadingPaused) return;
+    this.#hasContinued = true;
+    startReading(this.#socket);
   }
 
   pauseReading(): void {
@@ -158,13 +167,24 @@ export class Http2Session implements StreamOwner, WatchedSession {
     const { bytesRead } = this.#socket;
     this.#quietSweeps = bytesRead === this.#heardBytes ? this.#quietSweeps + 1 : 0;
     this.#heardBytes = bytesRead;
+    if (this.#quietSweeps === 0) this.#unansweredSweeps = 0;
+    else if (this.#unansweredSweeps > 0) this.#unansweredSweeps++;
+    else if (this.#hasContinued) {
+      this.#hasContinued = false;
+      this.#unansweredSweeps = 1;
+      this.probe();
+    }
     this.#deafSweeps = this.#quietSweeps > 0 && hasStoppedReading(this.#socket) ? this.#deafSweeps + 1 : 0;
     return this.#quietSweeps;
   }
 
   /** True if nothing can come of this connection any more, as of the last `countQuietSweep`: it has failed, but the socket is still open. */
   get hasFailed(): boolean {
-    return this.#deafSweeps > 1 || (this.#quietSweeps > 0 && this.#session.destroyed);
+    return (
+      this.#deafSweeps > 1 ||
+      this.#unansweredSweeps > maxUnansweredSweeps ||
+      (this.#quietSweeps > 0 && this.#session.destroyed)
+    );
   }
 
   /** Called by the keepalive only: sends a PING in addition to those of `ping`, unless the session is closing. */
