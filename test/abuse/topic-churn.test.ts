@@ -148,7 +148,7 @@ describe("a proxy whose topics are churned", () => {
         );
         if (i % 50 === 49) await eventually(() => peer.ended.has(id), "the end of a call");
       }
-      await isUnharmed(32 * mebibyte);
+      await isUnharmed(64 * mebibyte);
     });
   }
 
@@ -167,6 +167,6 @@ describe("a proxy whose topics are churned", () => {
       for (const id of ids.slice(0, 32)) await peer.reset(id);
     }
     await eventually(async () => (await topicsOf(proxy)) < 5, "the end of the topics");
-    await isUnharmed(32 * mebibyte);
+    await isUnharmed(64 * mebibyte);
   });
 });

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { createInterface } from "node:readline";
 import path from "node:path";
+import type { Readable } from "node:stream";
 import { entrypointFlags } from "./entrypoint-flags.js";
 import { EventQueue, patienceMs } from "./event-queue.js";
 
@@ -54,7 +54,7 @@ export class ServiceProcess {
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.gid ?? options.uid }),
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {
-      if (stream !== null) createInterface(stream).on("line", (line) => this.#read(line));
+      if (stream !== null) readLines(stream, (line) => this.#read(line));
     }
     this.#exit = new Promise((resolve) => this.child.once("close", resolve));
   }
@@ -95,4 +95,18 @@ export class ServiceProcess {
       this.words.push(line);
     }
   }
+}
+
+/** Splits at line feeds only, as collectors of logs do: node:readline also splits at U+2028, which JSON may contain. */
+function readLines(stream: Readable, onLine: (line: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) onLine(line);
+  });
+  stream.on("end", () => {
+    if (rest !== "") onLine(rest);
+  });
 }

@@ -19,7 +19,8 @@ export const systemClock: Clock = {
   after: (delayMs, callback) => {
     if (Number.isNaN(delayMs)) throw new RangeError("the delay of a timer is not a number");
     if (delayMs > maxTimerMs) return afterLong(delayMs, callback);
-    const timer = setTimeout(callback, delayMs);
+    // Node 24 warns of negative ones.
+    const timer = setTimeout(callback, Math.max(0, delayMs));
     return () => clearTimeout(timer);
   },
 };
