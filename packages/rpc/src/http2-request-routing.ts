@@ -1,12 +1,12 @@
 import type { RequestListener, IncomingMessage, ServerResponse } from "node:http";
 import {
-  constants,
   Http2ServerRequest,
   Http2ServerResponse,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
+import { closeLeftOpen } from "./close-left-open.js";
 import type { PeerAccount } from "./peer-memory.js";
 import { setAccount } from "./request-account.js";
 
@@ -86,11 +86,6 @@ function hold(stream: ServerHttp2Stream, account: PeerAccount, headerBytes: numb
   stream.on("error", ignore);
   account.charge(bridgedBytes + headerBytes);
   stream.on("close", () => account.release(bridgedBytes + headerBytes));
-}
-
-/** A client that has not half-closed would keep its side of an answered stream open, and the memory of the stream with it. */
-function closeLeftOpen(stream: ServerHttp2Stream): void {
-  if (!stream.closed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
 function ignore(): void {

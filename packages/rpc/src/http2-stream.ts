@@ -4,6 +4,7 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
+import { closeLeftOpen } from "./close-left-open.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { statusHeaders } from "./status-headers.js";
 import { RpcError, type RpcStatus } from "./status.js";
@@ -250,10 +251,6 @@ export class Http2Stream implements TransportStream, WatchedStream {
 /** The stream closes after an error, and its close is handled. */
 function ignore(): void {
   // Without a listener, node would raise an uncaught exception.
-}
-
-function closeLeftOpen(stream: ServerHttp2Stream): void {
-  if (!stream.closed && !stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
 }
 
 function streamEnded(): RpcError {

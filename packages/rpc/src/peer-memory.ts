@@ -18,7 +18,10 @@ export interface PeerAccount {
   readonly bytes: number;
 }
 
-/** Which connections are ended for a new one when the budget is used up: those that have waited longest for a request, or, if there are none, also those whose requests have been open longest. */
+/**
+ * Which connections are ended for a new one when the budget is used up: `idle`, those that have waited longest for a request; `any`, if there
+ * are none, also those whose requests have been open longest.
+ */
 export type Replaceable = "none" | "idle" | "any";
 
 /** An account that `PeerMemory` opened. */
@@ -54,8 +57,8 @@ const maxGatheredBytes = 4 * mebibyte;
  * - The surplus, that is what connections hold beyond an ordinary one, is bounded by 64 MiB (half of a smaller budget, a sixteenth of one
  *   above 1 GiB): a few greedy connections are ended long before they use up what thousands of ordinary ones may.
  *
- * Beyond either, the greediest connections are ended, then ordinary ones, the newest first among equals, until an eighth of the bound is free again. Connections
- * that hold what an idle one holds are never ended for that. Where any connection is replaceable, those that have been open longest are ended
+ * Beyond either, the greediest connections are ended, then ordinary ones, the newest first among equals, until an eighth of the bound is free
+ * again. Connections that hold what an idle one holds are never ended for that. Where any connection is replaceable, those that have been open longest are ended
  * instead of the greediest: a probe is always among the newest. What ended connections hold until they have closed is bounded too: few at a
  * time get the time to tell their clients why.
  */

@@ -48,7 +48,6 @@ export interface PortListenerOptions {
 }
 
 /**
-/**
  * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
  * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
  * `settings`: the peer did not acknowledge SETTINGS.

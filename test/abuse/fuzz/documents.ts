@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { compareUtf8, digestBytes, DocumentDigest } from "@bunting/protocol";
 import { mutateBytes } from "./mutate-bytes.js";
 import { mutateJson } from "./mutate-json.js";
-import type { Random } from "./random.js";
+import type { Random } from "../../../bench/fixtures/random.js";
 
 /** A document that uses most of what flagd knows; mutations begin here. */
 export const exampleDocument = {

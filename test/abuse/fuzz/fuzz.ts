@@ -1,7 +1,7 @@
 import type { FuzzCase } from "./fuzz-case.js";
 import { performCase } from "./perform-case.js";
 import { randomCase } from "./random-case.js";
-import { Random } from "./random.js";
+import { Random } from "../../../bench/fixtures/random.js";
 import { Subjects, type Holdings } from "./subjects.js";
 
 export interface FuzzOptions {

@@ -8,7 +8,7 @@ import {
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { fileDescriptorSetBase64 } from "@bunting/protocol";
-import type { Random } from "./random.js";
+import type { Random } from "../../../bench/fixtures/random.js";
 
 const registry = createFileRegistry(
   fromBinary(FileDescriptorSetSchema, Buffer.from(fileDescriptorSetBase64, "base64")),

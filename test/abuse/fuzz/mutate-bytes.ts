@@ -1,4 +1,4 @@
-import type { Random } from "./random.js";
+import type { Random } from "../../../bench/fixtures/random.js";
 
 const boundaries = [0x00, 0x01, 0x7f, 0x80, 0xff];
 

@@ -1,4 +1,4 @@
-import type { Random } from "./random.js";
+import type { Random } from "../../../bench/fixtures/random.js";
 
 /** JSON text that `JSON.stringify` would never write, as a value within a tree. */
 class RawJson {

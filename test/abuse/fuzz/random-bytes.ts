@@ -1,6 +1,6 @@
 import { dataFrame, frame, frameHeaderBytes, frameType, preface } from "../../../bench/load/http2-frames.js";
 import { mutateBytes } from "./mutate-bytes.js";
-import type { Random } from "./random.js";
+import type { Random } from "../../../bench/fixtures/random.js";
 
 const maxFrameType = 0xc;
 

@@ -11,7 +11,7 @@ import {
 import { mutateBytes } from "./mutate-bytes.js";
 import { mutateJson } from "./mutate-json.js";
 import { randomHttp1, randomHttp2 } from "./random-bytes.js";
-import type { Random } from "./random.js";
+import type { Random } from "../../../bench/fixtures/random.js";
 
 /** Topics of the hostile proxies that the agent subscribes to. */
 export const hostileTopics = { flagd: "default/flagd", bunting: "default/bunting" };
