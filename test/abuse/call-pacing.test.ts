@@ -3,6 +3,7 @@ import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
+import { readMetric } from "../support/read-metric.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { HostilePeer, requestFrames } from "./support/hostile-peer.js";
@@ -29,11 +30,7 @@ describe("Connections that make nothing but short calls", () => {
     directory.remove();
   });
 
-  const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`${proxy.management}/metrics`)).text();
-    const line = text.split("\n").find((one) => one.startsWith(`${name} `));
-    return Number(line?.slice(name.length));
-  };
+  const metric = (series: string): Promise<number> => readMetric(proxy.management, series);
 
   it("wait for their turn, and nothing more is read from them; a healthy client's stream begins at once", async () => {
     const port = Number(proxy.sync.split(":")[1]);

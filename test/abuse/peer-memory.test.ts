@@ -4,6 +4,7 @@ import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
+import { readMetric } from "../support/read-metric.js";
 import { StockSyncClient, type SyncSubscription } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { HostilePeer, requestFrames } from "./support/hostile-peer.js";
@@ -46,11 +47,7 @@ describe("The memory that peers make a proxy hold", () => {
       expect(versionOf(text)).to.equal(2);
     }
   };
-  const metric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`${proxy.management}/metrics`)).text();
-    const line = text.split("\n").find((one) => one.startsWith(`${name} `));
-    return Number(line?.slice(name.length));
-  };
+  const metric = (series: string): Promise<number> => readMetric(proxy.management, series);
 
   afterEach(async () => {
     vitals?.stop();

@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { reflectionV1 } from "@bunting/protocol";
 import { eventually } from "../support/event-queue.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
+import { readMetric } from "../support/read-metric.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { HostilePeer, prefixed } from "./support/hostile-peer.js";
 import { dataFrame } from "../../bench/load/http2-frames.js";
@@ -59,14 +60,8 @@ describe("responses that are not read", () => {
     return peer;
   }
 
-  async function metric(name: string): Promise<number> {
-    const text = await (await fetch(`${proxy.management}/metrics`)).text();
-    return Number(
-      text
-        .split("\n")
-        .find((line) => line.startsWith(`${name} `))
-        ?.split(" ")[1],
-    );
+  function metric(series: string): Promise<number> {
+    return readMetric(proxy.management, series);
   }
 
   it("cost one frame, however many calls of FetchAllFlags have it, and are reset after the stall timeout", async () => {

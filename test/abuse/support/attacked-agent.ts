@@ -5,6 +5,7 @@ import { OpenFeature, ProviderStatus } from "@openfeature/server-sdk";
 import { expect } from "chai";
 import { isReady, startAgent } from "../../support/agent-process.js";
 import { eventually } from "../../support/event-queue.js";
+import { readMetric } from "../../support/read-metric.js";
 import { TempDirectory } from "../../support/temp-directory.js";
 import { HostilePeer, type HostilePeerOptions } from "./hostile-peer.js";
 import { Vitals } from "./vitals.js";
@@ -97,10 +98,8 @@ export class AttackedAgent {
   }
 
   /** The value of a metric's series. */
-  async metric(series: string): Promise<number> {
-    const text = await (await fetch(this.url("management", "/metrics"))).text();
-    const line = text.split("\n").find((each) => each.startsWith(`${series} `));
-    return Number(line?.slice(series.length + 1) ?? Number.NaN);
+  metric(series: string): Promise<number> {
+    return readMetric(this.management, series);
   }
 
   async stop(): Promise<void> {
