@@ -4,8 +4,12 @@
 /** Tests, their fixtures and their child processes. */
 const tests = "\\.(test|fixture|child)\\.ts$";
 
-/** Stages of a service in the order a flag change travels; options and metrics may be used by all of them. */
+/**
+ * Stages of a service in the order a flag change travels; options and metrics may be used by all of them. Those of rpc are in the order of
+ * who builds on whom: the port uses the engine, and a call sees of both only transport.ts.
+ */
 const stages = {
+  rpc: ["limits", "http1", "http2", "port", "call", "services"],
   proxy: ["source", "snapshot", "topic", "subscriber", "service", "management"],
   agent: ["document", "sync", "store", "api", "management"],
 };
@@ -52,6 +56,12 @@ module.exports = {
       severity: "error",
       from: { path: "^packages/rpc/" },
       to: { path: "^packages/(proxy|agent|kube)/" },
+    },
+    {
+      name: "calls-see-the-transport-only",
+      severity: "error",
+      from: { path: "^packages/rpc/src/(call|services)/", pathNot: tests },
+      to: { path: "^packages/rpc/src/(http1|http2|port)/" },
     },
     {
       name: "kube-knows-no-flags",

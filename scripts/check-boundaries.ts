@@ -13,6 +13,16 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
   },
   { rule: "rpc-knows-no-service", at: "packages/rpc/src", code: 'export * from "../../proxy/src/index.js";' },
   {
+    rule: "calls-see-the-transport-only",
+    at: "packages/rpc/src/call",
+    code: 'export * from "../http2/http2-session.js";',
+  },
+  {
+    rule: "rpc-limits-imports-upstream-only",
+    at: "packages/rpc/src/limits",
+    code: 'export * from "../http2/http2-session.js";',
+  },
+  {
     rule: "leaves-import-nothing-of-ours",
     at: "packages/runtime/src",
     code: 'export * from "../../rpc/src/index.js";',

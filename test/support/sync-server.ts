@@ -9,8 +9,8 @@ import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
 import { GrpcServer, PortListener } from "@bunting/rpc";
-import type { GrpcServerOptions } from "@bunting/rpc/internal/grpc-server.js";
-import type { StallOptions } from "@bunting/rpc/internal/stall-watch.js";
+import type { GrpcServerOptions } from "@bunting/rpc/internal/call/grpc-server.js";
+import type { StallOptions } from "@bunting/rpc/internal/limits/stall-watch.js";
 import { createLogger, systemClock, RateLimitedLog } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 

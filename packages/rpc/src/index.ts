@@ -1,10 +1,10 @@
-export { CallPacing } from "./call-pacing.js";
-export { drainSessions } from "./drain-sessions.js";
-export { frameMessage, framePrefixBytes } from "./framing.js";
-export { GrpcServer } from "./grpc-server.js";
-export { healthService } from "./health-service.js";
-export type { ListenEndpoint } from "./listen-endpoint.js";
-export { messageCodec, type GeneratedMessage } from "./message-codec.js";
+export { CallPacing } from "./call/call-pacing.js";
+export { drainSessions } from "./http2/drain-sessions.js";
+export { frameMessage, framePrefixBytes } from "./call/framing.js";
+export { GrpcServer } from "./call/grpc-server.js";
+export { healthService } from "./services/health-service.js";
+export type { ListenEndpoint } from "./port/listen-endpoint.js";
+export { messageCodec, type GeneratedMessage } from "./call/message-codec.js";
 export {
   bidiStreaming,
   serverStreaming,
@@ -13,14 +13,14 @@ export {
   type Call,
   type Method,
   type ResponseStream,
-} from "./method.js";
-export { PeerMemory, type PeerAccount } from "./peer-memory.js";
-export { defaultPeerMemoryBytes } from "./peer-memory-budget.js";
-export { ReadTurns } from "./read-turns.js";
-export { PortListener, type DropReason } from "./port-listener.js";
-export { ReadinessHealth } from "./readiness-health.js";
-export { reflectionService } from "./reflection-service.js";
-export { accountOf, chargeAnswer } from "./request-account.js";
-export { StartQueue, type Starter } from "./start-queue.js";
+} from "./call/method.js";
+export { PeerMemory, type PeerAccount } from "./limits/peer-memory.js";
+export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
+export { ReadTurns } from "./limits/read-turns.js";
+export { PortListener, type DropReason } from "./port/port-listener.js";
+export { ReadinessHealth } from "./services/readiness-health.js";
+export { reflectionService } from "./services/reflection-service.js";
+export { accountOf, chargeAnswer } from "./limits/request-account.js";
+export { StartQueue, type Starter } from "./limits/start-queue.js";
 export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";
 export type { TransportSession, TransportStream } from "./transport.js";

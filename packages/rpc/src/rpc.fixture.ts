@@ -17,9 +17,9 @@ import {
   type ClientReadableStream,
   type ServiceError,
 } from "@grpc/grpc-js";
-import { GrpcServer, type GrpcServerOptions } from "./grpc-server.js";
-import { serverStreaming, unary, type Method, type ResponseStream } from "./method.js";
-import { PortListener, type PortListenerOptions } from "./port-listener.js";
+import { GrpcServer, type GrpcServerOptions } from "./call/grpc-server.js";
+import { serverStreaming, unary, type Method, type ResponseStream } from "./call/method.js";
+import { PortListener, type PortListenerOptions } from "./port/port-listener.js";
 
 // Shared by the tests of this package. Everything uses real sockets; what a test takes is checked and released after it.
 

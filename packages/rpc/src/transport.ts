@@ -1,15 +1,19 @@
-import type { PeerAccount } from "./peer-memory.js";
+import type { PeerAccount } from "./limits/peer-memory.js";
 import type { RpcStatus } from "./status.js";
 
 /**
  * The seam between gRPC and the HTTP/2 engine. A call passes these files, in this order:
  *
- * - `port-listener.ts` accepts the connection, and `preface-sniffer.ts` finds out whether it speaks HTTP/2 or HTTP/1.1;
- * - `http2-transport.ts` is the engine: one `http2-session.ts` for each connection, one `http2-stream.ts` for each gRPC request;
+ * - `port/port-listener.ts` accepts the connection, and `port/preface-sniffer.ts` finds out whether it speaks HTTP/2 or HTTP/1.1 (`http1/`);
+ * - `http2/http2-transport.ts` is the engine: one `http2-session.ts` for each connection, one `http2-stream.ts` for each gRPC request;
  * - the interfaces of this file, which are all that the rest sees of the engine;
- * - `grpc-server.ts` finds the method by its path;
- * - `unary-call.ts` or `streaming-call.ts`, on top of `server-call.ts`, cut the request into messages and keep the deadline;
- * - `method.ts` decodes each message and calls the service's handler, whose response goes back the same way.
+ * - `call/grpc-server.ts` finds the method by its path;
+ * - `call/unary-call.ts` or `streaming-call.ts`, on top of `server-call.ts`, cut the request into messages and keep the deadline;
+ * - `call/method.ts` decodes each message and calls the handler of a service, whose response goes back the same way. `services/` has the
+ *   services that every server offers: health and reflection.
+ *
+ * What peers may cost is bounded in `limits/`: the memory held because of them (`peer-memory.ts`), answers that are not read
+ * (`stall-watch.ts`), and the time of the event loop (`read-turns.ts`, `start-queue.ts`).
  *
  * So another engine can replace node:http2 without any change to a service. An engine is responsible for HTTP/2 framing, flow control
  * and limits; it knows no message types.

@@ -8,7 +8,7 @@ import {
   type TopicKey,
 } from "@bunting/protocol";
 import type { Method, ResponseStream, RpcStatus, TransportSession } from "@bunting/rpc";
-import type { RequestListener } from "@bunting/rpc/internal/method.js";
+import type { RequestListener } from "@bunting/rpc/internal/call/method.js";
 import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";

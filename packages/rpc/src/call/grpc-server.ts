@@ -1,0 +1,72 @@
+import { systemClock, type Clock, type Logger } from "@bunting/runtime";
+import type { Method } from "./method.js";
+import { Overdue } from "../limits/overdue.js";
+import type { CallContext, ServerCall } from "./server-call.js";
+import type { StatusName } from "../status.js";
+import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
+import type { TransportHandler, TransportSession, TransportStream } from "../transport.js";
+import { UnaryCall } from "./unary-call.js";
+
+export interface GrpcServerOptions {
+  readonly methods: readonly Method[];
+  readonly logger: Logger;
+  /** Largest request message in bytes, also after decompression; default 4 MiB, as usual in gRPC. */
+  readonly maxMessageBytes?: number;
+  /**
+   * How long the first message of a call may take to arrive, and every message from its first byte on; at most twice as long. Default 10 s.
+   */
+  readonly messageTimeoutMs?: number;
+  readonly clock?: Clock;
+  readonly onSession?: ((session: TransportSession) => void) | undefined;
+  /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
+  readonly onCallEnd?: (path: string, code: StatusName, durationMs: number) => void;
+}
+
+/** Routes each request stream to the method of its path, as a call. */
+export class GrpcServer implements TransportHandler {
+  readonly #methods: ReadonlyMap<string, { readonly method: Method; readonly context: CallContext }>;
+  readonly #onSession: ((session: TransportSession) => void) | undefined;
+  readonly #unfinished: Overdue<ServerCall>;
+  #sessionCount = 0;
+
+  constructor(options: GrpcServerOptions) {
+    this.#onSession = options.onSession;
+    const { clock = systemClock, logger, onCallEnd } = options;
+    const { maxMessageBytes = 4 * 1024 * 1024, messageTimeoutMs = 10_000 } = options;
+    this.#unfinished = new Overdue(clock, messageTimeoutMs, (call) => call.overdue(messageTimeoutMs));
+    const common = { clock, logger, onCallEnd, unfinished: this.#unfinished };
+    this.#methods = new Map(
+      options.methods.map((method) => {
+        const context = { ...common, maxMessageBytes: method.maxMessageBytes ?? maxMessageBytes };
+        return [method.path, { method, context }];
+      }),
+    );
+  }
+
+  onSession(session: TransportSession): void {
+    if (this.#sessionCount++ === 0) this.#unfinished.start();
+    session.onClose(() => {
+      if (--this.#sessionCount === 0) this.#unfinished.stop();
+    });
+    this.#onSession?.(session);
+  }
+
+  onStream(stream: TransportStream): void {
+    const found = this.#methods.get(stream.path);
+    if (found === undefined) {
+      stream.end({ code: "UNIMPLEMENTED", message: `this server has no method ${stream.path}` });
+      return;
+    }
+    const { method, context } = found;
+    switch (method.kind) {
+      case "unary":
+        new UnaryCall(context, stream, method);
+        break;
+      case "server-streaming":
+        new ServerStreamingCall(context, stream, method);
+        break;
+      case "bidi-streaming":
+        new BidiStreamingCall(context, stream, method);
+    }
+  }
+}

@@ -1,0 +1,208 @@
+import type { Clock, Logger } from "@bunting/runtime";
+import { parseGrpcTimeout } from "./grpc-timeout.js";
+import { checkEncoding, decompressMessage } from "./message-decompression.js";
+import { MessageDeframer, soleMessage } from "./message-deframer.js";
+import type { Call } from "./method.js";
+import type { Overdue } from "../limits/overdue.js";
+import { RpcError, type RpcStatus, type StatusName } from "../status.js";
+import type { TransportStream } from "../transport.js";
+
+/** What the calls of a server share. */
+export interface CallContext {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly maxMessageBytes: number;
+  /** Calls whose first message, or the rest of a message, has not arrived. */
+  readonly unfinished: Overdue<ServerCall>;
+  readonly onCallEnd: ((path: string, code: StatusName, durationMs: number) => void) | undefined;
+}
+
+/** A longer timer would fire at once; some clients send a deadline of hundreds of years for "never". */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** What messages cost, where a request costs 1; the first of a request is free if it is not compressed. */
+const messageWork = 1 / 8;
+const decompressionWork = 1;
+const decompressedBytesPerWork = 16 * 1024;
+
+/**
+ * What all kinds of call have in common: the request's messages, the deadline, the signal, and exactly one end. A subclass handles the
+ * messages, and calls `start` when it is ready for the first.
+ */
+export abstract class ServerCall implements Call {
+  readonly stream: TransportStream;
+  readonly deadlineMs: number | undefined;
+  readonly #context: CallContext;
+  readonly #startedMs: number;
+  #code: StatusName | undefined;
+  #isWatchingClose = false;
+  /** True until the first message has arrived, and while a later one has arrived in part. */
+  #isUnfinished = false;
+  #cancelDeadline: (() => void) | undefined;
+  #abort: AbortController | undefined;
+  #deframer: MessageDeframer | undefined;
+
+  constructor(context: CallContext, stream: TransportStream) {
+    this.#context = context;
+    this.stream = stream;
+    this.#startedMs = context.onCallEnd === undefined ? 0 : context.clock.monotonicMs();
+    const timeout = stream.header("grpc-timeout");
+    this.deadlineMs =
+      timeout === undefined ? undefined : context.clock.now() + (parseGrpcTimeout(timeout) ?? Number.NaN);
+  }
+
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.hasEnded) this.#abort.abort();
+      else this.#watchClose();
+    }
+    return this.#abort.signal;
+  }
+
+  get hasEnded(): boolean {
+    return this.#code !== undefined;
+  }
+
+  header(name: string): string | undefined {
+    return this.stream.header(name);
+  }
+
+  end(status: RpcStatus): void {
+    if (this.hasEnded) return;
+    this.stream.end(status);
+    this.#finish(status.code);
+  }
+
+  /** Ends the call with the status of an RpcError; any other error is a defect of ours, which is logged and not shown to the client. */
+  fail(error: unknown): void {
+    if (this.hasEnded) return;
+    if (error instanceof RpcError) {
+      this.end({ code: error.code, message: error.message, trailers: error.trailers });
+      return;
+    }
+    this.#context.logger.error({ error, path: this.stream.path }, "a gRPC handler failed");
+    this.end({ code: "UNKNOWN", message: "the server failed to handle this call" });
+  }
+
+  /** Receives a whole message, decompressed. If it throws, the call ends (see `fail`). */
+  protected abstract onMessage(message: Buffer): void;
+
+  /** Called when the client has sent its last message. If it throws, the call ends (see `fail`). */
+  protected abstract onRequestEnd(): void;
+
+  protected start(): void {
+    this.#awaitMessage();
+    try {
+      checkEncoding(this.header("grpc-encoding"));
+      this.#startDeadline();
+    } catch (error) {
+      this.fail(error);
+    }
+    this.stream.receive(
+      (chunk) => this.#read(chunk),
+      () => this.#endRequest(),
+    );
+  }
+
+  /** Called when a message has not arrived for too long. */
+  overdue(timeoutMs: number): void {
+    if (this.stream.isReadingPaused) {
+      // The rest waits until the service reads on.
+      this.#context.unfinished.add(this);
+      return;
+    }
+    const message = `no whole request message arrived for at least ${timeoutMs} ms`;
+    this.end({ code: "UNAVAILABLE", message });
+  }
+
+  #awaitMessage(): void {
+    if (this.#isUnfinished || this.hasEnded) return;
+    this.#isUnfinished = true;
+    this.#context.unfinished.add(this);
+    this.#watchClose();
+  }
+
+  #stopAwaiting(): void {
+    if (!this.#isUnfinished) return;
+    this.#isUnfinished = false;
+    this.#context.unfinished.delete(this);
+  }
+
+  #watchClose(): void {
+    if (this.#isWatchingClose) return;
+    this.#isWatchingClose = true;
+    this.stream.onClose(() => this.#finish("CANCELLED"));
+  }
+
+  #startDeadline(): void {
+    if (this.deadlineMs === undefined) return;
+    const { clock } = this.#context;
+    const delayMs = this.deadlineMs - clock.now();
+    if (Number.isNaN(delayMs)) {
+      throw new RpcError("INTERNAL", `grpc-timeout is not a timeout: ${this.header("grpc-timeout") ?? ""}`);
+    }
+    if (delayMs > maxTimerMs) return;
+    this.#watchClose();
+    this.#cancelDeadline = clock.after(delayMs, () => {
+      this.end({ code: "DEADLINE_EXCEEDED", message: "the deadline of the call has passed" });
+    });
+  }
+
+  #read(chunk: Buffer): void {
+    // After the call has ended, bytes are still read and dropped: unread ones would close the window of the whole connection.
+    if (this.hasEnded) return;
+    const { maxMessageBytes } = this.#context;
+    try {
+      const sole = this.#deframer === undefined ? soleMessage(chunk, maxMessageBytes) : undefined;
+      if (sole !== undefined) {
+        this.#stopAwaiting();
+        this.onMessage(sole);
+        return;
+      }
+      const deframer = (this.#deframer ??= new MessageDeframer(maxMessageBytes, this.stream.session.account));
+      deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
+      if (!deframer.isAtBoundary) this.#awaitMessage();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #receive(message: Buffer, isCompressed: boolean): void {
+    if (this.hasEnded) return;
+    this.#stopAwaiting();
+    this.onMessage(isCompressed ? this.#decompress(message) : message);
+    this.stream.session.spend(messageWork);
+  }
+
+  #decompress(message: Buffer): Buffer {
+    const { maxMessageBytes } = this.#context;
+    this.stream.session.spend(decompressionWork);
+    const decompressed = decompressMessage(message, this.header("grpc-encoding"), maxMessageBytes);
+    this.stream.session.spend(decompressed.length / decompressedBytesPerWork);
+    return decompressed;
+  }
+
+  #endRequest(): void {
+    if (this.hasEnded) return;
+    try {
+      if (this.#deframer?.isAtBoundary === false) {
+        throw new RpcError("INTERNAL", "the request ended in the middle of a message");
+      }
+      this.onRequestEnd();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  #finish(code: StatusName): void {
+    if (this.hasEnded) return;
+    this.#code = code;
+    this.#stopAwaiting();
+    this.#deframer?.close();
+    this.#cancelDeadline?.();
+    this.#abort?.abort();
+    const { onCallEnd, clock } = this.#context;
+    onCallEnd?.(this.stream.path, code, clock.monotonicMs() - this.#startedMs);
+  }
+}

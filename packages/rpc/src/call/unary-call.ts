@@ -1,0 +1,48 @@
+import type { Method } from "./method.js";
+import { ServerCall, type CallContext } from "./server-call.js";
+import { RpcError, type RpcStatus } from "../status.js";
+import type { TransportStream } from "../transport.js";
+
+export type Unary = Extract<Method, { kind: "unary" }>;
+
+const ok: RpcStatus = { code: "OK", message: "" };
+
+/** One request, one response: answered as soon as the request's message is complete, without waiting for its end. */
+export class UnaryCall extends ServerCall {
+  readonly #method: Unary;
+  #hasMessage = false;
+
+  constructor(context: CallContext, stream: TransportStream, method: Unary) {
+    super(context, stream);
+    this.#method = method;
+    this.start();
+  }
+
+  protected override onMessage(message: Buffer): void {
+    if (this.#hasMessage)
+      throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent a second");
+    this.#hasMessage = true;
+    const answer = this.#method.invoke(message, this);
+    if (answer instanceof Promise) {
+      answer.then(
+        (frame) => this.#answer(frame),
+        (error: unknown) => this.fail(error),
+      );
+    } else {
+      this.#answer(answer);
+    }
+  }
+
+  protected override onRequestEnd(): void {
+    if (!this.#hasMessage)
+      throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent none");
+  }
+
+  #answer(frame: Uint8Array): void {
+    if (this.hasEnded) return;
+    this.stream.respond();
+    if (this.#method.isShared) this.stream.writeShared(frame);
+    else this.stream.write(frame);
+    this.end(ok);
+  }
+}

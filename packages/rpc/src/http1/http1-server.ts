@@ -1,0 +1,150 @@
+import { createServer, type RequestListener } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { Http1Connection } from "./http1-connection.js";
+import type { OpenAccount, PeerMemory } from "../limits/peer-memory.js";
+import { lastAnswer } from "./last-answer.js";
+import { setAccount } from "../limits/request-account.js";
+
+export interface Http1ServerOptions {
+  /** How long a client may take for its request's headers. */
+  readonly headerTimeoutMs: number;
+  /** How long a client may take for a whole request. */
+  readonly requestTimeoutMs: number;
+  /** How long a client may take nothing of a response; 0: for ever. */
+  readonly stallTimeoutMs: number;
+  /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
+  readonly maxHeaderBytes: number;
+  /** Keeps an account for each connection; without it, nothing bounds what they hold. */
+  readonly memory?: PeerMemory | undefined;
+  /** Called for each connection that is ended because of what peers hold, or refused because they hold too much already. */
+  readonly onOverload?: (() => void) | undefined;
+  /** Called for each request that is refused because of the size of its headers. */
+  readonly onLargeHeaders?: (() => void) | undefined;
+}
+
+/** As in Go's server, and so in flagd: what its reader may hold beyond the limit. */
+const headerSlackBytes = 4_096;
+/** What a connection may always send as headers, whatever the others hold. */
+const minHeaderBytes = 16 * 1024;
+/**
+ * The part of the budget that may be taken by headers that are not complete. Node tells nobody how far they are, so the limit of each
+ * connection is set when it opens: the more are open, the less a new one gets.
+ */
+const headerShare = 1 / 8;
+
+const headersTooLarge = "The headers of the request are larger than this server accepts.";
+const overloaded = lastAnswer(
+  "503 Service Unavailable",
+  "The peers of this server hold as much of its memory as they may (--peer-memory).",
+  "retry-after: 1\r\n",
+);
+
+const connection = Symbol("the Http1Connection of a socket");
+type Connected = Socket & { [connection]: Http1Connection };
+
+/** HTTP/1.1 on sockets that were accepted elsewhere. */
+export class Http1Server {
+  readonly #options: Http1ServerOptions;
+  readonly #onRequest: RequestListener;
+  readonly #server;
+  #open = 0;
+
+  constructor(onRequest: RequestListener, options: Http1ServerOptions) {
+    const { headerTimeoutMs, requestTimeoutMs, stallTimeoutMs } = options;
+    this.#options = options;
+    this.#onRequest = onRequest;
+    this.#server = createServer(
+      {
+        headersTimeout: headerTimeoutMs,
+        requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
+        // How often node checks the timeouts.
+        connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4))),
+      },
+      (request, response) => (request.socket as Connected)[connection].take(response),
+    );
+    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
+    // Node drops a connection on which nothing was read or written for so long, and counts what the system takes of a response.
+    this.#server.timeout = stallTimeoutMs;
+  }
+
+  /** Begins to enforce the timeouts. */
+  start(): void {
+    // Node sets up its connection tracking when a server begins to listen, which this one never does. Without the event there would
+    // be no timeouts, and `closeIdleConnections` would do nothing.
+    this.#server.emit("listening");
+  }
+
+  /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
+  accept(socket: Socket): void {
+    const { memory } = this.#options;
+    if (memory?.makeRoom() === false) {
+      this.#overload(socket);
+      return;
+    }
+    const account = memory?.open(() => this.#end(socket, account));
+    setAccount(socket, account);
+    (socket as Connected)[connection] = new Http1Connection(socket, account, this.#onRequest);
+    this.#open++;
+    socket.once("close", () => this.#open--);
+    // Not in the types: node reads it when a connection begins.
+    (this.#server as { maxHeaderSize?: number }).maxHeaderSize = this.#headerLimit() + headerSlackBytes;
+    this.#server.emit("connection", socket);
+  }
+
+  /** Closes connections that are between two requests. */
+  closeIdle(): void {
+    this.#server.closeIdleConnections();
+  }
+
+  /** Stops the timeouts. The sockets are to be destroyed by their owner, which accepted them. */
+  close(): void {
+    this.#server.close();
+  }
+
+  #headerLimit(): number {
+    const { maxHeaderBytes, memory } = this.#options;
+    const room = memory === undefined ? Infinity : (memory.budgetBytes * headerShare) / this.#open;
+    return Math.floor(Math.min(maxHeaderBytes, Math.max(minHeaderBytes, room)));
+  }
+
+  #end(socket: Socket, account: OpenAccount | undefined): void {
+    if (account?.isIdle !== true) {
+      this.#overload(socket);
+      return;
+    }
+    // Without an answer, which would be taken for that to the next request. Clients expect it of a server.
+    this.#options.onOverload?.();
+    socket.destroy();
+  }
+
+  #overload(socket: Socket): void {
+    this.#options.onOverload?.();
+    dismiss(socket, overloaded);
+  }
+
+  /** Node's own answers to what its parser refuses, with a reason. */
+  #refuseRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+    switch (error.code) {
+      case "HPE_HEADER_OVERFLOW":
+        this.#options.onLargeHeaders?.();
+        dismiss(socket, lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
+        break;
+      case "ERR_HTTP_REQUEST_TIMEOUT":
+        dismiss(socket, lastAnswer("408 Request Timeout", "The request did not arrive in time."));
+        break;
+      case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+        dismiss(socket, lastAnswer("413 Payload Too Large", "The extensions of a chunk are too large."));
+        break;
+      default:
+        dismiss(socket, lastAnswer("400 Bad Request", "This is not a request of HTTP/1.1."));
+    }
+  }
+}
+
+/** Sends a last answer, unless another one is under way, and closes. */
+function dismiss(socket: Duplex, text: string): void {
+  // What the system does not take at once is dropped: a peer that does not read must not keep its connection.
+  if (socket.writable && socket.writableLength === 0) socket.write(text);
+  socket.destroy();
+}

@@ -1,0 +1,93 @@
+import type { RequestListener, IncomingMessage, ServerResponse } from "node:http";
+import {
+  Http2ServerRequest,
+  Http2ServerResponse,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from "node:http2";
+import { closeLeftOpen } from "./close-left-open.js";
+import type { PeerAccount } from "../limits/peer-memory.js";
+import { setAccount } from "../limits/request-account.js";
+
+/** What an open request takes: node's objects of its stream, its request and its answer. */
+const bridgedBytes = 8 * 1024;
+const grpcContentType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
+
+/** True for a gRPC request; gRPC-Web and Connect, which share the port, have other content types. */
+export function isGrpcRequest(headers: IncomingHttpHeaders): boolean {
+  const contentType = headers["content-type"];
+  if (contentType === undefined || headers[":method"] !== "POST") return false;
+  return contentType === "application/grpc" || grpcContentType.test(contentType);
+}
+
+/** Passes an HTTP/2 request to a listener written for HTTP/1.1. */
+export function bridgeRequest(
+  onRequest: RequestListener,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  rawHeaders: string[],
+  account: PeerAccount,
+  headerBytes: number,
+): void {
+  // HTTP/2 clients need not send `host`, but listeners for HTTP/1.1 read it.
+  headers.host ??= headers[":authority"];
+  const request = new Http2ServerRequest(stream, headers, {}, rawHeaders);
+  const response = new Http2ServerResponse(stream);
+  setAccount(request as unknown as IncomingMessage, account);
+  hold(stream, account, headerBytes);
+  response.on("finish", () => setImmediate(closeLeftOpen, stream));
+  if (headers[":method"] === "CONNECT") {
+    request.resume();
+    response.statusCode = 405;
+    response.end();
+    return;
+  }
+  // Node's compatibility API: it behaves like HTTP/1.1, though the types are unrelated.
+  onRequest(
+    request as unknown as IncomingMessage,
+    response as unknown as ServerResponse & { req: IncomingMessage },
+  );
+  // A body that the listener does not read is dropped, or up to 128 KB of it would wait in node while the answer does.
+  if (request.readableFlowing !== true) request.resume();
+}
+
+/** Refuses a request that is not gRPC on a port that serves nothing else. */
+export function refuseOther(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  account: PeerAccount,
+  headerBytes: number,
+): void {
+  const status = headers[":method"] === "POST" ? 415 : 405;
+  const text = "This port speaks gRPC: POST with content-type application/grpc.";
+  refuseRequest(stream, account, headerBytes, status, text, status === 405 ? { allow: "POST" } : {});
+}
+
+/** Refuses a request that is not gRPC, and drops its body. */
+export function refuseRequest(
+  stream: ServerHttp2Stream,
+  account: PeerAccount,
+  headerBytes: number,
+  status: number,
+  text: string,
+  headers: OutgoingHttpHeaders = {},
+): void {
+  hold(stream, account, headerBytes);
+  if (stream.destroyed || stream.closed) return;
+  stream.resume();
+  stream.on("finish", () => setImmediate(closeLeftOpen, stream));
+  stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", ...headers });
+  stream.end(`${text}\n`);
+}
+
+/** Charges a request until its stream closes. */
+function hold(stream: ServerHttp2Stream, account: PeerAccount, headerBytes: number): void {
+  stream.on("error", ignore);
+  account.charge(bridgedBytes + headerBytes);
+  stream.on("close", () => account.release(bridgedBytes + headerBytes));
+}
+
+function ignore(): void {
+  // The stream's close is handled; without a listener, node would raise an uncaught exception.
+}

@@ -1,0 +1,244 @@
+import { chmod } from "node:fs/promises";
+import type { RequestListener } from "node:http";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Logger } from "@bunting/runtime";
+import { Http1Server } from "../http1/http1-server.js";
+import { Http2Transport } from "../http2/http2-transport.js";
+import { lastAnswer } from "../http1/last-answer.js";
+import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
+import type { PeerMemory } from "../limits/peer-memory.js";
+import type { ReadTurns } from "../limits/read-turns.js";
+import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
+import { SessionKeepalive, type KeepaliveOptions } from "../http2/session-keepalive.js";
+import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
+import {
+  defaultTransportLimits,
+  type TransportHandler,
+  type TransportLimits,
+  type TransportSession,
+} from "../transport.js";
+import { clearSocketPath } from "./unix-socket-file.js";
+
+export interface PortListenerOptions {
+  readonly endpoint: ListenEndpoint;
+  /** The option that sets the endpoint, for instance `--port`; named in the error if the port is taken. */
+  readonly optionName?: string;
+  readonly logger: Logger;
+  /** Serves gRPC over HTTP/2. Without it the port speaks HTTP/1.1 only. */
+  readonly grpc?: TransportHandler;
+  /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
+  readonly http?: RequestListener;
+  readonly limits?: Partial<TransportLimits>;
+  /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
+  readonly memory?: PeerMemory | undefined;
+  /** Bounds the requests that are taken in a turn of the event loop; default: of this port alone. */
+  readonly turns?: ReadTurns | undefined;
+  /** How long a connection may take to reveal its protocol, and then a request to send its headers; default 3 s. */
+  readonly headerTimeoutMs?: number;
+  /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
+  readonly requestTimeoutMs?: number;
+  /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
+  readonly keepalive?: KeepaliveOptions | undefined;
+  /** Ends streams and connections whose peer does not read: default after 60 s. */
+  readonly stall?: StallOptions | undefined;
+  /** Called for each connection that this end drops, with the reason. */
+  readonly onDropped?: (reason: DropReason) => void;
+  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
+  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
+}
+
+/**
+ * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
+ * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
+ * `settings`: the peer did not acknowledge SETTINGS.
+ */
+export type DropReason =
+  "silent" | "stalled" | "flood" | "protocol_error" | "memory" | "headers" | "settings";
+
+/** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
+const backlog = 4_096;
+const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
+const defaultStall: StallOptions = { timeoutMs: 60_000 };
+/** Idle time after which TCP itself probes a peer. */
+const tcpKeepaliveMs = 30_000;
+const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
+const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
+
+/** One port or unix socket, without TLS, that serves gRPC over HTTP/2 as well as HTTP/1.1. */
+export class PortListener {
+  readonly #options: PortListenerOptions;
+  readonly #sniffer: PrefaceSniffer;
+  readonly #server: Server;
+  readonly #transport: Http2Transport | undefined;
+  readonly #http1: Http1Server | undefined;
+  readonly #keepalive: SessionKeepalive | undefined;
+  readonly #stallWatch: StallWatch;
+  /** Connections without a session: they speak HTTP/1.1, have not revealed their protocol yet, or are being refused. */
+  readonly #sockets = new Set<Socket>();
+  /** One listener for all of them: a reconnect storm brings ten thousand at once. */
+  readonly #onClose: (this: Socket) => void;
+
+  constructor(options: PortListenerOptions) {
+    const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
+    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onStreamLimit } = options;
+    const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
+    this.#options = options;
+    this.#sniffer = new PrefaceSniffer({
+      timeoutMs: headerTimeoutMs,
+      onSniffed: (socket, protocol) => this.#serve(socket, protocol),
+      onTimeout: (socket) => dismiss(socket, timedOut),
+    });
+    const forget = this.#forget.bind(this);
+    this.#onClose = function () {
+      forget(this);
+    };
+    if (http !== undefined)
+      this.#http1 = new Http1Server(http, {
+        headerTimeoutMs,
+        requestTimeoutMs,
+        maxHeaderBytes,
+        memory,
+        stallTimeoutMs: stall.timeoutMs,
+        onOverload: () => onDropped?.("memory"),
+        onLargeHeaders: () => onDropped?.("headers"),
+      });
+    this.#stallWatch = new StallWatch(stall, () => onDropped?.("stalled"));
+    if (grpc !== undefined) {
+      this.#transport = new Http2Transport({
+        handler: grpc,
+        onRequest: http,
+        limits,
+        memory,
+        turns: options.turns,
+        stallClock: this.#stallWatch,
+        onFlood: () => onDropped?.("flood"),
+        onProtocolError: () => onDropped?.("protocol_error"),
+        onNotAdmitted: (reason) => onDropped?.(reason),
+        onStreamLimit,
+      });
+      this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
+        onDropped?.(reason),
+      );
+    }
+    this.#server = createServer(
+      { noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepaliveMs },
+      (socket) => this.#accept(socket),
+    );
+  }
+
+  /** Open HTTP/2 connections, oldest first. */
+  get sessions(): ReadonlySet<TransportSession> {
+    return this.#transport?.sessions ?? new Set();
+  }
+
+  /** The TCP port in use, once listening; 0 on a unix socket. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** Rejects with an Error whose message tells the user what is wrong and what to do; its cause is the system's error. */
+  async listen(): Promise<void> {
+    const { endpoint, optionName, logger } = this.#options;
+    try {
+      if ("socketPath" in endpoint) {
+        await clearSocketPath(endpoint.socketPath);
+        await this.#bind({ path: endpoint.socketPath, backlog });
+        // Not before: the mode with which a socket is created depends on the umask.
+        if (endpoint.mode !== undefined) await chmod(endpoint.socketPath, endpoint.mode);
+      } else {
+        await this.#bind({ port: endpoint.port, host: endpoint.host, backlog });
+      }
+    } catch (cause) {
+      await this.close();
+      throw new Error(describeBindError(cause, endpoint, optionName), { cause });
+    }
+    this.#server.on("error", (error) =>
+      logger.warn({ error, endpoint: describeEndpoint(endpoint) }, "a connection could not be accepted"),
+    );
+    this.#http1?.start();
+    this.#keepalive?.start();
+    if (this.#transport !== undefined) this.#stallWatch.start(this.#transport.sessions);
+  }
+
+  /** Accepts no more connections and removes a unix socket's file. Open connections continue. */
+  stopListening(): void {
+    if (this.#server.listening) this.#server.close();
+    this.#http1?.closeIdle();
+  }
+
+  /** Drops all connections at once, and resolves when none is left. */
+  async close(): Promise<void> {
+    const closing = [
+      // If it is not listening, it calls back with an error, which is ignored.
+      new Promise<void>((resolve) => this.#server.close(() => resolve())),
+      ...Array.from(
+        this.#sockets,
+        (socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())),
+      ),
+      ...Array.from(this.sessions, (session) => new Promise<void>((resolve) => session.onClose(resolve))),
+    ];
+    this.#keepalive?.stop();
+    this.#stallWatch.stop();
+    this.#http1?.close();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const session of this.sessions) session.destroy();
+    await Promise.all(closing);
+  }
+
+  #bind(where: { path?: string; port?: number; host?: string | undefined; backlog: number }): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(where, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+  }
+
+  #accept(socket: Socket): void {
+    // The 'close' that follows is what matters.
+    socket.on("error", ignore);
+    this.#sockets.add(socket);
+    socket.on("close", this.#onClose);
+    if (this.#transport === undefined) this.#http1?.accept(socket);
+    else this.#sniffer.sniff(socket);
+  }
+
+  #serve(socket: Socket, protocol: SniffedProtocol): void {
+    switch (protocol) {
+      case "http2":
+        this.#transport?.whenReady(() => this.#serveHttp2(socket));
+        break;
+      case "http1":
+        if (this.#http1 === undefined) dismiss(socket, grpcOnly);
+        else this.#http1.accept(socket);
+        break;
+      case "tls":
+        socket.destroy();
+    }
+  }
+
+  #serveHttp2(socket: Socket): void {
+    // It may have closed while it waited.
+    if (socket.destroyed) return;
+    this.#forget(socket);
+    socket.off("close", this.#onClose);
+    this.#transport?.accept(socket);
+  }
+
+  #forget(socket: Socket): void {
+    this.#sockets.delete(socket);
+    this.#sniffer.forget(socket);
+  }
+}
+
+/** Sends a last response and closes, whether or not the peer does. */
+function dismiss(socket: Socket, text: string): void {
+  socket.write(text);
+  socket.destroySoon();
+}
+
+function ignore(): void {
+  // Without a listener, node would raise an uncaught exception.
+}
