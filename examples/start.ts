@@ -5,7 +5,7 @@
 import { cpSync, rmSync } from "node:fs";
 import path from "node:path";
 import { processSignals, readOptions } from "@bunting/runtime";
-import { entrypointFlags } from "@bunting/test/support/entrypoint-flags.js";
+import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
 import { demoOptionTable, type DemoOptions } from "./demo-options.js";
 import { arrival, flipWelcome } from "./live-edit.js";
 import { takenPorts } from "./ports.js";
@@ -84,7 +84,7 @@ function agentCommand(options: DemoOptions): string[] {
     selector,
   }));
   return [
-    ...entrypointFlags("agent.Dockerfile"),
+    ...imageEntrypoint("agent.Dockerfile").nodeFlags,
     path.join(root, "packages/agent/dist/bunting-agent.cjs"),
     ...["start", "--host", "127.0.0.1", "--sources", JSON.stringify(sources)],
     ...["--port", `${options.agentPort}`, "--management-port", `${options.agentManagementPort}`],

@@ -2,8 +2,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { encodeDocument } from "@bunting/protocol";
+import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
-import { entrypointFlags, proxyBinary } from "../support/binaries.js";
+import { proxyBinary } from "../support/binaries.js";
 import { bundle } from "../support/bundle.js";
 import { ChildProcess } from "../support/child-process.js";
 import { monotonicMs } from "../support/monotonic.js";
@@ -35,7 +36,7 @@ async function startServer(server: ServerScript, core: number | undefined): Prom
     name: script,
     script: await bundle(script, "proxy"),
     args,
-    nodeFlags: entrypointFlags("proxy.Dockerfile"),
+    ...imageEntrypoint("proxy.Dockerfile"),
     core,
   });
   const { port } = await child.call("listen", null);

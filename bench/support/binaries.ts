@@ -1,21 +1,21 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
+import { imageEntrypoint, type ImageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
 import { rootFolder } from "./bundle.js";
 
-/** Our binaries as shipped: the built file, with the node flags of the image's entrypoint. */
-export interface Binary {
+/** Our binaries as shipped: the built file, started as the image starts it. */
+export interface Binary extends ImageEntrypoint {
   readonly script: string;
-  readonly nodeFlags: readonly string[];
 }
 
 export function proxyBinary(): Binary {
-  return { script: built("packages/proxy/dist/main.js"), nodeFlags: entrypointFlags("proxy.Dockerfile") };
+  return { script: built("packages/proxy/dist/main.js"), ...imageEntrypoint("proxy.Dockerfile") };
 }
 
 export function agentBinary(): Binary {
   return {
     script: built("packages/agent/dist/bunting-agent.cjs"),
-    nodeFlags: entrypointFlags("agent.Dockerfile"),
+    ...imageEntrypoint("agent.Dockerfile"),
   };
 }
 
@@ -23,13 +23,4 @@ function built(file: string): string {
   const script = path.join(rootFolder, file);
   if (!existsSync(script)) throw new Error(`${file} is not there: run \`npm run build\` first`);
   return script;
-}
-
-/** The arguments between node and the script in the ENTRYPOINT. */
-export function entrypointFlags(dockerfile: string): string[] {
-  const file = path.join(rootFolder, "deploy/docker", dockerfile);
-  const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(readFileSync(file, "utf8"))?.[1];
-  if (entrypoint === undefined) throw new Error(`${dockerfile} has no ENTRYPOINT in the form of a list`);
-  const [, ...words] = JSON.parse(entrypoint) as string[];
-  return words.filter((word) => word.startsWith("--"));
 }

@@ -6,6 +6,8 @@ export interface ChildProcessOptions {
   readonly name: string;
   readonly script: string;
   readonly nodeFlags?: readonly string[];
+  /** In addition to the usual variables of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
   /** Arguments of the script. */
   readonly args?: readonly string[];
   /** The core to run on; any if undefined. */
@@ -31,14 +33,14 @@ export class ChildProcess<H extends Handlers = Handlers> {
   #isStopping = false;
 
   constructor(options: ChildProcessOptions) {
-    const { name, script, nodeFlags = [], args = [], core, hasChannel = true } = options;
+    const { name, script, nodeFlags = [], environment, args = [], core, hasChannel = true } = options;
     this.name = name;
     const command = [process.execPath, ...nodeFlags, script, ...args];
     // taskset replaces itself with the process it starts, so the channel and the pid are node's.
     const [file = "", ...rest] =
       core === undefined ? command : ["taskset", "--cpu-list", String(core), ...command];
     this.#child = spawn(file, rest, {
-      env: cleanEnvironment(),
+      env: { ...cleanEnvironment(), ...environment },
       stdio: ["ignore", "ignore", "pipe", ...(hasChannel ? ["ipc" as const] : [])],
     });
     this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {

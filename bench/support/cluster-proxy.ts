@@ -32,7 +32,7 @@ export class ClusterProxy {
 
   /** @param core the core to run on; any that this process may use if undefined. */
   static async start(
-    { script, nodeFlags }: Binary,
+    { script, nodeFlags, environment }: Binary,
     account: ServiceAccount,
     core?: number,
   ): Promise<ClusterProxy> {
@@ -41,7 +41,7 @@ export class ClusterProxy {
     const [file = "", ...rest] =
       core === undefined ? command : ["taskset", "--cpu-list", String(core), ...command];
     const child = spawn(file, [...rest, `--service-account-directory=${account.directory}`], {
-      env: { ...account.environment, PATH: process.env["PATH"] },
+      env: { ...environment, ...account.environment, PATH: process.env["PATH"] },
       stdio: ["ignore", "ignore", "pipe"],
     });
     const lines = createInterface(child.stderr);

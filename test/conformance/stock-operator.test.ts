@@ -5,7 +5,7 @@ import { isReady } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
 import { startProxy } from "../support/proxy-process.js";
-import { agentEntrypointFlags, binaries, ServiceProcess } from "../support/service-process.js";
+import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
@@ -78,7 +78,7 @@ describe("the command lines of the stock operator", () => {
     const args = sidecar.args.map((arg) => arg.replace(service, proxy.sync));
     expect(args, "the fixture names the proxy's Service").to.not.deep.equal(sidecar.args);
     const { env, user } = containerOf(sidecar);
-    const agent = new ServiceProcess(binaries.agent, { args, env, nodeArgs: agentEntrypointFlags, ...user });
+    const agent = new ServiceProcess(binaries.agent, { args, env, image: agentImage, ...user });
     running.push(agent);
     const { readinessProbe, livenessProbe } = sidecar;
     const probe = ({ path: at, port }: { path: string; port: number }): Promise<boolean> =>
@@ -105,7 +105,7 @@ describe("the command lines of the stock operator", () => {
     const agent = new ServiceProcess(binaries.agent, {
       args: sidecar.args,
       env,
-      nodeArgs: agentEntrypointFlags,
+      image: agentImage,
       ...user,
     });
     running.push(agent);
@@ -139,7 +139,7 @@ describe("the command lines of the stock operator", () => {
         "*",
       ],
       env: { ...containerOf(sidecar).env, FLAGD_PORT: "tcp://10.0.0.1:80", FLAGD_OFREP_PORT: "0" },
-      nodeArgs: agentEntrypointFlags,
+      image: agentImage,
     });
     running.push(agent);
     await agent.nextLog("--sync-provider-args is accepted, but not yet in effect");

@@ -7,7 +7,7 @@ import { isReady, proxySources, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { manifest } from "../support/manifests.js";
 import { startProxy } from "../support/proxy-process.js";
-import { agentEntrypointFlags, binaries, ServiceProcess } from "../support/service-process.js";
+import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
@@ -30,7 +30,7 @@ async function ask(
 
 /** The output of a process that fails to start. */
 async function refusal(args: readonly string[]): Promise<string> {
-  const agent = new ServiceProcess(binaries.agent, { args, nodeArgs: agentEntrypointFlags });
+  const agent = new ServiceProcess(binaries.agent, { args, image: agentImage });
   expect(await agent.exit, agent.output).to.equal(1);
   return agent.words.join("\n");
 }

@@ -1,4 +1,4 @@
-import { agentEntrypointFlags, binaries, ServiceProcess } from "./service-process.js";
+import { agentImage, binaries, ServiceProcess } from "./service-process.js";
 
 export interface AgentAddresses {
   readonly evaluation: string;
@@ -16,7 +16,7 @@ export async function startAgent(
   const free = ["--port", "0", "--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
   const process = new ServiceProcess(binaries.agent, {
     args: ["start", "--host", "127.0.0.1", ...free, ...args],
-    nodeArgs: agentEntrypointFlags,
+    image: agentImage,
   });
   const ports = new Map<string, number>();
   while (ports.size < 4) {

@@ -1,4 +1,4 @@
-import { binaries, proxyEntrypointFlags, ServiceProcess, type LogLine } from "./service-process.js";
+import { binaries, proxyImage, ServiceProcess, type LogLine } from "./service-process.js";
 
 export interface ProxyAddresses {
   readonly sync: string;
@@ -30,7 +30,7 @@ async function start(
   const process = new ServiceProcess(binaries.proxy, {
     args: [...ours, ...args],
     env,
-    nodeArgs: proxyEntrypointFlags,
+    image: proxyImage,
   });
   const ports = new Map<string, number>();
   while (ports.size < 2) {

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import { entrypointFlags } from "./entrypoint-flags.js";
+import { imageEntrypoint, type ImageEntrypoint } from "./image-entrypoint.js";
 import { EventQueue, patienceMs } from "./event-queue.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
@@ -12,9 +12,9 @@ export const binaries = {
   agent: path.join(root, "packages/agent/dist/bunting-agent.cjs"),
 };
 
-/** The V8 flags of the containers' entrypoints. */
-export const agentEntrypointFlags = entrypointFlags("agent.Dockerfile");
-export const proxyEntrypointFlags = entrypointFlags("proxy.Dockerfile");
+/** How the images start the binaries: the `image` of a process. */
+export const agentImage = imageEntrypoint("agent.Dockerfile");
+export const proxyImage = imageEntrypoint("proxy.Dockerfile");
 
 export interface LogLine {
   readonly level: string;
@@ -25,7 +25,8 @@ export interface LogLine {
 export interface ServiceProcessOptions {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly nodeArgs?: readonly string[];
+  /** Without it, node is started without flags of V8. */
+  readonly image?: ImageEntrypoint;
   /** A command that node and its arguments are appended to. It has to become that process, not to start it. */
   readonly wrapper?: readonly string[];
   /** The user it runs as; needs root. */
@@ -46,10 +47,15 @@ export class ServiceProcess {
   readonly #exit: Promise<number | null>;
 
   constructor(binary: string, options: ServiceProcessOptions) {
-    const node = [process.execPath, ...(options.nodeArgs ?? []), binary, ...options.args];
+    const node = [process.execPath, ...(options.image?.nodeFlags ?? []), binary, ...options.args];
     const [command = "", ...args] = [...(options.wrapper ?? []), ...node];
     this.child = spawn(command, args, {
-      env: { FLAGD_LOG_FORMAT: "json", FLAGD_PROXY_LOG_FORMAT: "json", ...options.env },
+      env: {
+        ...options.image?.environment,
+        FLAGD_LOG_FORMAT: "json",
+        FLAGD_PROXY_LOG_FORMAT: "json",
+        ...options.env,
+      },
       stdio: ["ignore", "pipe", "pipe"],
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.gid ?? options.uid }),
     });

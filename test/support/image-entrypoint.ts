@@ -1,0 +1,30 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+
+const dockerFolder = path.join(path.dirname(path.dirname(import.meta.dirname)), "deploy/docker");
+
+/** How an image starts node. What measures or attacks a binary starts it in the same way. */
+export interface ImageEntrypoint {
+  /** The arguments between node and the script. */
+  readonly nodeFlags: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Reads ENTRYPOINT and ENV of the last stage of a Dockerfile. */
+export function imageEntrypoint(dockerfile: "agent.Dockerfile" | "proxy.Dockerfile"): ImageEntrypoint {
+  const stages = readFileSync(path.join(dockerFolder, dockerfile), "utf8").split(/^FROM /m);
+  const stage = stages.at(-1) ?? "";
+  const entrypoint = /^ENTRYPOINT (\[.*\])$/m.exec(stage)?.[1];
+  if (entrypoint === undefined) throw new Error(`${dockerfile} has no ENTRYPOINT in the form of a list`);
+  const [, ...words] = JSON.parse(entrypoint) as string[];
+  const variables = [...stage.matchAll(/^ENV (.*)$/gm)].flatMap(([, text = ""]) => text.split(" "));
+  return {
+    nodeFlags: words.filter((word) => word.startsWith("--")),
+    environment: Object.fromEntries(
+      variables.map((variable) => [
+        variable.slice(0, variable.indexOf("=")),
+        variable.slice(variable.indexOf("=") + 1),
+      ]),
+    ),
+  };
+}
