@@ -1,5 +1,7 @@
 import { canonicalJson, compareUtf8, type JsonObject } from "@bunting/protocol";
 import type { Flag } from "@bunting/evaluation";
+import type { FlagReader } from "../backend.js";
+import type { Selection } from "../selection.js";
 
 /** The JSON of each flag, written once: flags are immutable, and an update keeps most of them. */
 const written = new WeakMap<Flag, string>();
@@ -18,6 +20,12 @@ export function flagConfiguration(flags: Iterable<Flag>): string {
   }
   const members = [...byKey.values()].sort((a, b) => compareUtf8(a.key, b.key)).map(memberOf);
   return `{"flags":{${members.join(",")}}}`;
+}
+
+/** The document of the flags that are selected now. */
+export function selectedConfiguration(reader: FlagReader, { select }: Selection): string {
+  const flags = reader.flags();
+  return flagConfiguration(select === undefined ? flags : [...flags].filter(select));
 }
 
 function memberOf(flag: Flag): string {

@@ -5,7 +5,7 @@ import type { FlagChange } from "../../store/flag-change.js";
 import type { FlagReader } from "../backend.js";
 import type { Selection } from "../selection.js";
 import { StreamGroup } from "../stream-group.js";
-import { flagConfiguration } from "./flag-configuration.js";
+import { selectedConfiguration } from "./flag-configuration.js";
 
 /** The flags of a selector at one moment, encoded once for all streams. */
 export interface SyncSnapshot {
@@ -48,20 +48,13 @@ export class SyncGroup extends StreamGroup<SyncSubscriber> {
     for (const subscriber of this.streams) subscriber.wake();
   }
 
-  /** The document of the flags that are selected now. */
-  configuration(): string {
-    const { select } = this.selection;
-    const flags = this.#reader.flags();
-    return flagConfiguration(select === undefined ? flags : [...flags].filter(select));
-  }
-
   /** The newest snapshot, encoded when it is first needed: versions nobody could receive are skipped. */
   snapshot(): SyncSnapshot {
     return (this.#snapshot ??= this.#encode());
   }
 
   #encode(): SyncSnapshot {
-    const configuration = this.configuration();
+    const configuration = selectedConfiguration(this.#reader, this.selection);
     const writer = new WireWriter();
     // Written even if empty: some clients call GetMetadata after a message without it.
     writer.bytesField(2, this.#context);

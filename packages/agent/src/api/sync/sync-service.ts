@@ -4,6 +4,7 @@ import {
   messageCodec,
   RpcError,
   serverStreaming,
+  sharedUnary,
   unary,
   type Call,
   type Method,
@@ -19,6 +20,7 @@ import { encodeStruct } from "../codec/struct-writer.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
 import { FirstAnswerHold } from "./first-answer-hold.js";
+import { SharedFetches } from "./shared-fetches.js";
 import { SyncGroup } from "./sync-group.js";
 import { SyncStream } from "./sync-stream.js";
 
@@ -51,6 +53,7 @@ const service = "/flagd.sync.v1.FlagSyncService";
 export class SyncService {
   readonly #options: SyncServiceOptions;
   readonly #streams: StreamRegistry<SyncStream, SyncGroup>;
+  readonly #fetches: SharedFetches;
   readonly #hold: FirstAnswerHold;
   readonly #selectorLabel = boundedLabels(maxLabels);
   readonly #providerLabel = boundedLabels(maxLabels);
@@ -59,6 +62,7 @@ export class SyncService {
     const { reader, metrics, clock, contextValues, streamDeadlineMs, holdMs = 5_000 } = options;
     this.#options = options;
     const context = encodeStruct(contextValues);
+    this.#fetches = new SharedFetches(reader);
     this.#streams = new StreamRegistry<SyncStream, SyncGroup>({
       clock,
       streamDeadlineMs,
@@ -86,10 +90,9 @@ export class SyncService {
         decode: decoderOf<syncV1.SyncFlagsRequest>(syncV1.SyncFlagsRequest),
         handle: (request, out) => this.#subscribe(request, out),
       }),
-      unary({
+      sharedUnary({
         path: `${service}/FetchAllFlags`,
         decode: decoderOf<syncV1.FetchAllFlagsRequest>(syncV1.FetchAllFlagsRequest),
-        encode: messageCodec(syncV1.FetchAllFlagsResponse).encode,
         handle: (request, call) => this.#fetchAll(request, call),
       }),
       unary({
@@ -103,6 +106,7 @@ export class SyncService {
 
   /** Sends each stream what is in its set now. To be called after every change of the store. */
   publish(changes: readonly FlagChange[]): void {
+    this.#fetches.clear();
     if (!this.#hold.isReleased) return;
     for (const group of this.#streams.groups()) group.publish(changes);
   }
@@ -142,14 +146,11 @@ export class SyncService {
     if (!this.#hold.isHolding()) stream.wake();
   }
 
-  async #fetchAll(
-    { selector }: syncV1.FetchAllFlagsRequest,
-    call: Call,
-  ): Promise<syncV1.FetchAllFlagsResponse> {
+  async #fetchAll({ selector }: syncV1.FetchAllFlagsRequest, call: Call): Promise<Uint8Array> {
     const selection = this.#selectionOf(selector, call);
     if (this.#hold.isHolding()) await this.#hold.over;
     if (this.#streams.isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
-    return { flagConfiguration: this.#streams.groupOf(selection).configuration() };
+    return this.#fetches.frameOf(selection);
   }
 
   #metadata(): syncV1.GetMetadataResponse {
