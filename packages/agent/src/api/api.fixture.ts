@@ -132,11 +132,15 @@ export function createWorld(options: WorldOptions = {}): World {
   return { store, evaluator, selections, context, metrics, logger, clock, services, put };
 }
 
+/** How long a client may read nothing, by the stall clock. */
+export const stallTimeoutMs = 60_000;
+
 /** Listens on a free port; closed after the test. */
 export async function listen(
   methods: readonly Method[],
   http?: RequestListener,
   clock?: Clock,
+  stallClock?: Clock,
 ): Promise<PortListener> {
   const logger = recordingLogger();
   const listener = new PortListener({
@@ -144,6 +148,7 @@ export async function listen(
     logger,
     grpc: new GrpcServer({ methods, logger, ...(clock === undefined ? {} : { clock }) }),
     ...(http === undefined ? {} : { http }),
+    ...(stallClock === undefined ? {} : { stall: { timeoutMs: stallTimeoutMs, clock: stallClock } }),
   });
   afterwards(() => listener.close());
   await listener.listen();

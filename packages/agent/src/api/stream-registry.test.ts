@@ -16,11 +16,10 @@ interface Stream extends GroupedStream<Group> {
   readonly name: string;
 }
 
-/** A stream whose client goes away, or reads the end, when a test says so. */
+/** A stream whose client goes away when a test says so. */
 class Call {
   isOpen = true;
   status: RpcStatus | undefined;
-  resetCode: string | undefined;
   readonly transport: TransportStream;
   readonly out: ResponseStream;
   readonly #closeListeners: (() => void)[] = [];
@@ -30,10 +29,6 @@ class Call {
     this.transport = {
       get isOpen() {
         return isOpen();
-      },
-      reset: (code: string) => {
-        this.resetCode = code;
-        this.close();
       },
     } as unknown as TransportStream;
     this.out = {
@@ -162,19 +157,6 @@ describe("StreamRegistry", () => {
     a.close();
     expect(left).to.deep.equal(["a: normal_close"]);
     expect(registry.size).to.equal(1);
-    expect(clock.pendingTimers).to.equal(0);
-  });
-
-  it("resets a stream whose client does not read its end", () => {
-    const { clock, registry, left, open } = setUp();
-    const stalled = new Call();
-    open(stalled, "stalled");
-    registry.drain(stalled.transport);
-    clock.advance(4_999);
-    expect(stalled.resetCode).to.equal(undefined);
-    clock.advance(1);
-    expect(stalled.resetCode).to.equal("REFUSED_STREAM");
-    expect(left).to.deep.equal(["stalled: normal_close"]);
     expect(clock.pendingTimers).to.equal(0);
   });
 

@@ -2,7 +2,6 @@ import type { ResponseStream, RpcStatus, TransportStream } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { SyncStreamEndReason } from "./api-metrics.js";
 import type { Selection } from "./selection.js";
-import { StreamEnding } from "./stream-ending.js";
 import type { StreamGroup } from "./stream-group.js";
 
 /** An open stream, in the group of its selector. */
@@ -39,16 +38,14 @@ export class StreamRegistry<Stream extends GroupedStream<Group>, Group extends G
   readonly #groups = new Map<string, Group>();
   readonly #open = new Map<TransportStream, Stream>();
   readonly #expiring: Deadlines<Stream>;
-  readonly #ending: StreamEnding;
   #isShutDown = false;
 
   constructor(options: StreamRegistryOptions<Stream, Group>) {
     const { clock, streamDeadlineMs } = options;
     this.#options = options;
-    this.#ending = new StreamEnding(clock);
     this.#expiring = new Deadlines(clock, streamDeadlineMs, (stream) => {
       this.#leave(stream, "deadline_exceeded");
-      this.#ending.end(stream.out, deadlineStatus);
+      stream.out.end(deadlineStatus);
     });
   }
 
@@ -98,7 +95,7 @@ export class StreamRegistry<Stream extends GroupedStream<Group>, Group extends G
     if (stream === undefined) return;
     this.#leave(stream, "normal_close");
     this.#options.writeLast(stream);
-    this.#ending.end(stream.out, shutdownStatus);
+    stream.out.end(shutdownStatus);
   }
 
   /** Ends all streams, and those that still come. */

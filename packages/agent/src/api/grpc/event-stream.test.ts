@@ -8,10 +8,12 @@ import {
   GrpcClient,
   listen,
   releaseAfterEach,
+  stallTimeoutMs,
   StreamProbe,
   type World,
 } from "../api.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 
 const services = ["flagd.evaluation.v2.Service", "flagd.evaluation.v1.Service", "schema.v1.Service"];
 const types = [evaluationV2.EventStreamRequest, evaluationV2.EventStreamResponse] as const;
@@ -26,6 +28,7 @@ interface Served {
   readonly world: World;
   readonly events: EventStreams;
   readonly port: number;
+  readonly stallClock: ManualClock;
   readonly open: (
     headers?: Readonly<Record<string, string>>,
     service?: string,
@@ -39,12 +42,15 @@ async function serve(
   const world = createWorld({ documents });
   const events = new EventStreams({ selections: world.selections, clock: world.clock, streamDeadlineMs });
   world.store.onChange(({ changes }) => events.publish(changes));
-  const { port } = await listen(services.map((service) => events.method(service)));
+  const stallClock = new ManualClock();
+  const methods = services.map((service) => events.method(service));
+  const { port } = await listen(methods, undefined, undefined, stallClock);
   const client = new GrpcClient(port);
   return {
     world,
     events,
     port,
+    stallClock,
     open: (headers = {}, service = services[0]) =>
       client.stream(`/${service ?? ""}/EventStream`, types, {}, headers),
   };
@@ -203,7 +209,7 @@ describe("EventStream", () => {
   });
 
   it("keeps sending changes to a later stream when one with the same selector closes that had left at its deadline", async () => {
-    const { world, events, port, open } = await serve(60_000);
+    const { world, events, port, stallClock, open } = await serve(60_000);
     const early = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
     await eventually(() => events.size === 1, "the stream is open");
     world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
@@ -211,22 +217,27 @@ describe("EventStream", () => {
     expect(events.size, "it has left, but not closed: its client does not read").to.equal(0);
     const late = open();
     expect(await late.next()).to.deep.equal(ready);
-    world.clock.advance(5_000);
+    stallClock.advance(2 * stallTimeoutMs);
     await early.closed;
     world.put({ flags: flags(...Array.from({ length: 201 }, (_, i) => `flag-${i}`)) });
     expect(await late.next()).to.deep.equal(change({ "flag-200": "write" }));
   });
 
   it("resets a stream whose client never reads its end, with a code that clients take as UNAVAILABLE", async () => {
-    const { world, events, port } = await serve();
+    const { world, events, port, stallClock } = await serve();
     const stream = new RawStream(port, "/flagd.evaluation.v2.Service/EventStream", Buffer.alloc(0), {}, 100);
     await eventually(() => events.size === 1, "the stream is open");
     world.put({ flags: flags(...Array.from({ length: 200 }, (_, i) => `flag-${i}`)) });
     events.shutdown();
     expect(events.size).to.equal(0);
-    world.clock.advance(5_000);
+    let rstCode: number | undefined;
+    void stream.closed.then((closed) => (rstCode = closed.rstCode));
+    await eventually(() => {
+      stallClock.advance(stallTimeoutMs);
+      return rstCode !== undefined;
+    }, "the stream is reset");
     const NGHTTP2_REFUSED_STREAM = 7;
-    expect((await stream.closed).rstCode).to.equal(NGHTTP2_REFUSED_STREAM);
+    expect(rstCode).to.equal(NGHTTP2_REFUSED_STREAM);
     expect(world.clock.pendingTimers).to.equal(0);
   });
 });

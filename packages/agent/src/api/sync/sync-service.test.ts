@@ -2,6 +2,7 @@ import { syncV1, type JsonObject } from "@bunting/protocol";
 import { statusCode } from "@bunting/rpc";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { RawStream } from "../raw-stream.fixture.js";
 import { SyncService, type SyncServiceOptions } from "./sync-service.js";
 import {
@@ -10,6 +11,7 @@ import {
   GrpcClient,
   listen,
   releaseAfterEach,
+  stallTimeoutMs,
   type StreamProbe,
   type World,
 } from "../api.fixture.js";
@@ -47,6 +49,7 @@ interface Served {
   readonly service: SyncService;
   readonly client: GrpcClient;
   readonly port: number;
+  readonly stallClock: ManualClock;
   readonly open: (
     selector?: string,
     headers?: Readonly<Record<string, string>>,
@@ -73,13 +76,15 @@ async function serve(
   });
   world.store.onChange(({ changes }) => service.publish(changes));
   if (!isHeld) service.release();
-  const { port } = await listen(service.methods());
+  const stallClock = new ManualClock();
+  const { port } = await listen(service.methods(), undefined, undefined, stallClock);
   const client = new GrpcClient(port);
   return {
     world,
     service,
     client,
     port,
+    stallClock,
     open: (selector = "", headers = {}) =>
       client.stream(`${path}SyncFlags`, sync, { selector, providerId: "test" }, headers),
   };
@@ -287,7 +292,7 @@ describe("the agent's flagd.sync.v1", () => {
   });
 
   it("keeps sending changes to a later stream when one with the same selector closes that had left at its deadline", async () => {
-    const { world, service, port, open } = await serve({
+    const { world, service, port, stallClock, open } = await serve({
       documents: [{ flags: { flag: { ...simple(), metadata: { padding: "x".repeat(10_000) } } } }],
       streamDeadlineMs: 60_000,
     });
@@ -301,7 +306,7 @@ describe("the agent's flagd.sync.v1", () => {
     expect(service.size, "it has left, but not closed: its client does not read").to.equal(0);
     const late = open();
     expect(keysOf(await late.next())).to.deep.equal(["flag"]);
-    world.clock.advance(5_000);
+    stallClock.advance(2 * stallTimeoutMs);
     await early.closed;
     world.put({ flags: { newest: simple() } });
     expect(keysOf(await late.next())).to.deep.equal(["newest"]);
