@@ -64,30 +64,30 @@ async function runAgentMemory({ isQuick, parameters, cores, progress }: RunOptio
       cores.description,
     ],
     tables: [table(samples)],
-    targets: [
-      {
-        what: "RSS idle: median",
-        limit: 50,
-        measured: median(samples.map((run) => run.idleRssMb)),
-        unit: "MB",
-      },
-      {
-        what: "private memory idle: median",
-        limit: 14,
-        measured: median(samples.map((run) => run.idlePrivateMb)),
-        unit: "MB",
-      },
-      {
-        what: "peak RSS under updates and evaluations: median",
-        limit: 65,
-        measured: median(samples.map((run) => run.loadedPeakRssMb)),
-        unit: "MB",
-      },
-    ],
+    targets: targets(samples),
     warnings: [],
     invalid: [],
     samples,
   };
+}
+
+/** Node 24 and 26 take more than Node 20: docs/memory.md says for what. */
+function targets(samples: readonly MemoryRun[]): CaseOutcome["targets"] {
+  const limits =
+    Number.parseInt(process.versions.v8, 10) < 12
+      ? { idle: 50, idlePrivate: 14, peak: 65 }
+      : { idle: 58, idlePrivate: 15, peak: 77 };
+  const target = (what: string, limit: number, of: (run: MemoryRun) => number) => ({
+    what: `${what}: median`,
+    limit,
+    measured: median(samples.map(of)),
+    unit: "MB",
+  });
+  return [
+    target("RSS idle", limits.idle, (run) => run.idleRssMb),
+    target("private memory idle", limits.idlePrivate, (run) => run.idlePrivateMb),
+    target("peak RSS under updates and evaluations", limits.peak, (run) => run.loadedPeakRssMb),
+  ];
 }
 
 function table(samples: readonly MemoryRun[]): CaseOutcome["tables"][number] {

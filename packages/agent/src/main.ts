@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 import { createLogger, processSignals, runProgram } from "@bunting/runtime";
 import { createAgent } from "./agent.js";
-import { collectEarly } from "./early-collection.js";
-import { delayOptimisation } from "./late-optimisation.js";
+import { collectEarly } from "./v8/collect-early.js";
+import { delayOptimisation } from "./v8/delay-optimisation.js";
 import { agentOptionTable } from "./options.js";
-import { collectStartUpGarbage } from "./start-up-garbage.js";
+import { collectStartUpGarbage } from "./v8/collect-start-up-garbage.js";
 import { version } from "./version.js";
 
 const optimise = delayOptimisation();

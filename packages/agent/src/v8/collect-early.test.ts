@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
-import { collectionPercent } from "./early-collection.js";
+import { collectionPercent } from "./collect-early.js";
 
 const megabyte = 1024 * 1024;
 
@@ -14,7 +14,7 @@ describe("collectEarly", () => {
 
   // The option is V8's own business: another version may drop it, and nothing would say so.
   it("is understood by this V8: a process with it collects more often", () => {
-    const module = path.join(import.meta.dirname, "early-collection.ts");
+    const module = path.join(import.meta.dirname, "collect-early.ts");
     expect(existsSync(module)).to.equal(true);
     const collections = (isEarly: boolean): number => {
       const script = `

@@ -1,0 +1,18 @@
+import { setFlagsFromString } from "node:v8";
+import { v8Tuning } from "./v8-tuning.js";
+
+/**
+ * Keeps V8 from optimising what the process does only once: reading its options and its first flags. The optimising compilers are 4 MB of
+ * node's code that an idle sidecar does not need in memory, and they work in some megabytes of their own. Returns a function that ends the
+ * delay: to be called when the first flags are served, so that evaluations are fast after the usual warm-up.
+ *
+ * For the whole process: only main.ts may call this.
+ */
+export function delayOptimisation(): () => void {
+  const tuning = v8Tuning(process.versions.v8);
+  if (tuning === undefined) return () => undefined;
+  for (const flag of tuning.delayOptimisation) setFlagsFromString(flag);
+  return () => {
+    for (const flag of tuning.optimise) setFlagsFromString(flag);
+  };
+}
