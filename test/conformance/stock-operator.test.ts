@@ -142,7 +142,7 @@ describe("the command lines of the stock operator", () => {
       image: agentImage,
     });
     running.push(agent);
-    await agent.nextLog("--sync-provider-args is accepted, but not yet in effect");
+    await agent.nextLog("--sync-provider-args is accepted and ignored: flagd has dropped it in 0.8");
     await agent.nextLog("--metrics-exporter is accepted, but not yet in effect");
     await agent.nextLog("listening");
     expect(await agent.stop()).to.equal(0);

@@ -318,6 +318,9 @@ describe("bunting-agent as a process", () => {
       expect(await refusal(["start", "--uri", "https://example.com/flags.json"])).to.contain(
         "provider http is not supported",
       );
+      expect(await refusal(["start", "--uri", "file:a.json", "--ofrep-prot", "1"])).to.contain(
+        "unknown flag: --ofrep-prot (did you mean --ofrep-port?)",
+      );
       expect(await refusal(["start", "--sources", "[{]"])).to.contain("--sources is not JSON");
       expect(await refusal(["start", "--uri", "file:a.json", "--socket-mode", "0999"])).to.contain(
         "--socket-mode",

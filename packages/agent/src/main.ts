@@ -17,6 +17,7 @@ void runProgram(
     describe: "Keeps feature flags next to a workload and answers its evaluations.",
     table: agentOptionTable,
     userErrors: ["AgentError"],
+    unknownFlags: "refuse",
     start: async (options, warnings) => {
       const logger = createLogger({ format: options.logFormat, debug: options.debug });
       for (const warning of warnings) logger.warn(warning);

@@ -120,10 +120,10 @@ export const agentOptionTable = {
     type: list,
     default: [],
     short: "a",
-    describe: "Passed by older operators; flagd itself no longer has it.",
+    describe: "The operator passes it if a FeatureFlagSource has syncProviderArgs.",
     group: flags,
     env: ["FLAGD_SYNC_PROVIDER_ARGS"],
-    notYetInEffect: true,
+    ignoredBecause: "flagd has dropped it in 0.8",
   }),
   contextValue: option({
     type: mapping,

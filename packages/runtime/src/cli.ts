@@ -15,6 +15,8 @@ export interface Program<Table extends OptionTable> {
   readonly start: (options: OptionsOf<Table>, warnings: readonly string[]) => Promise<void>;
   /** Errors with these names are a user's mistake and shown by their message; any other is a defect and shown with its stack. */
   readonly userErrors: readonly string[];
+  /** What happens to a flag that is not in the table. Default: a warning. */
+  readonly unknownFlags?: "warn" | "refuse";
 }
 
 /** Runs a program; the result is its exit code. */
@@ -53,7 +55,11 @@ async function run<const Table extends OptionTable>(
     const message = `${quoted(command)} is not a command of ${program.name}: use "${program.name} start", or --help`;
     throw new RuntimeError("COMMAND_UNKNOWN", message);
   }
-  const { options, warnings } = await readOptions(program.table, { argv: rest, env });
+  const { options, warnings } = await readOptions(program.table, {
+    argv: rest,
+    env,
+    unknownFlags: program.unknownFlags,
+  });
   await program.start(options, warnings);
   return 0;
 }

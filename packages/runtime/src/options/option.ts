@@ -18,6 +18,8 @@ export interface OptionSpec<T> {
   readonly env: readonly string[];
   /** True if the option is accepted, so that no command line breaks, but has no effect yet: using it logs a warning. */
   readonly notYetInEffect?: boolean;
+  /** Why the option is accepted but has no effect, as a part of a sentence: using it logs a warning. */
+  readonly ignoredBecause?: string;
 }
 
 // The type parameter occurs in parameters and results of functions, so options of different types have no common type but this union.

@@ -12,8 +12,7 @@ export interface ArgvReading {
 
 /**
  * Reads a command line as Go's pflag does (`--port 1`, `--port=1`, `-p 1`, `-p1`, `-p=1`, `--debug`, `--debug=false`). Unknown flags
- * are returned separately, without the word that follows them, for the caller to warn about: a workload must not fail to start because of
- * a flag that only a newer flagd has.
+ * are returned separately, without the word that follows them, for the caller to refuse or to warn about.
  */
 export function readArgv(table: OptionTable, argv: readonly string[]): ArgvReading {
   const keyOf = new Map<string, string>();

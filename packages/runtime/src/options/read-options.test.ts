@@ -62,6 +62,14 @@ const table = {
     env: [],
   }),
   sources: option({ type: jsonText, default: "", describe: "Sources.", group, env: [] }),
+  args: option({
+    type: list,
+    default: [],
+    describe: "A.",
+    group,
+    env: [],
+    ignoredBecause: "the server has dropped it",
+  }),
   certPath: option({ type: text, default: "", describe: "T.", group, env: ["X_CERT"], notYetInEffect: true }),
   config: option({ type: text, default: "", describe: "File.", group, env: [] }),
 };
@@ -219,9 +227,17 @@ describe("readOptions", () => {
     const { options, warnings } = await read(["--prot", "1", "--flux=2", "--debug", "--port", "3"]);
     expect(options).to.include({ debug: true, port: 3 });
     expect(warnings).to.deep.equal([
-      "--prot is ignored: there is no such flag; did you mean --port?",
+      "--prot is ignored: there is no such flag (did you mean --port?)",
       "--flux is ignored: there is no such flag",
     ]);
+  });
+
+  it("refuses an unknown flag where it is told to, and suggests a similar one", async () => {
+    const reading = readOptions(table, { argv: ["--debug", "--prot", "1"], env: {}, unknownFlags: "refuse" });
+    const error: unknown = await reading.catch((thrown: unknown) => thrown);
+    expect((error as Error).message).to.equal(
+      "unknown flag: --prot (did you mean --port?); --help lists all flags",
+    );
   });
 
   it("warns once of an option that is accepted but not yet in effect", async () => {
@@ -231,6 +247,15 @@ describe("readOptions", () => {
     expect((await read([], { X_CERT: "a" })).warnings).to.deep.equal([
       "X_CERT is accepted, but not yet in effect",
     ]);
+  });
+
+  it("says why an option is accepted but ignored, in a warning, in the help and in the reference", async () => {
+    expect((await read(["--args", "a"])).warnings).to.deep.equal([
+      "--args is accepted and ignored: the server has dropped it",
+    ]);
+    const help = renderHelp({ usage: "u", describe: "d", table, epilogue: "e" });
+    expect(help.replaceAll(/\s+/g, " ")).to.contain("Accepted and ignored: the server has dropped it.");
+    expect(renderOptionsReference(table)).to.contain("Accepted and ignored: the server has dropped it.");
   });
 
   it("says where an invalid value came from and what was expected", async () => {

@@ -7,6 +7,8 @@ import { readConfig } from "./read-config.js";
 export interface OptionsInput {
   readonly argv: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** What happens to a flag that is not in the table. Default: a warning. */
+  readonly unknownFlags?: "warn" | "refuse" | undefined;
 }
 
 export interface OptionsReading<Table> {
@@ -23,11 +25,15 @@ export interface OptionsReading<Table> {
  */
 export async function readOptions<const Table extends OptionTable>(
   table: Table,
-  { argv, env }: OptionsInput,
+  { argv, env, unknownFlags = "warn" }: OptionsInput,
 ): Promise<OptionsReading<Table>> {
   const { given, unknown, positionals } = readArgv(table, argv);
+  if (unknownFlags === "refuse" && unknown[0] !== undefined) {
+    const message = `unknown flag: ${unknown[0]}${suggestion(unknown[0], table)}; --help lists all flags`;
+    throw new RuntimeError("OPTION_INVALID", message);
+  }
   const warnings = [
-    ...unknown.map((flag) => unknownFlag(flag, table)),
+    ...unknown.map((flag) => `${flag} is ignored: there is no such flag${suggestion(flag, table)}`),
     ...positionals.map(
       (word) => `the word ${quoted(word)} on the command line is ignored: it does not belong to a flag`,
     ),
@@ -39,6 +45,9 @@ export async function readOptions<const Table extends OptionTable>(
     options[key] = value;
     if (spec.notYetInEffect === true && from !== "default") {
       warnings.push(`${from} is accepted, but not yet in effect`);
+    }
+    if (spec.ignoredBecause !== undefined && from !== "default") {
+      warnings.push(`${from} is accepted and ignored: ${spec.ignoredBecause}`);
     }
   }
   const known = new Set(
@@ -92,12 +101,13 @@ function read<T>(from: string, reading: () => T): T {
   }
 }
 
-function unknownFlag(flag: string, table: OptionTable): string {
+/** A known flag that may have been meant, or nothing. */
+function suggestion(flag: string, table: OptionTable): string {
   const name = flag.replace(/^-+/, "");
   const near = Object.entries(table)
     .map(([key, spec]) => flagName(key, spec))
     .find((one) => one.startsWith(name.slice(0, 4)) || editDistanceIsSmall(one, name));
-  return `${flag} is ignored: there is no such flag${near === undefined ? "" : `; did you mean --${near}?`}`;
+  return near === undefined ? "" : ` (did you mean --${near}?)`;
 }
 
 /** True if one letter was changed, left out or added, or two adjacent ones were swapped. */

@@ -10,6 +10,7 @@ export function renderOptionsReference(table: OptionTable): string {
       spec.describe,
       ...(spec.type.range === undefined ? [] : [`Allowed: ${spec.type.range}.`]),
       ...(spec.notYetInEffect === true ? ["**Accepted, not yet in effect.**"] : []),
+      ...(spec.ignoredBecause === undefined ? [] : [`**Accepted and ignored: ${spec.ignoredBecause}.**`]),
     ].join(" ");
     const cells = [
       names.join(", "),
