@@ -4,17 +4,48 @@ import { GarbageBound } from "./garbage-bound.js";
 const megabyte = 1024 * 1024;
 
 describe("GarbageBound", () => {
-  it("asks for a collection until there has been one", () => {
-    const bound = new GarbageBound();
-    const asked = [20, 49, 90, 20, 80, 89].map((used) => bound.isExceeded(used * megabyte));
-    expect(asked).to.deep.equal([false, true, true, false, false, true]);
+  let bound: GarbageBound;
+
+  beforeEach(() => {
+    bound = new GarbageBound();
   });
 
-  it("takes for being in use what no collection frees", () => {
-    const bound = new GarbageBound();
-    for (let second = 0; second < 10; second++) expect(bound.isExceeded(500 * megabyte)).to.equal(true);
-    for (let second = 0; second < 10; second++)
-      expect(bound.isExceeded((500 + 50 * second) * megabyte)).to.equal(false);
-    expect(bound.isExceeded(1_100 * megabyte)).to.equal(true);
+  const isExceeded = (usedMb: number, { discardedMb = 0, atSecond = 0 } = {}): boolean =>
+    bound.isExceeded(usedMb * megabyte, discardedMb * megabyte, atSecond * 1_000);
+  const collected = (usedMb: number, { discardedMb = 0, atSecond = 0 } = {}): void =>
+    bound.collected(usedMb * megabyte, discardedMb * megabyte, atSecond * 1_000);
+
+  it("asks for a collection until there has been one", () => {
+    expect([10, 17, 12].map((used) => isExceeded(used))).to.deep.equal([false, true, true]);
+    collected(10);
+    expect(isExceeded(12)).to.equal(false);
+  });
+
+  it("lets half of what was found in use accumulate, and some more", () => {
+    collected(100);
+    expect([150, 166, 167].map((used) => isExceeded(used))).to.deep.equal([false, false, true]);
+  });
+
+  it("counts what requests and connections leave behind outside of the heap", () => {
+    collected(20, { discardedMb: 100 });
+    expect([100, 134, 135].map((discardedMb) => isExceeded(20, { discardedMb }))).to.deep.equal([
+      false,
+      false,
+      true,
+    ]);
+    collected(20, { discardedMb: 135 });
+    expect(isExceeded(20, { discardedMb: 160 })).to.equal(false);
+  });
+
+  it("collects again after a burst, at longer and longer intervals until the same is found in use", () => {
+    collected(20);
+    collected(100, { atSecond: 5 });
+    expect([14, 15].map((atSecond) => isExceeded(100, { atSecond }))).to.deep.equal([false, true]);
+    collected(30, { atSecond: 16 });
+    expect([25, 26].map((atSecond) => isExceeded(30, { atSecond }))).to.deep.equal([false, true]);
+    collected(29, { atSecond: 27 });
+    expect([46, 47].map((atSecond) => isExceeded(30, { atSecond }))).to.deep.equal([false, true]);
+    collected(30, { atSecond: 48 });
+    expect([87, 88].map((atSecond) => isExceeded(30, { atSecond }))).to.deep.equal([false, true]);
   });
 });

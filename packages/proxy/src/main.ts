@@ -5,7 +5,6 @@ import { proxyOptionTable } from "./options.js";
 import { createProxy } from "./proxy.js";
 import { version } from "./version.js";
 
-boundGarbage();
 process.exitCode = await runProgram(
   {
     name: "bunting-proxy",
@@ -18,7 +17,9 @@ process.exitCode = await runProgram(
       for (const warning of warnings) logger.warn(warning);
       const stop = processSignals();
       try {
-        await createProxy(options, logger).run(stop.signal);
+        const proxy = createProxy(options, logger);
+        boundGarbage(() => proxy.discardedBytes);
+        await proxy.run(stop.signal);
       } finally {
         stop.release();
       }

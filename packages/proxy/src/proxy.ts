@@ -51,6 +51,8 @@ import { version } from "./version.js";
 export interface Proxy {
   /** Runs until the signal aborts, then drains. Rejects with the error that prevented the start or ended it. */
   run(signal: AbortSignal): Promise<void>;
+  /** An estimate of what requests and connections that have ended left behind. It stays until a full collection. */
+  readonly discardedBytes: number;
 }
 
 /** How long a connection being drained may take to send its last bytes. */
@@ -210,12 +212,13 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       }),
     options.status,
   );
+  // A ledger of its own, so that probes are answered while the sync port is under attack, and one that always has room for them.
+  const managementMemory = new PeerMemory(memory.budgetBytes / 8, "any");
   const managementPort = new PortListener({
     endpoint: endpoint(options.managementPort, options.host),
     optionName: "--management-port",
     logger,
-    // A ledger of its own, so that probes are answered while the sync port is under attack, and one that always has room for them.
-    memory: new PeerMemory(memory.budgetBytes / 8, "any"),
+    memory: managementMemory,
     onDropped,
     grpc: new GrpcServer({ methods: healthMethods, logger, clock }),
     http: managementHandler(() => readiness.check(), registry, {
@@ -249,7 +252,12 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     }),
   ];
   const stopTimeoutMs = options.drainDelay + options.drainWindow + drainGraceMs + 5_000;
-  return { run: (signal) => runComponents(components, signal, { stopTimeoutMs }) };
+  return {
+    run: (signal) => runComponents(components, signal, { stopTimeoutMs }),
+    get discardedBytes() {
+      return memory.discardedBytes + managementMemory.discardedBytes;
+    },
+  };
 }
 
 function endpoint(port: number, host: string): ListenEndpoint {

@@ -26,6 +26,19 @@ describe("PeerMemory", () => {
     expect(memory.bytes).to.equal(connectionBytes + 300);
   });
 
+  it("estimates what requests and connections leave behind when they have ended", () => {
+    const { memory, open } = peers(100 * mebibyte);
+    const [first, second] = [open("first"), open("second")];
+    for (const account of [first, second]) account.begin();
+    expect(memory.discardedBytes).to.equal(0);
+    first.finish();
+    const ofRequest = memory.discardedBytes;
+    expect(ofRequest).to.be.at.least(streamBytes);
+    first.close();
+    first.close();
+    expect(memory.discardedBytes).to.equal(ofRequest + connectionBytes);
+  });
+
   it("ends the greediest connection, and only that, when the surplus is exceeded", async () => {
     const { memory, open, ended } = peers(16 * mebibyte);
     const [modest, greedy] = [open("modest"), open("greedy")];

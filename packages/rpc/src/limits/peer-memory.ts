@@ -70,6 +70,7 @@ export class PeerMemory {
     changed: (before, after) => this.#changed(before, after),
     turned: (account, isIdle) => this.#turned(account, isIdle),
     endingChanged: (bytes) => (this.#endingBytes += bytes),
+    discarded: (bytes) => (this.#discardedBytes += bytes),
     closed: (account) => this.#forget(account),
   };
   /** In the order in which they were opened. */
@@ -78,6 +79,7 @@ export class PeerMemory {
   readonly #idle = new Set<Account>();
   readonly #busy = new Set<Account>();
   #bytes = 0;
+  #discardedBytes = 0;
   #surplusBytes = 0;
   /** What connections hold that are being ended. */
   #endingBytes = 0;
@@ -105,6 +107,11 @@ export class PeerMemory {
   /** What all peers hold now. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** An estimate of what requests and connections that have ended left behind, since the process began. It stays until a full collection. */
+  get discardedBytes(): number {
+    return this.#discardedBytes;
   }
 
   /** True while another connection would exceed the budget. */
@@ -213,6 +220,8 @@ interface Ledger {
   turned(account: Account, isIdle: boolean): void;
   /** A connection that is being ended holds so many bytes more, or less. */
   endingChanged(bytes: number): void;
+  /** Something has ended that took so many bytes. */
+  discarded(bytes: number): void;
   closed(account: Account): void;
 }
 
@@ -246,6 +255,7 @@ class Account implements OpenAccount {
   }
 
   finish(): void {
+    this.#ledger.discarded(streamBytes + ordinaryRequestBytes);
     if (--this.#requests === 0 && this.isCounted) this.#ledger.turned(this, true);
   }
 
@@ -274,6 +284,7 @@ class Account implements OpenAccount {
   }
 
   close(): void {
+    if (this.#state !== "closed") this.#ledger.discarded(connectionBytes);
     if (this.#state === "ending") this.#ledger.endingChanged(-this.#bytes);
     if (this.#state === "counted") this.#ledger.closed(this);
     this.#state = "closed";
