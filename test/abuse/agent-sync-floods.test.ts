@@ -5,14 +5,13 @@ import { buntingSyncV1 } from "@bunting/protocol";
 import { expect } from "chai";
 import { proxySources, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
-import { maxGrowthBytes } from "./support/attacked-agent.js";
+import { maxGrowthMebibytes } from "./support/attacked-agent.js";
 import { prefixed } from "./support/hostile-peer.js";
 import { Vitals } from "./support/vitals.js";
 
 type Message = NonNullable<buntingSyncV1.SyncResponse["message"]>;
 
 const topic = "demo/flags";
-const mebibyte = 1024 * 1024;
 /** How many messages a flood has. */
 const floodMessages = 2_000;
 
@@ -75,8 +74,7 @@ describe("an agent whose proxy is hostile", () => {
 
   async function isWell(): Promise<void> {
     expect((await fetch(`${agent.management}/healthz`)).status).to.equal(200);
-    const grown = vitals.peakGrowthBytes;
-    expect(grown, `grew by ${Math.round(grown / mebibyte)} MiB`).to.be.lessThan(maxGrowthBytes);
+    vitals.expectGrowthBelow(maxGrowthMebibytes);
     const lines = agent.process.output.split("\n");
     expect(lines.length, "lines of the log").to.be.lessThan(60);
     expect(Math.max(...lines.map(({ length }) => length)), "characters of a line").to.be.lessThan(4_000);

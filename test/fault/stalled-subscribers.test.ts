@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
-import { rssBytes } from "../cluster/support/rss-bytes.js";
+import { Vitals } from "../abuse/support/vitals.js";
 import { eventually } from "../support/event-queue.js";
 import { expectSubsequence } from "../support/expect-subsequence.js";
 import { startProxy } from "../support/proxy-process.js";
@@ -12,7 +12,6 @@ const edits = 100;
 const documentBytes = 100_000;
 /** Small enough that a document does not fit into it and what a paused node reads ahead (16 KB on Node 20, 64 KB on Node 24). */
 const windowBytes = 16_384;
-const maxGrowthBytes = 40 * 1024 * 1024;
 
 /** A flagd file of 100 KB whose flag `f` holds the version. */
 function flags(version: number): string {
@@ -58,6 +57,7 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
   it("cost the proxy at most 40 MB, delay no other subscriber, and all end at the last version", async () => {
     directory.replace("flags.json", flags(0));
     const proxy = await startProxy(directory.path, ["--drain-delay", "0", "--drain-window", "0"]);
+    const vitals = new Vitals(proxy.process.pid);
     try {
       const port = Number(proxy.sync.split(":")[1]);
       const stalled = await subscribe(port);
@@ -67,27 +67,24 @@ describe("1,000 subscribers that do not read beside 1,000 that do, and 100 edits
       directory.replace("flags.json", flags(1));
       await allAt([...stalled, ...healthy], 1);
       await delay(500);
-      const before = rssBytes(proxy.process.pid);
+      vitals.markWarm();
       for (const stream of stalled) stream.pause();
-      let peak = before;
       for (let version = 2; version <= edits; version++) {
         directory.replace("flags.json", flags(version));
         // Faster than this machine can read all of them: subscribers that read get the newest version when they are ready for it.
         await delay(50);
-        peak = Math.max(peak, rssBytes(proxy.process.pid));
       }
       await allAt(healthy, edits);
-      peak = Math.max(peak, rssBytes(proxy.process.pid));
       expect(stalled.filter(({ last }) => last === `v${edits}`)).to.have.length(0);
       for (const stream of stalled) stream.resume();
       await allAt(stalled, edits);
-      peak = Math.max(peak, rssBytes(proxy.process.pid));
       const history = Array.from({ length: edits + 1 }, (_, version) => `v${version}`);
       for (const { versions } of healthy) expectSubsequence(versions, history);
       // The version they had, the one in flight when they stopped, and the last.
       for (const { versions } of stalled) expect(versions).to.deep.equal(["v0", "v1", "v2", `v${edits}`]);
-      expect(peak - before, `RSS grew from ${before} to ${peak} bytes`).to.be.at.most(maxGrowthBytes);
+      vitals.expectGrowthBelow(40);
     } finally {
+      vitals.stop();
       for (const connection of connections.splice(0)) connection.close();
       expect(await proxy.process.stop(), proxy.process.output).to.equal(0);
     }
