@@ -71,6 +71,7 @@ const endedMessages: Partial<Record<DropReason, string>> = {
     "ended or refused a connection: clients hold as much memory as --peer-memory allows, or a few of them hold more than their share of it",
   settings: "ended a connection whose client has not acknowledged SETTINGS",
   stalled: "ended a connection whose peer does not read",
+  unfinished_headers: "ended a connection, because the headers of a request did not end within 10 s",
 };
 
 /**

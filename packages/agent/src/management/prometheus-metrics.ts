@@ -14,6 +14,7 @@ const endedReasons = [
   "silent",
   "flood",
   "settings",
+  "unfinished_headers",
   "stalled",
   "protocol_error",
 ] satisfies DropReason[];
@@ -188,7 +189,7 @@ function apiMetrics(registry: Registry): ApiMetrics {
   });
   const ended = new Counter({
     name: "bunting_agent_api_connections_ended_total",
-    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2).",
+    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2).",
     labelNames: ["reason"],
     registers,
   });

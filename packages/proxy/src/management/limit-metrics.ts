@@ -1,3 +1,4 @@
+import type { DropReason } from "@bunting/rpc";
 import { Counter, Gauge, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
@@ -11,6 +12,17 @@ type LimitMetrics = Pick<
   | "callsWaiting"
   | "callDelayed"
 >;
+
+const endedReasons = [
+  "silent",
+  "stalled",
+  "flood",
+  "protocol_error",
+  "memory",
+  "settings",
+  "unfinished_headers",
+  "age",
+] satisfies (DropReason | "age")[];
 
 /** The metrics of streams and connections that are refused, ended or delayed by a limit. */
 export function limitMetrics(registry: Registry): LimitMetrics {
@@ -33,7 +45,7 @@ export function limitMetrics(registry: Registry): LimitMetrics {
   });
   const ended = new Counter({
     name: "bunting_proxy_service_connections_ended_total",
-    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), age (--max-connection-age).",
+    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), age (--max-connection-age).",
     labelNames: ["reason"],
     registers,
   });
@@ -53,7 +65,7 @@ export function limitMetrics(registry: Registry): LimitMetrics {
     registers,
   });
   for (const reason of ["topics_per_connection", "topics_per_address"]) refusals.inc({ reason }, 0);
-  for (const reason of ["silent", "stalled", "flood", "protocol_error", "memory", "settings", "age"])
+  for (const reason of endedReasons)
     ended.inc({ reason }, 0);
   return {
     stalled: () => stalled.inc(),

@@ -16,6 +16,7 @@ import { hasStoppedReading, pauseReading, startReading, stopReading, unsentBytes
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
 import { RpcError } from "../status.js";
 import type { TransportStream } from "../transport.js";
+import { UnprovenBytes } from "./unproven-bytes.js";
 
 /** The initial stream window until the peer announces another (RFC 9113 6.9.2). */
 const protocolWindowBytes = 65_535;
@@ -52,6 +53,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   #isReadingPaused = false;
   #invalidStreams = 0;
   readonly #readShare: ReadShare;
+  readonly #unproven: UnprovenBytes;
   /** Reading was held and has been started by us: it may be on although node had stopped it for good, so silence is checked by a PING. */
   #hasContinued = false;
   /** For how many sweeps that PING has been without an answer; 0 without one. */
@@ -79,6 +81,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     this.account = account;
     this.remoteAddress = peerAddress(socket);
     this.#readShare = turns.enter(this);
+    this.#unproven = new UnprovenBytes(session, socket, account);
   }
 
   get streams(): ReadonlySet<TransportStream> {
@@ -189,12 +192,24 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the keepalive only: sends a PING in addition to those of `ping`, unless the session is closing. */
   probe(): void {
-    if (this.isOpen && !this.#session.closed) this.#session.ping(ignore);
+    if (this.isOpen && !this.#session.closed) this.#unproven.ask();
+  }
+
+  /** Called by the keepalive only: charges what may be a header block that does not end. */
+  checkHeaders(): void {
+    if (this.isOpen && !this.#session.closed && !this.isReadingPaused) this.#unproven.check();
+  }
+
+  /** Called by the keepalive only, once per sweep; returns for how many sweeps in a row the peer may have been in a header block. */
+  countHeaderSweep(): number {
+    if (!this.isReadingPaused) this.#unproven.countSweep();
+    return this.#unproven.unprovenSweeps;
   }
 
   /** Called by the transport only, for each PING or SETTINGS frame; true if they are a flood, for which it has ended the session. */
   countControlFrame(): boolean {
     this.#peerWindowBytes = undefined;
+    this.#unproven.prove();
     const nowMs = performance.now();
     this.#floodGuard ??= new FloodGuard(nowMs);
     if (!this.isOpen || !this.#floodGuard.isFlood(this.#socket.bytesWritten, nowMs)) return false;
@@ -230,6 +245,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the transport only, for a request that is not gRPC. */
   addBridged(node: ServerHttp2Stream): void {
+    this.#unproven.prove();
     const stream = new BridgedStream(node, this.stallClock);
     const bridged = (this.#bridged ??= new Set());
     bridged.add(stream);
@@ -253,6 +269,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the transport only. */
   addStream(node: ServerHttp2Stream, headers: IncomingHttpHeaders, headerBytes: number): Http2Stream {
+    this.#unproven.prove();
     const stream = new Http2Stream(this, node, headers, headerBytes);
     this.account.charge(streamBytes + headerBytes);
     this.account.begin();
@@ -298,8 +315,4 @@ export class Http2Session implements StreamOwner, WatchedSession {
     this.#onPingAck = undefined;
     onAck?.(error);
   }
-}
-
-function ignore(): void {
-  // The keepalive sees the answer in the bytes that arrive.
 }

@@ -63,7 +63,8 @@ type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
  * Floods are stopped by: the limits below; nghttp2's own bounds on stream resets (1,000 at once, then 33 per second), CONTINUATION frames
  * (8 per header block) and unsent answers to PING and SETTINGS; node's bound per session on header fields (128); our bound on streams that
  * nghttp2 has reset because of invalid frames; our FloodGuard, for PING and SETTINGS frames whose answers are read; the stall watch, for
- * responses that are not; and the keepalive, which drops a connection that nghttp2 has ended with GOAWAY but that node leaves open. Node's
+ * responses that are not; and the keepalive, which drops a connection that nghttp2 has ended with GOAWAY but that node leaves open, and one
+ * whose header block does not end. Node's
  * own bounds on invalid or empty frames and on refused streams must never be met: see `engineOptions`. So nothing ends a flood of empty DATA
  * frames, or of headers that nghttp2 refuses before JavaScript sees them: they hold no memory, and cost as much time as any other frames.
  */

@@ -1,5 +1,6 @@
 import { systemClock, type Clock } from "@bunting/runtime";
 import type { Http2Session } from "./http2-session.js";
+import { MemoryRise } from "../limits/memory-rise.js";
 import { sweepInTurns } from "../limits/sweep-in-turns.js";
 
 export interface KeepaliveOptions {
@@ -7,35 +8,42 @@ export interface KeepaliveOptions {
   readonly intervalMs: number;
   /** How long its peer may take to answer before the connection is dropped. */
   readonly timeoutMs: number;
+  /** How long the headers of a request may take to arrive; at most twice as long. Default 10 s. */
+  readonly headersTimeoutMs?: number;
   readonly clock?: Clock;
 }
 
 /** The longest time between two sweeps: a connection that has failed is found in the third at the latest. */
 const maxStepMs = 2_000;
+/** Why the keepalive drops a connection. */
+export type KeepaliveReason = "silent" | "protocol_error" | "unfinished_headers";
 
 /**
  * Drops HTTP/2 connections that are of no use any more: those whose peer vanished without closing, because it was powered off or the network
- * between forgot the connection, and those that nghttp2 has ended because of an error of the peer. There may be tens of thousands, so none
- * has a timer of its own: a sweep compares the bytes received from each peer with those at the previous sweep. Only a silent peer gets a
- * PING, and the answer counts like any other bytes.
+ * between forgot the connection, those that nghttp2 has ended because of an error of the peer, and those in the middle of a header block
+ * that does not end. There may be tens of thousands, so none has a timer of its own: a sweep compares the bytes received from each peer with
+ * those at the previous sweep. Only a silent peer gets a PING, and the answer counts like any other bytes; and one that has sent what node
+ * has not shown, which has to be charged at once (see UnprovenBytes).
  */
 export class SessionKeepalive {
   readonly #sessions: Iterable<Http2Session>;
   readonly #clock: Clock;
-  readonly #onDrop: (reason: "silent" | "protocol_error") => void;
+  readonly #onDrop: (reason: KeepaliveReason) => void;
   readonly #stepMs: number;
   /** After how many sweeps without a byte a PING is sent, and the connection dropped. */
   readonly #probeAfter: number;
   readonly #dropAfter: number;
+  readonly #dropHeadersAfter: number;
+  readonly #memoryRise = new MemoryRise(() => this.#checkHeaders());
   #cancelNext: (() => void) | undefined;
 
   /** @param onDrop called for each connection that is dropped. */
   constructor(
     sessions: Iterable<Http2Session>,
     options: KeepaliveOptions,
-    onDrop: (reason: "silent" | "protocol_error") => void,
+    onDrop: (reason: KeepaliveReason) => void,
   ) {
-    const { intervalMs, timeoutMs, clock = systemClock } = options;
+    const { intervalMs, timeoutMs, headersTimeoutMs = 10_000, clock = systemClock } = options;
     this.#sessions = sessions;
     this.#clock = clock;
     this.#onDrop = onDrop;
@@ -43,18 +51,22 @@ export class SessionKeepalive {
     this.#stepMs = Math.min(silenceMs / 2, timeoutMs / 2, maxStepMs);
     this.#probeAfter = Math.ceil(silenceMs / this.#stepMs);
     this.#dropAfter = this.#probeAfter + Math.ceil(timeoutMs / this.#stepMs);
+    this.#dropHeadersAfter = 1 + Math.ceil(headersTimeoutMs / this.#stepMs);
   }
 
   start(): void {
     this.#cancelNext = this.#clock.after(this.#stepMs, () => {
       this.start();
       sweepInTurns(this.#sessions, (session) => this.#look(session));
+      this.#checkHeaders();
     });
+    this.#memoryRise.start();
   }
 
   stop(): void {
     this.#cancelNext?.();
     this.#cancelNext = undefined;
+    this.#memoryRise.stop();
   }
 
   #look(session: Http2Session): void {
@@ -65,9 +77,15 @@ export class SessionKeepalive {
     }
     if (quietSweeps === this.#probeAfter) session.probe();
     if (quietSweeps >= this.#dropAfter) this.#drop(session, "silent");
+    else if (session.countHeaderSweep() > this.#dropHeadersAfter) this.#drop(session, "unfinished_headers");
   }
 
-  #drop(session: Http2Session, reason: "silent" | "protocol_error"): void {
+  /** Once what has arrived was read: the answers to PINGs may be among it. */
+  #checkHeaders(): void {
+    setImmediate(() => sweepInTurns(this.#sessions, (session) => session.checkHeaders()));
+  }
+
+  #drop(session: Http2Session, reason: KeepaliveReason): void {
     this.#onDrop(reason);
     session.destroy();
   }

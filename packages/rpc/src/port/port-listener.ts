@@ -9,7 +9,8 @@ import { describeBindError, describeEndpoint, type ListenEndpoint } from "./list
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
-import { SessionKeepalive, type KeepaliveOptions } from "../http2/session-keepalive.js";
+import { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "../http2/session-keepalive.js";
+import type { AdmissionReason } from "../http2/session-admission.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
 import {
   defaultTransportLimits,
@@ -50,10 +51,9 @@ export interface PortListenerOptions {
 /**
  * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
  * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
- * `settings`: the peer did not acknowledge SETTINGS.
+ * `settings`: the peer did not acknowledge SETTINGS. `unfinished_headers`: a header block over HTTP/2 did not end.
  */
-export type DropReason =
-  "silent" | "stalled" | "flood" | "protocol_error" | "memory" | "headers" | "settings";
+export type DropReason = "stalled" | "flood" | "headers" | AdmissionReason | KeepaliveReason;
 
 /** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
 const backlog = 4_096;
