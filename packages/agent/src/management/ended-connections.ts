@@ -6,7 +6,8 @@ const messages: Partial<Record<DropReason, string>> = {
   memory:
     "ended or refused a connection: applications hold as much memory as --peer-memory allows, or a few of them hold more than their share of it",
   headers: "refused a request, because its headers are larger than --max-request-header",
-  unfinished_headers: "ended a connection over HTTP/2, because the headers of a request did not end within 10 s",
+  unfinished_headers:
+    "ended a connection over HTTP/2, because the headers of a request did not end within 10 s",
 };
 
 /** Counts the connections that limits end, and logs each reason at most once a minute. */

@@ -65,8 +65,7 @@ export function limitMetrics(registry: Registry): LimitMetrics {
     registers,
   });
   for (const reason of ["topics_per_connection", "topics_per_address"]) refusals.inc({ reason }, 0);
-  for (const reason of endedReasons)
-    ended.inc({ reason }, 0);
+  for (const reason of endedReasons) ended.inc({ reason }, 0);
   return {
     stalled: () => stalled.inc(),
     queuedStarts: (delta) => queued.inc(delta),
