@@ -10,8 +10,12 @@ export interface ProxyProcess extends ProxyAddresses {
 }
 
 /** A real bunting-proxy on a directory and free ports. */
-export function startProxy(directory: string, args: readonly string[] = []): Promise<ProxyProcess> {
-  return start(["--source", `dir:${directory}`, ...args]);
+export function startProxy(
+  directory: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ProxyProcess> {
+  return start(["--source", `dir:${directory}`, ...args], env);
 }
 
 /** A real bunting-proxy that believes it is in a pod: without a source, it serves the cluster. */

@@ -9,6 +9,7 @@ import { BridgedStream } from "./bridged-stream.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import { FloodGuard } from "../limits/flood-guard.js";
 import { Http2Stream, type StreamOwner } from "./http2-stream.js";
+import { keepForStream, keepForTwoTurns, nativeSession } from "./native-session.js";
 import { peerAddress } from "./peer-address.js";
 import { streamBytes, type OpenAccount } from "../limits/peer-memory.js";
 import type { ReadShare, ReadTurns } from "../limits/read-turns.js";
@@ -35,6 +36,8 @@ export class Http2Session implements StreamOwner, WatchedSession {
   readonly stallClock: { readonly tick: number };
   readonly account: OpenAccount;
   readonly #session: ServerHttp2Session;
+  /** Each stream leads here, so this is not collected before them. */
+  readonly #nativeSession: object | undefined;
   readonly #socket: Socket;
   readonly #onProtocolError: () => void;
   readonly #streams = new Set<Http2Stream>();
@@ -75,6 +78,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     turns: ReadTurns,
   ) {
     this.#session = session;
+    this.#nativeSession = nativeSession(session);
     this.#onProtocolError = onProtocolError;
     this.stallClock = stallClock;
     this.#socket = socket;
@@ -252,8 +256,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     this.account.begin();
     node.on("close", () => {
       bridged.delete(stream);
-      this.account.finish();
-      if (node.rstCode === constants.NGHTTP2_PROTOCOL_ERROR) this.#countInvalidStream();
+      this.#settle(node);
     });
   }
 
@@ -277,11 +280,10 @@ export class Http2Session implements StreamOwner, WatchedSession {
     return stream;
   }
 
-  removeStream(stream: Http2Stream, code: number): void {
-    if (code === constants.NGHTTP2_PROTOCOL_ERROR) this.#countInvalidStream();
+  removeStream(stream: Http2Stream, node: ServerHttp2Stream): void {
     this.#streams.delete(stream);
     this.account.release(streamBytes + stream.headerBytes);
-    this.account.finish();
+    this.#settle(node);
     if (this.#isGoingAway && this.#streams.size === 0 && this.isOpen) this.#session.close();
   }
 
@@ -289,6 +291,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
+    keepForTwoTurns(this.#nativeSession);
     this.#readShare.leave();
     this.account.close();
     if (this.#onPingAck !== undefined)
@@ -296,6 +299,13 @@ export class Http2Session implements StreamOwner, WatchedSession {
     const listeners = this.#closeListeners;
     this.#closeListeners = undefined;
     callCloseListeners(listeners);
+  }
+
+  /** Called for each stream that has closed. */
+  #settle(node: ServerHttp2Stream): void {
+    this.account.finish();
+    keepForStream(this.#nativeSession, node);
+    if (node.rstCode === constants.NGHTTP2_PROTOCOL_ERROR) this.#countInvalidStream();
   }
 
   /** Called for each stream that nghttp2, or the peer, has reset because of a protocol error. */

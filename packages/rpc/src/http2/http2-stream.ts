@@ -28,8 +28,8 @@ type Wrapped = ServerHttp2Stream & { [wrapper]: Http2Stream };
 export interface StreamOwner extends TransportSession {
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
-  /** Called once, when the stream has closed with this HTTP/2 error code. */
-  removeStream(stream: Http2Stream, code: number): void;
+  /** Called once, when the stream has closed. */
+  removeStream(stream: Http2Stream, node: ServerHttp2Stream): void;
 }
 
 /**
@@ -205,7 +205,7 @@ export class Http2Stream implements TransportStream, WatchedStream {
     const stream = (this as Wrapped)[wrapper];
     stream.#isOpen = false;
     if (this.isPaused()) stream.session.account.release(windowBytes);
-    stream.session.removeStream(stream, this.rstCode);
+    stream.session.removeStream(stream, this);
     stream.#releaseCharge();
     stream.#failWrites();
     const listeners = stream.#closeListeners;
