@@ -61,7 +61,9 @@ export interface Agent {
 
 /** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message that says what to change. */
 export function createAgent(options: AgentOptions, logger: Logger, clock: Clock = systemClock): Agent {
-  const configs = parseSources({ uris: options.uri, sources: options.sources });
+  const configs = parseSources({ uris: options.uri, sources: options.sources }, (warning) =>
+    logger.warn(warning),
+  );
   if (configs.length === 0) {
     throw new AgentError(
       "OPTION_INVALID",

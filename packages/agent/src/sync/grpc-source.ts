@@ -1,20 +1,25 @@
-import type { ChannelOptions } from "@grpc/grpc-js";
+import { readFile } from "node:fs/promises";
+import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
 import { parseTopicSelector, ProtocolError } from "@bunting/protocol";
 import { Backoff, sleep } from "@bunting/runtime";
 import { callSyncFlags } from "./flagd-call.js";
 import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import type { CallEnd } from "./stream-call.js";
+import { callEnd, type CallEnd } from "./stream-call.js";
 import { SyncChannel } from "./sync-channel.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 import { TopicStream } from "./topic-stream.js";
 
-/** Waits between streams: up to 0.3 s at first, doubling up to 10 s; see Backoff for the jitter. */
-const retryFirstMs = 300;
-const retryCapMs = 10_000;
 /**
- * How long a stream must last after its first document before the backoff resets. Otherwise a server that sends a document and ends
+ * Waits between streams: none after a stream that was healthy, then up to 0.3 s, doubling up to 5 s; see Backoff for the jitter.
+ */
+const retryFirstMs = 300;
+const retryCapMs = 5_000;
+/** The longest wait that a server may ask for. */
+const pushbackCapMs = 10_000;
+/**
+ * How long a stream must last after its first document to be healthy, so that the backoff resets. Otherwise a server that sends a document and ends
  * the stream at once would be called several times a second.
  */
 const healthyMs = 10_000;
@@ -103,35 +108,51 @@ export class GrpcSource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    let channel: SyncChannel | undefined;
+    let channel: SyncChannel | CallEnd | undefined;
     try {
       while (!signal.aborted) {
-        channel ??= this.#connect();
-        const end = await this.#stream(channel, signal);
+        channel ??= await this.#connect();
+        const end = channel instanceof SyncChannel ? await this.#stream(channel, signal) : channel;
         if (isAborted(signal)) break;
         this.#report(end);
-        if (end.reason === "silent" || !channel.isConnected) {
+        if (!(channel instanceof SyncChannel)) channel = undefined;
+        else if (end.reason === "silent" || !channel.isConnected) {
           await channel.close();
           channel = undefined;
         }
         await sleep(this.#waitMs(end.pushbackMs), signal, this.#options.clock);
       }
     } finally {
-      await channel?.close();
+      if (channel instanceof SyncChannel) await channel.close();
     }
   }
 
-  #connect(): SyncChannel {
-    const { target, authority } = this.#config;
+  /** A new channel, or why there is none. */
+  async #connect(): Promise<SyncChannel | CallEnd> {
+    const { target, authority, isTls } = this.#config;
     this.#isFlagdOnly = false;
+    let transport: ChannelCredentials;
+    try {
+      transport = isTls ? await this.#tls() : credentials.createInsecure();
+    } catch (error) {
+      return callEnd("certificate", `"certPath" ${this.#config.certPath} can't be used: ${String(error)}`);
+    }
     const options: ChannelOptions = {
       "grpc.max_receive_message_length": this.#maxDocumentBytes + contextSlackBytes,
       "grpc.keepalive_time_ms": this.#keepaliveMs,
       "grpc.keepalive_timeout_ms": this.#timing.keepaliveTimeoutMs,
       "grpc.keepalive_permit_without_calls": 0,
-      ...(authority === undefined ? {} : { "grpc.default_authority": authority }),
+      ...(authority === undefined
+        ? {}
+        : { "grpc.default_authority": authority, "grpc.ssl_target_name_override": authority }),
     };
-    return new SyncChannel(target, options);
+    return new SyncChannel(target, options, transport);
+  }
+
+  /** The file is read for each connection, so that a renewed one is used without a restart. */
+  async #tls(): Promise<ChannelCredentials> {
+    const { certPath } = this.#config;
+    return credentials.createSsl(certPath === "" ? null : await readFile(certPath));
   }
 
   async #stream(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
@@ -214,13 +235,14 @@ export class GrpcSource implements FlagSource {
   #waitMs(pushbackMs: number | undefined): number {
     const answeredMs = this.#answeredMs;
     this.#answeredMs = undefined;
-    if (answeredMs !== undefined && this.#options.clock.monotonicMs() - answeredMs >= healthyMs) {
+    const isHealthy = answeredMs !== undefined && this.#options.clock.monotonicMs() - answeredMs >= healthyMs;
+    if (isHealthy) {
       this.#backoff.reset();
       this.#pushbackFloor.reset();
     }
-    const waitMs = this.#backoff.next();
+    const waitMs = isHealthy ? 0 : this.#backoff.next();
     if (pushbackMs === undefined) return waitMs;
-    return Math.min(Math.max(pushbackMs, this.#pushbackFloor.next()), retryCapMs);
+    return Math.min(Math.max(pushbackMs, this.#pushbackFloor.next()), pushbackCapMs);
   }
 }
 

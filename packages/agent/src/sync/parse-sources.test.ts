@@ -50,13 +50,9 @@ describe("parseSources", () => {
         providerID: "me",
         maxMsgSize: 1_000_000,
         headers: { "X-Tenant": "shop" },
-        bearerToken: "secret",
-        interval: 10,
-        timeoutS: 3,
-        tls: false,
-        certPath: "/ignored/without/tls",
-        oauth: { clientID: "a" },
-        unknown: [1],
+        tls: true,
+        certPath: "/ca.crt",
+        incrementalUpdates: true,
       },
     ]);
     expect(config).to.deep.include({
@@ -64,7 +60,121 @@ describe("parseSources", () => {
       maxMessageBytes: 1_000_000,
       headers: { "x-tenant": "shop" },
       target: "proxy:8015",
+      isTls: true,
+      certPath: "/ca.crt",
+      isIncremental: true,
     });
+  });
+
+  it("connects with TLS where the scheme is grpcs", () => {
+    const configs = parseSources({
+      uris: ["grpcs://proxy:443"],
+      sources: '[{"uri":"grpcs://proxy:443","provider":"grpc"},{"uri":"proxy:443","provider":"grpc"}]',
+    });
+    expect(
+      configs.map((config) => config.provider === "grpc" && [config.target, config.isTls]),
+    ).to.deep.equal([
+      ["proxy:443", true],
+      ["proxy:443", true],
+      ["proxy:443", false],
+    ]);
+  });
+
+  it("accepts every field that an http source may have", () => {
+    const configs = ofSources([
+      {
+        uri: "https://flags/f.json",
+        provider: "http",
+        authHeader: "Basic eA==",
+        headers: { "X-Tenant": "shop" },
+        interval: 60,
+        intervalSeed: "pod",
+        timeoutS: 3,
+        certPath: "/ca.crt",
+      },
+      { uri: "http://me:secret@flags/f.json", provider: "http", bearerToken: "t" },
+      {
+        uri: "http://flags",
+        provider: "http",
+        oauth: { folder: "/etc/secret", tokenURL: "https://sso/token", ReloadDelayS: 60 },
+      },
+    ]);
+    const [all, few, oauth] = configs;
+    expect(all).to.deep.include({
+      uri: "https://flags/f.json",
+      headers: { "x-tenant": "shop", authorization: "Basic eA==" },
+      intervalMs: 60_000,
+      intervalSeed: "pod",
+      timeoutMs: 3_000,
+      certPath: "/ca.crt",
+      oauth: undefined,
+    });
+    expect(few).to.deep.include({
+      uri: "http://flags/f.json",
+      url: "http://me:secret@flags/f.json",
+      headers: { authorization: "Bearer t" },
+      intervalMs: 5_000,
+      timeoutMs: 10_000,
+    });
+    expect(oauth).to.deep.include({
+      headers: {},
+      oauth: {
+        tokenUrl: "https://sso/token",
+        clientId: "",
+        clientSecret: "",
+        folder: "/etc/secret",
+        reloadDelayMs: 60_000,
+      },
+    });
+  });
+
+  it("reads the FeatureFlag that the operator, or --uri, names", () => {
+    const configs = parseSources({
+      uris: ["core.openfeature.dev/shop/checkout"],
+      sources: '[{"uri":"shop/checkout","provider":"kubernetes"}]',
+    });
+    for (const config of configs) {
+      expect(config).to.include({ provider: "kubernetes", uri: "shop/checkout" });
+      expect(config).to.include({ namespace: "shop", name: "checkout" });
+    }
+  });
+
+  it("names the fields that have no effect", () => {
+    const warnings = (source: object): string[] => {
+      const said: string[] = [];
+      parseSources({ uris: [], sources: JSON.stringify([source]) }, (warning) => said.push(warning));
+      return said;
+    };
+    expect(
+      warnings({ uri: "a", provider: "fsnotify", interval: 5, selector: "x", tls: false, headers: null }),
+    ).to.deep.equal([
+      'source 1 of --sources: "interval" has no effect with provider fsnotify',
+      'source 1 of --sources: "selector" has no effect with provider fsnotify',
+    ]);
+    expect(
+      warnings({ uri: "a", provider: "grpc", certPath: "/ca", bearerToken: "t", intervall: 1 }),
+    ).to.deep.equal([
+      'source 1 of --sources: "bearerToken" has no effect with provider grpc',
+      'source 1 of --sources: "intervall" is not a field of a source, and has no effect',
+      'source 1 of --sources: "certPath" has no effect without "tls": the connection is in plaintext',
+    ]);
+    const oauth = { clientID: "a", clientSecret: "b", tokenUrl: "http://sso" };
+    expect(
+      warnings({
+        uri: "http://a",
+        provider: "http",
+        oauth,
+        authHeader: "x",
+        certPath: "/ca",
+        providerID: "me",
+      }),
+    ).to.deep.equal([
+      'source 1 of --sources: "providerID" has no effect with provider http',
+      'source 1 of --sources: "certPath" has no effect, because the URI is not https',
+      'source 1 of --sources: "authHeader" has no effect beside "oauth"',
+    ]);
+    expect(warnings({ uri: "a/b", provider: "kubernetes", timeoutS: 1 })).to.have.length(1);
+    expect(warnings({ URI: "a", Provider: "grpc", MaxMsgSize: 1, ProviderId: "me" })).to.deep.equal([]);
   });
 
   it("translates targets of grpc-go and flagd to those of grpc-js", () => {
@@ -93,20 +203,12 @@ describe("parseSources", () => {
 
   const unsupported: readonly [name: string, source: object, remedy: RegExp][] = [
     [
-      "kubernetes",
-      { uri: "ns/name", provider: "kubernetes" },
-      /bunting-proxy .*core\.openfeature\.dev\/<namespace>\/<name>/,
+      "gcs",
+      { uri: "gs://x", provider: "gcs" },
+      /provider gcs is not supported; there are file, http, grpc and kubernetes/,
     ],
-    [
-      "http",
-      { uri: "http://x", provider: "http" },
-      /provider http is not supported: use provider grpc or file/,
-    ],
-    ["gcs", { uri: "gs://x", provider: "gcs" }, /not supported/],
     ["azblob", { uri: "azblob://x", provider: "azblob" }, /not supported/],
     ["s3", { uri: "s3://x", provider: "s3" }, /not supported/],
-    ["TLS", { uri: "proxy:8015", provider: "grpc", tls: true }, /plaintext/],
-    ["grpcs", { uri: "grpcs://proxy:8015", provider: "grpc" }, /plaintext/],
     ["xds", { uri: "xds:///proxy", provider: "grpc" }, /dns:\/\/\/HOST:PORT/],
   ];
   for (const [name, source, remedy] of unsupported) {
@@ -116,6 +218,17 @@ describe("parseSources", () => {
         .with.property("code", "SOURCE_UNSUPPORTED");
     });
   }
+
+  it("keeps a source that is not supported beside one that is", () => {
+    const configs = ofSources([
+      { uri: "s3://bucket/flags.json", provider: "s3" },
+      { uri: "a.json", provider: "file" },
+    ]);
+    expect(configs.map(({ provider, uri }) => `${provider} ${uri}`)).to.deep.equal([
+      "unsupported s3://bucket/flags.json",
+      "file a.json",
+    ]);
+  });
 
   const invalid: readonly [name: string, sources: string, sentence: RegExp][] = [
     ["half a list", '[{"uri":"a"', /--sources is not JSON: .* at character 12, near/],
@@ -148,6 +261,43 @@ describe("parseSources", () => {
       '[{"uri":"a","provider":"grpc","headers":{"a":"b\\nc"}}]',
       /printable ASCII/,
     ],
+    [
+      "a token with a line break",
+      '[{"uri":"http://a","provider":"http","bearerToken":"a\\nb"}]',
+      /"bearerToken" is sent as a header/,
+    ],
+    [
+      "two ways to authenticate",
+      '[{"uri":"http://a","provider":"http","bearerToken":"a","authHeader":"b"}]',
+      /both "authHeader" and "bearerToken"/,
+    ],
+    ["an http source without scheme", '[{"uri":"a","provider":"http"}]', /expected http:\/\/HOST\/PATH/],
+    [
+      "oauth without token server",
+      '[{"uri":"http://a","provider":"http","oauth":{"clientID":"a","clientSecret":"b"}}]',
+      /"oauth": "tokenUrl" is missing/,
+    ],
+    [
+      "oauth without credentials",
+      '[{"uri":"http://a","provider":"http","oauth":{"tokenUrl":"http://b","clientID":"a"}}]',
+      /needs "clientID" and "clientSecret", or a "folder"/,
+    ],
+    [
+      "an unknown field of oauth",
+      '[{"uri":"http://a","provider":"http","oauth":{"tokenUrl":"http://b","scope":"a"}}]',
+      /"oauth" has no field "scope"/,
+    ],
+    ["an interval of a week", '[{"uri":"http://a","provider":"http","interval":604800}]', /from 0 to 86400/],
+    [
+      "a FeatureFlag without namespace",
+      '[{"uri":"name","provider":"kubernetes"}]',
+      /"name" does not name a FeatureFlag: write NAMESPACE\/NAME/,
+    ],
+    [
+      "a name that is none",
+      '[{"uri":"ns/a,metadata.namespace=kube-system","provider":"kubernetes"}]',
+      /does not name a FeatureFlag/,
+    ],
     ["a header of bytes", '[{"uri":"a","provider":"grpc","headers":{"a-bin":"b"}}]', /name of a header/],
     [
       "a selector beyond ASCII",
@@ -157,12 +307,12 @@ describe("parseSources", () => {
     [
       "an unknown provider",
       '[{"uri":"a","provider":"redis"}]',
-      /there is no provider "redis"; there are grpc and file/,
+      /there is no provider "redis"; there are grpc, file, http and kubernetes/,
     ],
     ...["constructor", "__proto__", "toString"].map((provider): [string, string, RegExp] => [
       `a provider ${provider}, which every JavaScript object has`,
       `[{"uri":"a","provider":"${provider}"}]`,
-      new RegExp(`there is no provider "${provider}"; there are grpc and file`),
+      new RegExp(`there is no provider "${provider}"; there are grpc, file, http and kubernetes`),
     ]),
   ];
   for (const [name, sources, sentence] of invalid) {

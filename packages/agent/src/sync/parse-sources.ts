@@ -1,19 +1,38 @@
-import type { JsonValue } from "@bunting/protocol";
+import { parseTopicSelector, ProtocolError, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
-import type { FileSourceConfig, GrpcSourceConfig, SourceConfig } from "./source-config.js";
-import { readSourceFields, type SourceFields } from "./source-fields.js";
+import type {
+  FileSourceConfig,
+  GrpcSourceConfig,
+  HttpSourceConfig,
+  KubernetesSourceConfig,
+  OauthConfig,
+  SourceConfig,
+  UnsupportedSourceConfig,
+} from "./source-config.js";
+import { readSourceFields, sourceFieldNames, type SourceFields } from "./source-fields.js";
 
-const fileProviders = ["file", "fsnotify", "fileinfo"];
+type FieldName = (typeof sourceFieldNames)[number];
 
-/** Advice for providers that are not supported. A Map: an object would have a "constructor" without being given one. */
-const unsupported = new Map([
-  [
-    "kubernetes",
-    "agents need no access to the Kubernetes API: let bunting-proxy watch the FeatureFlag and name it here as provider grpc with selector core.openfeature.dev/<namespace>/<name>",
-  ],
-  ...["http", "gcs", "azblob", "s3"].map((provider) => [provider, "use provider grpc or file"] as const),
+const used: Readonly<Record<"file" | "grpc" | "http" | "kubernetes", readonly FieldName[]>> = {
+  file: [],
+  grpc: ["selector", "providerID", "tls", "certPath", "headers", "maxMsgSize", "incrementalUpdates"],
+  http: ["authHeader", "bearerToken", "headers", "interval", "intervalSeed", "timeoutS", "certPath", "oauth"],
+  kubernetes: [],
+};
+
+/** The providers of flagd, with the kind of source that each is here. A Map: an object would have a "constructor" without being given one. */
+const kinds = new Map<string, keyof typeof used | "unsupported">([
+  ["file", "file"],
+  ["fsnotify", "file"],
+  ["fileinfo", "file"],
+  ["kubernetes", "kubernetes"],
+  ["http", "http"],
+  ["grpc", "grpc"],
+  ["gcs", "unsupported"],
+  ["azblob", "unsupported"],
+  ["s3", "unsupported"],
 ]);
 
 const uriPrefixes: readonly (readonly [prefix: RegExp, provider: string])[] = [
@@ -26,6 +45,9 @@ const uriPrefixes: readonly (readonly [prefix: RegExp, provider: string])[] = [
   [/^s3:\/\//, "s3"],
 ];
 
+const defaultIntervalMs = 5_000;
+const defaultTimeoutMs = 10_000;
+
 export interface SourceOptionTexts {
   /** Values of `--uri`. */
   readonly uris: readonly string[];
@@ -34,11 +56,16 @@ export interface SourceOptionTexts {
 }
 
 /**
- * Parses `--uri` and `--sources` as flagd does: those of `--uri` come first, and a later source wins over an earlier one.
+ * Parses `--uri` and `--sources` as flagd does: those of `--uri` come first, and a later source wins over an earlier one. A source of a kind
+ * that is not supported does not keep the others from being served, so it is in the result.
  *
- * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message that says what to change
+ * @param warn called with each field that has no effect
+ * @throws AgentError OPTION_INVALID, or SOURCE_UNSUPPORTED if no source is supported, with a message that says what to change
  */
-export function parseSources({ uris, sources }: SourceOptionTexts): readonly SourceConfig[] {
+export function parseSources(
+  { uris, sources }: SourceOptionTexts,
+  warn: (message: string) => void = () => undefined,
+): readonly SourceConfig[] {
   const described = [
     ...uris.map((uri, i) => ({ where: `--uri ${quoted(uri)}`, fields: fieldsOfUri(uri, i) })),
     ...parseList(sources).map((value, i) => ({
@@ -46,14 +73,23 @@ export function parseSources({ uris, sources }: SourceOptionTexts): readonly Sou
       fields: readSourceFields(value, `source ${i + 1} of --sources`),
     })),
   ];
-  return Object.freeze(described.map(({ where, fields }, i) => Object.freeze(configOf(fields, i, where))));
+  const configs = described.map(({ where, fields }, i) => {
+    const config = configOf(fields, i, where);
+    for (const sentence of unusedFields(fields, config)) warn(`${where}: ${sentence}`);
+    return Object.freeze(config);
+  });
+  const [first] = configs;
+  if (first?.provider === "unsupported" && configs.every(({ provider }) => provider === "unsupported")) {
+    throw new AgentError("SOURCE_UNSUPPORTED", `${described[0]?.where ?? ""}: ${first.problem}`);
+  }
+  return Object.freeze(configs);
 }
 
 function fieldsOfUri(uri: string, index: number): SourceFields {
   const provider = uriPrefixes.find(([prefix]) => prefix.test(uri))?.[1];
   if (provider === undefined) {
     throw invalid(
-      `--uri ${quoted(uri)} has no known prefix: write file:PATH for a file, or grpc://HOST:PORT for a proxy`,
+      `--uri ${quoted(uri)} has no known prefix: write file:PATH for a file, or grpc://HOST:PORT for a proxy; there are also https://, and core.openfeature.dev/NAMESPACE/NAME for a FeatureFlag`,
     );
   }
   return readSourceFields({ uri, provider }, `--uri ${index + 1}`);
@@ -77,16 +113,58 @@ function parseList(text: string): readonly JsonValue[] {
 }
 
 function configOf(fields: SourceFields, sourceIndex: number, where: string): SourceConfig {
-  if (fileProviders.includes(fields.provider)) return fileConfig(fields, sourceIndex);
-  if (fields.provider === "grpc") return grpcConfig(fields, sourceIndex, where);
-  const remedy = unsupported.get(fields.provider);
-  if (remedy === undefined) {
-    throw invalid(`${where}: there is no provider ${quoted(fields.provider)}; there are grpc and file`);
+  switch (kinds.get(fields.provider)) {
+    case "file":
+      return fileConfig(fields, sourceIndex);
+    case "grpc":
+      return grpcConfig(fields, sourceIndex, where);
+    case "http":
+      return httpConfig(fields, sourceIndex, where);
+    case "kubernetes":
+      return kubernetesConfig(fields, sourceIndex, where);
+    case "unsupported":
+      return unsupportedConfig(
+        fields,
+        sourceIndex,
+        `provider ${fields.provider} is not supported; there are file, http, grpc and kubernetes: fetch the object over https, or mount it as a file`,
+      );
+    case undefined:
+      throw invalid(
+        `${where}: there is no provider ${quoted(fields.provider)}; there are grpc, file, http and kubernetes`,
+      );
   }
-  throw new AgentError(
-    "SOURCE_UNSUPPORTED",
-    `${where}: provider ${fields.provider} is not supported: ${remedy}`,
+}
+
+/** What the author of the source should know: no field is ignored without a word. */
+function unusedFields({ given, provider, tls, certPath }: SourceFields, config: SourceConfig): string[] {
+  if (config.provider === "unsupported") return [];
+  const effective: readonly string[] = ["uri", "provider", ...used[config.provider]];
+  const unused = given.filter((name) => !effective.includes(name));
+  const sentences = unused.map((name) =>
+    (sourceFieldNames as readonly string[]).includes(name)
+      ? `"${name}" has no effect with provider ${provider}`
+      : `${quoted(name)} is not a field of a source, and has no effect`,
   );
+  if (config.provider === "grpc" && !config.isTls && !tls && certPath !== "") {
+    sentences.push(`"certPath" has no effect without "tls": the connection is in plaintext`);
+  }
+  if (config.provider === "http" && config.certPath !== "" && !config.url.startsWith("https:")) {
+    sentences.push(`"certPath" has no effect, because the URI is not https`);
+  }
+  if (config.provider === "http" && config.oauth !== undefined) {
+    for (const name of ["authHeader", "bearerToken"]) {
+      if (given.includes(name)) sentences.push(`"${name}" has no effect beside "oauth"`);
+    }
+  }
+  return sentences;
+}
+
+function unsupportedConfig(
+  { uri, selector }: SourceFields,
+  sourceIndex: number,
+  problem: string,
+): UnsupportedSourceConfig {
+  return { provider: "unsupported", sourceIndex, uri, selector, problem };
 }
 
 function fileConfig(fields: SourceFields, sourceIndex: number): FileSourceConfig {
@@ -94,19 +172,90 @@ function fileConfig(fields: SourceFields, sourceIndex: number): FileSourceConfig
   return { provider: "file", sourceIndex, uri: path, selector: fields.selector, path };
 }
 
-function grpcConfig(fields: SourceFields, sourceIndex: number, where: string): GrpcSourceConfig {
-  if (fields.tls || fields.uri.startsWith("grpcs://")) {
-    throw new AgentError(
-      "SOURCE_UNSUPPORTED",
-      `${where}: TLS to a source is not supported yet: connect in plaintext, with provider grpc and without tls or grpcs://`,
+function kubernetesConfig(fields: SourceFields, sourceIndex: number, where: string): KubernetesSourceConfig {
+  try {
+    const topic = parseTopicSelector(fields.uri);
+    const [namespace = "", name = ""] = topic.split("/");
+    return { provider: "kubernetes", sourceIndex, uri: topic, selector: "", namespace, name };
+  } catch (cause) {
+    if (!(cause instanceof ProtocolError)) throw cause;
+    throw invalid(
+      `${where}: ${quoted(fields.uri)} does not name a FeatureFlag: write NAMESPACE/NAME, as Kubernetes accepts them`,
+      cause,
     );
   }
+}
+
+function httpConfig(fields: SourceFields, sourceIndex: number, where: string): HttpSourceConfig {
+  const { uri, authHeader, bearerToken, interval, intervalSeed, timeoutS, certPath } = fields;
+  if (!isHttpUrl(uri)) {
+    throw invalid(`${where}: expected http://HOST/PATH or https://HOST/PATH, got ${quoted(uri)}`);
+  }
+  if (authHeader !== "" && bearerToken !== "") {
+    throw invalid(`${where}: both "authHeader" and "bearerToken" are set: only one of them can be sent`);
+  }
+  const authorization = authHeader === "" && bearerToken !== "" ? `Bearer ${bearerToken}` : authHeader;
+  const oauth = oauthConfig(fields, where);
+  return {
+    provider: "http",
+    sourceIndex,
+    uri: withoutPassword(uri),
+    selector: "",
+    url: uri,
+    headers:
+      authorization === "" || oauth !== undefined ? fields.headers : { ...fields.headers, authorization },
+    intervalMs: interval === 0 ? defaultIntervalMs : interval * 1_000,
+    intervalSeed,
+    timeoutMs: timeoutS === 0 ? defaultTimeoutMs : timeoutS * 1_000,
+    certPath,
+    oauth,
+  };
+}
+
+function oauthConfig({ oauth }: SourceFields, where: string): OauthConfig | undefined {
+  if (oauth === undefined) return undefined;
+  const { clientId, clientSecret, tokenUrl, folder, reloadDelayS } = oauth;
+  if (!isHttpUrl(tokenUrl)) {
+    throw invalid(`${where}: "tokenUrl" of "oauth" must be an http or https URL, got ${quoted(tokenUrl)}`);
+  }
+  if (folder === "" && (clientId === "" || clientSecret === "")) {
+    throw invalid(
+      `${where}: "oauth" needs "clientID" and "clientSecret", or a "folder" with the files client-id and client-secret`,
+    );
+  }
+  return { tokenUrl, clientId, clientSecret, folder, reloadDelayMs: reloadDelayS * 1_000 };
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+/** The name of the source is in logs, metadata and /readyz. */
+function withoutPassword(text: string): string {
+  const url = new URL(text);
+  if (url.username === "" && url.password === "") return text;
+  url.username = url.password = "";
+  return url.href;
+}
+
+function grpcConfig(
+  fields: SourceFields,
+  sourceIndex: number,
+  where: string,
+): GrpcSourceConfig | UnsupportedSourceConfig {
   if (!/^[\x20-\x7e]*$/.test(fields.selector)) {
     throw invalid(
       `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(fields.selector)}`,
     );
   }
-  const uri = fields.uri.replace(/^grpc:\/\//, "");
+  const uri = fields.uri.replace(/^grpcs?:\/\//, "");
+  if (uri.startsWith("xds:")) {
+    return unsupportedConfig(
+      fields,
+      sourceIndex,
+      "xds targets are not supported: use dns:///HOST:PORT, or envoy://HOST:PORT/SERVICE",
+    );
+  }
   const { target, authority } = targetOf(uri, where);
   return {
     provider: "grpc",
@@ -115,20 +264,17 @@ function grpcConfig(fields: SourceFields, sourceIndex: number, where: string): G
     selector: fields.selector,
     target,
     authority,
+    isTls: fields.tls || fields.uri.startsWith("grpcs://"),
+    certPath: fields.certPath,
     providerId: fields.providerId,
     headers: fields.headers,
     maxMessageBytes: fields.maxMsgSize === 0 ? undefined : fields.maxMsgSize,
+    isIncremental: fields.incrementalUpdates,
   };
 }
 
 /** Translates targets of grpc-go and flagd to those of grpc-js. */
 function targetOf(uri: string, where: string): { target: string; authority: string | undefined } {
-  if (uri.startsWith("xds:")) {
-    throw new AgentError(
-      "SOURCE_UNSUPPORTED",
-      `${where}: xds targets are not supported: use dns:///HOST:PORT`,
-    );
-  }
   const envoy = /^envoy:\/\/([^/]+)\/(.+)$/.exec(uri);
   if (envoy !== null) return { target: `dns:///${envoy[1] ?? ""}`, authority: envoy[2] };
   if (uri.startsWith("envoy:"))

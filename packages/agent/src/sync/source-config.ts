@@ -1,5 +1,6 @@
 /** One source of flags, checked and complete. */
-export type SourceConfig = GrpcSourceConfig | FileSourceConfig;
+export type SourceConfig =
+  GrpcSourceConfig | FileSourceConfig | HttpSourceConfig | KubernetesSourceConfig | UnsupportedSourceConfig;
 
 interface CommonConfig {
   /** The source's place in the list, which identifies it in memory: several sources may have the same URI. */
@@ -17,15 +18,62 @@ export interface GrpcSourceConfig extends CommonConfig {
   readonly target: string;
   /** `:authority` of requests, if it is not the host. */
   readonly authority: string | undefined;
+  readonly isTls: boolean;
+  /** The certificates of the authorities to trust; "" for those of Node. */
+  readonly certPath: string;
   readonly providerId: string;
   /** Sent with the request, by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   /** Largest message in bytes; undefined means the limit of the heap budget. */
   readonly maxMessageBytes: number | undefined;
+  /** A document replaces only the flag set it names; see FlagSets. */
+  readonly isIncremental: boolean;
 }
 
 /** A flag document on disk, JSON or YAML. */
 export interface FileSourceConfig extends CommonConfig {
   readonly provider: "file";
   readonly path: string;
+}
+
+/** A flag document, JSON or YAML, that is fetched from an HTTP server again and again. */
+export interface HttpSourceConfig extends CommonConfig {
+  readonly provider: "http";
+  /** `uri` with user and password, if it names them. */
+  readonly url: string;
+  /** Sent with the request, by lower-case name; `authorization` among them if it is fixed. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly intervalMs: number;
+  /** Moves the polls within the interval, so that agents with different seeds poll at different times; "" for none. */
+  readonly intervalSeed: string;
+  /** How long a request may take, redirects and body included. */
+  readonly timeoutMs: number;
+  /** The certificates of the authorities to trust; "" for those of Node. */
+  readonly certPath: string;
+  readonly oauth: OauthConfig | undefined;
+}
+
+/** Where access tokens come from: the client credentials grant of OAuth 2. */
+export interface OauthConfig {
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** A directory with the files client-id and client-secret, which are used instead of the two above; "" for none. */
+  readonly folder: string;
+  /** How often the files are read again while a token is valid; 0 for never. They are always read before a token is requested. */
+  readonly reloadDelayMs: number;
+}
+
+/** A FeatureFlag of the cluster that the agent's Pod runs in. */
+export interface KubernetesSourceConfig extends CommonConfig {
+  readonly provider: "kubernetes";
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** A source of a kind that flagd has and this agent has not. */
+export interface UnsupportedSourceConfig extends CommonConfig {
+  readonly provider: "unsupported";
+  /** What is not supported, and what to use instead. */
+  readonly problem: string;
 }

@@ -1,56 +1,169 @@
-import { isJsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { AgentError } from "../agent-error.js";
 
-/**
- * One item of `--sources` as it was written, with types checked and defaults filled in. Checks that depend on the provider come later.
- * Fields that flagd has for other providers, such as `interval` and `oauth`, are ignored.
- */
+/** One item of `--sources` as it was written, with types checked and defaults filled in. Checks that depend on the provider come later. */
 export interface SourceFields {
   readonly uri: string;
   readonly provider: string;
   readonly selector: string;
   readonly providerId: string;
   readonly tls: boolean;
+  readonly certPath: string;
   readonly headers: Readonly<Record<string, string>>;
   /** In bytes; 0 if absent. */
   readonly maxMsgSize: number;
+  readonly incrementalUpdates: boolean;
+  readonly authHeader: string;
+  readonly bearerToken: string;
+  /** In seconds; 0 if absent. */
+  readonly interval: number;
+  readonly intervalSeed: string;
+  /** In seconds; 0 if absent. */
+  readonly timeoutS: number;
+  readonly oauth: OauthFields | undefined;
+  /** The names of the fields that have a value other than that of an absent field, as flagd writes them; unknown ones as they were written. */
+  readonly given: readonly string[];
 }
 
+export interface OauthFields {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly tokenUrl: string;
+  readonly folder: string;
+  /** In seconds; 0 if absent. */
+  readonly reloadDelayS: number;
+}
+
+/** The fields of flagd's SourceConfig, and bearerToken, which the operator still writes. */
+export const sourceFieldNames = [
+  "uri",
+  "provider",
+  "selector",
+  "providerID",
+  "tls",
+  "certPath",
+  "headers",
+  "maxMsgSize",
+  "incrementalUpdates",
+  "authHeader",
+  "bearerToken",
+  "interval",
+  "intervalSeed",
+  "timeoutS",
+  "oauth",
+] as const;
+
+const oauthFieldNames = ["clientID", "clientSecret", "tokenUrl", "folder", "reloadDelayS"] as const;
+
 const maxMsgSizeLimit = 2 ** 31 - 1;
+/** That of flagd: a day. */
+const maxSeconds = 86_400;
 
 /** @throws AgentError OPTION_INVALID that names the field and what is expected of it. */
 export function readSourceFields(value: JsonValue, where: string): SourceFields {
   if (!isJsonObject(value)) throw invalid(`${where} must be an object such as {"uri":"…","provider":"grpc"}`);
-  const source = value;
-  const text = (key: string): string => {
-    const found = source[key] ?? "";
-    if (typeof found !== "string") throw invalid(`${where}: "${key}" must be a string`);
-    return found;
-  };
-  const needed = (key: string): string => {
-    const found = text(key);
-    if (found === "") throw invalid(`${where}: "${key}" is missing`);
-    return found;
-  };
-  const maxMsgSize = source["maxMsgSize"] ?? 0;
-  if (typeof maxMsgSize !== "number" || !isWholeUpTo(maxMsgSizeLimit, maxMsgSize))
-    throw invalid(`${where}: "maxMsgSize" must be a whole number from 0 to ${maxMsgSizeLimit}`);
-  const tls = source["tls"] ?? false;
-  if (typeof tls !== "boolean") throw invalid(`${where}: "tls" must be true or false`);
+  const read = fieldReader(value, sourceFieldNames, where);
   return {
-    uri: needed("uri"),
-    provider: needed("provider"),
-    selector: text("selector"),
-    providerId: text("providerID"),
-    tls,
-    headers: readHeaders(source["headers"], where),
-    maxMsgSize,
+    uri: read.needed("uri"),
+    provider: read.needed("provider"),
+    selector: read.text("selector"),
+    providerId: read.text("providerID"),
+    tls: read.toggle("tls"),
+    certPath: read.text("certPath"),
+    headers: readHeaders(read.value("headers"), where),
+    maxMsgSize: read.whole("maxMsgSize", maxMsgSizeLimit),
+    incrementalUpdates: read.toggle("incrementalUpdates"),
+    authHeader: read.secret("authHeader"),
+    bearerToken: read.secret("bearerToken"),
+    interval: read.whole("interval", maxSeconds),
+    intervalSeed: read.text("intervalSeed"),
+    timeoutS: read.whole("timeoutS", maxSeconds),
+    oauth: readOauth(read.value("oauth"), where),
+    given: read.given,
   };
 }
 
-function isWholeUpTo(max: number, number: number): boolean {
-  return Number.isInteger(number) && number >= 0 && number <= max;
+function readOauth(value: JsonValue | undefined, where: string): OauthFields | undefined {
+  if (value === undefined || value === null) return undefined;
+  const at = `${where}: "oauth"`;
+  if (!isJsonObject(value)) throw invalid(`${at} must be an object such as {"clientID":"…","tokenUrl":"…"}`);
+  const read = fieldReader(value, oauthFieldNames, at);
+  const unknown = read.given.find((name) => !(oauthFieldNames as readonly string[]).includes(name));
+  if (unknown !== undefined) {
+    throw invalid(`${at} has no field ${JSON.stringify(unknown)}; it has ${oauthFieldNames.join(", ")}`);
+  }
+  return {
+    clientId: read.text("clientID"),
+    clientSecret: read.text("clientSecret"),
+    tokenUrl: read.needed("tokenUrl"),
+    folder: read.text("folder"),
+    reloadDelayS: read.whole("reloadDelayS", maxSeconds),
+  };
 }
+
+interface FieldReader<Name extends string> {
+  value(name: Name): JsonValue | undefined;
+  text(name: Name): string;
+  needed(name: Name): string;
+  /** Text that is sent as a header, and not shown. */
+  secret(name: Name): string;
+  toggle(name: Name): boolean;
+  whole(name: Name, max: number): number;
+  readonly given: readonly string[];
+}
+
+/** Reads the fields of an object by their names in any case, as Go does: flagd's documentation writes both tokenURL and tokenUrl. */
+function fieldReader<Name extends string>(
+  object: JsonObject,
+  names: readonly Name[],
+  where: string,
+): FieldReader<Name> {
+  const byLowerCase = new Map<string, string>(names.map((name) => [name.toLowerCase(), name]));
+  const values = new Map<string, JsonValue>();
+  for (const [key, value] of Object.entries(object)) {
+    values.set(byLowerCase.get(key.toLowerCase()) ?? key, value);
+  }
+  const text = (name: Name): string => {
+    const found = values.get(name) ?? "";
+    if (typeof found !== "string") throw invalid(`${where}: "${name}" must be a string`);
+    return found;
+  };
+  return {
+    value: (name) => values.get(name),
+    text,
+    needed: (name) => {
+      const found = text(name);
+      if (found === "") throw invalid(`${where}: "${name}" is missing`);
+      return found;
+    },
+    secret: (name) => {
+      const found = text(name);
+      if (!printable.test(found)) {
+        throw invalid(`${where}: "${name}" is sent as a header and can hold printable ASCII characters only`);
+      }
+      return found;
+    },
+    toggle: (name) => {
+      const found = values.get(name) ?? false;
+      if (typeof found !== "boolean") throw invalid(`${where}: "${name}" must be true or false`);
+      return found;
+    },
+    whole: (name, max) => {
+      const found = values.get(name) ?? 0;
+      if (typeof found !== "number" || !Number.isInteger(found) || found < 0 || found > max) {
+        throw invalid(`${where}: "${name}" must be a whole number from 0 to ${max}`);
+      }
+      return found;
+    },
+    given: [...values].filter(([, value]) => !isAbsent(value)).map(([name]) => name),
+  };
+}
+
+function isAbsent(value: JsonValue): boolean {
+  return value === null || value === "" || value === false || value === 0;
+}
+
+const printable = /^[\x20-\x7e]*$/;
 
 function readHeaders(value: JsonValue | undefined, where: string): Readonly<Record<string, string>> {
   if (value === undefined || value === null) return {};
@@ -61,7 +174,7 @@ function readHeaders(value: JsonValue | undefined, where: string): Readonly<Reco
     if (!/^[0-9a-z_.-]+$/.test(lower) || lower.startsWith("grpc-") || lower.endsWith("-bin")) {
       throw invalid(`${where}: ${JSON.stringify(name)} can't be the name of a header`);
     }
-    if (typeof content !== "string" || !/^[\x20-\x7e]*$/.test(content)) {
+    if (typeof content !== "string" || !printable.test(content)) {
       throw invalid(
         `${where}: header ${JSON.stringify(name)} must be a string of printable ASCII characters`,
       );

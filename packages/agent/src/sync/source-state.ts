@@ -101,6 +101,15 @@ export class SourceState {
       this.#log.warn("failure", fields, this.#lastUpdate === undefined ? unreachable : lost, linesPerMinute);
   }
 
+  /** The source can't work with this agent. Counts as the answer that it has no flags, so that the other sources are served. */
+  unusable(text: string): void {
+    const { logger, metrics } = this.#options;
+    metrics.sourceFailed(this.#config.sourceIndex, "unsupported");
+    this.#error = { reason: "unsupported", message: text };
+    logger.error({ ...this.#fields(), error: text }, "the source can't be used; the others are served");
+    this.#answeredEmpty();
+  }
+
   #updated(): void {
     this.connected();
     this.#warning = undefined;

@@ -29,10 +29,14 @@ type SecureConnector = ReturnType<ChannelCredentials["_createSecureConnector"]>;
  */
 export class SyncChannel {
   readonly client: Client;
-  readonly #credentials = new TrackingCredentials();
+  readonly #credentials: TrackingCredentials;
 
-  /** @throws Error if grpc-js does not know the target's scheme */
-  constructor(target: string, options: ChannelOptions) {
+  /**
+   * @param transport credentials of the connection: plaintext or TLS
+   * @throws Error if grpc-js does not know the target's scheme
+   */
+  constructor(target: string, options: ChannelOptions, transport = credentials.createInsecure()) {
+    this.#credentials = new TrackingCredentials(transport);
     this.client = new Client(target, this.#credentials, {
       "grpc.use_local_subchannel_pool": 1,
       "grpc.initial_reconnect_backoff_ms": 100,
@@ -60,9 +64,14 @@ export class SyncChannel {
 }
 
 class TrackingCredentials extends ChannelCredentials {
-  readonly #plaintext = credentials.createInsecure();
+  readonly #transport: ChannelCredentials;
   readonly #sockets = new Set<Socket>();
   #isClosed = false;
+
+  constructor(transport: ChannelCredentials) {
+    super();
+    this.#transport = transport;
+  }
 
   destroySockets(): void {
     this.#isClosed = true;
@@ -70,11 +79,11 @@ class TrackingCredentials extends ChannelCredentials {
   }
 
   override compose(): never {
-    throw new Error("call credentials are not sent in plaintext");
+    throw new Error("the source has no call credentials");
   }
 
   override _isSecure(): boolean {
-    return false;
+    return this.#transport._isSecure();
   }
 
   override _equals(other: ChannelCredentials): boolean {
@@ -84,7 +93,7 @@ class TrackingCredentials extends ChannelCredentials {
   override _createSecureConnector(
     ...args: Parameters<ChannelCredentials["_createSecureConnector"]>
   ): SecureConnector {
-    const connector = this.#plaintext._createSecureConnector(...args);
+    const connector = this.#transport._createSecureConnector(...args);
     return {
       waitForReady: () => connector.waitForReady(),
       getCallCredentials: () => connector.getCallCredentials(),

@@ -51,7 +51,12 @@ export class ServedStream {
 export class StockServer {
   readonly streams = new EventQueue<ServedStream>();
   readonly relay = new TcpRelay();
+  readonly #credentials: ServerCredentials;
   #server: Server | undefined;
+
+  constructor(serverCredentials = ServerCredentials.createInsecure()) {
+    this.#credentials = serverCredentials;
+  }
 
   /** A port without a listener until `start`. */
   async reserve(): Promise<string> {
@@ -82,7 +87,7 @@ export class StockServer {
       },
     );
     const port = await new Promise<number>((resolve, reject) => {
-      server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) => {
+      server.bindAsync("127.0.0.1:0", this.#credentials, (error, bound) => {
         if (error === null) resolve(bound);
         else reject(error);
       });
@@ -239,9 +244,12 @@ export function grpcConfig(target: string, fields: Partial<GrpcSourceConfig> = {
     selector: "",
     target,
     authority: undefined,
+    isTls: false,
+    certPath: "",
     providerId: "",
     headers: {},
     maxMessageBytes: undefined,
+    isIncremental: false,
     ...fields,
   };
 }

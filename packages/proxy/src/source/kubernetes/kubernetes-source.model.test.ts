@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "chai";
+import { FastClock } from "@bunting/test/support/fast-clock.js";
 import {
   faults,
   internalError,
@@ -8,7 +9,7 @@ import {
 } from "@bunting/test/support/faulty-api-server/index.js";
 import type { OpenWatch } from "@bunting/test/support/faulty-api-server/index.js";
 import type { PlanLimits } from "./plan-watches.js";
-import { FastClock, inShort, partsOf, SourceBench, type Subscribed } from "./kubernetes.fixture.js";
+import { inShort, partsOf, SourceBench, type Subscribed } from "./kubernetes.fixture.js";
 
 /** So small that a dozen FeatureFlags cross every limit. */
 const limits: Partial<PlanLimits> = {

@@ -9,29 +9,6 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../source.fixture.js";
 import { KubernetesSource, type KubernetesSourceOptions } from "./kubernetes-source.js";
 
-/** A clock that runs faster than real time: waits of seconds take milliseconds. */
-export class FastClock implements Clock {
-  readonly #factor: number;
-  readonly #startMs = performance.now();
-
-  constructor(factor: number) {
-    this.#factor = factor;
-  }
-
-  now(): number {
-    return Date.now();
-  }
-
-  monotonicMs(): number {
-    return (performance.now() - this.#startMs) * this.#factor;
-  }
-
-  after(delayMs: number, callback: () => void): () => void {
-    const timer = setTimeout(callback, delayMs / this.#factor);
-    return () => clearTimeout(timer);
-  }
-}
-
 /** A sink's event, in short: `2` for a document as of resourceVersion 2, and `missing`, `deleted`, `stale`. */
 export function inShort(event: SinkEvent | undefined): string {
   if (event === undefined) return "nothing";

@@ -1,0 +1,130 @@
+import { readFile } from "node:fs/promises";
+import {
+  Agent,
+  request,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+} from "node:http";
+import { Agent as SecureAgent, request as secureRequest } from "node:https";
+import { cut, errorCode } from "@bunting/runtime";
+import { HttpFailure } from "./http-failure.js";
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST";
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** A larger body of an answer 2xx is a failure. Of other answers the beginning is enough. */
+  readonly maxBytes: number;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** Of an answer that is not 2xx, for messages. */
+const maxErrorBytes = 4 * 1024;
+
+/**
+ * Requests over node:http and node:https, one at a time, on connections that are kept between them. fetch would do, but costs 10 MB of memory
+ * once it is loaded.
+ */
+export class HttpClient {
+  readonly #certPath: string;
+  readonly #plain = new Agent({ keepAlive: true });
+  readonly #secure = new SecureAgent({ keepAlive: true });
+
+  /** @param certPath the certificates of the authorities to trust, read again before each request; "" for those of Node */
+  constructor(certPath = "") {
+    this.#certPath = certPath;
+  }
+
+  /** Closes the connections. */
+  close(): void {
+    this.#plain.destroy();
+    this.#secure.destroy();
+  }
+
+  /** @throws HttpFailure, or what the signal was aborted with */
+  async send(message: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const ca = message.url.protocol === "https:" ? await this.#authorities() : undefined;
+    for (;;) {
+      const { answer, isReused } = this.#exchange(message, ca, signal);
+      try {
+        return await answer;
+      } catch (error) {
+        signal.throwIfAborted();
+        // The server closed the connection just then, as it may after a while without requests.
+        if (isReused() && errorCode(error) === "ECONNRESET") continue;
+        if (error instanceof HttpFailure) throw error;
+        throw new HttpFailure(
+          "unreachable",
+          `${message.url.host} can't be reached: ${cut((error as Error).message)}`,
+          {
+            cause: error,
+          },
+        );
+      }
+    }
+  }
+
+  #exchange(
+    { method, url, headers, body, maxBytes }: HttpRequest,
+    ca: Buffer | undefined,
+    signal: AbortSignal,
+  ): { readonly answer: Promise<HttpAnswer>; readonly isReused: () => boolean } {
+    const options: RequestOptions & { readonly ca?: Buffer } = { method, headers, signal };
+    const sent =
+      url.protocol === "https:"
+        ? secureRequest(url, { ...options, agent: this.#secure, ...(ca === undefined ? {} : { ca }) })
+        : request(url, { ...options, agent: this.#plain });
+    const answer = new Promise<HttpAnswer>((resolve, reject) => {
+      sent.once("error", reject);
+      sent.once("response", (response) => {
+        readAnswer(response, maxBytes).then(resolve, reject);
+      });
+      sent.end(body);
+    });
+    return { answer, isReused: () => sent.reusedSocket };
+  }
+
+  async #authorities(): Promise<Buffer | undefined> {
+    if (this.#certPath === "") return undefined;
+    try {
+      return await readFile(this.#certPath);
+    } catch (cause) {
+      throw new HttpFailure("certificate", `"certPath" ${this.#certPath} can't be read`, { cause });
+    }
+  }
+}
+
+async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<HttpAnswer> {
+  const { statusCode: status = 0, headers } = response;
+  const isSuccess = status >= 200 && status < 300;
+  const limit = isSuccess ? maxBytes : maxErrorBytes;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const announced = Number(headers["content-length"] ?? 0);
+  if (isSuccess && announced > limit) {
+    response.destroy();
+    throw tooLarge(`${announced} bytes`, limit);
+  }
+  // Leaving the loop destroys the response, and its connection with it.
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit && isSuccess) throw tooLarge("more", limit);
+    chunks.push(chunk);
+    if (size > limit) break;
+  }
+  return { status, headers, body: Buffer.concat(chunks) };
+}
+
+function tooLarge(what: string, limit: number): HttpFailure {
+  return new HttpFailure(
+    "too_large",
+    `the answer has ${what}, but this agent has memory for ${limit}: give it more memory, or serve fewer flags`,
+  );
+}

@@ -1,0 +1,80 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { EventQueue } from "@bunting/test/support/event-queue.js";
+import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+export type Answer = (request: SeenRequest, response: ServerResponse) => void;
+
+/** A real HTTP server that answers as the test says, and tells what it was asked. */
+export class HttpServer {
+  readonly requests = new EventQueue<SeenRequest>();
+  /** How each request is answered. */
+  answer: Answer = (_request, response) => void response.writeHead(500).end();
+  connections = 0;
+  readonly #sockets = new Set<Socket>();
+  readonly #server;
+  readonly #scheme: string;
+
+  constructor(isSecure = false) {
+    const handle = (request: IncomingMessage, response: ServerResponse): void => {
+      let body = "";
+      request.setEncoding("utf8").on("data", (chunk: string) => (body += chunk));
+      request.once("end", () => {
+        const { method = "", url: path = "", headers } = request;
+        const seen = { method, path, headers, body };
+        this.requests.push(seen);
+        this.answer(seen, response);
+      });
+    };
+    this.#scheme = isSecure ? "https" : "http";
+    this.#server = isSecure
+      ? createSecureServer({ cert: testTls.cert, key: testTls.key }, handle)
+      : createServer(handle);
+    this.#server.on("connection", (socket: Socket) => {
+      this.connections++;
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+  }
+
+  async start(): Promise<string> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    return this.origin;
+  }
+
+  get origin(): string {
+    return `${this.#scheme}://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  get open(): number {
+    return this.#sockets.size;
+  }
+
+  /** Breaks all connections. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.cut();
+    await closed;
+  }
+}
+
+/** Serves one text, with an ETag, and 304 to who has it. */
+export function document(text: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  const etag = `"${text.length}-${text.slice(0, 60).replace(/[^a-z0-9]/gi, "")}"`;
+  return (request, response) => {
+    if (request.headers["if-none-match"] === etag) response.writeHead(304, { etag }).end();
+    else response.writeHead(200, { etag, "content-type": "application/json", ...headers }).end(text);
+  };
+}

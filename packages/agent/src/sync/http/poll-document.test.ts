@@ -1,0 +1,400 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { gzipSync } from "node:zlib";
+import { expect } from "chai";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { FastClock } from "@bunting/test/support/fast-clock.js";
+import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { createSource } from "../create-source.js";
+import type { FlagSource } from "../flag-source.js";
+import { parseSources } from "../parse-sources.js";
+import { SourceProbe } from "../sync.fixture.js";
+import { document, HttpServer, type SeenRequest } from "./http-server.fixture.js";
+
+const one = '{"flags":{"one":{"state":"ENABLED","variants":{"on":true},"defaultVariant":"on"}}}';
+const two = one.replace('"one"', '"two"');
+
+interface Running {
+  readonly source: FlagSource;
+  readonly probe: SourceProbe;
+  readonly stop: () => Promise<void>;
+}
+
+const clock = new FastClock(10);
+
+describe("an http source", () => {
+  let server: HttpServer;
+  let other: HttpServer;
+  let origin: string;
+  let running: Running[];
+  beforeEach(async () => {
+    running = [];
+    server = new HttpServer();
+    other = new HttpServer();
+    origin = await server.start();
+    await other.start();
+  });
+  afterEach(async () => {
+    try {
+      for (const each of running) await each.stop();
+      await eventually(() => server.open === 0, "no connection of the source is left");
+    } finally {
+      await server.stop();
+      await other.stop();
+    }
+  });
+
+  /** The shortest interval that the options allow, of a second, takes 0.1 s. */
+  function run(fields: object = {}, probe = new SourceProbe(clock)): Running {
+    const source = { uri: `${origin}/flags`, provider: "http", interval: 1, timeoutS: 600, ...fields };
+    const [config] = parseSources({ uris: [], sources: JSON.stringify([source]) });
+    if (config === undefined) throw new Error("a source");
+    const created = createSource(config, probe.options);
+    const abort = new AbortController();
+    const ended = created.run(abort.signal);
+    const each: Running = {
+      source: created,
+      probe,
+      stop: () => {
+        abort.abort();
+        return ended;
+      },
+    };
+    running.push(each);
+    return each;
+  }
+
+  const next = (): Promise<SeenRequest> => server.requests.nextEvent("a request");
+
+  it("polls, sends the ETag of what it holds, and delivers what is new over one connection", async () => {
+    server.answer = document(one);
+    const { source, probe } = run();
+    expect((await next()).headers).to.include({ accept: "application/json, application/yaml" });
+    expect(await probe.nextDocument()).to.equal(one);
+    expect(source.status()).to.include({ state: "connected", uri: `${origin}/flags` });
+    const again = await next();
+    expect(again.headers["if-none-match"]).to.match(/^"/);
+    server.answer = document(two);
+    expect(await probe.nextDocument()).to.equal(two);
+    expect(probe.deliveries.size).to.equal(0);
+    expect(server.connections).to.equal(1);
+  });
+
+  it("sends Last-Modified back, and reads no document twice where the server has no validators", async () => {
+    server.answer = (_request, response) =>
+      void response.writeHead(200, { "last-modified": "Wed, 21 Oct 2015 07:28:00 GMT" }).end(one);
+    const { probe } = run();
+    await next();
+    expect(await probe.nextDocument()).to.equal(one);
+    expect((await next()).headers["if-modified-since"]).to.equal("Wed, 21 Oct 2015 07:28:00 GMT");
+    server.answer = (_request, response) => void response.writeHead(200).end(one);
+    await next();
+    await next();
+    expect(probe.deliveries.size).to.equal(0);
+  });
+
+  it("reads YAML by the extension, else by the media type", async () => {
+    const yaml = "flags:\n  one:\n    state: ENABLED\n";
+    const json = '{"flags":{"one":{"state":"ENABLED"}}}';
+    server.answer = (_request, response) =>
+      void response.writeHead(200, { "content-type": "text/plain" }).end(yaml);
+    expect(await run({ uri: `${origin}/flags.yaml?x=1` }).probe.nextDocument()).to.equal(json);
+    server.answer = (_request, response) =>
+      void response.writeHead(200, { "content-type": "application/x-yaml; charset=utf-8" }).end(yaml);
+    expect(await run().probe.nextDocument()).to.equal(json);
+    server.answer = (_request, response) =>
+      void response.writeHead(200, { "content-type": "application/yaml" }).end(one);
+    expect(await run({ uri: `${origin}/flags.json` }).probe.nextDocument()).to.equal(one);
+  });
+
+  it("sends authHeader, bearerToken and headers", async () => {
+    server.answer = document(one);
+    run({ authHeader: "Basic dXNlcjpwYXNz", headers: { "X-Tenant": "shop" } });
+    expect((await next()).headers).to.include({ authorization: "Basic dXNlcjpwYXNz", "x-tenant": "shop" });
+    run({ bearerToken: "secret" });
+    await eventually(
+      async () => (await next()).headers.authorization === "Bearer secret",
+      "the bearer token",
+    );
+  });
+
+  it("authenticates as the user of the URI, and does not show the password", async () => {
+    server.answer = document(one);
+    const { source, probe } = run({ uri: `${origin.replace("//", "//me:secret@")}/flags` });
+    expect((await next()).headers.authorization).to.equal(
+      `Basic ${Buffer.from("me:secret").toString("base64")}`,
+    );
+    await probe.nextDocument();
+    expect(source.status().uri).to.equal(`${origin}/flags`);
+  });
+
+  const refusals: readonly [status: number, reason: string][] = [
+    [401, "unauthorized"],
+    [403, "forbidden"],
+    [404, "missing"],
+    [429, "throttled"],
+    [418, "client_error"],
+    [503, "server_error"],
+    [304, "unexpected_status"],
+  ];
+  for (const [status, reason] of refusals) {
+    it(`goes on after ${status}`, async () => {
+      server.answer = (_request, response) => void response.writeHead(status).end("no");
+      const { source, probe } = run();
+      await probe.failure(reason);
+      expect(source.status().error).to.contain(`answered ${status}`);
+      server.answer = document(one);
+      expect(await probe.nextDocument()).to.equal(one);
+      expect(source.status()).to.include({ state: "connected", error: undefined });
+    });
+  }
+
+  it("waits for as long as Retry-After says", async () => {
+    server.answer = (_request, response) => void response.writeHead(503, { "retry-after": "3600" }).end();
+    const { probe } = run();
+    await probe.failure("server_error");
+    await next();
+    await server.requests.nothing(500);
+  });
+
+  it("follows redirects, and sends secrets to the first origin only", async () => {
+    server.answer = ({ path: at }, response) =>
+      void response.writeHead(302, { location: at === "/flags" ? "/moved" : `${other.origin}/there` }).end();
+    other.answer = document(one);
+    const { probe } = run({ bearerToken: "secret", headers: { "x-key": "k" } });
+    expect(await probe.nextDocument()).to.equal(one);
+    expect((await next()).path).to.equal("/flags");
+    expect((await next()).headers).to.include({ authorization: "Bearer secret", "x-key": "k" });
+    const { headers, path: at } = await other.requests.nextEvent("the redirected request");
+    expect(at).to.equal("/there");
+    expect(headers).not.to.have.any.keys("authorization", "x-key");
+  });
+
+  it("does not follow redirects in circles, nor to other protocols", async () => {
+    server.answer = (_request, response) => void response.writeHead(307, { location: "/flags" }).end();
+    const { source, probe } = run();
+    await probe.failure("redirect");
+    expect(source.status().error).to.contain("redirects more than 10 times");
+    server.answer = (_request, response) =>
+      void response.writeHead(301, { location: "file:///etc/passwd" }).end();
+    await eventually(() => source.status().error?.includes("redirects to file:") === true, "the refusal");
+  });
+
+  it("refuses a body that is too large, announced or not, before it is whole", async () => {
+    const probe = new SourceProbe(clock, 1_000);
+    server.answer = (_request, response) =>
+      void response.writeHead(200, { "content-length": "1001" }).write("x");
+    const { source } = run({}, probe);
+    await probe.failure("too_large");
+    expect(source.status().error).to.contain("1001 bytes");
+    server.answer = (_request, response) => {
+      response.writeHead(200);
+      const write = (): boolean => response.write("x".repeat(600));
+      write();
+      const timer = setInterval(write, 5);
+      response.once("close", () => clearInterval(timer));
+    };
+    await eventually(() => source.status().error?.includes("has more") === true, "the refusal");
+    server.answer = document(one);
+    expect(await probe.nextDocument()).to.equal(one);
+  });
+
+  it("gives a slow answer up after timeoutS, be it the head or the body", async () => {
+    server.answer = () => undefined;
+    const { source, probe } = run({ timeoutS: 1 });
+    await probe.failure("timeout");
+    server.answer = (_request, response) => void response.writeHead(200).write("{");
+    await eventually(() => probe.failures.filter((reason) => reason === "timeout").length >= 2, "the next");
+    expect(source.status().error).to.contain('no complete answer within the "timeoutS" of 1 s');
+    server.answer = document(one);
+    expect(await probe.nextDocument()).to.equal(one);
+  });
+
+  it("reports what is no flag document, and does not deliver it again", async () => {
+    server.answer = document("<html>sign in</html>", { "content-type": "text/html" });
+    const probe = new SourceProbe(clock);
+    probe.isAccepting = false;
+    const { source } = run({}, probe);
+    await probe.nextDocument();
+    await probe.failure("refused");
+    await next();
+    await next();
+    expect(probe.deliveries.size).to.equal(0);
+    expect(source.status()).to.include({ state: "connecting" });
+    probe.isAccepting = true;
+    server.answer = document(one);
+    expect(await probe.nextDocument()).to.equal(one);
+    await eventually(() => source.status().state === "connected", "connected");
+  });
+
+  it("reports YAML that can't be read, an empty body, and a compressed one", async () => {
+    const answers: readonly [reason: string, status: string, body: string | Buffer, headers: object][] = [
+      ["refused", "is not used", "flags: [", { "content-type": "application/yaml" }],
+      ["empty", "with an empty body", "", {}],
+      ["encoding", "as gzip", gzipSync(one), { "content-encoding": "gzip" }],
+    ];
+    for (const [reason, text, body, headers] of answers) {
+      server.answer = (_request, response) => void response.writeHead(200, { ...headers }).end(body);
+      const { source, probe, stop } = run();
+      await probe.failure(reason);
+      expect(source.status().error).to.contain(text);
+      await stop();
+    }
+  });
+
+  it("survives broken connections, between requests and within a body", async () => {
+    server.answer = document(one);
+    const { source, probe } = run();
+    expect(await probe.nextDocument()).to.equal(one);
+    server.cut();
+    server.answer = document(two);
+    expect(await probe.nextDocument()).to.equal(two);
+    server.answer = (_request, response) => {
+      response.writeHead(200, { "content-length": "1000" }).write("{");
+      setImmediate(() => response.destroy());
+    };
+    await probe.failure("unreachable");
+    expect(source.status()).to.include({ state: "disconnected" });
+  });
+
+  it("says that nothing listens", async () => {
+    const gone = new HttpServer();
+    const uri = `${await gone.start()}/flags`;
+    await gone.stop();
+    const { source, probe } = run({ uri });
+    await probe.failure("unreachable");
+    expect(source.status().error).to.match(/127\.0\.0\.1:\d+ can't be reached: .*ECONNREFUSED/);
+  });
+
+  it("trusts the authorities in certPath, and no others", async () => {
+    const secure = new HttpServer(true);
+    try {
+      const uri = `${await secure.start()}/flags`;
+      secure.answer = document(one);
+      const distrusting = run({ uri });
+      await distrusting.probe.failure("unreachable");
+      expect(distrusting.source.status().error).to.match(/certificate/);
+      expect(await run({ uri, certPath: testTls.caFile }).probe.nextDocument()).to.equal(one);
+      const without = run({ uri, certPath: "/nowhere/ca.crt" });
+      await without.probe.failure("certificate");
+      for (const each of running) await each.stop();
+    } finally {
+      await secure.stop();
+    }
+  });
+
+  describe("with oauth", () => {
+    let directory: TempDirectory;
+    beforeEach(() => (directory = new TempDirectory()));
+    afterEach(() => directory.remove());
+
+    /** The tokens that were given out, in order. */
+    let given: string[];
+    /** Who may have a token: id and secret. */
+    let known: string;
+    let expiresIn: number | undefined;
+    /** Whether the token server wants the credentials in the body. */
+    let wantsBody: boolean;
+    beforeEach(() => {
+      [given, known, expiresIn, wantsBody] = [[], "me:s&cret", undefined, false];
+      other.answer = ({ headers, body }, response) => {
+        const form = new URLSearchParams(body);
+        const basic = Buffer.from(headers.authorization?.slice(6) ?? "", "base64").toString();
+        const fromBasic = basic
+          .split(":")
+          .map((part) => decodeURIComponent(part))
+          .join(":");
+        const pair = wantsBody ? `${form.get("client_id")}:${form.get("client_secret")}` : fromBasic;
+        if (pair !== known || form.get("grant_type") !== "client_credentials") {
+          response.writeHead(401).end('{"error":"invalid_client"}');
+          return;
+        }
+        given.push(`token-${given.length}`);
+        const token = { access_token: given.at(-1), token_type: "bearer", expires_in: expiresIn };
+        response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(token));
+      };
+      server.answer = (request, response) => {
+        if (request.headers.authorization === `Bearer ${given.at(-1)}`) document(one)(request, response);
+        else response.writeHead(401).end();
+      };
+    });
+
+    const oauth = (fields: object = {}): object => ({
+      oauth: { clientID: "me", clientSecret: "s&cret", tokenURL: `${other.origin}/token`, ...fields },
+    });
+
+    for (const isInBody of [false, true]) {
+      it(`requests a token with the credentials in the ${isInBody ? "body" : "header"}, and uses it for all polls`, async () => {
+        wantsBody = isInBody;
+        const { probe } = run(oauth());
+        expect(await probe.nextDocument()).to.equal(one);
+        await next();
+        await next();
+        await next();
+        expect(given).to.have.length(1);
+      });
+    }
+
+    it("requests another token when one is refused, and before one expires", async () => {
+      expiresIn = 3_600;
+      const { probe } = run(oauth());
+      await probe.nextDocument();
+      given.push("revoked");
+      await eventually(() => given.length === 3, "another token");
+      expiresIn = 1;
+      given.push("revoked");
+      await eventually(() => given.length >= 7, "a token a second");
+    });
+
+    it("reads the credentials from a folder, again when they are refused", async () => {
+      const folder = path.join(directory.path, "secret");
+      mkdirSync(folder);
+      const write = (secret: string): void =>
+        writeFileSync(path.join(folder, "client-secret"), `${secret}\n`);
+      const { source, probe } = run(oauth({ folder }));
+      await probe.failure("credentials");
+      expect(source.status().error).to.contain("client-id");
+      writeFileSync(path.join(folder, "client-id"), "me\n");
+      write("wrong");
+      await probe.failure("token");
+      expect(source.status().error).to.contain("answered 401");
+      write("s&cret");
+      expect(await probe.nextDocument()).to.equal(one);
+      known = "me:next";
+      write("next");
+      given.push("revoked");
+      await eventually(() => given.length === 3, "a token by the new secret");
+    });
+
+    it("reads the folder every reloadDelayS, and requests a token when the credentials have changed", async () => {
+      writeFileSync(path.join(directory.path, "client-id"), "me");
+      writeFileSync(path.join(directory.path, "client-secret"), "s&cret");
+      const { probe } = run(oauth({ folder: directory.path, ReloadDelayS: 1 }));
+      await probe.nextDocument();
+      await next();
+      await next();
+      await next();
+      expect(given).to.have.length(1);
+      known = "me:next";
+      writeFileSync(path.join(directory.path, "client-secret"), "next");
+      await eventually(() => given.length === 2, "a token by the new secret");
+    });
+
+    const useless: readonly [name: string, body: string][] = [
+      ["a page", "<html>"],
+      ["null", "null"],
+      ["no token", "{}"],
+      ["a token with a line break", '{"access_token":"a\\nb"}'],
+      ["a token that is a number", '{"access_token":1}'],
+    ];
+    for (const [name, body] of useless) {
+      it(`reports ${name} in place of a token`, async () => {
+        other.answer = (_request, response) => void response.writeHead(200).end(body);
+        const { source, probe } = run(oauth());
+        await probe.failure("token");
+        expect(source.status().error).to.contain('without a usable "access_token"');
+      });
+    }
+  });
+});

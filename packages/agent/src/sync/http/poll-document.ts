@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+import { Backoff, sleep } from "@bunting/runtime";
+import type { SourceParts } from "../on-demand-source.js";
+import type { HttpSourceConfig } from "../source-config.js";
+import { jsonOfYaml, YamlDocumentError } from "../yaml-document.js";
+import { AccessToken } from "./access-token.js";
+import { fetchDocument, type Fetched, type Validators } from "./fetch-document.js";
+import { HttpClient } from "./http-client.js";
+import { HttpFailure } from "./http-failure.js";
+import { nextPollMs } from "./poll-schedule.js";
+
+/** After a failure the next request comes sooner than after the interval, but never later than this. */
+const retryFirstMs = 1_000;
+const retryCapMs = 60_000;
+
+/** The document of an HTTP server, fetched again and again until the signal aborts. This is the entry of a chunk. */
+export async function pollDocument(parts: SourceParts<HttpSourceConfig>, signal: AbortSignal): Promise<void> {
+  const { clock } = parts.options;
+  const { intervalMs, intervalSeed } = parts.config;
+  const poll = new DocumentPoll(parts);
+  const backoff = new Backoff({
+    firstMs: Math.min(retryFirstMs, intervalMs),
+    capMs: Math.min(retryCapMs, intervalMs),
+  });
+  try {
+    while (!signal.aborted) {
+      const failure = await poll.run(signal);
+      // A document that can't be used is the answer of a server that works.
+      const isAnswered = failure === undefined || failure.reason === "refused";
+      if (isAnswered) backoff.reset();
+      const waitMs = isAnswered
+        ? nextPollMs(clock.now(), intervalMs, intervalSeed)
+        : Math.max(backoff.next(), Math.min(failure.retryAfterMs ?? 0, retryCapMs));
+      await sleep(waitMs, signal, clock);
+    }
+  } finally {
+    poll.close();
+  }
+}
+
+/** What is known of the document from one poll to the next. */
+class DocumentPoll {
+  readonly #parts: SourceParts<HttpSourceConfig>;
+  readonly #client: HttpClient;
+  readonly #token: AccessToken | undefined;
+  #validators: Validators | undefined;
+  #digest = "";
+  /** Why the newest document is not used. */
+  #refusal: HttpFailure | undefined;
+
+  constructor(parts: SourceParts<HttpSourceConfig>) {
+    const { oauth, certPath } = parts.config;
+    this.#parts = parts;
+    this.#client = new HttpClient(certPath);
+    this.#token = oauth === undefined ? undefined : new AccessToken(oauth, this.#client, parts.options.clock);
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  /** One request, and what became of it; never throws. */
+  async run(signal: AbortSignal): Promise<HttpFailure | undefined> {
+    const { state, options } = this.#parts;
+    const { timeoutMs } = this.#parts.config;
+    const abort = new AbortController();
+    const onAbort = (): void => abort.abort();
+    signal.addEventListener("abort", onAbort, { once: true });
+    const cancelTimer = options.clock.after(timeoutMs, () => abort.abort());
+    try {
+      await this.#take(await this.#fetch(abort.signal));
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      const failure = abort.signal.aborted
+        ? new HttpFailure("timeout", `no complete answer within the "timeoutS" of ${timeoutMs / 1_000} s`)
+        : failureOf(error);
+      state.failed(failure.reason, failure.message);
+      return failure;
+    } finally {
+      cancelTimer();
+      signal.removeEventListener("abort", onAbort);
+    }
+  }
+
+  async #fetch(signal: AbortSignal): Promise<Fetched> {
+    const { url, headers } = this.#parts.config;
+    const { maxDocumentBytes: maxBytes } = this.#parts.options;
+    const common = { client: this.#client, url, validators: this.#validators, maxBytes };
+    const token = this.#token;
+    if (token === undefined) return fetchDocument({ ...common, headers }, signal);
+    const withToken = async (): Promise<Fetched> => {
+      const authorization = await token.header(signal);
+      return fetchDocument({ ...common, headers: { ...headers, authorization } }, signal);
+    };
+    try {
+      return await withToken();
+    } catch (error) {
+      if (!(error instanceof HttpFailure && error.reason === "unauthorized")) throw error;
+      token.refused();
+      return withToken();
+    }
+  }
+
+  async #take(fetched: Fetched): Promise<void> {
+    if (fetched.kind === "unchanged") {
+      this.#confirm();
+      return;
+    }
+    const { body, validators, isYaml } = fetched;
+    const digest = createHash("sha256").update(body).digest("base64");
+    if (digest !== this.#digest) {
+      const bytes = await this.#deliver(body, isYaml);
+      this.#digest = digest;
+      // Where it is refused it is not fetched again either, as long as it stays the same.
+      this.#refusal = typeof bytes === "number" ? undefined : bytes;
+    }
+    this.#validators = validators;
+    this.#confirm();
+  }
+
+  /** Returns the size of what was delivered, or why it is refused. */
+  async #deliver(body: Buffer, isYaml: boolean): Promise<number | HttpFailure> {
+    const { options, config, state } = this.#parts;
+    const { sourceIndex } = config;
+    try {
+      const bytes = isYaml ? await jsonOfYaml(body, options.maxDocumentBytes) : body;
+      const result = options.deliver({ sourceIndex, bytes });
+      if ("refusal" in result) return this.#refused(result.refusal);
+      state.documentReceived(bytes.length);
+      return bytes.length;
+    } catch (error) {
+      if (!(error instanceof YamlDocumentError)) throw error;
+      if (error.reason === "malformed") return this.#refused(error.message);
+      // What fills the heap may be garbage, which is collected until the next poll.
+      throw new HttpFailure("too_large", error.message, { cause: error });
+    }
+  }
+
+  #refused(why: string): HttpFailure {
+    const { host } = new URL(this.#parts.config.url);
+    return new HttpFailure("refused", `the document of ${host} is not used: ${why}`);
+  }
+
+  #confirm(): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
+    this.#parts.state.documentConfirmed();
+  }
+}
+
+function failureOf(error: unknown): HttpFailure {
+  if (error instanceof HttpFailure) return error;
+  return new HttpFailure(
+    "defect",
+    `the document could not be read because of a bug in Bunting: ${String(error)}`,
+    {
+      cause: error,
+    },
+  );
+}

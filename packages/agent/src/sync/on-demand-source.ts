@@ -1,0 +1,51 @@
+import { Backoff, sleep } from "@bunting/runtime";
+import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
+import type { SourceConfig } from "./source-config.js";
+import { SourceState } from "./source-state.js";
+
+/** What the code of a source gets that is loaded on first use. */
+export interface SourceParts<Config extends SourceConfig = SourceConfig> {
+  readonly config: Config;
+  readonly options: SourceOptions;
+  readonly state: SourceState;
+}
+
+/** How long after a bug, or after its code could not be loaded, the source is started again. */
+const retry = { firstMs: 1_000, capMs: 60_000 };
+
+/** A source whose code is in a chunk beside the bundle, so that agents without such a source pay nothing for it. */
+export class OnDemandSource<Config extends SourceConfig> implements FlagSource {
+  readonly name: string;
+  readonly #parts: SourceParts<Config>;
+  readonly #load: (parts: SourceParts<Config>, signal: AbortSignal) => Promise<void>;
+
+  /** @param load loads the code and runs it until the signal aborts */
+  constructor(
+    config: Config,
+    options: SourceOptions,
+    load: (parts: SourceParts<Config>, signal: AbortSignal) => Promise<void>,
+  ) {
+    this.name = `source-${config.sourceIndex}`;
+    this.#parts = { config, options, state: new SourceState(config, options) };
+    this.#load = load;
+  }
+
+  status(): SourceStatus {
+    return this.#parts.state.status();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { state, options } = this.#parts;
+    const backoff = new Backoff(retry);
+    while (!signal.aborted) {
+      try {
+        await this.#load(this.#parts, signal);
+      } catch (error) {
+        // The other sources go on.
+        state.failed("defect", `the source stopped because of a bug in Bunting: ${String(error)}`);
+        options.logger.debug({ error }, "a source stopped and is started again");
+        await sleep(backoff.next(), signal, options.clock);
+      }
+    }
+  }
+}
