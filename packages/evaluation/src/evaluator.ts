@@ -12,6 +12,7 @@ export interface FlagChanges {
 }
 
 export interface ResolvedFlag {
+  /** The flag as it is listed; another one with the same key, of a later source or flag set, may be what was evaluated. */
   readonly flag: Flag;
   readonly resolution: Resolution;
 }
@@ -55,12 +56,14 @@ export class Evaluator {
     return compiled.fixed ?? compiled.resolve(context, this.#scope, this.#onFailure);
   }
 
-  /** Answers each key once, as `resolve` with the same `select` does; by flagSetId, then key. */
+  /**
+   * Lists each selected flag, by flagSetId, then key, with the answer that `resolve` with the same `select` gives for its key: a key of
+   * several flag sets is listed once for each of them.
+   */
   resolveAll(context: EvaluationContext, select?: FlagFilter): readonly ResolvedFlag[] {
     const resolved: ResolvedFlag[] = [];
-    for (const compiled of this.#index.winners(select)) {
-      const resolution = compiled.resolve(context, this.#scope, this.#onFailure);
-      resolved.push({ flag: compiled.flag, resolution });
+    for (const { flag, winner } of this.#index.listed(select)) {
+      resolved.push({ flag, resolution: winner.resolve(context, this.#scope, this.#onFailure) });
     }
     return resolved;
   }

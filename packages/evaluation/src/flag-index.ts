@@ -1,5 +1,5 @@
 import { compareUtf8 } from "@bunting/protocol";
-import type { Flag } from "./flag.js";
+import { compareFlagSetIds, type Flag } from "./flag.js";
 import { CompiledFlag } from "./compiled-flag.js";
 
 export type FlagFilter = (flag: Flag) => boolean;
@@ -7,6 +7,12 @@ export type FlagFilter = (flag: Flag) => boolean;
 /** A flag's place in the sorted list: it stays when the flag is replaced. */
 interface Place {
   compiled: CompiledFlag;
+}
+
+/** A flag as it is listed among all, and the one that answers for its key. */
+export interface ListedFlag {
+  readonly flag: Flag;
+  readonly winner: CompiledFlag;
 }
 
 /** With more new or removed flags than this at once, the list is sorted again instead of changed flag by flag. */
@@ -31,8 +37,8 @@ export class FlagIndex {
     return fits === undefined || places === undefined ? places?.[0]?.compiled : firstSet(places, fits);
   }
 
-  /** The winners of all keys, by flagSetId, then key. */
-  *winners(fits: FlagFilter | undefined): IterableIterator<CompiledFlag> {
+  /** Each flag that is selected, by flagSetId, then key, with the winner of its key: what an evaluation of that key answers. */
+  *listed(fits: FlagFilter | undefined): IterableIterator<ListedFlag> {
     this.#sorted ??= [...this.#byKey.values()]
       .flat()
       .sort((a, b) => compareIdentity(a.compiled.flag, b.compiled.flag));
@@ -40,7 +46,7 @@ export class FlagIndex {
     for (const { compiled } of this.#sorted) {
       const { flag } = compiled;
       if (fits !== undefined && !fits(flag)) continue;
-      if (isEachKeyUnique || this.winner(flag.key, fits) === compiled) yield compiled;
+      yield { flag, winner: isEachKeyUnique ? compiled : (this.winner(flag.key, fits) ?? compiled) };
     }
   }
 
@@ -107,13 +113,13 @@ function placeOf(sorted: readonly Place[], flag: Flag): number {
 }
 
 function compareIdentity(a: Flag, b: Flag): number {
-  return compareUtf8(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key);
+  return compareFlagSetIds(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key);
 }
 
 /** The latest source first; of one source, the last flag set first. */
 function byPreference(a: Place, b: Place): number {
   return (
     b.compiled.flag.sourceIndex - a.compiled.flag.sourceIndex ||
-    compareUtf8(b.compiled.flag.flagSetId, a.compiled.flag.flagSetId)
+    compareFlagSetIds(b.compiled.flag.flagSetId, a.compiled.flag.flagSetId)
   );
 }

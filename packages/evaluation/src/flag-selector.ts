@@ -27,7 +27,8 @@ export function parseFlagSelector(text: string): FlagSelector {
     default:
       throw new FlagError(
         "SELECTOR_INVALID",
-        `the selector ${quoted(text)} selects by ${quoted(key)}, which flags can't be selected by: expected flagSetId=<id>, source=<uri>, or the URI of a source`,
+        // As in flagd, whose clients may look for it.
+        `invalid selector key ${quoted(key)}, valid keys: "flagSetId", "source"`,
       );
   }
 }

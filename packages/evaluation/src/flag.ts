@@ -1,4 +1,4 @@
-import type { JsonValue } from "@bunting/protocol";
+import { compareUtf8, type JsonValue } from "@bunting/protocol";
 
 /** What metadata may hold so that every provider can read it. */
 export type MetadataValue = string | number | boolean;
@@ -30,3 +30,13 @@ export interface Flag {
   /** The source's place in `--sources`: a later source wins for the same flagSetId and key. */
   readonly sourceIndex: number;
 }
+
+/**
+ * The order of flag sets. flagd gives flags without a flagSetId a random UUID at start, and sorts by that: here it is always the same, one
+ * in the middle of what it may be. So they come after ids that begin with `-`, and before those that begin with `g` or a later letter.
+ */
+export function compareFlagSetIds(a: string, b: string): number {
+  return compareUtf8(a === "" ? idOfNone : a, b === "" ? idOfNone : b);
+}
+
+const idOfNone = "80000000-0000-4000-8000-000000000000";

@@ -3,7 +3,7 @@ export { createEvaluator } from "./create-evaluator.js";
 export { Evaluator, type EvaluatorOptions, type FlagChanges, type ResolvedFlag } from "./evaluator.js";
 export { FlagError, type FlagErrorCode } from "./flag-error.js";
 export { parseFlagSelector, type FlagSelector } from "./flag-selector.js";
-export type { Flag, Metadata, MetadataValue } from "./flag.js";
+export { compareFlagSetIds, type Flag, type Metadata, type MetadataValue } from "./flag.js";
 export {
   parseDocument,
   type DocumentOrigin,

@@ -5,7 +5,7 @@ import type { EvaluationContext, Flag, FlagFilter, ResolvedFlag, Resolution } fr
 /** Answers evaluations from the flags that are served now. */
 export interface FlagEvaluator {
   resolve(key: string, context: EvaluationContext, select?: FlagFilter): Resolution;
-  /** One item for each key, by the flagSetId and key of the flag that `resolve` evaluates. */
+  /** One item for each flag, by flagSetId and key, with what `resolve` answers for the key. */
   resolveAll(context: EvaluationContext, select?: FlagFilter): Iterable<ResolvedFlag>;
 }
 

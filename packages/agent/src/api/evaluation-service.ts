@@ -37,15 +37,16 @@ export function createEvaluationService(
   const enrich = dialect.mapsHeadersToContext ? enrichment.enrich : enrichment.enrichStatic;
 
   const answerAll = (context: EvaluationContext, selection: Selection): AnyFlagAnswer[] => {
-    const answers: AnyFlagAnswer[] = [];
+    // Of a key that is listed for several flag sets, the last one counts, as in flagd.
+    const answers = new Map<string, AnyFlagAnswer>();
     for (const item of evaluator.resolveAll(context, selection.select)) {
-      const answer = anyFlagAnswer(item, selection);
+      const answer = anyFlagAnswer(dialect, item, selection);
       if (answer === undefined) continue;
-      answers.push(answer);
+      answers.set(answer.key, answer);
       if (answer.error !== undefined) metrics.evaluationFailed(answer.key, answer.error);
       else metrics.evaluated(answer.key, answer.reason, answer.variant);
     }
-    return answers;
+    return [...answers.values()];
   };
 
   return {
@@ -91,29 +92,29 @@ function outcomeOf(
 }
 
 /**
- * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled; without a default variant it has
- * the type of the value that targeting chose. A flag with neither is left out: these protocols can't say "use the default in the code".
+ * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled. A flag without one is left out: these
+ * protocols can't say "use the default in the code".
  */
-function anyFlagAnswer({ flag, resolution }: ResolvedFlag, selection: Selection): AnyFlagAnswer | undefined {
-  const typeGiver =
-    flag.defaultVariant === undefined ? resolution.value : flag.variants.get(flag.defaultVariant);
-  const accessor = accessorOf(typeGiver);
-  const { reason } = resolution;
-  if (accessor === undefined || reason === "FALLBACK") return undefined;
-  const key = flag.key;
-  const metadata = selection.metadataOf(resolution.metadata);
-  const value = typedValue(accessor, resolution.value);
-  if (value !== undefined) {
-    return { key, accessor, value, reason, variant: resolution.variant ?? "", metadata };
+function anyFlagAnswer(
+  dialect: Dialect,
+  { flag, resolution }: ResolvedFlag,
+  selection: Selection,
+): AnyFlagAnswer | undefined {
+  if (flag.defaultVariant === undefined) return undefined;
+  const accessor = accessorOf(flag.variants.get(flag.defaultVariant));
+  if (accessor === undefined) return undefined;
+  const outcome = outcomeOf(dialect, accessor, resolution, selection);
+  if (typeof outcome !== "string") {
+    const { value = zeroValue(accessor), reason, variant = "", metadata } = outcome;
+    return { key: flag.key, accessor, value, reason, variant, metadata };
   }
-  const error = reason === "DISABLED" ? undefined : (resolution.errorCode ?? "TYPE_MISMATCH");
   return {
-    key,
+    key: flag.key,
     accessor,
     value: zeroValue(accessor),
-    reason: reason === "DISABLED" ? reason : "ERROR",
-    variant: "",
-    metadata,
-    error,
+    reason: "ERROR",
+    variant: resolution.variant ?? "",
+    metadata: selection.metadataOf(resolution.metadata),
+    error: outcome,
   };
 }

@@ -1,4 +1,4 @@
-import type { Flag, RejectedFlag } from "@bunting/evaluation";
+import { compareFlagSetIds, type Flag, type RejectedFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
 import { cut, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
@@ -75,7 +75,7 @@ export class FlagStore {
   /** All flags that are served, by flagSetId, then key. The list is never changed, so callers may keep it. */
   flags(): readonly Flag[] {
     this.#sorted ??= [...this.#effective].sort(
-      (a, b) => compareUtf8(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key),
+      (a, b) => compareFlagSetIds(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key),
     );
     return this.#sorted;
   }

@@ -12,8 +12,33 @@ const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
 const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
 const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
-/** The first JSON value of a request body, which may be followed by anything; null for white space, undefined if there is no valid one. */
-export function parseFirstJson(body: Buffer): JsonValue | undefined {
+/**
+ * The first JSON value of a request body, which may be followed by anything; null for white space, undefined if there is no valid one. As in
+ * Go, what is not UTF-8 becomes U+FFFD, and a number that is too large is an error.
+ */
+export function parseFirstJson(bytes: Buffer): JsonValue | undefined {
+  const body = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString());
+  const first = parseFirst(body);
+  return first !== undefined && mayOverflow.test(body.toString("latin1")) && hasInfinity(first)
+    ? undefined
+    : first;
+}
+
+/** Any number that is infinite when parsed has such an exponent, or as many digits. */
+const mayOverflow = /\d[eE]\+?\d{3}|\d{200}/;
+
+/** Not recursive: values may be nested as deeply as a body allows. */
+function hasInfinity(value: JsonValue): boolean {
+  const left: JsonValue[] = [value];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (next === Infinity || next === -Infinity) return true;
+    if (typeof next === "object" && next !== null)
+      for (const member of Object.values(next)) left.push(member);
+  }
+  return false;
+}
+
+function parseFirst(body: Buffer): JsonValue | undefined {
   const start = body.findIndex((byte) => !whiteSpace.has(byte));
   if (start === -1) return null;
   const whole = parseJsonBody(body);

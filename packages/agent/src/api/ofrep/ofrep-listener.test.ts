@@ -27,7 +27,7 @@ const document: JsonObject = {
       defaultVariant: "red",
       targeting: { var: "color" },
     },
-    "naïve/key with space": { state: "ENABLED", variants: { n: 1 }, defaultVariant: "n" },
+    "naïve: key with % and space": { state: "ENABLED", variants: { n: 1 }, defaultVariant: "n" },
   },
 };
 const broken: JsonObject = {
@@ -90,17 +90,17 @@ describe("OFREP", () => {
       expect((await post(`${bulk}/object`, {})).text).to.include('"value":{"a":null,"b":[1]}');
     });
 
-    it("is answered with or without a body, a context and a slash at the end", async () => {
+    it("is answered with or without a body and a context", async () => {
       const { post } = await serve();
       for (const sent of ["", "{}", '{"context":null}', "null", '{"context":{},"more":1}']) {
-        expect((await post(`${bulk}/on/`, sent)).status, sent).to.equal(200);
+        expect((await post(`${bulk}/on`, sent)).status, sent).to.equal(200);
       }
     });
 
-    it("may have any key, percent-encoded", async () => {
+    it("may have any key without a slash, percent-encoded", async () => {
       const { post } = await serve();
-      const answer = await post(`${bulk}/${encodeURIComponent("naïve/key with space")}?x=1`, {});
-      expect(body(answer)).to.deep.include({ key: "naïve/key with space", value: 1 });
+      const answer = await post(`${bulk}/${encodeURIComponent("naïve: key with % and space")}?x=1`, {});
+      expect(body(answer)).to.deep.include({ key: "naïve: key with % and space", value: 1 });
     });
 
     it("has neither value nor variant where the default in the code is meant, or the flag is disabled", async () => {
@@ -123,17 +123,17 @@ describe("OFREP", () => {
       );
     });
 
-    it("that fails is answered with flagd's errors; metadata is null where there is none", async () => {
+    it("that fails is answered with flagd's errors", async () => {
       const { post } = await serve({ documents: [document, broken] });
       const missing = await post(`${bulk}/nowhere`, {});
       expect(missing.status).to.equal(404);
       expect(missing.text).to.equal(
-        '{"key":"nowhere","errorCode":"FLAG_NOT_FOUND","errorDetails":"flag `nowhere` does not exist","metadata":null}',
+        '{"key":"nowhere","errorCode":"FLAG_NOT_FOUND","errorDetails":"flag `nowhere` does not exist","metadata":{}}',
       );
       const general = await post(`${bulk}/targeted`, { context: { color: "green" } });
       expect(general.status).to.equal(400);
       expect(general.text).to.equal(
-        '{"key":"targeted","errorCode":"GENERAL","errorDetails":"error processing the flag for evaluation","metadata":null}',
+        '{"key":"targeted","errorCode":"GENERAL","errorDetails":"error processing the flag for evaluation","metadata":{}}',
       );
       const unparsed = await post(`${bulk}/described`, {});
       expect(unparsed.status).to.equal(400);
@@ -148,7 +148,14 @@ describe("OFREP", () => {
     it("is answered INVALID_CONTEXT if the body is invalid", async () => {
       const { post } = await serve();
       const deep = `{"context":{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}}`;
-      for (const sent of ["{", "[]", '"text"', deep, Buffer.from('{"context":{"a":"\xff"}}', "latin1")]) {
+      for (const sent of [
+        "{",
+        "[]",
+        '"text"',
+        deep,
+        '{"context":{"a":1e400}}',
+        `{"context":{"a":${"9".repeat(400)}}}`,
+      ]) {
         const answer = await post(`${bulk}/on`, sent);
         expect(answer.status).to.equal(400);
         expect(answer.text).to.equal(
@@ -158,7 +165,32 @@ describe("OFREP", () => {
       expect(body(await post(bulk, "{"))).to.deep.equal({
         errorCode: "INVALID_CONTEXT",
         errorDetails: "Provider context is not valid",
+        metadata: null,
       });
+      expect(body(await post(`${bulk}/on`, "{", { "flagd-selector": "no=such" }))).to.include({
+        errorCode: "INVALID_CONTEXT",
+      });
+    });
+
+    it("may have a context as deep as a body allows, with bytes that are not UTF-8, under a name in any case", async () => {
+      const { post } = await serve();
+      const deep = `{"context":{"color":"blue","a":${"[".repeat(9_000)}${"]".repeat(9_000)}}}`;
+      const notUtf8 = Buffer.from('{"context":{"color":"blue","a":"\xff"}}', "latin1");
+      for (const sent of [deep, notUtf8, '{"context":1,"CONTEXT":{"color":"blue"}}']) {
+        expect((await post(`${bulk}/targeted`, sent)).text).to.include('"variant":"blue"');
+      }
+      expect((await post(`${bulk}/targeted`, '{"context":{"color":"blue"},"Context":null}')).text).to.include(
+        '"variant":"red"',
+      );
+    });
+
+    it("is answered GENERAL where its variant is null, which OFREP can't say, alone and in a list", async () => {
+      const nothing = { state: "ENABLED", variants: { nul: null, text: "a" }, defaultVariant: "nul" };
+      const { post } = await serve({ documents: [{ flags: { nothing } }] });
+      const alone = await post(`${bulk}/nothing`, {});
+      expect(alone.status).to.equal(400);
+      expect(body(alone)).to.include({ errorCode: "GENERAL" });
+      expect(body(await post(bulk, {}))).to.have.deep.property("flags", [body(alone)]);
     });
 
     it("is evaluated against the first JSON value of the body, as in flagd; a body of white space is an empty one", async () => {
@@ -192,12 +224,14 @@ describe("OFREP", () => {
       for (const method of ["GET", "PUT", "DELETE"]) {
         const answer = await post(path, {}, {}, method);
         expect(answer.status, `${method} ${path}`).to.equal(405);
-        expect(answer.headers.get("allow")).to.equal("POST");
+        expect(answer.text).to.equal("");
       }
     }
-    for (const path of ["/", "/ofrep/v1/evaluate", `${bulk}/a/b`, `${bulk}//`, `${bulk}/%`, `${bulk}s`]) {
+    for (const path of ["/", "/ofrep/v1/evaluate", `${bulk}/a/b`, `${bulk}/on/`, `${bulk}s`]) {
       expect((await post(path, {})).status, path).to.equal(404);
     }
+    expect((await post(`${bulk}/a%2Fb`, {})).status, "as in flagd, escapes are decoded first").to.equal(404);
+    expect((await post(`${bulk}/%`, {})).status).to.equal(400);
   });
 
   it("answers a body beyond the limit 413", async () => {
@@ -236,7 +270,7 @@ describe("OFREP", () => {
         expect(flags).to.deep.equal([
           { key: "codeDefault", reason: "DEFAULT", metadata: {} },
           { key: "disabled", reason: "DISABLED", metadata: { why: "test" } },
-          { key: "naïve/key with space", value: 1, reason: "STATIC", variant: "n", metadata: {} },
+          { key: "naïve: key with % and space", value: 1, reason: "STATIC", variant: "n", metadata: {} },
           { key: "object", value: { a: null, b: [1] }, reason: "STATIC", variant: "o", metadata: {} },
           { key: "off", value: false, reason: "STATIC", variant: "off", metadata: {} },
           { key: "on", value: true, reason: "STATIC", variant: "on", metadata: {} },
@@ -270,7 +304,7 @@ describe("OFREP", () => {
       );
     });
 
-    it("have each key once, answered as it is alone: with the flag of the latest source, or of the selected set", async () => {
+    it("have a key once for each flag set, answered as it is alone: with the flag of the latest source, or of the selected set", async () => {
       const of = (variant: string): JsonObject => ({
         flags: { shared: { state: "ENABLED", variants: { a: "a", b: "b" }, defaultVariant: variant } },
       });
@@ -291,7 +325,7 @@ describe("OFREP", () => {
         expect(alone, selector).to.include({ variant });
         expect(body(await post(bulk, {}, headers)))
           .to.have.property("flags")
-          .deep.equal([alone]);
+          .deep.equal(selector === "" ? [alone, alone] : [alone]);
       }
     });
 
@@ -347,7 +381,7 @@ describe("OFREP", () => {
       ["ofrep", `${bulk}/{key}`, "POST", 200],
       ["ofrep", `${bulk}/{key}`, "POST", 404],
       ["ofrep", "", "POST", 404],
-      ["ofrep", bulk, "POST", 200],
+      ["ofrep", "/ofrep/v1/evaluate/{path:flags\\/|flags}", "POST", 200],
     ]);
   });
 });

@@ -2,15 +2,16 @@ import { randomUUID } from "node:crypto";
 import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
-import type { EvaluationContext, Resolution } from "@bunting/evaluation";
+import type { EvaluationContext, EvaluationErrorCode, Resolution } from "@bunting/evaluation";
 import { AnswerSize } from "../answer-size.js";
 import type { ApiMetrics } from "../api-metrics.js";
 import type { FlagEvaluator } from "../backend.js";
 import { emptyContext, type ContextEnrichment } from "../context.js";
 import { etagOf, isNoneMatchFor } from "./etag.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
-import { parseOfrepContext, parseOfrepPath, type OfrepTarget } from "./ofrep-request.js";
-import { errorJson, errorStatus, failureJson, reasonOf, successJson } from "./ofrep-response.js";
+import { parseOfrepTarget, type OfrepTarget } from "./ofrep-path.js";
+import { parseOfrepContext } from "./ofrep-request.js";
+import { errorJson, errorOf, errorStatus, failureJson, reasonOf, successJson } from "./ofrep-response.js";
 import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
@@ -29,9 +30,11 @@ export interface OfrepListenerOptions {
   readonly maxRequestBodyBytes: number;
 }
 
-const onlyPostHeaders = { ...jsonHeaders, allow: "POST" };
 const notFound = `{"errorDetails":"not found: expected POST /ofrep/v1/evaluate/flags or /ofrep/v1/evaluate/flags/<key>"}`;
-const onlyPost = `{"errorDetails":"only POST is answered here"}`;
+const badRequest = `{"errorDetails":"bad request: the path has an escape that is not %XX"}`;
+/** The names under which flagd counts requests. */
+const flagRoute = "/ofrep/v1/evaluate/flags/{key}";
+const bulkRoute = "/ofrep/v1/evaluate/{path:flags\\/|flags}";
 const bodyTooLarge = `{"errorDetails":"request body too large"}`;
 
 /** The OpenFeature Remote Evaluation Protocol: one flag, or all of a set with an ETag. */
@@ -41,14 +44,25 @@ export function createOfrepListener(options: OfrepListenerOptions): RequestListe
   const contextOf = createContextReader(options);
   return (request, response) => {
     const exchange = new HttpExchange(request, response, exchangeOptions);
-    const target = parseOfrepPath(exchange.path);
-    if (target === undefined) {
-      exchange.refuse(404, jsonHeaders, notFound);
-      return;
+    const target = parseOfrepTarget(request.url ?? "");
+    switch (target.kind) {
+      case "unknown":
+        exchange.refuse(404, jsonHeaders, notFound);
+        return;
+      case "malformed":
+        exchange.refuse(400, { ...jsonHeaders, ...exchange.closing() }, badRequest);
+        return;
+      case "redirect":
+        exchange.refuse(301, { location: target.location }, "");
+        return;
+      case "bulk":
+        exchange.route = bulkRoute;
+        break;
+      case "flag":
+        exchange.route = flagRoute;
     }
-    exchange.route = target.kind === "bulk" ? "/ofrep/v1/evaluate/flags" : "/ofrep/v1/evaluate/flags/{key}";
     if (request.method !== "POST") {
-      exchange.refuse(405, onlyPostHeaders, onlyPost);
+      exchange.refuse(405, {}, "");
       return;
     }
     readBody(
@@ -60,7 +74,7 @@ export function createOfrepListener(options: OfrepListenerOptions): RequestListe
           exchange.answerInTurn(options.longRequests, body.length, reply);
         else reply();
       },
-      (headers) => exchange.reply(413, { ...jsonHeaders, ...headers }, bodyTooLarge),
+      () => exchange.reply(413, { ...jsonHeaders, ...exchange.closing() }, bodyTooLarge),
     );
   };
 }
@@ -74,19 +88,20 @@ function answer(
 ): void {
   const key = target.kind === "flag" ? target.key : undefined;
   try {
-    const selection = options.selections.of(exchange.header(selectorHeader));
     const requested = contextOf(body);
     if (requested === undefined) {
       exchange.reply(400, jsonHeaders, failureJson(key, "INVALID_CONTEXT", "Provider context is not valid"));
       return;
     }
+    const selection = options.selections.of(exchange.header(selectorHeader));
     const context = options.context.enrich(requested, exchange);
     if (key === undefined) answerBulk(exchange, selection, context, options);
     else answerFlag(exchange, key, selection, context, options);
   } catch (error) {
     if (error instanceof RpcError) {
-      const status = error.code === "RESOURCE_EXHAUSTED" ? 500 : 400;
-      exchange.reply(status, jsonHeaders, failureJson(key, "GENERAL", error.message));
+      const isTooLarge = error.code === "RESOURCE_EXHAUSTED";
+      const details = isTooLarge ? error.message : `invalid selector: ${error.message}`;
+      exchange.reply(isTooLarge ? 500 : 400, jsonHeaders, failureJson(key, "GENERAL", details));
       return;
     }
     const trackingId = randomUUID();
@@ -104,8 +119,9 @@ function answerFlag(
   { evaluator, metrics }: OfrepListenerOptions,
 ): void {
   const resolution = evaluator.resolve(key, context, selection.select);
-  const status = resolution.reason === "ERROR" ? errorStatus[resolution.errorCode ?? "GENERAL"] : 200;
-  exchange.reply(status, jsonHeaders, countedJson(key, resolution, selection, metrics));
+  const error = errorOf(resolution);
+  const status = error === undefined ? 200 : errorStatus[error];
+  exchange.reply(status, jsonHeaders, countedJson(key, resolution, error, selection, metrics));
 }
 
 function answerBulk(
@@ -117,7 +133,7 @@ function answerBulk(
   const items: string[] = [];
   const size = new AnswerSize();
   for (const { flag, resolution } of evaluator.resolveAll(context, selection.select)) {
-    const item = countedJson(flag.key, resolution, selection, metrics);
+    const item = countedJson(flag.key, resolution, errorOf(resolution, flag), selection, metrics);
     // Until they are joined, items share the text of their metadata.
     size.add(item.length);
     items.push(item);
@@ -129,12 +145,17 @@ function answerBulk(
 }
 
 /** The answer to an evaluation, which is counted. */
-function countedJson(key: string, resolution: Resolution, selection: Selection, metrics: ApiMetrics): string {
+function countedJson(
+  key: string,
+  resolution: Resolution,
+  error: EvaluationErrorCode | undefined,
+  selection: Selection,
+  metrics: ApiMetrics,
+): string {
   const metadata = selection.metadataOf(resolution.metadata);
-  if (resolution.reason === "ERROR") {
-    const code = resolution.errorCode ?? "GENERAL";
-    metrics.evaluationFailed(key, code);
-    return errorJson(key, code, metadata);
+  if (error !== undefined) {
+    metrics.evaluationFailed(key, error);
+    return errorJson(key, error, metadata);
   }
   metrics.evaluated(key, reasonOf(resolution), resolution.variant ?? "");
   return successJson(key, resolution, metadata);

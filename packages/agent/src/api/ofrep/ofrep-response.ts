@@ -1,6 +1,7 @@
 import { canonicalJson, isJsonObject, type JsonValue } from "@bunting/protocol";
-import type { EvaluationErrorCode, Resolution } from "@bunting/evaluation";
+import type { EvaluationErrorCode, Flag, Resolution } from "@bunting/evaluation";
 import type { AnswerReason } from "../answer.js";
+import { accessorOf } from "../typed-value.js";
 import { encodedOnce, type EncodedObject } from "../encoded-object.js";
 
 // How OFREP answers an evaluation: a success or an error, each with the same body alone and in a list.
@@ -8,6 +9,22 @@ import { encodedOnce, type EncodedObject } from "../encoded-object.js";
 /** The reason that a client sees; FALLBACK is internal. */
 export function reasonOf({ reason }: Resolution): AnswerReason {
   return reason === "FALLBACK" ? "DEFAULT" : reason;
+}
+
+/**
+ * What can't be said in an answer: OFREP has no value for a variant that is null, and in a list flagd expects each value to have the type of
+ * the flag's default variant.
+ */
+export function errorOf(
+  { reason, errorCode, value, variant }: Resolution,
+  listed?: Flag,
+): EvaluationErrorCode | undefined {
+  if (reason === "ERROR") return errorCode ?? "GENERAL";
+  if (variant === undefined) return undefined;
+  if (value === undefined || value === null) return "GENERAL";
+  if (listed?.defaultVariant === undefined) return undefined;
+  const expected = accessorOf(listed.variants.get(listed.defaultVariant));
+  return expected === undefined || expected === accessorOf(value) ? undefined : "GENERAL";
 }
 
 /** A flag that is disabled, or leaves its value to the default in the code, has neither value nor variant. */
@@ -31,17 +48,15 @@ export const errorStatus: Readonly<Record<EvaluationErrorCode, number>> = {
 
 export type OfrepErrorCode = EvaluationErrorCode | "INVALID_CONTEXT";
 
-/** The error of a request for one flag, or for all flags if `key` is undefined. */
+/** The error of a request for one flag, or for all flags if `key` is undefined; without metadata if nothing was evaluated. */
 export function failureJson(
   key: string | undefined,
   code: OfrepErrorCode,
   details: string,
   metadata?: EncodedObject,
 ): string {
-  const error = `"errorCode":"${code}","errorDetails":${JSON.stringify(details)}`;
-  if (key === undefined) return `{${error}}`;
-  const json = metadata?.json ?? "{}";
-  return `{"key":${JSON.stringify(key)},${error},"metadata":${json === "{}" ? "null" : json}}`;
+  const named = key === undefined ? "" : `"key":${JSON.stringify(key)},`;
+  return `{${named}"errorCode":"${code}","errorDetails":${JSON.stringify(details)},"metadata":${metadata?.json ?? "null"}}`;
 }
 
 function errorDetails(key: string, code: EvaluationErrorCode): string {

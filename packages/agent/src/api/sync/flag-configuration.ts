@@ -1,5 +1,5 @@
 import { canonicalJson, compareUtf8, type JsonObject } from "@bunting/protocol";
-import type { Flag } from "@bunting/evaluation";
+import { compareFlagSetIds, type Flag } from "@bunting/evaluation";
 import type { FlagReader } from "../backend.js";
 import type { Selection } from "../selection.js";
 
@@ -16,7 +16,8 @@ export function flagConfiguration(flags: Iterable<Flag>): string {
   const byKey = new Map<string, Flag>();
   for (const flag of flags) {
     const other = byKey.get(flag.key);
-    if (other === undefined || compareUtf8(other.flagSetId, flag.flagSetId) <= 0) byKey.set(flag.key, flag);
+    if (other === undefined || compareFlagSetIds(other.flagSetId, flag.flagSetId) <= 0)
+      byKey.set(flag.key, flag);
   }
   const members = [...byKey.values()].sort((a, b) => compareUtf8(a.key, b.key)).map(memberOf);
   return `{"flags":{${members.join(",")}}}`;
