@@ -1,5 +1,5 @@
 import { compile } from "./compile.js";
-import type { Flag } from "./flag.js";
+import { ruleOf, type Flag } from "./flag.js";
 import { RuleFailure } from "./rule-failure.js";
 
 /**
@@ -8,10 +8,10 @@ import { RuleFailure } from "./rule-failure.js";
  *
  * Not seen are the arguments of an unknown operator, and rules for the items of a list that depend on each item's values.
  */
-export function checkTargeting({ targeting }: Flag): readonly string[] {
+export function checkTargeting(flag: Flag): readonly string[] {
   const unknown = new Set<string>();
   try {
-    compile(targeting ?? null, (name) => unknown.add(name));
+    compile(ruleOf(flag) ?? null, (name) => unknown.add(name));
   } catch (error) {
     if (error instanceof RuleFailure) return [error.message];
     throw error;

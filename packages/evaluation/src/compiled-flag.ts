@@ -1,5 +1,5 @@
 import type { JsonValue } from "@bunting/protocol";
-import type { Flag } from "./flag.js";
+import { ruleOf, type Flag } from "./flag.js";
 import { compile } from "./compile.js";
 import { jsonText, requireWritable } from "./json-text.js";
 import type { Evaluate } from "./operators/operator.js";
@@ -30,7 +30,7 @@ export class CompiledFlag {
 
   constructor(flag: Flag) {
     this.flag = flag;
-    const hasRule = flag.targeting !== undefined;
+    const hasRule = ruleOf(flag) !== undefined;
     const { defaultVariant } = flag;
     this.#fallback =
       defaultVariant === undefined

@@ -1,4 +1,4 @@
-import { compareUtf8, type JsonValue } from "@bunting/protocol";
+import { compareUtf8, type JsonObject, type JsonValue } from "@bunting/protocol";
 
 /** What metadata may hold so that every provider can read it. */
 export type MetadataValue = string | number | boolean;
@@ -17,7 +17,7 @@ export interface Flag {
   /** Undefined if the document has null, "" or nothing, which means the default in the application's code. */
   readonly defaultVariant: string | undefined;
   /**
-   * With every `$ref` that has an evaluator replaced; undefined if absent or {}. flagd takes any JSON value as a rule: null always means
+   * With every `$ref` that has an evaluator replaced; undefined if absent, `emptyTargeting` if {}: neither is a rule. flagd takes any JSON value as a rule: null always means
    * the default variant (with reason DEFAULT, not STATIC), and "on" always means "on".
    */
   readonly targeting: JsonValue | undefined;
@@ -29,6 +29,14 @@ export interface Flag {
   readonly source: string;
   /** The source's place in `--sources`: a later source wins for the same flagSetId and key. */
   readonly sourceIndex: number;
+}
+
+/** What `{}` is parsed as. */
+export const emptyTargeting: JsonObject = Object.freeze({});
+
+/** The rule that decides the variant, if the flag has one. */
+export function ruleOf({ targeting }: Flag): JsonValue | undefined {
+  return targeting === emptyTargeting ? undefined : targeting;
 }
 
 /**

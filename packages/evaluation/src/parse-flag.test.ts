@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from "@bunting/protocol";
 import { expect } from "chai";
 import { FlagError } from "./flag-error.js";
 import { evaluatorsOf } from "./inline-references.js";
+import { emptyTargeting } from "./flag.js";
 import { parseFlag, type FlagSetContext } from "./parse-flag.js";
 
 const set: FlagSetContext = { metadata: {}, evaluators: {}, source: "file:flags.json", sourceIndex: 2 };
@@ -36,11 +37,11 @@ describe("parseFlag", () => {
     }
   });
 
-  it("takes {} as no targeting, but null and plain values as rules", () => {
+  it("keeps {}, which is no rule, null and plain values, which are", () => {
     const targetingOf = (targeting: JsonValue): JsonValue | undefined =>
       parseFlag("f", { variants: onOff, targeting }, set).targeting;
     expect(parseFlag("f", { variants: onOff }, set).targeting).to.equal(undefined);
-    expect(targetingOf({})).to.equal(undefined);
+    expect(targetingOf({})).to.equal(emptyTargeting);
     expect(targetingOf(null)).to.equal(null);
     expect(targetingOf("on")).to.equal("on");
     expect(targetingOf([])).to.deep.equal([]);

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { FlagError } from "./flag-error.js";
-import type { Flag, Metadata, MetadataValue } from "./flag.js";
+import { emptyTargeting, type Flag, type Metadata, type MetadataValue } from "./flag.js";
 import { inlineReferences } from "./inline-references.js";
 
 /** What parsing a flag needs of the document that the flag is in. */
@@ -57,7 +57,7 @@ export function parseFlag(key: string, definition: JsonValue, set: FlagSetContex
 
 function targetingOf(parts: JsonObject): JsonValue | undefined {
   const targeting = parts["targeting"];
-  return isJsonObject(targeting) && Object.keys(targeting).length === 0 ? undefined : targeting;
+  return isJsonObject(targeting) && Object.keys(targeting).length === 0 ? emptyTargeting : targeting;
 }
 
 /** The flag's metadata over the set's; a null in the flag's removes what the set has. */

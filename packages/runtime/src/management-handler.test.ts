@@ -37,6 +37,18 @@ describe("managementHandler", () => {
     );
   });
 
+  it("compresses metrics for clients that accept gzip", async () => {
+    const response = await fetch(`${base}/metrics`, { headers: { "accept-encoding": "deflate, gzip" } });
+    expect(response.headers.get("content-encoding")).to.equal("gzip");
+    expect(await response.text()).to.contain("demo_total 3");
+  });
+
+  it("answers probes of any method, and redirects to the shortest path, as flagd does", async () => {
+    expect((await fetch(`${base}/healthz`, { method: "POST" })).status).to.equal(200);
+    const redirected = await fetch(`${base}/healthz/..//readyz?x`, { redirect: "manual" });
+    expect([redirected.status, redirected.headers.get("location")]).to.deep.equal([307, "/readyz?x"]);
+  });
+
   it("refuses other paths and methods", async () => {
     expect((await fetch(`${base}/flags`)).status).to.equal(404);
     const post = await fetch(`${base}/metrics`, { method: "POST" });

@@ -1,4 +1,6 @@
 import type { RequestListener, ServerResponse } from "node:http";
+import { posix } from "node:path";
+import { gzip } from "node:zlib";
 import type { Registry } from "prom-client";
 
 /** Whether a process may be sent traffic, and why not. */
@@ -28,9 +30,12 @@ export function managementHandler(
   return (request, response) => {
     const path = request.url?.split("?", 1)[0] ?? "";
     const page = pages.get(path);
-    if (page === undefined && path !== "/healthz" && path !== "/readyz" && path !== "/metrics") {
-      answer(response, 404, hint);
-    } else if (request.method !== "GET" && request.method !== "HEAD") {
+    const isProbe = path === "/healthz" || path === "/readyz";
+    if (page === undefined && !isProbe && path !== "/metrics") {
+      const shortest = posix.normalize(path);
+      if (shortest === path || !path.startsWith("/")) answer(response, 404, hint);
+      else redirect(response, `${shortest}${request.url?.slice(path.length) ?? ""}`);
+    } else if (!isProbe && request.method !== "GET" && request.method !== "HEAD") {
       response.setHeader("allow", "GET, HEAD");
       answer(response, 405, "Use GET.\n");
     } else if (page !== undefined) {
@@ -44,7 +49,7 @@ export function managementHandler(
       registry.metrics().then(
         (text) => {
           if (response.destroyed) return;
-          answer(response, 200, text, registry.contentType);
+          answerMetrics(response, text, `${registry.contentType}; escaping=underscores`);
           onMetrics?.(response, text.length);
         },
         (error: unknown) => answer(response, 500, `metrics can't be read: ${String(error)}\n`),
@@ -53,10 +58,34 @@ export function managementHandler(
   };
 }
 
+/** As Go's router does: a path that is not in its shortest form has another one. */
+function redirect(response: ServerResponse, location: string): void {
+  response.setHeader("location", location);
+  answer(
+    response,
+    307,
+    `<a href="${encodeURI(location)}">Temporary Redirect</a>.\n`,
+    "text/html; charset=utf-8",
+  );
+}
+
+/** Prometheus accepts gzip. */
+function answerMetrics(response: ServerResponse, text: string, type: string): void {
+  if (!/\bgzip\b/i.test(String(response.req.headers["accept-encoding"]))) {
+    answer(response, 200, text, type);
+    return;
+  }
+  gzip(text, { level: 1 }, (error, zipped) => {
+    if (response.destroyed) return;
+    if (error === null) response.setHeader("content-encoding", "gzip");
+    answer(response, 200, error === null ? zipped : text, type);
+  });
+}
+
 function answer(
   response: ServerResponse,
   status: number,
-  body: string,
+  body: string | Buffer,
   type = "text/plain; charset=utf-8",
 ): void {
   response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body) });

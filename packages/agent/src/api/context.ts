@@ -1,5 +1,5 @@
 import type { EvaluationContext } from "@bunting/evaluation";
-import type { RequestHeaders } from "./request-headers.js";
+import { textHeader, type RequestHeaders } from "./request-headers.js";
 
 export interface ContextOptions {
   /** `--context-value`: added to the context of every evaluation. Values are strings, as in flagd. */
@@ -34,7 +34,7 @@ export function createContextEnrichment(options: ContextOptions): ContextEnrichm
     enrich: (context, headers) => {
       let values: Record<string, string> | undefined;
       for (const [header, key] of mappings) {
-        const value = headers.header(header);
+        const value = textHeader(headers, header);
         if (value !== undefined && value !== "") (values ??= {})[key] = value;
       }
       const enriched = enrichStatic(context);

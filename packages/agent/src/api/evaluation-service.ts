@@ -9,7 +9,7 @@ import type { ResolveRequest } from "./codec/resolve-request.js";
 import type { ContextEnrichment } from "./context.js";
 import type { Dialect } from "./dialect.js";
 import { evaluationError, type ApiErrorCode } from "./evaluation-error.js";
-import type { RequestHeaders } from "./request-headers.js";
+import { textHeader, type RequestHeaders } from "./request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "./selection.js";
 import { accessorOf, typedValue, zeroValue, type Accessor } from "./typed-value.js";
 
@@ -52,7 +52,7 @@ export function createEvaluationService(
   return {
     dialect,
     resolve: (accessor, request, headers) => {
-      const selection = selections.of(headers.header(selectorHeader));
+      const selection = selections.of(textHeader(headers, selectorHeader));
       const context = enrich(request.context, headers);
       const resolution = evaluator.resolve(request.flagKey, context, selection.select);
       const outcome = outcomeOf(dialect, accessor, resolution, selection);
@@ -64,7 +64,7 @@ export function createEvaluationService(
       return outcome;
     },
     resolveAll: (requested, headers) => {
-      const selection = selections.of(headers.header(selectorHeader));
+      const selection = selections.of(textHeader(headers, selectorHeader));
       const context = enrich(requested, headers);
       try {
         return { flags: answerAll(context, selection), metadata: selection.metadata };

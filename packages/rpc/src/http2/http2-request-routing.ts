@@ -9,16 +9,25 @@ import {
 import { closeLeftOpen } from "./close-left-open.js";
 import type { PeerAccount } from "../limits/peer-memory.js";
 import { setAccount } from "../limits/request-account.js";
+import { statusCode } from "../status.js";
 
 /** What an open request takes: node's objects of its stream, its request and its answer. */
 const bridgedBytes = 8 * 1024;
+const anyGrpcContentType = /^application\/grpc\s*(?:[+;]|$)/i;
 const grpcContentType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
 
-/** True for a gRPC request; gRPC-Web and Connect, which share the port, have other content types. */
-export function isGrpcRequest(headers: IncomingHttpHeaders): boolean {
+/**
+ * True for a gRPC request; gRPC-Web and Connect, which share the port, have other content types.
+ *
+ * @param isGrpcOnly the port serves nothing else: as in grpc-go, any codec then counts as protobuf.
+ */
+export function isGrpcRequest(headers: IncomingHttpHeaders, isGrpcOnly: boolean): boolean {
   const contentType = headers["content-type"];
   if (contentType === undefined || headers[":method"] !== "POST") return false;
-  return contentType === "application/grpc" || grpcContentType.test(contentType);
+  return (
+    contentType === "application/grpc" ||
+    (isGrpcOnly ? anyGrpcContentType : grpcContentType).test(contentType)
+  );
 }
 
 /** Passes an HTTP/2 request to a listener written for HTTP/1.1. */
@@ -60,8 +69,12 @@ export function refuseOther(
   headerBytes: number,
 ): void {
   const status = headers[":method"] === "POST" ? 415 : 405;
-  const text = "This port speaks gRPC: POST with content-type application/grpc.";
-  refuseRequest(stream, account, headerBytes, status, text, status === 405 ? { allow: "POST" } : {});
+  // As grpc-go refuses it: in the headers, so that gRPC clients of any kind can tell why.
+  refuseRequest(stream, account, headerBytes, status, "", {
+    "content-type": "application/grpc",
+    "grpc-status": status === 415 ? statusCode.INVALID_ARGUMENT : statusCode.INTERNAL,
+    "grpc-message": "This port speaks gRPC: POST with content-type application/grpc.",
+  });
 }
 
 /** Refuses a request that is not gRPC, and drops its body. */
@@ -78,7 +91,7 @@ export function refuseRequest(
   stream.resume();
   stream.on("finish", () => setImmediate(closeLeftOpen, stream));
   stream.respond({ ":status": status, "content-type": "text/plain; charset=utf-8", ...headers });
-  stream.end(`${text}\n`);
+  stream.end(text === "" ? "" : `${text}\n`);
 }
 
 /** Charges a request until its stream closes. */

@@ -243,9 +243,16 @@ export class Http2Stream implements TransportStream, WatchedStream {
   }
 
   #responseHeaders(added: Headers | undefined): OutgoingHttpHeaders {
-    const base = this.#headers["content-type"] === "application/grpc+proto" ? protoHeaders : plainHeaders;
+    const base = baseHeaders(this.#headers["content-type"]);
     return added === undefined ? base : { ...base, ...added };
   }
+}
+
+/** A response has the content type of its request, whatever codec it names. */
+function baseHeaders(contentType: string | undefined): OutgoingHttpHeaders {
+  if (contentType === "application/grpc+proto") return protoHeaders;
+  if (contentType === undefined || !/^application\/grpc\+[\w.-]+$/.test(contentType)) return plainHeaders;
+  return { ":status": 200, "content-type": contentType };
 }
 
 /** The stream closes after an error, and its close is handled. */

@@ -196,7 +196,7 @@ export class Http2Transport {
   ): void {
     session.spend(1);
     const headerBytes = headerListBytes(rawHeaders);
-    if (isGrpcRequest(headers)) {
+    if (isGrpcRequest(headers, this.#onRequest === undefined)) {
       keepFirst(headers, rawHeaders);
       this.#take(session, session.addStream(stream, headers, headerBytes), headerBytes);
       return;

@@ -24,6 +24,10 @@ class Switchboard implements HealthSource {
     return this.statuses.get(service);
   }
 
+  services(): Iterable<string> {
+    return this.statuses.keys();
+  }
+
   onChange(listener: () => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -47,6 +51,17 @@ describe("healthService", () => {
     board.set("a.B", "NOT_SERVING");
     expect(answer(await check("a.B"))).to.equal(NOT_SERVING);
     expect((await failure(check("no.Such"))).code).to.equal(status.NOT_FOUND);
+  });
+
+  it("lists the status of every service", async () => {
+    const board = new Switchboard();
+    board.set("a.B", "NOT_SERVING");
+    const client = new BytesClient(await serve(healthService(board)));
+    const listed = await client.unary("/grpc.health.v1.Health/List", Buffer.alloc(0));
+    expect(healthV1.HealthListResponse.decode(listed).statuses).to.deep.equal({
+      "": { status: SERVING },
+      "a.B": { status: NOT_SERVING },
+    });
   });
 
   it("watches: the status at once, then each change of it, but no change of another service", async () => {

@@ -8,10 +8,13 @@ import { RpcError } from "../status.js";
 export interface HealthSource {
   /** `service` is a full name, or "" for the whole server; undefined if there is no such service. */
   statusOf(service: string): "SERVING" | "NOT_SERVING" | undefined;
+  /** The services whose status is known, "" for the whole server among them. */
+  services(): Iterable<string>;
   /** Calls back after any status has changed, until the returned function is called. */
   onChange(listener: () => void): () => void;
 }
 
+const listResponse = messageCodec(healthV1.HealthListResponse);
 const request = messageCodec(healthV1.HealthCheckRequest);
 const response = messageCodec(healthV1.HealthCheckResponse);
 type Status = healthV1.HealthCheckResponse_ServingStatus;
@@ -20,7 +23,7 @@ const { SERVICE_UNKNOWN, ...servingStatus } = healthV1.HealthCheckResponse_Servi
 /** More than any service's name needs. */
 const maxRequestBytes = 16 * 1024;
 
-/** `grpc.health.v1.Health`: Check, and Watch, which skips states for a slow client. */
+/** `grpc.health.v1.Health`: Check, List, and Watch, which skips states for a slow client. */
 export function healthService(source: HealthSource): Method[] {
   const statusOf = (service: string): Status => {
     const name = source.statusOf(service);
@@ -34,10 +37,20 @@ export function healthService(source: HealthSource): Method[] {
       encode: response.encode,
       handle: ({ service }) => {
         const status = statusOf(service);
-        if (status === SERVICE_UNKNOWN)
-          throw new RpcError("NOT_FOUND", `this server has no service "${service}"`);
+        if (status === SERVICE_UNKNOWN) throw new RpcError("NOT_FOUND", "unknown service");
         return { status };
       },
+    }),
+    unary({
+      maxMessageBytes: maxRequestBytes,
+      path: "/grpc.health.v1.Health/List",
+      decode: () => undefined,
+      encode: listResponse.encode,
+      handle: () => ({
+        statuses: Object.fromEntries(
+          [...source.services()].map((name) => [name, { status: statusOf(name) }]),
+        ),
+      }),
     }),
     serverStreaming({
       maxMessageBytes: maxRequestBytes,

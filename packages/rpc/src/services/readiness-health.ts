@@ -16,6 +16,10 @@ export class ReadinessHealth implements HealthSource {
     return this.#readiness().isReady ? "SERVING" : "NOT_SERVING";
   }
 
+  services(): Iterable<string> {
+    return this.#services;
+  }
+
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -2,6 +2,7 @@ import { serverStreaming, type Method, type ResponseStream, type TransportStream
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { FlagChange } from "../../store/flag-change.js";
 import { PacedStream } from "../paced-stream.js";
+import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selections } from "../selection.js";
 import { StreamRegistry, type GroupedStream } from "../stream-registry.js";
 import { keepAliveFrame, providerReadyFrame, providerShutdownFrame } from "./event-frames.js";
@@ -71,7 +72,7 @@ export class EventStreams {
   }
 
   #subscribe(out: ResponseStream): void {
-    const selection = this.#selections.of(out.header(selectorHeader));
+    const selection = this.#selections.of(textHeader(out, selectorHeader));
     const stream = this.#streams.open(out, selection, (group) => new EventStream(out, group, this.#silent));
     stream?.send(providerReadyFrame);
   }

@@ -15,6 +15,7 @@ import { errorJson, errorOf, errorStatus, failureJson, reasonOf, successJson } f
 import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
+import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 
 export interface OfrepListenerOptions {
@@ -93,7 +94,7 @@ function answer(
       exchange.reply(400, jsonHeaders, failureJson(key, "INVALID_CONTEXT", "Provider context is not valid"));
       return;
     }
-    const selection = options.selections.of(exchange.header(selectorHeader));
+    const selection = options.selections.of(textHeader(exchange, selectorHeader));
     const context = options.context.enrich(requested, exchange);
     if (key === undefined) answerBulk(exchange, selection, context, options);
     else answerFlag(exchange, key, selection, context, options);

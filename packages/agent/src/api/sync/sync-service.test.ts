@@ -184,7 +184,7 @@ describe("the agent's flagd.sync.v1", () => {
     await expectStatus(
       disabled.client.unary(`${path}GetMetadata`, getMetadata, {}),
       "UNIMPLEMENTED",
-      "metadata is switched off here (--disable-sync-metadata)",
+      "metadata endpoint disabled",
     );
   });
 

@@ -17,6 +17,7 @@ import type { FlagChange } from "../../store/flag-change.js";
 import type { FlagReader } from "../backend.js";
 import { boundedLabels } from "../bounded-labels.js";
 import { encodeStruct } from "../codec/struct-writer.js";
+import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
 import { FirstAnswerHold } from "./first-answer-hold.js";
@@ -155,14 +156,14 @@ export class SyncService {
 
   #metadata(): syncV1.GetMetadataResponse {
     if (this.#options.isMetadataDisabled) {
-      throw new RpcError("UNIMPLEMENTED", "metadata is switched off here (--disable-sync-metadata)");
+      throw new RpcError("UNIMPLEMENTED", "metadata endpoint disabled");
     }
     return { metadata: this.#options.contextValues };
   }
 
   /** The header's selector wins over the body's, even when it is empty. */
   #selectionOf(bodySelector: string, call: Call): Selection {
-    return this.#options.selections.of(call.header(selectorHeader) ?? bodySelector);
+    return this.#options.selections.of(textHeader(call, selectorHeader) ?? bodySelector);
   }
 }
 
