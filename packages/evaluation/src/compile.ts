@@ -1,4 +1,11 @@
-import type { Compile, Evaluate, Expression, Operator, Surroundings } from "./operators/operator.js";
+import {
+  compileEach,
+  type Compile,
+  type Evaluate,
+  type Expression,
+  type Operator,
+  type Surroundings,
+} from "./operators/operator.js";
 import { operators } from "./operators/registry.js";
 import { shadowedVariable } from "./operators/shadowed-variable.js";
 import { isReferenced } from "./inline-references.js";
@@ -110,11 +117,11 @@ function charged(evaluate: Evaluate, work: number): Evaluate {
 
 function compileList(items: Value, isRepeated: boolean, compileInner: Compile): Expression {
   if (!isList(items)) return constant(items);
-  const expressions = items.map((item) => compileInner(item));
-  if (expressions.every((expression) => expression.constant !== undefined)) return constant(items);
-  const evaluators = expressions.map(({ evaluate }) => evaluate);
-  const evaluate: Evaluate = (data, scope) => evaluators.map((evaluate) => evaluate(data, scope));
-  return { constant: undefined, evaluate: isRepeated ? charged(evaluate, evaluators.length) : evaluate };
+  const parts = compileEach(items, compileInner);
+  if (parts.every((part) => part === undefined)) return constant(items);
+  const evaluate: Evaluate = (data, scope) =>
+    parts.map((part, index) => (part === undefined ? (items[index] ?? null) : part(data, scope)));
+  return { constant: undefined, evaluate: isRepeated ? charged(evaluate, items.length) : evaluate };
 }
 
 function constant(value: Value): Expression {

@@ -79,5 +79,22 @@ export const shapes: Readonly<Record<string, Shape>> = {
     );
     return flags(bytes);
   },
+  "one rule of a long list": (bytes, seed) => {
+    const items = Array.from({ length: bytes >> 1 }, () => "1").join(",");
+    return `{"flags":{"a":${flag(`{"if":[{"in":["x",[${items}]]},"on","off"]}`, `{"on":true,"off":${seed}}`)}}}`;
+  },
+  "one rule of a long list of ranges": (bytes, seed) => {
+    const items = Array.from({ length: Math.floor(bytes / 6) }, () => "[1,2]").join(",");
+    return `{"flags":{"a":${flag(`{"if":[{"in":["x",[${items}]]},"on","off"]}`, `{"on":true,"off":${seed}}`)}}}`;
+  },
+  "one rule of many numbers": oneRule(() => "0", "or"),
+  "one rule of many constant conditions": oneRule(() => "0,1", "if"),
+  "one rule of many terms": oneRule(() => "1", "+"),
+  "one rule of many terms and a variable": (bytes, seed) =>
+    filled(
+      (inner) => `{"flags":{"a":${flag(`{"+":[{"var":"seats"},${inner}]}`, `{"on":${seed}}`)}}}`,
+      () => "1",
+    )(bytes),
+  "one rule of many shares": oneRule(() => '["on",1]', "fractional"),
   "one rule of many negations": oneRule(() => '{"!":1}', "or"),
 };

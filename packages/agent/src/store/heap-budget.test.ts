@@ -17,6 +17,8 @@ const usualShapes = [
   "many flags of nothing",
   "many rules",
   "many flags of one shared rule",
+  "one rule of a long list",
+  "one rule of many constant conditions",
   "one rule of many negations",
   "one long text with an emoji",
 ];

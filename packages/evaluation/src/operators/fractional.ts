@@ -3,7 +3,7 @@ import { murmur3 } from "../murmur3.js";
 import type { Scope } from "../scope.js";
 import { isList, isMap, type Value, type ValueMap } from "../value.js";
 import { compileJoinedHash } from "./joined-hash.js";
-import type { Compile, Evaluate, Operator } from "./operator.js";
+import { compileEach, type Compile, type Evaluate, type Operator } from "./operator.js";
 
 /**
  * Splits subjects among variants by the hash of a text: of the first argument if that is a string, else of the flag's key and the
@@ -18,13 +18,15 @@ export const fractional: Operator = (args, compile) => {
   }
   const [first, ...others] = args;
   if (first === undefined) return () => null;
-  const shares = others.map((share) => compile(share));
-  const constants = shares.flatMap(({ constant }) => (constant === undefined ? [] : [constant]));
-  if (constants.length === shares.length) return ofFixedShares(first, constants, compile);
-  const expressions = [compile(first), ...shares];
+  const shares = compileEach(others, compile);
+  if (shares.every((share) => share === undefined)) return ofFixedShares(first, others, compile);
+  const { evaluate } = compile(first);
   return (data, scope) => {
-    const values = expressions.map(({ evaluate }) => evaluate(data, scope));
-    return splitBy(values, data, scope);
+    const key = evaluate(data, scope);
+    const values = shares.map((share, index) =>
+      share === undefined ? (others[index] ?? null) : share(data, scope),
+    );
+    return splitBy([key, ...values], data, scope);
   };
 };
 

@@ -17,6 +17,21 @@ export type Surroundings = "outer" | "item" | "outerThenItem";
 /** Compiles an argument of an operator. By default its variables are read as those around it are. */
 export type Compile = (rule: Value, variables?: "plain" | Surroundings) => Expression;
 
+/**
+ * Compiles each of several rules: undefined for those that are constants, whose value is the rule itself. A rule may have hundreds of
+ * thousands of these, and a function for each would take several times the memory of the document.
+ */
+export function compileEach(rules: readonly Value[], compile: Compile): readonly (Evaluate | undefined)[] {
+  return rules.map((rule) => compilePart(rule, compile));
+}
+
+/** Undefined if the rule is a constant. */
+export function compilePart(rule: Value, compile: Compile): Evaluate | undefined {
+  if (typeof rule !== "object" || rule === null) return undefined;
+  const { evaluate, constant } = compile(rule);
+  return constant === undefined ? evaluate : undefined;
+}
+
 /** Compiles one use of an operator from the value behind its name: `[1, 2]` in `{"+": [1, 2]}`. */
 export type Operator = (args: Value, compile: Compile) => Evaluate;
 
