@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { binaries, ServiceProcess } from "../support/service-process.js";
+import { holdStockPorts } from "../support/stock-ports.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { FlagStream, flagSpec } from "./support/proxy-under-test.js";
 import { freshCluster } from "./support/use-cluster.js";
@@ -19,6 +20,7 @@ const fixture = path.join(import.meta.dirname, "../fixtures/stock-operator/proxy
 
 describe("our proxy in the place of the stock operator's", function () {
   this.timeout(60_000);
+  holdStockPorts();
   const cluster = freshCluster();
 
   it("serves the cluster with that operator's arguments, environment and role, on its ports", async () => {

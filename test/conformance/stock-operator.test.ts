@@ -6,6 +6,7 @@ import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
 import { startProxy } from "../support/proxy-process.js";
 import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
+import { holdStockPorts } from "../support/stock-ports.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
@@ -41,6 +42,7 @@ function containerOf(container: Container): { readonly env: Record<string, strin
 }
 
 describe("the command lines of the stock operator", () => {
+  holdStockPorts();
   let directory: TempDirectory;
   const running: ServiceProcess[] = [];
 
