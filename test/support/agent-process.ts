@@ -7,9 +7,14 @@ export interface AgentAddresses {
   readonly management: string;
 }
 
-/** A real bunting-agent, started as in its container, on free ports. */
+/**
+ * A real bunting-agent, started as in its container, on free ports.
+ *
+ * @param directory the working directory, if relative paths matter.
+ */
 export async function startAgent(
   args: readonly string[],
+  directory?: string,
 ): Promise<
   { readonly process: ServiceProcess; readonly ports: ReadonlyMap<string, number> } & AgentAddresses
 > {
@@ -17,6 +22,7 @@ export async function startAgent(
   const process = new ServiceProcess(binaries.agent, {
     args: ["start", "--host", "127.0.0.1", ...free, ...args],
     image: agentImage,
+    ...(directory === undefined ? {} : { directory }),
   });
   const ports = new Map<string, number>();
   while (ports.size < 4) {

@@ -32,6 +32,8 @@ export interface ServiceProcessOptions {
   /** The user it runs as; needs root. */
   readonly uid?: number;
   readonly gid?: number;
+  /** Default: that of the tests. */
+  readonly directory?: string;
 }
 
 /**
@@ -57,6 +59,7 @@ export class ServiceProcess {
         ...options.env,
       },
       stdio: ["ignore", "pipe", "pipe"],
+      ...(options.directory === undefined ? {} : { cwd: options.directory }),
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.gid ?? options.uid }),
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {

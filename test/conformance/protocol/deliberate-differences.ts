@@ -1,0 +1,157 @@
+import type { Answer } from "./answer.js";
+import type { Difference } from "./compare-answers.js";
+import type { GoldenCase } from "./golden-case.js";
+
+/** Differences that are wanted, with the line of the docs that says so. */
+export interface DeliberateDifference {
+  readonly name: string;
+  /** A page in docs/, and words that are in it. */
+  readonly docs: readonly [page: string, words: string];
+  readonly covers: (one: GoldenCase, difference: Difference, got: Answer) => boolean;
+}
+
+const evaluation = "evaluation-differences.md";
+const protocol = "protocol-differences.md";
+
+const starts = (path: Difference["path"], ...names: readonly string[]): boolean =>
+  names.every((name, at) => path[at] === name);
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+/** Whether two flags differ only in a member. */
+function differOnlyIn(name: string, want: unknown, got: unknown): boolean {
+  if (!isRecord(want) || !isRecord(got)) return false;
+  return JSON.stringify({ ...want, [name]: 0 }) === JSON.stringify({ ...got, [name]: 0 });
+}
+
+export const deliberateDifferences: readonly DeliberateDifference[] = [
+  {
+    name: "names in another case",
+    docs: [evaluation, "names of a flag's parts in another case"],
+    covers: ({ breaks }, { path }) => breaks === "other-case" && path[0] !== "headers",
+  },
+  {
+    name: "metadata that is a list, an object or null",
+    docs: [evaluation, "metadata that is a list or an object"],
+    covers: ({ breaks }, { path, want, got }) =>
+      (path.includes("metadata") && got === undefined && (want === null || typeof want === "object")) ||
+      (breaks === "listed-metadata" && differOnlyIn("metadata", want, got)),
+  },
+  {
+    name: "FALLBACK over schema.v1",
+    docs: [evaluation, "internal reason `FALLBACK`"],
+    covers: (_, { path, want, got }) =>
+      (path.at(-1) === "reason" && want === "FALLBACK" && got === "DEFAULT") ||
+      (isRecord(want) && want["reason"] === "FALLBACK" && differOnlyIn("reason", want, got)),
+  },
+  {
+    name: "no default variant over flagd.sync.v1",
+    docs: [protocol, "without a default variant, over `flagd.sync.v1`"],
+    covers: (_, { path, want, got }) =>
+      path.includes("flagConfiguration") &&
+      path.at(-1) === "defaultVariant" &&
+      want === "" &&
+      got === undefined,
+  },
+  {
+    name: "ETag of OFREP",
+    docs: [protocol, "`ETag` of all flags over OFREP"],
+    covers: (_, { path, want, got }) =>
+      (starts(path, "headers", "etag") && want === undefined) ||
+      (path[0] === "kind" && want === "HTTP 200" && got === "HTTP 304"),
+  },
+  {
+    name: "the id of no flag set",
+    docs: [protocol, "the selector `flagSetId=`"],
+    covers: (_, { path, want, got }) =>
+      (path.at(-1) === "flagSetId" && want === undefined && got === "") ||
+      (isRecord(got) &&
+        isRecord(got["metadata"]) &&
+        got["metadata"]["flagSetId"] === "" &&
+        differOnlyIn("metadata", want, got)),
+  },
+  {
+    name: "streams end with UNAVAILABLE at shutdown",
+    docs: [protocol, "streams when it shuts down"],
+    covers: (one, { path, got }) => one.class === "shutdown" && path[0] === "kind" && got === "UNAVAILABLE",
+  },
+  {
+    name: "an unknown gRPC method",
+    docs: [protocol, "a gRPC method that does not exist"],
+    covers: (_, { path, want, got }) => path[0] === "kind" && want === "HTTP 404" && got === "UNIMPLEMENTED",
+  },
+  {
+    name: "pages of errors",
+    docs: [protocol, "the text of error pages"],
+    covers: ({ answer }, { path, want, got }) =>
+      (answer.status ?? 0) >= 400 &&
+      ((path[0] === "kind" &&
+        /^HTTP 4\d\d$/.test(String(want)) &&
+        String(got).startsWith(`${String(want)} `)) ||
+        (answer.text !== undefined && ["text", "json"].includes(String(path[0]))) ||
+        (answer.json === undefined && starts(path, "headers", "content-type"))),
+  },
+  {
+    name: "headers that are too large, over HTTP/2",
+    docs: [protocol, "headers that are too large, over HTTP/2"],
+    covers: (one, { path, want, got }) =>
+      one.class === "limits" &&
+      path[0] === "kind" &&
+      String(want).startsWith("reset:") &&
+      /^(reset:|closed|HTTP 431)/.test(String(got)),
+  },
+  {
+    name: "probes have a body",
+    docs: [protocol, "`/healthz` and `/readyz`"],
+    covers: (one, { path, want }) =>
+      one.class === "management" &&
+      ((path[0] === "text" && want === "") ||
+        (starts(path, "headers", "content-type") && want === undefined)),
+  },
+  {
+    name: "a flag that is removed from the source that wins",
+    docs: [protocol, "a flag is removed from the source that wins"],
+    covers: (one, { path, want, got }) =>
+      /-edit(ed|s)$/.test(one.class) &&
+      /a flag less|another set|no flags|all flags gone/.test(one.about) &&
+      path.includes("flags") &&
+      want === undefined &&
+      got !== undefined,
+  },
+  {
+    name: "a method of HTTP that node does not know",
+    docs: [protocol, "a method of HTTP that node does not know"],
+    covers: ({ request }, { path, got }) =>
+      ["FOO", "post"].includes(request.method ?? "") && path[0] === "kind" && got === "HTTP 400",
+  },
+  {
+    name: "HTTP/1.1 that breaks its rules",
+    docs: [protocol, "HTTP/1.1 that breaks its rules"],
+    covers: ({ request, about }, { path, got }) =>
+      request.http === "raw" &&
+      /^(obsolete line folding|bad chunk)/.test(about) &&
+      path[0] === "kind" &&
+      got === "HTTP 400",
+  },
+  {
+    name: "a header over HTTP/2 that begins with white space",
+    docs: [protocol, "a header over HTTP/2 that begins with white space"],
+    covers: ({ request }, { path, want }) =>
+      request.http === "2" &&
+      (request.headers ?? []).some(([, value]) => value.startsWith(" ")) &&
+      path[0] === "kind" &&
+      want === "INVALID_ARGUMENT",
+  },
+  {
+    name: "HTTP/1.1 on port 8015",
+    docs: [protocol, "HTTP/1.1 on port 8015"],
+    covers: ({ request }, { path, want, got }) =>
+      request.port === "sync" &&
+      request.http !== "2" &&
+      path[0] === "kind" &&
+      want === "closed" &&
+      got === "HTTP 505",
+  },
+];
