@@ -29,7 +29,7 @@ import { createContextEnrichment } from "./api/context.js";
 import { createEvaluationService } from "./api/evaluation-service.js";
 import { evaluationV1 } from "./api/evaluation-v1.js";
 import { evaluationV2 } from "./api/evaluation-v2.js";
-import { EventStreams } from "./api/grpc/event-stream.js";
+import { EventStreams } from "./api/events/event-stream.js";
 import { grpcMethods } from "./api/grpc/grpc-methods.js";
 import { createConnectListener } from "./api/connect/connect-listener.js";
 import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
