@@ -31,6 +31,8 @@ import { evaluationV1 } from "./api/evaluation-v1.js";
 import { evaluationV2 } from "./api/evaluation-v2.js";
 import { EventStreams } from "./api/events/event-stream.js";
 import { grpcMethods } from "./api/grpc/grpc-methods.js";
+import { createCors } from "./api/http/cors.js";
+import { evaluationGrpcHeaders } from "./api/grpc/grpc-headers.js";
 import { createConnectListener } from "./api/connect/connect-listener.js";
 import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
 import { LongRequests } from "./api/long-requests.js";
@@ -146,8 +148,8 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
 
   const maxRequestBodyBytes = options.maxRequestBody;
   const maxMessageBytes = maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes;
-  const grpc = (methods: readonly Method[]): GrpcServer =>
-    new GrpcServer({ methods, logger, clock, maxMessageBytes });
+  const grpc = (methods: readonly Method[], malformed?: "connect-go"): GrpcServer =>
+    new GrpcServer({ methods, logger, clock, maxMessageBytes, ...(malformed && { malformed }) });
   // A quarter of the heap, which is small: the flags and the requests need the rest.
   const memory = new PeerMemory(
     options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
@@ -164,7 +166,8 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   // One for the ports that applications call, for the same reason.
   const turns = new ReadTurns();
   const longRequests = new LongRequests();
-  const shared = { metrics, clock, logger, maxRequestBodyBytes, longRequests };
+  const cors = createCors(options.corsOrigin);
+  const shared = { cors, metrics, clock, logger, maxRequestBodyBytes, longRequests };
   const listening = { logger, limits, onDropped: endedConnections({ metrics, logger, clock }) };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
   const managementPort = new PortListener({
@@ -180,12 +183,11 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     memory,
     turns,
     grpc: grpc(
-      services.flatMap((service) => [
-        ...grpcMethods(service, longRequests),
-        events.method(service.dialect.service),
-      ]),
+      services.flatMap((service) => [...grpcMethods(service, longRequests), events.method(service.dialect)]),
+      "connect-go",
     ),
-    http: createConnectListener({ services, ...shared }),
+    grpcHeaders: evaluationGrpcHeaders,
+    http: createConnectListener({ services, events, ...shared }),
   });
   const syncPort = new PortListener({
     ...syncEndpoint,
@@ -230,6 +232,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       port: evaluationPort,
       logger,
       drain: (stream) => events.drain(stream),
+      drainHttp: () => events.drainHttp(),
       onStopping: () => {
         readiness.stopping();
         health.changed();

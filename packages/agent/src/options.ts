@@ -218,10 +218,10 @@ export const agentOptionTable = {
     type: list,
     default: [],
     short: "C",
-    describe: "Origins from which browsers may call.",
+    describe:
+      "Origins from which browsers may call, of the evaluation and OFREP ports; each may have one * for any text; if empty, all.",
     group: security,
     env: ["FLAGD_CORS_ORIGIN"],
-    notYetInEffect: true,
   }),
   metricsExporter: option({
     type: text,

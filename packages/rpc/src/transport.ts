@@ -96,6 +96,17 @@ export interface TransportSession {
   onClose(listener: () => void): void;
 }
 
+/** Headers by their lower-case names, with the pseudo-headers of HTTP/2. */
+export type HeaderFields = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Which requests are gRPC, and what their answers begin with. Called for each request: answers are not modified, and should be shared. */
+export interface GrpcHeaderRules {
+  /** False for requests that the HTTP listener of the port gets. */
+  readonly isGrpc: (request: HeaderFields) => boolean;
+  /** With `:status`. */
+  readonly responseHeaders: (request: HeaderFields) => Readonly<Record<string, string | number>>;
+}
+
 /** What a peer may use on one connection. */
 export interface TransportLimits {
   /** SETTINGS_MAX_CONCURRENT_STREAMS. */

@@ -11,6 +11,8 @@ export interface Dialect {
   readonly mapsHeadersToContext: boolean;
   /** Whether value and variant of a Resolve response can be unset, as distinct from empty. */
   readonly hasPresence: boolean;
+  /** Whether EventStreams end by `--stream-deadline`, and with an error at the deadline of their client. */
+  readonly hasStreamDeadlines: boolean;
   /** Whether there is ResolveAll, and whether its messages have metadata. */
   readonly resolveAll: "none" | "with-metadata" | "without-metadata";
   /**

@@ -6,6 +6,7 @@ export const evaluationV1: Dialect = {
   service: "flagd.evaluation.v1.Service",
   mapsHeadersToContext: true,
   hasPresence: false,
+  hasStreamDeadlines: true,
   resolveAll: "with-metadata",
   withoutValue: (reason, accessor, metadata) =>
     reason === "FALLBACK" ? "FLAG_NOT_FOUND" : { value: zeroValue(accessor), reason, variant: "", metadata },

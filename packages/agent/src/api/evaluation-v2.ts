@@ -5,6 +5,7 @@ export const evaluationV2: Dialect = {
   service: "flagd.evaluation.v2.Service",
   mapsHeadersToContext: true,
   hasPresence: true,
+  hasStreamDeadlines: true,
   resolveAll: "none",
   withoutValue: (reason, _accessor, metadata) => ({
     value: undefined,

@@ -1,12 +1,12 @@
-import type { ResponseStream } from "@bunting/rpc";
+import type { OutgoingStream } from "./outgoing-stream.js";
 
 /** One client's stream, with at most one frame in flight: what a client that does not read costs is bounded. */
 export abstract class PacedStream {
-  readonly out: ResponseStream;
+  readonly out: OutgoingStream;
   readonly #onWritten: (error?: Error) => void;
   #isWriting = false;
 
-  constructor(out: ResponseStream) {
+  constructor(out: OutgoingStream) {
     this.out = out;
     this.#onWritten = (error) => {
       this.#isWriting = false;

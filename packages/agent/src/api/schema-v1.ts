@@ -9,6 +9,7 @@ export const schemaV1: Dialect = {
   service: "schema.v1.Service",
   mapsHeadersToContext: false,
   hasPresence: false,
+  hasStreamDeadlines: false,
   resolveAll: "without-metadata",
   withoutValue: (reason, accessor, metadata) => ({
     value: zeroValue(accessor),

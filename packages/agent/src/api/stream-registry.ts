@@ -1,12 +1,13 @@
-import type { ResponseStream, RpcStatus, TransportStream } from "@bunting/rpc";
+import type { RpcStatus } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { SyncStreamEndReason } from "./api-metrics.js";
+import type { ClientStream, OutgoingStream } from "./outgoing-stream.js";
 import type { Selection } from "./selection.js";
 import type { StreamGroup } from "./stream-group.js";
 
 /** An open stream, in the group of its selector. */
 export interface GroupedStream<Group> {
-  readonly out: ResponseStream;
+  readonly out: OutgoingStream;
   readonly group: Group;
 }
 
@@ -24,7 +25,7 @@ export interface StreamRegistryOptions<Stream, Group> {
 }
 
 /** The server's own deadline, `--stream-deadline`. */
-const deadlineStatus: RpcStatus = {
+export const deadlineStatus: RpcStatus = {
   code: "DEADLINE_EXCEEDED",
   message: "stream closed due to server-side timeout",
 };
@@ -36,7 +37,7 @@ export const shutdownStatus: RpcStatus = { code: "UNAVAILABLE", message: "the ag
 export class StreamRegistry<Stream extends GroupedStream<Group>, Group extends GroupOf<Stream>> {
   readonly #options: StreamRegistryOptions<Stream, Group>;
   readonly #groups = new Map<string, Group>();
-  readonly #open = new Map<TransportStream, Stream>();
+  readonly #open = new Map<ClientStream, Stream>();
   readonly #expiring: Deadlines<Stream>;
   #isShutDown = false;
 
@@ -68,11 +69,12 @@ export class StreamRegistry<Stream extends GroupedStream<Group>, Group extends G
     return this.#groups.get(selection.text) ?? this.#options.createGroup(selection);
   }
 
-  /** Adds a stream to the group of its selection. Undefined if its client has gone, or after `shutdown`, when it is ended instead. */
+  /** Adds a stream to the group of its selection. Undefined if its client has gone, or after `shutdown`, when it is ended instead. `hasDeadline`: whether it ends by `--stream-deadline`. */
   open(
-    out: ResponseStream,
+    out: OutgoingStream,
     selection: Selection,
     createStream: (group: Group) => Stream,
+    hasDeadline = true,
   ): Stream | undefined {
     if (this.#isShutDown) {
       out.end(shutdownStatus);
@@ -84,14 +86,14 @@ export class StreamRegistry<Stream extends GroupedStream<Group>, Group extends G
     this.#groups.set(selection.text, group);
     group.add(stream);
     this.#open.set(out.stream, stream);
-    if (this.#options.streamDeadlineMs > 0) this.#expiring.start(stream);
+    if (hasDeadline && this.#options.streamDeadlineMs > 0) this.#expiring.start(stream);
     out.onClose(() => this.#leave(stream, "client_disconnect"));
     return stream;
   }
 
   /** Ends a stream, if it is one of this registry. Its connection's GOAWAY must have gone out, or the client comes back at once. */
-  drain(transportStream: TransportStream): void {
-    const stream = this.#open.get(transportStream);
+  drain(clientStream: ClientStream): void {
+    const stream = this.#open.get(clientStream);
     if (stream === undefined) return;
     this.#leave(stream, "normal_close");
     this.#options.writeLast(stream);
@@ -101,7 +103,7 @@ export class StreamRegistry<Stream extends GroupedStream<Group>, Group extends G
   /** Ends all streams, and those that still come. */
   shutdown(): void {
     this.#isShutDown = true;
-    for (const transportStream of this.#open.keys()) this.drain(transportStream);
+    for (const clientStream of this.#open.keys()) this.drain(clientStream);
   }
 
   /** A stream that was ended leaves again when it closes. By then its selector may have a later group, which must stay. */

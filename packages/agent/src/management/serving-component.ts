@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { drainSessions, type PortListener, type TransportStream } from "@bunting/rpc";
 import type { Component, Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
@@ -9,6 +10,8 @@ export interface ServingOptions {
   readonly logger: Logger;
   /** Ends a stream of this port that would not end by itself, as unary calls do. */
   readonly drain?: (stream: TransportStream) => void;
+  /** Ends the answers over HTTP that would not end by themselves; resolves when they have. */
+  readonly drainHttp?: () => Promise<void>;
   /** Called before connections are closed. */
   readonly onStopping?: () => void;
   /** Called when no connection is left, to stop the service behind the port. Earlier, its trailers would overtake the GOAWAY. */
@@ -20,7 +23,7 @@ const graceMs = 1_000;
 
 /** A port of the agent. Stopping it sends clients a GOAWAY, ends their streams with UNAVAILABLE, and closes the connections that are left. */
 export function servingComponent(options: ServingOptions): Component {
-  const { name, reason, port, logger, drain, onStopping, onStopped } = options;
+  const { name, reason, port, logger, drain, drainHttp, onStopping, onStopped } = options;
   return {
     name,
     reason,
@@ -33,7 +36,11 @@ export function servingComponent(options: ServingOptions): Component {
     stop: async () => {
       onStopping?.();
       port.stopListening();
-      await drainSessions(port.sessions, { windowMs: 0, graceMs, onStream: (stream) => drain?.(stream) });
+      const grace = AbortSignal.timeout(graceMs);
+      await Promise.all([
+        drainSessions(port.sessions, { windowMs: 0, graceMs, onStream: (stream) => drain?.(stream) }),
+        Promise.race([drainHttp?.(), once(grace, "abort")]),
+      ]);
       await port.close();
       onStopped?.();
     },

@@ -1,7 +1,9 @@
 import { systemClock, type Clock, type Logger } from "@bunting/runtime";
+import type { MalformedRules } from "./message-deframer.js";
 import type { Method } from "./method.js";
 import { Overdue } from "../limits/overdue.js";
 import type { CallContext, ServerCall } from "./server-call.js";
+import { framePrefixBytes } from "./framing.js";
 import type { StatusName } from "../status.js";
 import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
 import type { TransportHandler, TransportSession, TransportStream } from "../transport.js";
@@ -16,6 +18,8 @@ export interface GrpcServerOptions {
    * How long the first message of a call may take to arrive, and every message from its first byte on; at most twice as long. Default 10 s.
    */
   readonly messageTimeoutMs?: number;
+  /** Which server's answers to malformed requests are followed: those of grpc-go (default), or of connect-go. See MalformedRules. */
+  readonly malformed?: MalformedRules;
   readonly clock?: Clock;
   readonly onSession?: ((session: TransportSession) => void) | undefined;
   /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
@@ -32,12 +36,17 @@ export class GrpcServer implements TransportHandler {
   constructor(options: GrpcServerOptions) {
     this.#onSession = options.onSession;
     const { clock = systemClock, logger, onCallEnd } = options;
-    const { maxMessageBytes = 4 * 1024 * 1024, messageTimeoutMs = 10_000 } = options;
+    const { maxMessageBytes = 4 * 1024 * 1024, messageTimeoutMs = 10_000, malformed = "grpc-go" } = options;
     this.#unfinished = new Overdue(clock, messageTimeoutMs, (call) => call.overdue(messageTimeoutMs));
-    const common = { clock, logger, onCallEnd, unfinished: this.#unfinished };
+    const common = { clock, logger, onCallEnd, malformed, unfinished: this.#unfinished };
+    const prefixBytes = malformed === "connect-go" ? framePrefixBytes : 0;
     this.#methods = new Map(
       options.methods.map((method) => {
-        const context = { ...common, maxMessageBytes: method.maxMessageBytes ?? maxMessageBytes };
+        const context: CallContext = {
+          ...common,
+          maxMessageBytes: (method.maxMessageBytes ?? maxMessageBytes) - prefixBytes,
+          deadlineStatus: method.kind === "server-streaming" ? method.deadlineStatus : undefined,
+        };
         return [method.path, { method, context }];
       }),
     );

@@ -5,6 +5,13 @@ import { RpcError } from "../status.js";
 const nothing = Buffer.alloc(0);
 const retryPushback = { "grpc-retry-pushback-ms": "1000" };
 
+/**
+ * How malformed requests are answered. connect-go's rules are for methods that take one message: a request that is cut, or has bytes after its
+ * message, is answered INVALID_ARGUMENT instead of INTERNAL or as if it were whole; and a message that is announced as too large is refused
+ * only once too much of it has arrived.
+ */
+export type MalformedRules = "grpc-go" | "connect-go";
+
 /** Where the bytes of messages that have not arrived whole are charged. */
 export type GatheringAccount = Pick<PeerAccount, "gather" | "ungather">;
 
@@ -15,6 +22,8 @@ export type GatheringAccount = Pick<PeerAccount, "gather" | "ungather">;
  */
 export class MessageDeframer {
   readonly #maxBytes: number;
+  /** Whether a message is refused because of what its prefix announces, or only once it has come. */
+  readonly #believesPrefix: boolean;
   readonly #account: GatheringAccount;
   #isClosed = false;
   #gathered = nothing;
@@ -22,8 +31,9 @@ export class MessageDeframer {
   /** How many bytes must be gathered before the next step is possible. */
   #neededBytes = framePrefixBytes;
 
-  constructor(maxBytes: number, account: GatheringAccount) {
+  constructor(maxBytes: number, account: GatheringAccount, malformed: MalformedRules = "grpc-go") {
     this.#maxBytes = maxBytes;
+    this.#believesPrefix = malformed === "grpc-go";
     this.#account = account;
   }
 
@@ -52,6 +62,7 @@ export class MessageDeframer {
         this.#neededBytes = end;
         break;
       }
+      this.#checkSize(end - framePrefixBytes);
       onMessage(rest.subarray(framePrefixBytes, end), rest[0] === 1);
       rest = rest.subarray(end);
     }
@@ -80,6 +91,7 @@ export class MessageDeframer {
   #gather(bytes: Buffer): void {
     if (this.#isClosed) return;
     const total = this.#gatheredBytes + bytes.length;
+    this.#checkSize(total - framePrefixBytes);
     if (total > this.#gathered.length) {
       const grownBytes = Math.max(total, Math.min(this.#neededBytes, 2 * total));
       if (!this.#account.gather(grownBytes, this.#gathered.length)) {
@@ -105,13 +117,17 @@ export class MessageDeframer {
       throw new RpcError("INTERNAL", `a gRPC frame starts with the byte ${flag}, which is neither 0 nor 1`);
     }
     const messageBytes = bytes.readUInt32BE(1);
-    if (messageBytes > this.#maxBytes) {
-      throw new RpcError(
-        "RESOURCE_EXHAUSTED",
-        `the message has ${messageBytes} bytes, more than the ${this.#maxBytes} allowed`,
-      );
-    }
+    if (this.#believesPrefix) this.#checkSize(messageBytes);
     return messageBytes;
+  }
+
+  #checkSize(messageBytes: number): void {
+    if (messageBytes <= this.#maxBytes) return;
+    const size = this.#believesPrefix ? String(messageBytes) : `at least ${messageBytes}`;
+    throw new RpcError(
+      "RESOURCE_EXHAUSTED",
+      `the message has ${size} bytes, more than the ${this.#maxBytes} allowed`,
+    );
   }
 }
 

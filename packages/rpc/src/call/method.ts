@@ -42,6 +42,8 @@ export interface ServerStreamingMethod<Request> {
   readonly decode: (bytes: Uint8Array) => Request;
   /** Returns at once and owns `out` from then on. If it throws, the call ends as in a unary method. */
   readonly handle: (request: Request, out: ResponseStream) => void;
+  /** How a call ends when the client's deadline has passed; default DEADLINE_EXCEEDED. */
+  readonly deadlineStatus?: RpcStatus | undefined;
 }
 
 /** Messages in both directions. */
@@ -86,6 +88,7 @@ export type Method =
       readonly kind: "server-streaming";
       readonly path: string;
       readonly maxMessageBytes: number | undefined;
+      readonly deadlineStatus: RpcStatus | undefined;
       readonly invoke: (message: Uint8Array, out: ResponseStream) => void;
     }
   | {
@@ -125,11 +128,12 @@ export function sharedUnary<Request>(method: SharedUnaryMethod<Request>): Method
 }
 
 export function serverStreaming<Request>(method: ServerStreamingMethod<Request>): Method {
-  const { path, maxMessageBytes, decode, handle } = method;
+  const { path, maxMessageBytes, deadlineStatus, decode, handle } = method;
   return {
     kind: "server-streaming",
     path,
     maxMessageBytes,
+    deadlineStatus,
     invoke: (message, out) => handle(decodeRequest(decode, message), out),
   };
 }

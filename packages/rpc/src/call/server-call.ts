@@ -1,7 +1,7 @@
 import type { Clock, Logger } from "@bunting/runtime";
 import { parseGrpcTimeout } from "./grpc-timeout.js";
 import { checkEncoding, decompressMessage } from "./message-decompression.js";
-import { MessageDeframer, soleMessage } from "./message-deframer.js";
+import { MessageDeframer, soleMessage, type MalformedRules } from "./message-deframer.js";
 import type { Call } from "./method.js";
 import type { Overdue } from "../limits/overdue.js";
 import { RpcError, type RpcStatus, type StatusName } from "../status.js";
@@ -12,6 +12,9 @@ export interface CallContext {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly maxMessageBytes: number;
+  readonly malformed: MalformedRules;
+  /** How a call ends whose deadline has passed, if not as usual. */
+  readonly deadlineStatus: RpcStatus | undefined;
   /** Calls whose first message, or the rest of a message, has not arrived. */
   readonly unfinished: Overdue<ServerCall>;
   readonly onCallEnd: ((path: string, code: StatusName, durationMs: number) => void) | undefined;
@@ -19,6 +22,10 @@ export interface CallContext {
 
 /** A longer timer would fire at once; some clients send a deadline of hundreds of years for "never". */
 const maxTimerMs = 2 ** 31 - 1;
+const deadlinePassed: RpcStatus = {
+  code: "DEADLINE_EXCEEDED",
+  message: "the deadline of the call has passed",
+};
 
 /** What messages cost, where a request costs 1; the first of a request is free if it is not compressed. */
 const messageWork = 1 / 8;
@@ -137,7 +144,7 @@ export abstract class ServerCall implements Call {
 
   #startDeadline(): void {
     if (this.deadlineMs === undefined) return;
-    const { clock } = this.#context;
+    const { clock, deadlineStatus = deadlinePassed } = this.#context;
     const delayMs = this.deadlineMs - clock.now();
     if (Number.isNaN(delayMs)) {
       throw new RpcError("INTERNAL", `grpc-timeout is not a timeout: ${this.header("grpc-timeout") ?? ""}`);
@@ -145,14 +152,14 @@ export abstract class ServerCall implements Call {
     if (delayMs > maxTimerMs) return;
     this.#watchClose();
     this.#cancelDeadline = clock.after(delayMs, () => {
-      this.end({ code: "DEADLINE_EXCEEDED", message: "the deadline of the call has passed" });
+      this.end(deadlineStatus);
     });
   }
 
   #read(chunk: Buffer): void {
     // After the call has ended, bytes are still read and dropped: unread ones would close the window of the whole connection.
     if (this.hasEnded) return;
-    const { maxMessageBytes } = this.#context;
+    const { maxMessageBytes, malformed } = this.#context;
     try {
       const sole = this.#deframer === undefined ? soleMessage(chunk, maxMessageBytes) : undefined;
       if (sole !== undefined) {
@@ -160,12 +167,26 @@ export abstract class ServerCall implements Call {
         this.onMessage(sole);
         return;
       }
-      const deframer = (this.#deframer ??= new MessageDeframer(maxMessageBytes, this.stream.session.account));
-      deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
+      const { account } = this.stream.session;
+      const deframer = (this.#deframer ??= new MessageDeframer(maxMessageBytes, account, malformed));
+      if (malformed === "connect-go") this.#readOne(deframer, chunk);
+      else deframer.push(chunk, (message, isCompressed) => this.#receive(message, isCompressed));
       if (!deframer.isAtBoundary) this.#awaitMessage();
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** Receives the one message of a call, but only if nothing follows it in its chunk. */
+  #readOne(deframer: MessageDeframer, chunk: Buffer): void {
+    const messages: (readonly [message: Buffer, isCompressed: boolean])[] = [];
+    deframer.push(chunk, (message, isCompressed) => void messages.push([message, isCompressed]));
+    if (messages.length > 1)
+      throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent a second");
+    const [sole] = messages;
+    if (sole === undefined) return;
+    if (!deframer.isAtBoundary) throw new RpcError("INVALID_ARGUMENT", "bytes follow the request's message");
+    this.#receive(...sole);
   }
 
   #receive(message: Buffer, isCompressed: boolean): void {
@@ -187,7 +208,8 @@ export abstract class ServerCall implements Call {
     if (this.hasEnded) return;
     try {
       if (this.#deframer?.isAtBoundary === false) {
-        throw new RpcError("INTERNAL", "the request ended in the middle of a message");
+        const code = this.#context.malformed === "connect-go" ? "INVALID_ARGUMENT" : "INTERNAL";
+        throw new RpcError(code, "the request ended in the middle of a message");
       }
       this.onRequestEnd();
     } catch (error) {

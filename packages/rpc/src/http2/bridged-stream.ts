@@ -4,7 +4,8 @@ import type { ResetCode } from "../transport.js";
 
 /**
  * An HTTP/2 request that is not gRPC. Listeners for HTTP/1.1 write to node's stream directly, so what it owes its peer is looked up at each
- * sweep. Requests that do not arrive and answers that do not come count too: no such request takes as long as a stall.
+ * sweep. Requests that do not arrive and answers that do not come count too: no such request takes as long as a stall. But an answer that has
+ * begun, and of which everything is sent, may go on later: it is a stream of events.
  */
 export class BridgedStream implements WatchedStream {
   readonly #stream: ServerHttp2Stream;
@@ -20,7 +21,8 @@ export class BridgedStream implements WatchedStream {
 
   isStalledSince(tick: number): boolean {
     const unsentBytes = this.#stream.writableLength;
-    if (unsentBytes !== this.#unsentBytes) {
+    const isQuiet = unsentBytes === 0 && this.#stream.headersSent && this.#stream.readableEnded;
+    if (isQuiet || unsentBytes !== this.#unsentBytes) {
       this.#unsentBytes = unsentBytes;
       this.#since = this.#clock.tick;
     }

@@ -10,24 +10,40 @@ import { closeLeftOpen } from "./close-left-open.js";
 import type { PeerAccount } from "../limits/peer-memory.js";
 import { setAccount } from "../limits/request-account.js";
 import { statusCode } from "../status.js";
+import type { GrpcHeaderRules, HeaderFields } from "../transport.js";
 
 /** What an open request takes: node's objects of its stream, its request and its answer. */
 const bridgedBytes = 8 * 1024;
 const anyGrpcContentType = /^application\/grpc\s*(?:[+;]|$)/i;
 const grpcContentType = /^application\/grpc(?:\+proto)?\s*(?:;|$)/i;
 
+const plainHeaders = { ":status": 200, "content-type": "application/grpc" };
+const protoHeaders = { ":status": 200, "content-type": "application/grpc+proto" };
+
 /**
- * True for a gRPC request; gRPC-Web and Connect, which share the port, have other content types.
+ * The rules of a port that has none of its own.
  *
  * @param isGrpcOnly the port serves nothing else: as in grpc-go, any codec then counts as protobuf.
  */
-export function isGrpcRequest(headers: IncomingHttpHeaders, isGrpcOnly: boolean): boolean {
-  const contentType = headers["content-type"];
-  if (contentType === undefined || headers[":method"] !== "POST") return false;
-  return (
-    contentType === "application/grpc" ||
-    (isGrpcOnly ? anyGrpcContentType : grpcContentType).test(contentType)
-  );
+export function defaultGrpcHeaders(isGrpcOnly: boolean): GrpcHeaderRules {
+  const pattern = isGrpcOnly ? anyGrpcContentType : grpcContentType;
+  return {
+    // gRPC-Web and Connect, which may share the port, have other content types.
+    isGrpc: (request) => {
+      const contentType = request["content-type"];
+      if (typeof contentType !== "string" || request[":method"] !== "POST") return false;
+      return contentType === "application/grpc" || pattern.test(contentType);
+    },
+    responseHeaders: (request) => responseHeaders(request["content-type"]),
+  };
+}
+
+/** A response has the content type of its request, whatever codec it names. */
+function responseHeaders(contentType: HeaderFields[string]): typeof plainHeaders {
+  if (contentType === "application/grpc+proto") return protoHeaders;
+  if (typeof contentType !== "string" || !/^application\/grpc\+[\w.-]+$/.test(contentType))
+    return plainHeaders;
+  return { ":status": 200, "content-type": contentType };
 }
 
 /** Passes an HTTP/2 request to a listener written for HTTP/1.1. */

@@ -16,7 +16,7 @@ import type { ReadShare, ReadTurns } from "../limits/read-turns.js";
 import { hasStoppedReading, pauseReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
 import { RpcError } from "../status.js";
-import type { TransportStream } from "../transport.js";
+import type { GrpcHeaderRules, TransportStream } from "../transport.js";
 import { UnprovenBytes } from "./unproven-bytes.js";
 
 /** The initial stream window until the peer announces another (RFC 9113 6.9.2). */
@@ -35,6 +35,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   readonly remoteAddress: string;
   readonly stallClock: { readonly tick: number };
   readonly account: OpenAccount;
+  readonly grpcHeaders: GrpcHeaderRules;
   readonly #session: ServerHttp2Session;
   /** Each stream leads here, so this is not collected before them. */
   readonly #nativeSession: object | undefined;
@@ -76,10 +77,12 @@ export class Http2Session implements StreamOwner, WatchedSession {
     stallClock: { readonly tick: number },
     onProtocolError: () => void,
     turns: ReadTurns,
+    grpcHeaders: GrpcHeaderRules,
   ) {
     this.#session = session;
     this.#nativeSession = nativeSession(session);
     this.#onProtocolError = onProtocolError;
+    this.grpcHeaders = grpcHeaders;
     this.stallClock = stallClock;
     this.#socket = socket;
     this.account = account;

@@ -9,12 +9,10 @@ import { addCloseListener, callCloseListeners, type CloseListeners } from "./clo
 import { statusHeaders } from "./status-headers.js";
 import { RpcError, type RpcStatus } from "../status.js";
 import type { WatchedStream } from "../limits/stall-watch.js";
-import type { ResetCode, TransportSession, TransportStream } from "../transport.js";
+import type { GrpcHeaderRules, ResetCode, TransportSession, TransportStream } from "../transport.js";
 
 type Headers = Readonly<Record<string, string>>;
 
-const plainHeaders = { ":status": 200, "content-type": "application/grpc" };
-const protoHeaders = { ":status": 200, "content-type": "application/grpc+proto" };
 const withTrailers = { waitForTrailers: true, sendDate: false };
 const withoutBody = { endStream: true, sendDate: false };
 
@@ -28,6 +26,7 @@ type Wrapped = ServerHttp2Stream & { [wrapper]: Http2Stream };
 export interface StreamOwner extends TransportSession {
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
+  readonly grpcHeaders: GrpcHeaderRules;
   /** Called once, when the stream has closed. */
   removeStream(stream: Http2Stream, node: ServerHttp2Stream): void;
 }
@@ -243,16 +242,9 @@ export class Http2Stream implements TransportStream, WatchedStream {
   }
 
   #responseHeaders(added: Headers | undefined): OutgoingHttpHeaders {
-    const base = baseHeaders(this.#headers["content-type"]);
+    const base = this.session.grpcHeaders.responseHeaders(this.#headers);
     return added === undefined ? base : { ...base, ...added };
   }
-}
-
-/** A response has the content type of its request, whatever codec it names. */
-function baseHeaders(contentType: string | undefined): OutgoingHttpHeaders {
-  if (contentType === "application/grpc+proto") return protoHeaders;
-  if (contentType === undefined || !/^application\/grpc\+[\w.-]+$/.test(contentType)) return plainHeaders;
-  return { ":status": 200, "content-type": contentType };
 }
 
 /** The stream closes after an error, and its close is handled. */

@@ -9,13 +9,14 @@ import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { errorCode, systemClock, type Clock } from "@bunting/runtime";
 import { headerListBytes } from "./header-list-bytes.js";
-import { bridgeRequest, isGrpcRequest, refuseOther, refuseRequest } from "./http2-request-routing.js";
+import { bridgeRequest, defaultGrpcHeaders, refuseOther, refuseRequest } from "./http2-request-routing.js";
 import { Http2Session } from "./http2-session.js";
 import { PeerMemory } from "../limits/peer-memory.js";
 import { ReadTurns } from "../limits/read-turns.js";
 import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
 import {
   defaultTransportLimits,
+  type GrpcHeaderRules,
   type TransportHandler,
   type TransportLimits,
   type TransportSession,
@@ -27,6 +28,7 @@ export interface Http2TransportOptions {
   readonly handler: TransportHandler;
   /** Receives all other requests, as node's HTTP/1.1-compatible request and response; without it they are refused. */
   readonly onRequest?: RequestListener | undefined;
+  readonly grpcHeaders?: GrpcHeaderRules | undefined;
   readonly limits?: Partial<TransportLimits> | undefined;
   /** Bounds what peers make this process hold; without it, nothing does. */
   readonly memory?: PeerMemory | undefined;
@@ -72,6 +74,7 @@ export class Http2Transport {
   readonly #options: ServerOptions;
   readonly #handler: TransportHandler;
   readonly #onRequest: RequestListener | undefined;
+  readonly #grpcHeaders: GrpcHeaderRules;
   readonly #admission: SessionAdmission;
   readonly #limits: TransportLimits;
   readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
@@ -108,6 +111,7 @@ export class Http2Transport {
       admission.acknowledged((this as Wrapped)[wrapper]);
     };
     this.#onRequest = options.onRequest;
+    this.#grpcHeaders = options.grpcHeaders ?? defaultGrpcHeaders(options.onRequest === undefined);
     this.#stallClock = options.stallClock;
     this.#turns = options.turns ?? new ReadTurns();
     const { onFlood, onProtocolError = () => undefined } = options;
@@ -154,6 +158,7 @@ export class Http2Transport {
       this.#stallClock,
       this.#onProtocolError,
       this.#turns,
+      this.#grpcHeaders,
     );
     (node as Wrapped)[wrapper] = session;
     this.#sessions.add(session);
@@ -196,7 +201,7 @@ export class Http2Transport {
   ): void {
     session.spend(1);
     const headerBytes = headerListBytes(rawHeaders);
-    if (isGrpcRequest(headers, this.#onRequest === undefined)) {
+    if (this.#grpcHeaders.isGrpc(headers)) {
       keepFirst(headers, rawHeaders);
       this.#take(session, session.addStream(stream, headers, headerBytes), headerBytes);
       return;

@@ -14,6 +14,7 @@ import type { AdmissionReason } from "../http2/session-admission.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
 import {
   defaultTransportLimits,
+  type GrpcHeaderRules,
   type TransportHandler,
   type TransportLimits,
   type TransportSession,
@@ -29,6 +30,8 @@ export interface PortListenerOptions {
   readonly grpc?: TransportHandler;
   /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
   readonly http?: RequestListener;
+  /** Which requests over HTTP/2 are gRPC; default: those whose content type says so. */
+  readonly grpcHeaders?: GrpcHeaderRules | undefined;
   readonly limits?: Partial<TransportLimits>;
   /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
   readonly memory?: PeerMemory | undefined;
@@ -107,6 +110,7 @@ export class PortListener {
       this.#transport = new Http2Transport({
         handler: grpc,
         onRequest: http,
+        grpcHeaders: options.grpcHeaders,
         limits,
         memory,
         turns: options.turns,

@@ -1,7 +1,9 @@
 import type { StatusName } from "@bunting/rpc";
 
+export type FailureCode = Exclude<StatusName, "OK">;
+
 /** The HTTP status that the Connect protocol gives each code. */
-export const connectHttpStatus: Readonly<Record<Exclude<StatusName, "OK">, number>> = {
+export const connectHttpStatus: Readonly<Record<FailureCode, number>> = {
   CANCELLED: 499,
   UNKNOWN: 500,
   INVALID_ARGUMENT: 400,
@@ -21,7 +23,7 @@ export const connectHttpStatus: Readonly<Record<Exclude<StatusName, "OK">, numbe
 };
 
 /** The body of a Connect error: JSON, also in answer to protobuf. */
-export function connectErrorJson(code: Exclude<StatusName, "OK">, message: string): string {
+export function connectErrorJson(code: FailureCode, message: string): string {
   // Connect spells this one code with a single l.
   const name = code === "CANCELLED" ? "canceled" : code.toLowerCase();
   return `{"code":"${name}","message":${JSON.stringify(message)}}`;

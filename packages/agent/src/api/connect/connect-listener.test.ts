@@ -4,7 +4,10 @@ import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { connect } from "node:http2";
 import { once } from "node:events";
+import { gzipSync } from "node:zlib";
 import { connect as connectTcp } from "node:net";
+import { EventStreams } from "../events/event-stream.js";
+import { createCors } from "../http/cors.js";
 import { createConnectListener } from "./connect-listener.js";
 import {
   afterwards,
@@ -60,8 +63,11 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
   const world = createWorld({ documents: [document], ...options });
   const { services, metrics, logger } = world;
   const { maxRequestBodyBytes = 1_000_000 } = options;
+  const { selections } = world;
   const http = createConnectListener({
     services,
+    events: new EventStreams({ selections, clock: systemClock, streamDeadlineMs: 0 }),
+    cors: createCors([]),
     metrics,
     logger,
     clock: systemClock,
@@ -78,6 +84,13 @@ function expectError(answer: HttpAnswer, status: number, code: string): void {
     status,
     code,
   });
+}
+
+/** An answer for people: no call was made. */
+function expectPage(answer: HttpAnswer, status: number): void {
+  expect(answer.headers.get("content-type")).to.equal("text/plain; charset=utf-8");
+  expect(answer.status).to.equal(status);
+  expect(answer.text).to.match(/^[A-Z].*\.\n$/);
 }
 
 describe("Connect", () => {
@@ -160,7 +173,7 @@ describe("Connect", () => {
     expect(old.text).to.equal(
       '{"flags":{"a":{"reason":"STATIC","variant":"o","objectValue":{"z":1}},"b":{"reason":"STATIC","variant":"x","doubleValue":1}}}',
     );
-    expectError(await post("/flagd.evaluation.v2.Service/ResolveAll", {}), 404, "unimplemented");
+    expectPage(await post("/flagd.evaluation.v2.Service/ResolveAll", {}), 404);
   });
 
   it("answers errors as Connect does", async () => {
@@ -232,34 +245,98 @@ describe("Connect", () => {
       (await post(booleanV1, { flagKey: "on" }, { "content-type": "Application/JSON; charset=utf-8" }))
         .status,
     ).to.equal(200);
-    for (const type of ["text/plain", "application/xml"]) {
+    for (const type of [
+      "text/plain",
+      "application/xml",
+      "application/json; charset=iso-8859-1",
+      "application/json; charset=utf-8; x=1",
+      "application/connect+json",
+      "application/grpc-web-text",
+    ]) {
       const answer = await post(booleanV1, "{}", { "content-type": type });
-      expectError(answer, 415, "invalid_argument");
-      expect(answer.headers.get("accept-post")).to.equal("application/json, application/proto");
+      expectPage(answer, 415);
+      const accepted = answer.headers.get("accept-post")?.split(", ");
+      expect(accepted).to.include.members(["application/json", "application/proto", "application/grpc-web"]);
+      expect(accepted).not.to.include("application/connect+json");
+    }
+    const stream = await post("/flagd.evaluation.v1.Service/EventStream", {});
+    expectPage(stream, 415);
+    expect(stream.headers.get("accept-post")?.split(", ")).to.include("application/connect+json");
+  });
+
+  it("repeats the content type of the request, and names the encoding it takes", async () => {
+    const { post } = await serve();
+    for (const type of ["application/json", "application/json; charset=utf-8"]) {
+      const { headers } = await post(booleanV1, { flagKey: "on" }, { "content-type": type.toUpperCase() });
+      expect(headers.get("content-type")).to.equal(type);
+      expect(headers.get("accept-encoding")).to.equal("gzip");
     }
   });
 
-  it("answers Connect streams and gRPC-Web as not supported yet", async () => {
-    const { post } = await serve();
-    for (const [path, type] of [
-      ["/flagd.evaluation.v1.Service/EventStream", "application/connect+json"],
-      ["/flagd.evaluation.v1.Service/EventStream", "application/json"],
-      [booleanV1, "application/grpc-web+proto"],
+  it("unfolds gzip, and answers small and large messages with it", async () => {
+    const { post } = await serve({
+      documents: [
+        {
+          flags: {
+            text: {
+              state: "ENABLED",
+              variants: { a: "short", b: "é".repeat(5_000) },
+              targeting: { var: "v" },
+            },
+          },
+        },
+      ],
+    });
+    for (const [variant, length] of [
+      ["a", 5],
+      ["b", 5_000],
     ] as const) {
-      const answer = await post(path, "{}", { "content-type": type });
-      expectError(answer, 415, "unimplemented");
-      expect(answer.text).to.include("not supported yet");
+      const body = gzipSync(JSON.stringify({ flagKey: "text", context: { v: variant } }));
+      const answer = await post("/flagd.evaluation.v2.Service/ResolveString", body, {
+        "content-encoding": "gzip",
+      });
+      // fetch has decoded it.
+      expect(answer.headers.get("content-encoding")).to.equal("gzip");
+      expect((JSON.parse(answer.text) as { value: string }).value).to.have.length(length);
     }
+    expectError(await post(booleanV2, "no gzip", { "content-encoding": "gzip" }), 400, "invalid_argument");
+    expectError(await post(booleanV2, "{}", { "content-encoding": "br" }), 501, "unimplemented");
+    const bomb = gzipSync(Buffer.alloc(20_000_000, 0x20));
+    expectError(await post(booleanV2, bomb, { "content-encoding": "gzip" }), 429, "resource_exhausted");
+  });
+
+  it("refuses JSON that protobuf does not take: names that are there twice, broken text, numbers without end", async () => {
+    const { post } = await serve();
+    for (const context of ['{"a":1,"a":1}', '{"a":"\\ud800"}', '{"\\udc00":1}', '{"a":1e400}', "[]", "1"]) {
+      expectError(await post(booleanV2, `{"flagKey":"on","context":${context}}`), 400, "invalid_argument");
+    }
+    expectError(await post(booleanV2, '{"flagKey":"on","flag_key":"on"}'), 400, "invalid_argument");
+    const fine = '{"flagKey":"on","context":{"a":{"a":":\\"","b":"\\ud83d\\ude00"},"__proto__":1}}';
+    expect((await post(booleanV2, fine)).status).to.equal(200);
+  });
+
+  it("refuses another version of the protocol, and a timeout that is none", async () => {
+    const { post } = await serve();
+    const on = { flagKey: "on" };
+    for (const headers of [
+      { "connect-protocol-version": "2" },
+      { "connect-timeout-ms": "1.5" },
+      { "connect-timeout-ms": "12345678901" },
+    ]) {
+      expectError(await post(booleanV2, on, headers), 400, "invalid_argument");
+    }
+    const headers = { "connect-protocol-version": "1", "connect-timeout-ms": "5000" };
+    expect((await post(booleanV2, on, headers)).status).to.equal(200);
   });
 
   it("answers other methods 405 and other paths 404", async () => {
     const { post, world } = await serve();
     const get = await post(booleanV1, undefined, {}, "GET");
-    expectError(get, 405, "unimplemented");
+    expectPage(get, 405);
     expect(get.headers.get("allow")).to.equal("POST");
-    expectError(await post("/flagd.evaluation.v1.Service/ResolveColour", {}), 404, "unimplemented");
-    expectError(await post("/", {}), 404, "unimplemented");
-    expectError(await post(booleanV1, "x", { "content-encoding": "gzip" }), 501, "unimplemented");
+    expectPage(await post("/flagd.evaluation.v1.Service/ResolveColour", {}), 404);
+    expectPage(await post("/", {}), 404);
+    expectError(await post(booleanV1, "x", { "content-encoding": "br" }), 501, "unimplemented");
     const routes = world.metrics.calls
       .filter(([name]) => name === "httpRequest")
       .map(([, , route, method, status]) => [route, method, status]);
@@ -387,7 +464,7 @@ describe("Connect", () => {
 
   it("measures each request, with its real status and length", async () => {
     const { world, post } = await serve();
-    const { text } = await post(booleanV1, { flagKey: "on" });
+    const { text } = await post(booleanV1, { flagKey: "on" }, { "accept-encoding": "identity" });
     const [measured] = world.metrics.calls.filter(([name]) => name === "httpRequest");
     expect(measured?.slice(0, 5)).to.deep.equal(["httpRequest", "evaluation", booleanV1, "POST", 200]);
     expect(measured?.[5]).to.be.a("number");

@@ -1,24 +1,27 @@
-import type { IncomingMessage, RequestListener } from "node:http";
-import { accountOf, RpcError, type StatusName } from "@bunting/rpc";
-import { quoted, type Clock, type Logger } from "@bunting/runtime";
+import type { RequestListener } from "node:http";
+import { accountOf, RpcError } from "@bunting/rpc";
+import type { Clock, Logger } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
 import { checkUnread } from "../check-unread.js";
-import type { RequestHeaders } from "../request-headers.js";
-import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
-import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { EvaluationService } from "../evaluation-service.js";
-import { accessors, type Accessor } from "../typed-value.js";
-import { connectErrorJson, connectHttpStatus } from "./connect-error.js";
+import { clientDeadlineStatus, type EventStreams } from "../events/event-stream.js";
+import type { Cors } from "../http/cors.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
-import { parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
-import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js";
-import { longRequestBytes, type LongRequests } from "../long-requests.js";
-import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
+import { longRequestBytes, type LongRequests } from "../long-requests.js";
+import { CallAnswer } from "./call-answer.js";
+import { callTimeoutMs } from "./call-timeout.js";
+import { decompress, encodingHeaders, negotiateCompression, type Compression } from "./compression.js";
+import type { FailureCode } from "./connect-error.js";
+import { streamCallTypes, unaryCallTypes, type CallType } from "./content-type.js";
+import { soleEnvelope, type RequestTail } from "./envelope.js";
+import { proceduresOf, type Procedure } from "./procedure.js";
 
 export interface ConnectListenerOptions {
   /** v2, v1 and schema.v1. */
   readonly services: readonly EvaluationService[];
+  readonly events: EventStreams;
+  readonly cors: Cors;
   readonly metrics: ApiMetrics;
   /** Shared by all ports. */
   readonly longRequests: LongRequests;
@@ -28,158 +31,152 @@ export interface ConnectListenerOptions {
   readonly maxRequestBodyBytes: number;
 }
 
-/** A method, for each encoding of its bodies. */
-interface Route {
-  /** Its answers take long, whatever the request. */
-  readonly isLong: boolean;
-  readonly json: (body: Buffer, headers: RequestHeaders) => string;
-  readonly proto: (body: Buffer, headers: RequestHeaders) => Buffer;
+const plainText = { "content-type": "text/plain; charset=utf-8" };
+const onlyPost = { ...plainText, allow: "POST" };
+/** A longer timer would fire at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** A call whose headers have been understood. */
+interface WebCall {
+  readonly exchange: HttpExchange;
+  readonly procedure: Procedure;
+  readonly type: CallType;
+  readonly compression: Compression;
+  readonly answer: CallAnswer;
+  readonly timeoutMs: number | undefined;
 }
 
-const protoHeaders = { "content-type": "application/proto" };
-const contentTypes = "application/json, application/proto";
-
 /**
- * The unary half of the Connect protocol: `POST /package.Service/Method` with JSON or protobuf, over HTTP/1.1 or bridged from h2c, for
- * PHP's provider, curl and everything else without a gRPC library. Connect streams and gRPC-Web are not supported yet and are answered
- * 415.
+ * The evaluation services for everything that has no library of gRPC: Connect, unary and streaming, and gRPC-Web, with JSON or protobuf,
+ * over HTTP/1.1 or bridged from h2c. What is not native gRPC comes here as well: gRPC over HTTP/1.1, with JSON, or compressed. Answers are
+ * those of connect-go, which flagd is built on.
  */
 export function createConnectListener(options: ConnectListenerOptions): RequestListener {
-  const { metrics, clock, logger } = options;
-  const exchangeOptions: HttpExchangeOptions = { service: "evaluation", metrics, clock };
-  const routes = new Map(options.services.flatMap(routesOf));
-  const streams = new Set(options.services.map(({ dialect }) => `/${dialect.service}/EventStream`));
+  const { metrics, clock, cors } = options;
+  const exchangeOptions: HttpExchangeOptions = { service: "evaluation", metrics, clock, cors };
+  const procedures = new Map(options.services.flatMap((service) => proceduresOf(service)));
 
   return (request, response) => {
     const exchange = new HttpExchange(request, response, exchangeOptions);
-    const route = routes.get(exchange.path);
-    const isStream = streams.has(exchange.path);
-    if (route !== undefined || isStream) exchange.route = exchange.path;
-    const refusal = refusalOf(request, route !== undefined, isStream);
-    if (refusal !== undefined || route === undefined) {
-      request.resume();
-      replyError(exchange, refusal ?? unknownMethod);
+    if (exchange.answersPreflight()) return;
+    const procedure = procedures.get(exchange.path);
+    if (procedure === undefined) {
+      const text =
+        "There is no such method. Expected POST /<service>/<method>, for instance /schema.v1.Service/ResolveBoolean.\n";
+      exchange.refuse(404, plainText, text);
       return;
     }
-    readBody(
-      exchange,
-      options.maxRequestBodyBytes,
-      (body) => {
-        const reply = (): void => answer(exchange, route, body, logger);
-        if (route.isLong || body.length > longRequestBytes)
-          exchange.answerInTurn(options.longRequests, body.length, reply);
-        else reply();
-      },
-      (headers) => {
-        const message = `The request body is larger than ${options.maxRequestBodyBytes} bytes (--max-request-body).`;
-        replyError(exchange, { code: "RESOURCE_EXHAUSTED", message, headers });
-      },
-    );
-  };
-}
-
-function answer(exchange: HttpExchange, route: Route, body: Buffer, logger: Pick<Logger, "error">): void {
-  try {
-    checkUnread(accountOf(exchange.request));
-    if (mediaType(exchange.request) === "application/json") {
-      exchange.reply(200, jsonHeaders, route.json(body, exchange));
-    } else {
-      exchange.reply(200, protoHeaders, route.proto(body, exchange));
+    exchange.route = exchange.path;
+    if (request.method !== "POST") {
+      exchange.refuse(405, onlyPost, "Only POST is answered here.\n");
+      return;
     }
-  } catch (error) {
-    replyError(exchange, asRefusal(error, logger));
-  }
-}
-
-function routesOf(service: EvaluationService): [path: string, route: Route][] {
-  const { dialect } = service;
-  const routes = accessors.map((accessor): [string, Route] => [
-    `/${dialect.service}/Resolve${accessor}`,
-    resolveRoute(service, accessor),
-  ]);
-  if (dialect.resolveAll !== "none") {
-    routes.push([
-      `/${dialect.service}/ResolveAll`,
-      {
-        isLong: true,
-        json: (body, headers) =>
-          resolveAllResponseJson(dialect, service.resolveAll(parseResolveAllRequest(body), headers)),
-        proto: (body, headers) =>
-          encodeAllResponse(dialect, service.resolveAll(decodeResolveAllRequest(body), headers)),
-      },
-    ]);
-  }
-  return routes;
-}
-
-function resolveRoute(service: EvaluationService, accessor: Accessor): Route {
-  const encode = responseEncoder(service.dialect, accessor);
-  return {
-    isLong: false,
-    json: (body, headers) =>
-      resolveResponseJson(accessor, service.resolve(accessor, parseResolveRequest(body), headers)),
-    proto: (body, headers) => encode(service.resolve(accessor, decodeResolveRequest(body), headers)),
+    const types = procedure.kind === "unary" ? unaryCallTypes : streamCallTypes;
+    const type = types.of(request.headers["content-type"]);
+    if (type === undefined) {
+      const headers = { ...plainText, "accept-post": types.acceptPost };
+      exchange.refuse(415, headers, `Send one of these content types: ${types.acceptPost}.\n`);
+      return;
+    }
+    accept(exchange, procedure, type, options);
   };
 }
 
-interface Refusal {
-  readonly code: Exclude<StatusName, "OK">;
-  readonly message: string;
-  /** The HTTP status, where it is not the one of the code. */
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-const unknownMethod: Refusal = {
-  status: 404,
-  code: "UNIMPLEMENTED",
-  message:
-    "There is no such method. Expected POST /<service>/<method>, for instance /schema.v1.Service/ResolveBoolean.",
-};
-
-/** Why a request is refused before its body is read, if it is. */
-function refusalOf(request: IncomingMessage, isUnary: boolean, isStream: boolean): Refusal | undefined {
-  if (!isUnary && !isStream) return unknownMethod;
-  if (request.method !== "POST") {
-    const message = "Only POST is answered here.";
-    return { status: 405, code: "UNIMPLEMENTED", message, headers: { allow: "POST" } };
+function accept(
+  exchange: HttpExchange,
+  procedure: Procedure,
+  type: CallType,
+  options: ConnectListenerOptions,
+): void {
+  const { used, accepted } = encodingHeaders[type.protocol];
+  let compression: Compression | undefined;
+  let timeoutMs: number | undefined;
+  try {
+    compression = negotiateCompression(exchange.header(used), exchange.header(accepted));
+    checkProtocolVersion(exchange, type);
+    timeoutMs = callTimeoutMs(type.protocol, exchange);
+  } catch (error) {
+    exchange.request.resume();
+    new CallAnswer(exchange, type, compression).fail(asFailure(error, options.logger));
+    return;
   }
-  const type = mediaType(request);
-  if (isStream || type.startsWith("application/connect+") || type.startsWith("application/grpc")) {
-    const message = isStream
-      ? "EventStream over Connect or gRPC-Web is not supported yet: use gRPC."
-      : `Requests of type ${quoted(type)} are not supported yet: use gRPC, or ${contentTypes}.`;
-    return { status: 415, code: "UNIMPLEMENTED", message, headers: { "accept-post": contentTypes } };
-  }
-  if (type !== "application/json" && type !== "application/proto") {
-    const message = `The content type ${quoted(type)} is not supported: send one of ${contentTypes}.`;
-    return { status: 415, code: "INVALID_ARGUMENT", message, headers: { "accept-post": contentTypes } };
-  }
-  const encoding = request.headers["content-encoding"] ?? "identity";
-  if (encoding !== "identity" && encoding !== "") {
-    const message = `The content encoding ${quoted(encoding)} is not supported: send the body unencoded.`;
-    return { code: "UNIMPLEMENTED", message };
-  }
-  return undefined;
-}
-
-function asRefusal(error: unknown, logger: Pick<Logger, "error">): Refusal {
-  if (error instanceof RpcError && error.code !== "OK") return { code: error.code, message: error.message };
-  logger.error({ error }, "an evaluation over HTTP failed");
-  return { code: "UNKNOWN", message: "The agent failed to answer; its log says why." };
-}
-
-function replyError(exchange: HttpExchange, refusal: Refusal): void {
-  const status = refusal.status ?? connectHttpStatus[refusal.code];
-  exchange.reply(
-    status,
-    { ...jsonHeaders, ...refusal.headers },
-    connectErrorJson(refusal.code, refusal.message),
+  const answer = new CallAnswer(exchange, type, compression);
+  const call: WebCall = { exchange, procedure, type, compression, answer, timeoutMs };
+  readBody(
+    exchange,
+    options.maxRequestBodyBytes,
+    (body) => {
+      const reply = (): void => invoke(call, body, options);
+      const isLong = procedure.kind === "unary" && procedure.isLong;
+      if (isLong || compression.ofRequest === "gzip" || body.length > longRequestBytes)
+        exchange.answerInTurn(options.longRequests, body.length, reply);
+      else reply();
+    },
+    (headers) => {
+      const message = `The request body is larger than ${options.maxRequestBodyBytes} bytes (--max-request-body).`;
+      answer.fail({ code: "RESOURCE_EXHAUSTED", message, trailers: {} }, headers);
+    },
   );
 }
 
-function mediaType(request: IncomingMessage): string {
-  const type = request.headers["content-type"] ?? "";
-  const parameters = type.indexOf(";");
-  return (parameters === -1 ? type : type.slice(0, parameters)).trim().toLowerCase();
+function checkProtocolVersion(exchange: HttpExchange, { protocol }: CallType): void {
+  if (protocol !== "connect" && protocol !== "connect-stream") return;
+  const version = exchange.header("connect-protocol-version") ?? "";
+  if (version !== "" && version !== "1") {
+    throw new RpcError(
+      "INVALID_ARGUMENT",
+      `The request can't be read: connect-protocol-version must be "1".`,
+    );
+  }
+}
+
+function invoke(call: WebCall, body: Buffer, options: ConnectListenerOptions): void {
+  const { exchange, procedure, type, answer } = call;
+  try {
+    checkUnread(accountOf(exchange.request));
+    const message = messageOf(call, body, options.maxRequestBodyBytes);
+    if (procedure.kind === "unary") answer.reply(procedure[type.codec](message, exchange));
+    else subscribe(call, message, options);
+  } catch (error) {
+    answer.fail(asFailure(error, options.logger));
+  }
+}
+
+function messageOf({ type, compression }: WebCall, body: Buffer, maxRequestBodyBytes: number): Buffer {
+  if (type.protocol === "connect") {
+    return compression.ofRequest === "gzip" && body.length > 0 ? decompress(body, maxRequestBodyBytes) : body;
+  }
+  const message = soleEnvelope(body, { compression, tail: tails[type.protocol], maxRequestBodyBytes });
+  // In a frame, no bytes are the message without fields, in JSON too.
+  return message.length === 0 && type.codec === "json" ? emptyJson : message;
+}
+
+const emptyJson = Buffer.from("{}");
+const tails: Readonly<Record<"connect-stream" | "grpc-web" | "grpc", RequestTail>> = {
+  "connect-stream": "connect",
+  "grpc-web": "grpc-web",
+  grpc: "none",
+};
+
+function subscribe(call: WebCall, message: Buffer, { events, clock }: ConnectListenerOptions): void {
+  const { procedure, type, answer, timeoutMs, exchange } = call;
+  if (procedure.kind !== "stream") return;
+  procedure.check[type.codec](message);
+  events.checkSelector(exchange);
+  const out = answer.stream();
+  events.subscribeHttp(out, procedure.dialect, type.codec);
+  if (timeoutMs === undefined || timeoutMs > maxTimerMs) return;
+  const cancel = clock.after(Math.max(0, timeoutMs), () => out.end(clientDeadlineStatus(procedure.dialect)));
+  out.onClose(cancel);
+}
+
+function asFailure(
+  error: unknown,
+  logger: Pick<Logger, "error">,
+): Pick<RpcError, "message" | "trailers"> & { readonly code: FailureCode } {
+  if (error instanceof RpcError && error.code !== "OK") {
+    return { code: error.code, message: error.message, trailers: error.trailers };
+  }
+  logger.error({ error }, "an evaluation over HTTP failed");
+  return { code: "UNKNOWN", message: "The agent failed to answer; its log says why.", trailers: {} };
 }

@@ -3,12 +3,13 @@ import { RpcError } from "@bunting/rpc";
 import type { EvaluationContext } from "@bunting/evaluation";
 import type { ResolveRequest } from "../codec/resolve-request.js";
 import { emptyContext } from "../context.js";
-import { parseJsonBody } from "../http/json-body.js";
 import { isNestedDeeper, maxNesting } from "../nesting.js";
+import { parseStrictJson } from "./strict-json.js";
 
 /** Reads a Resolve request in protobuf's JSON form: both spellings of a field's name, unknown fields ignored. */
 export function parseResolveRequest(body: Buffer): ResolveRequest {
   const message = parseMessage(body);
+  if ("flagKey" in message && "flag_key" in message) throw invalid(`"flagKey" is there twice`);
   const flagKey = message["flagKey"] ?? message["flag_key"] ?? "";
   if (typeof flagKey !== "string") throw invalid(`"flagKey" must be a string`);
   return { flagKey, context: contextOf(message) };
@@ -17,6 +18,11 @@ export function parseResolveRequest(body: Buffer): ResolveRequest {
 /** Reads a ResolveAll request in protobuf's JSON form. */
 export function parseResolveAllRequest(body: Buffer): EvaluationContext {
   return contextOf(parseMessage(body));
+}
+
+/** Checks an EventStream request, whose fields mean nothing. */
+export function checkEventStreamRequest(body: Buffer): void {
+  parseMessage(body);
 }
 
 function contextOf(message: JsonObject): EvaluationContext {
@@ -30,8 +36,8 @@ function contextOf(message: JsonObject): EvaluationContext {
 
 function parseMessage(body: Buffer): JsonObject {
   if (body.length === 0) throw invalid("the body is empty; send {} for a request without fields");
-  const message = parseJsonBody(body);
-  if (message === undefined) throw invalid("the body is not JSON in UTF-8");
+  const message = parseStrictJson(body);
+  if (message === undefined) throw invalid("the body is not JSON in UTF-8, or has a name twice");
   if (!isJsonObject(message)) throw invalid("the body must be a JSON object");
   return message;
 }

@@ -7,6 +7,7 @@ import type { FlagChange } from "../../store/flag-change.js";
 import { createSelections } from "../selection.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";
 import type { PendingChanges } from "./pending-changes.js";
+import type { StreamEvent } from "./stream-event.js";
 
 interface ChangeEvent {
   readonly flags: Readonly<Record<string, { readonly type: string }>>;
@@ -51,7 +52,8 @@ class Client implements EventSubscriber {
     return this.#inFlight === undefined;
   }
 
-  send(frame: Buffer): void {
+  sendEvent(event: StreamEvent): void {
+    const frame = event.frame("proto");
     expect(this.#inFlight, "one frame in flight").to.equal(undefined);
     this.#inFlight = frame;
     if (!this.#isStalled) this.#finish();

@@ -1,8 +1,8 @@
 import type { FlagChange } from "../../store/flag-change.js";
 import { StreamGroup } from "../stream-group.js";
 import { ChangeSet } from "./change-set.js";
-import { configurationChangeFrame } from "./event-frames.js";
 import { PendingChanges } from "./pending-changes.js";
+import { configurationChange, type StreamEvent } from "./stream-event.js";
 
 /** A stream as its group sees it. */
 export interface EventSubscriber {
@@ -10,7 +10,7 @@ export interface EventSubscriber {
   readonly isIdle: boolean;
   /** The changes to send once the stream is idle. */
   pending: PendingChanges | undefined;
-  send(frame: Buffer): void;
+  sendEvent(event: StreamEvent): void;
 }
 
 /**
@@ -19,7 +19,7 @@ export interface EventSubscriber {
  */
 const maxPending = 8;
 
-/** The EventStreams with one selector. An event is encoded once for all of them. */
+/** The EventStreams with one selector. An event is encoded once for all of them that have the same codec. */
 export class EventGroup extends StreamGroup<EventSubscriber> {
   #pending: PendingChanges[] = [];
 
@@ -38,9 +38,9 @@ export class EventGroup extends StreamGroup<EventSubscriber> {
       subscriber.pending = joined;
       joined?.join();
     }
-    let frame: Buffer | undefined;
+    let event: StreamEvent | undefined;
     for (const subscriber of this.streams) {
-      if (subscriber.isIdle) subscriber.send((frame ??= configurationChangeFrame(selected)));
+      if (subscriber.isIdle) subscriber.sendEvent((event ??= configurationChange(selected)));
     }
   }
 
@@ -58,8 +58,8 @@ export class EventGroup extends StreamGroup<EventSubscriber> {
 
   /** Sends what a subscriber missed; call it when the subscriber has become idle. */
   catchUp(subscriber: EventSubscriber): void {
-    const frame = this.#take(subscriber)?.frame();
-    if (frame !== undefined) subscriber.send(frame);
+    const event = this.#take(subscriber)?.event();
+    if (event !== undefined) subscriber.sendEvent(event);
   }
 
   #take(subscriber: EventSubscriber): PendingChanges | undefined {

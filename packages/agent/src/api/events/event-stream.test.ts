@@ -1,6 +1,9 @@
 import { evaluationV1, evaluationV2, schemaV1, type JsonObject } from "@bunting/protocol";
 import { statusCode } from "@bunting/rpc";
 import { expect } from "chai";
+import { evaluationV1 as v1Dialect } from "../evaluation-v1.js";
+import { evaluationV2 as v2Dialect } from "../evaluation-v2.js";
+import { schemaV1 as schemaDialect } from "../schema-v1.js";
 import { EventStreams } from "./event-stream.js";
 import { RawStream } from "../raw-stream.fixture.js";
 import {
@@ -15,7 +18,8 @@ import {
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 
-const services = ["flagd.evaluation.v2.Service", "flagd.evaluation.v1.Service", "schema.v1.Service"];
+const dialects = [v2Dialect, v1Dialect, schemaDialect];
+const services = dialects.map(({ service }) => service);
 const types = [evaluationV2.EventStreamRequest, evaluationV2.EventStreamResponse] as const;
 const ready = { type: "provider_ready", data: {} };
 
@@ -43,7 +47,7 @@ async function serve(
   const events = new EventStreams({ selections: world.selections, clock: world.clock, streamDeadlineMs });
   world.store.onChange(({ changes }) => events.publish(changes));
   const stallClock = new ManualClock();
-  const methods = services.map((service) => events.method(service));
+  const methods = dialects.map((dialect) => events.method(dialect));
   const { port } = await listen(methods, undefined, undefined, stallClock);
   const client = new GrpcClient(port);
   return {

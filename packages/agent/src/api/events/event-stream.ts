@@ -1,13 +1,16 @@
-import { serverStreaming, type Method, type ResponseStream, type TransportStream } from "@bunting/rpc";
+import { serverStreaming, type Method, type RpcStatus, type TransportStream } from "@bunting/rpc";
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { FlagChange } from "../../store/flag-change.js";
+import type { Dialect } from "../dialect.js";
+import type { MessageCodec } from "../message-codec.js";
+import type { OutgoingStream } from "../outgoing-stream.js";
 import { PacedStream } from "../paced-stream.js";
-import { textHeader } from "../request-headers.js";
+import { textHeader, type RequestHeaders } from "../request-headers.js";
 import { selectorHeader, type Selections } from "../selection.js";
-import { StreamRegistry, type GroupedStream } from "../stream-registry.js";
-import { keepAliveFrame, providerReadyFrame, providerShutdownFrame } from "./event-frames.js";
+import { deadlineStatus, shutdownStatus, StreamRegistry, type GroupedStream } from "../stream-registry.js";
 import { EventGroup, type EventSubscriber } from "./event-group.js";
 import type { PendingChanges } from "./pending-changes.js";
+import { keepAlive, providerReady, providerShutdown, type StreamEvent } from "./stream-event.js";
 
 export interface EventStreamOptions {
   readonly selections: Selections;
@@ -16,11 +19,18 @@ export interface EventStreamOptions {
   readonly streamDeadlineMs: number;
 }
 
+type StreamDialect = Pick<Dialect, "service" | "hasStreamDeadlines">;
+
 /** How long a stream may be silent before it is sent a keep_alive. */
 const keepAliveMs = 20_000;
 
+/** How a stream ends when the time has passed that its client gave it. The client has stopped listening by then. */
+export function clientDeadlineStatus({ hasStreamDeadlines }: Pick<Dialect, "hasStreamDeadlines">): RpcStatus {
+  return hasStreamDeadlines ? deadlineStatus : { code: "OK", message: "" };
+}
+
 /**
- * EventStream of all three protocols: tells clients which flags changed, for their caches.
+ * EventStream of all dialects, over all protocols: tells clients which flags changed, for their caches.
  *
  * A stream has one frame in flight. Changes that happen meanwhile are sent as one event afterwards: a client that does not read costs a
  * bounded amount of memory, and one that reads again learns of every flag that is not what it was.
@@ -29,6 +39,9 @@ export class EventStreams {
   readonly #selections: Selections;
   readonly #silent: Deadlines<EventStream>;
   readonly #streams: StreamRegistry<EventStream, EventGroup>;
+  readonly #http = new Set<OutgoingStream>();
+  #isDrainingHttp = false;
+  #onHttpDrained: (() => void) | undefined;
 
   constructor({ selections, clock, streamDeadlineMs }: EventStreamOptions) {
     this.#selections = selections;
@@ -38,7 +51,7 @@ export class EventStreams {
       streamDeadlineMs,
       createGroup: (selection) => new EventGroup(selection),
       onLeave: (stream) => this.#silent.cancel(stream),
-      writeLast: (stream) => stream.out.writeShared(providerShutdownFrame),
+      writeLast: (stream) => stream.out.writeShared(providerShutdown.frame(stream.codec)),
     });
   }
 
@@ -47,13 +60,35 @@ export class EventStreams {
     return this.#streams.size;
   }
 
-  /** The EventStream method of a service, by the service's name. */
-  method(service: string): Method {
+  /** The EventStream method of a dialect, for native gRPC. */
+  method(dialect: StreamDialect): Method {
     return serverStreaming({
-      path: `/${service}/EventStream`,
+      path: `/${dialect.service}/EventStream`,
       decode: () => undefined,
-      handle: (_request, out) => this.#subscribe(out),
+      handle: (_request, out) => this.#subscribe(out, dialect, "proto"),
+      deadlineStatus: clientDeadlineStatus(dialect),
     });
+  }
+
+  /**
+   * Begins a stream over another protocol than native gRPC, whose selector has been checked.
+   */
+  subscribeHttp(out: OutgoingStream, dialect: StreamDialect, codec: MessageCodec): void {
+    if (this.#isDrainingHttp) {
+      out.end(shutdownStatus);
+      return;
+    }
+    this.#subscribe(out, dialect, codec);
+    this.#http.add(out);
+    out.onClose(() => {
+      this.#http.delete(out);
+      if (this.#http.size === 0) this.#onHttpDrained?.();
+    });
+  }
+
+  /** @throws RpcError INVALID_ARGUMENT for a selector that can't be parsed */
+  checkSelector(headers: RequestHeaders): void {
+    this.#selections.of(textHeader(headers, selectorHeader));
   }
 
   /** Tells each stream what changed in its set. To be called after every change of the store. */
@@ -66,37 +101,54 @@ export class EventStreams {
     this.#streams.drain(transportStream);
   }
 
+  /** Ends the streams that `drain` is not called for: those of `subscribeHttp`, and those that still come. Resolves when all have closed. */
+  drainHttp(): Promise<void> {
+    this.#isDrainingHttp = true;
+    return new Promise((resolve) => {
+      this.#onHttpDrained = resolve;
+      for (const { stream } of this.#http) this.#streams.drain(stream);
+      if (this.#http.size === 0) resolve();
+    });
+  }
+
   /** Ends all streams, and those that still come. */
   shutdown(): void {
     this.#streams.shutdown();
   }
 
-  #subscribe(out: ResponseStream): void {
+  #subscribe(out: OutgoingStream, { hasStreamDeadlines }: StreamDialect, codec: MessageCodec): void {
     const selection = this.#selections.of(textHeader(out, selectorHeader));
-    const stream = this.#streams.open(out, selection, (group) => new EventStream(out, group, this.#silent));
-    stream?.send(providerReadyFrame);
+    const stream = this.#streams.open(
+      out,
+      selection,
+      (group) => new EventStream(out, group, codec, this.#silent),
+      hasStreamDeadlines,
+    );
+    stream?.sendEvent(providerReady);
   }
 }
 
 /** One client's stream. */
 class EventStream extends PacedStream implements EventSubscriber, GroupedStream<EventGroup> {
   readonly group: EventGroup;
+  readonly codec: MessageCodec;
   pending: PendingChanges | undefined;
   readonly #silent: Deadlines<EventStream>;
 
-  constructor(out: ResponseStream, group: EventGroup, silent: Deadlines<EventStream>) {
+  constructor(out: OutgoingStream, group: EventGroup, codec: MessageCodec, silent: Deadlines<EventStream>) {
     super(out);
     this.group = group;
+    this.codec = codec;
     this.#silent = silent;
   }
 
-  override send(frame: Buffer): void {
+  sendEvent(event: StreamEvent): void {
     this.#silent.start(this);
-    super.send(frame);
+    this.send(event.frame(this.codec));
   }
 
   keepAlive(): void {
-    if (this.isIdle) this.send(keepAliveFrame);
+    if (this.isIdle) this.sendEvent(keepAlive);
     else this.#silent.start(this);
   }
 

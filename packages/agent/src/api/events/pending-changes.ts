@@ -1,10 +1,10 @@
 import { ChangeSet } from "./change-set.js";
-import { configurationChangeFrame } from "./event-frames.js";
+import { configurationChange, type StreamEvent } from "./stream-event.js";
 
 /** The changes that blocked streams have yet to be sent, shared by all streams that were blocked at the same update. */
 export class PendingChanges {
   readonly #changes = new ChangeSet();
-  #frame: Buffer | undefined;
+  #event: StreamEvent | undefined;
   #waiting = 0;
   #isMixed = false;
 
@@ -27,12 +27,12 @@ export class PendingChanges {
 
   add(changes: ChangeSet): void {
     this.#changes.add(changes, !this.#isMixed);
-    this.#frame = undefined;
+    this.#event = undefined;
   }
 
   /** The event to send to a stream that waited; undefined if there is no net change. */
-  frame(): Buffer | undefined {
+  event(): StreamEvent | undefined {
     if (this.#changes.size === 0) return undefined;
-    return (this.#frame ??= configurationChangeFrame(this.#changes));
+    return (this.#event ??= configurationChange(this.#changes));
   }
 }

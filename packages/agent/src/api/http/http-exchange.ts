@@ -4,15 +4,21 @@ import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
 import type { LongRequests } from "../long-requests.js";
 import type { RequestHeaders } from "../request-headers.js";
+import type { Cors } from "./cors.js";
 
 export interface HttpExchangeOptions {
   readonly service: HttpServiceName;
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
+  readonly cors: Cors;
 }
+
+type Headers = Readonly<Record<string, string>>;
 
 /** An answer that is not charged: what a connection is charged for anyway covers it. */
 const smallBytes = 4 * 1024;
+/** What an answer that goes on takes while nothing is sent: node's request and response. Over HTTP/2 it is charged in addition to the stream. */
+const openAnswerBytes = 4 * 1024;
 
 /** Over HTTP/2 a method may be any text; as in OpenTelemetry, unknown ones are counted as one. */
 const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
@@ -29,6 +35,9 @@ export class HttpExchange implements RequestHeaders {
   readonly #startedMs: number;
   #chargedBytes = 0;
   #isClosed = false;
+  /** Of an answer in pieces. */
+  #begun: { readonly status: number; bytes: number; unwritten: number } | undefined;
+  #isCutting = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, options: HttpExchangeOptions) {
     this.request = request;
@@ -75,25 +84,96 @@ export class HttpExchange implements RequestHeaders {
     return at === -1 ? (typeof value === "string" ? value : value[0]) : rawHeaders[at + 1];
   }
 
+  /** Answers a preflight of CORS; false if the request is none. */
+  answersPreflight(): boolean {
+    const headers = this.#options.cors.preflight(this.request);
+    if (headers === undefined) return false;
+    this.request.resume();
+    this.#answer(204, headers, "");
+    return true;
+  }
+
   /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */
-  reply(status: number, headers: Readonly<Record<string, string>>, body: string | Buffer): void {
-    const response = this.#response;
-    if (response.destroyed || response.headersSent) return;
-    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
-    // No content-length with 304: by RFC 9110 it would be the length of the 200.
-    response.writeHead(status, status === 304 ? { ...headers } : { ...headers, "content-length": bytes });
-    response.end(body);
-    // Over HTTP/1.1 the system has usually taken all of it by now.
-    if (bytes > smallBytes && response.writableLength > 0) this.charge(bytes);
-    const { service, metrics, clock } = this.#options;
-    const method = knownMethods.has(this.request.method ?? "") ? (this.request.method ?? "") : "_OTHER";
-    metrics.httpRequest(service, this.route, method, status, clock.monotonicMs() - this.#startedMs, bytes);
+  reply(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
+    this.#answer(status, { ...this.#options.cors.headers(this.request), ...headers }, body, trailers);
   }
 
   /** Answers without reading the request's body. */
-  refuse(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+  refuse(status: number, headers: Headers, body: string): void {
     this.request.resume();
     this.reply(status, headers, body);
+  }
+
+  #answer(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
+    const response = this.#response;
+    if (response.destroyed || response.headersSent) return;
+    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    // No content-length with 304: by RFC 9110 it would be the length of the 200. Over HTTP/1.1, trailers need a body in chunks.
+    const hasLength = status !== 304 && status !== 204 && trailers === undefined;
+    response.writeHead(status, hasLength ? { ...headers, "content-length": bytes } : { ...headers });
+    if (trailers !== undefined) response.addTrailers(trailers);
+    response.end(body);
+    // Over HTTP/1.1 the system has usually taken all of it by now.
+    if (bytes > smallBytes && response.writableLength > 0) this.charge(bytes);
+    this.#count(status, bytes);
+  }
+
+  /** Begins an answer in pieces; it is counted when it has ended. */
+  begin(status: number, headers: Headers): void {
+    const response = this.#response;
+    if (response.destroyed || response.headersSent) return;
+    this.#begun = { status, bytes: 0, unwritten: 0 };
+    this.charge(openAnswerBytes);
+    response.writeHead(status, { ...this.#options.cors.headers(this.request), ...headers });
+    response.flushHeaders();
+  }
+
+  /** Sends a piece, which is not charged. */
+  write(piece: Uint8Array, onWritten?: (error?: Error) => void): void {
+    const begun = this.#begun;
+    if (begun === undefined || !this.isOpen) return;
+    begun.bytes += piece.length;
+    begun.unwritten++;
+    this.#response.write(piece, (error) => {
+      begun.unwritten--;
+      if (this.#isCutting) this.cut();
+      else onWritten?.(error ?? undefined);
+    });
+  }
+
+  /** Ends an answer in pieces. */
+  end(last: Uint8Array | undefined, trailers?: Headers): void {
+    const response = this.#response;
+    if (!this.isOpen) return;
+    if (trailers !== undefined) response.addTrailers(trailers);
+    if (this.#begun !== undefined) this.#begun.bytes += last?.length ?? 0;
+    if (last === undefined) response.end();
+    else response.end(last);
+  }
+
+  /** Ends an answer in pieces so that its client sees that something is missing, once what was written is sent. */
+  cut(): void {
+    this.#isCutting = true;
+    if (this.#begun !== undefined && this.#begun.unwritten > 0 && this.isOpen) return;
+    const { stream } = this.#response as Partial<Http2Answer>;
+    if (stream === undefined) {
+      this.#response.destroy();
+      return;
+    }
+    stream.close(refusedStream);
+    // While the peer's TCP window is shut the RST_STREAM is never sent, and node would keep the stream and what is queued.
+    stream.destroy();
+  }
+
+  /** False once the answer has ended in any way. */
+  get isOpen(): boolean {
+    return !this.#isClosed && !this.#response.destroyed && !this.#response.writableEnded;
+  }
+
+  /** The listener is called once, after the answer was sent or the client has gone. */
+  onClose(listener: () => void): void {
+    if (this.#isClosed) listener();
+    else this.#response.once("close", listener);
   }
 
   #closed(): void {
@@ -101,13 +181,28 @@ export class HttpExchange implements RequestHeaders {
     this.release();
     const { metrics, service } = this.#options;
     metrics.httpActiveRequests(service, -1);
+    if (this.#begun !== undefined) this.#count(this.#begun.status, this.#begun.bytes);
+  }
+
+  #count(status: number, bytes: number): void {
+    const { service, metrics, clock } = this.#options;
+    const method = knownMethods.has(this.request.method ?? "") ? (this.request.method ?? "") : "_OTHER";
+    metrics.httpRequest(service, this.route, method, status, clock.monotonicMs() - this.#startedMs, bytes);
   }
 
   /** The headers that end the connection after the answer. HTTP/2 has none. */
-  closing(): Readonly<Record<string, string>> {
+  closing(): Headers {
     return this.request.httpVersionMajor > 1 ? {} : { connection: "close" };
   }
 }
+
+/** What the response of node's compatibility API has in addition over HTTP/2. */
+interface Http2Answer {
+  readonly stream: { close(code: number): void; destroy(): void };
+}
+
+/** REFUSED_STREAM of HTTP/2, which clients take as UNAVAILABLE. */
+const refusedStream = 7;
 
 function pathOf(url: string): string {
   const query = url.indexOf("?");

@@ -3,6 +3,7 @@ import type { JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { createHash } from "node:crypto";
+import { createCors } from "../http/cors.js";
 import { createOfrepListener } from "./ofrep-listener.js";
 import {
   createWorld,
@@ -64,6 +65,7 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
     [],
     createOfrepListener({
       ...world,
+      cors: createCors([]),
       clock: systemClock,
       longRequests: new LongRequests(),
       maxRequestBodyBytes,

@@ -8,6 +8,7 @@ import type { ApiMetrics } from "../api-metrics.js";
 import type { FlagEvaluator } from "../backend.js";
 import { emptyContext, type ContextEnrichment } from "../context.js";
 import { etagOf, isNoneMatchFor } from "./etag.js";
+import type { Cors } from "../http/cors.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
 import { parseOfrepTarget, type OfrepTarget } from "./ofrep-path.js";
 import { parseOfrepContext } from "./ofrep-request.js";
@@ -22,6 +23,7 @@ export interface OfrepListenerOptions {
   readonly evaluator: FlagEvaluator;
   readonly selections: Selections;
   readonly context: ContextEnrichment;
+  readonly cors: Cors;
   readonly metrics: ApiMetrics;
   /** Shared by all ports. */
   readonly longRequests: LongRequests;
@@ -40,11 +42,12 @@ const bodyTooLarge = `{"errorDetails":"request body too large"}`;
 
 /** The OpenFeature Remote Evaluation Protocol: one flag, or all of a set with an ETag. */
 export function createOfrepListener(options: OfrepListenerOptions): RequestListener {
-  const { metrics, clock } = options;
-  const exchangeOptions: HttpExchangeOptions = { service: "ofrep", metrics, clock };
+  const { metrics, clock, cors } = options;
+  const exchangeOptions: HttpExchangeOptions = { service: "ofrep", metrics, clock, cors };
   const contextOf = createContextReader(options);
   return (request, response) => {
     const exchange = new HttpExchange(request, response, exchangeOptions);
+    if (exchange.answersPreflight()) return;
     const target = parseOfrepTarget(request.url ?? "");
     switch (target.kind) {
       case "unknown":

@@ -1,0 +1,104 @@
+import { statusTrailers, type RpcError, type RpcStatus } from "@bunting/rpc";
+import type { HttpExchange } from "../http/http-exchange.js";
+import type { OutgoingStream } from "../outgoing-stream.js";
+import { compress, encodingHeaders, type Compression } from "./compression.js";
+import { connectErrorJson, connectHttpStatus, type FailureCode } from "./connect-error.js";
+import type { CallType } from "./content-type.js";
+import { connectEnd, envelope, webTrailers } from "./envelope.js";
+
+type Headers = Readonly<Record<string, string>>;
+type Failure = Pick<RpcError, "message" | "trailers"> & { readonly code: FailureCode };
+
+const ok: RpcStatus = { code: "OK", message: "" };
+
+/** How a call of one of these protocols is answered. */
+export class CallAnswer {
+  readonly #exchange: HttpExchange;
+  readonly #type: CallType;
+  readonly #compression: Compression | undefined;
+
+  /** @param compression undefined if the client uses an encoding that is not supported */
+  constructor(exchange: HttpExchange, type: CallType, compression: Compression | undefined) {
+    this.#exchange = exchange;
+    this.#type = type;
+    this.#compression = compression;
+  }
+
+  /** Answers a unary call. */
+  reply(message: Buffer): void {
+    const compression = this.#compression ?? { ofRequest: "identity", ofAnswer: "identity" };
+    if (this.#type.protocol !== "connect") {
+      this.#replyFramed(envelope(message, compression), ok);
+    } else if (compression.ofAnswer === "gzip") {
+      this.#exchange.reply(200, { ...this.#headers(), "content-encoding": "gzip" }, compress(message));
+    } else {
+      this.#exchange.reply(200, this.#headers(), message);
+    }
+  }
+
+  /** @param headers those that close the connection, if it must be */
+  fail({ code, message, trailers }: Failure, headers: Headers = {}): void {
+    switch (this.#type.protocol) {
+      case "connect": {
+        const { accepted } = encodingHeaders.connect;
+        const json = connectErrorJson(code, message);
+        const base = { "content-type": "application/json", [accepted]: "gzip" };
+        this.#exchange.reply(connectHttpStatus[code], { ...base, ...headers }, json);
+        break;
+      }
+      default:
+        this.#replyFramed(undefined, { code, message, trailers }, headers);
+    }
+  }
+
+  /** Begins to answer a call with any number of messages. */
+  stream(): OutgoingStream {
+    const exchange = this.#exchange;
+    const end = this.#end.bind(this);
+    exchange.begin(200, this.#headers());
+    return {
+      stream: {
+        get isOpen() {
+          return exchange.isOpen;
+        },
+      },
+      header: (name) => exchange.header(name),
+      writeShared: (frame, onWritten) => exchange.write(frame, onWritten),
+      end: (status) => {
+        // As flagd: a client of Connect comes back after a stream that was cut as after one that ended with an error.
+        if (this.#type.protocol === "connect-stream" && status.code === "UNAVAILABLE") exchange.cut();
+        else exchange.end(...end(status));
+      },
+      onClose: (listener) => exchange.onClose(listener),
+    };
+  }
+
+  #replyFramed(frame: Buffer | undefined, status: RpcStatus, headers: Headers = {}): void {
+    const [last, trailers] = this.#end(status);
+    const parts = [frame, last].filter((part) => part !== undefined);
+    this.#exchange.reply(200, { ...this.#headers(), ...headers }, Buffer.concat(parts), trailers);
+  }
+
+  /** The last bytes of a framed answer, and its trailers. */
+  #end(status: RpcStatus): readonly [last: Buffer | undefined, trailers?: Headers] {
+    switch (this.#type.protocol) {
+      case "grpc":
+        return [undefined, statusTrailers(status)];
+      case "grpc-web":
+        return [webTrailers(statusTrailers(status))];
+      default: {
+        const { code, message } = status;
+        return [connectEnd(code === "OK" ? "{}" : `{"error":${connectErrorJson(code, message)}}`)];
+      }
+    }
+  }
+
+  #headers(): Headers {
+    const { contentType, protocol } = this.#type;
+    const { used, accepted } = encodingHeaders[protocol];
+    const headers = { "content-type": contentType, [accepted]: "gzip" };
+    if (protocol === "connect" || this.#compression?.ofAnswer === "identity") return headers;
+    // Empty if there is no common encoding, as in flagd. With gzip, each message says whether it is compressed.
+    return { ...headers, [used]: this.#compression?.ofAnswer ?? "" };
+  }
+}

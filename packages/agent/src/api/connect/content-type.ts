@@ -1,0 +1,65 @@
+import type { MessageCodec } from "../message-codec.js";
+
+/**
+ * How a call is laid over HTTP. `connect` is the unary half of Connect, whose bodies are bare messages; the others frame them. `grpc` is what
+ * is not served natively: over HTTP/1.1, with JSON, compressed, or called by a browser's origin.
+ */
+export type CallProtocol = "connect" | "connect-stream" | "grpc-web" | "grpc";
+
+/** What a content type says of a call. */
+export interface CallType {
+  /** In the form that the answer repeats. */
+  readonly contentType: string;
+  readonly protocol: CallProtocol;
+  readonly codec: MessageCodec;
+}
+
+const framed = [
+  ...callTypes("grpc", "application/grpc", ["", "+json", "+json; charset=utf-8", "+proto"]),
+  ...callTypes("grpc-web", "application/grpc-web", ["", "+json", "+json; charset=utf-8", "+proto"]),
+];
+const unary = [...framed, ...callTypes("connect", "application/", ["json", "json; charset=utf-8", "proto"])];
+const streaming = [
+  ...framed,
+  ...callTypes("connect-stream", "application/connect", ["+json", "+json; charset=utf-8", "+proto"]),
+];
+
+/** The content types of a kind of method. */
+export class CallTypes {
+  /** For the header `accept-post`. */
+  readonly acceptPost: string;
+  readonly #byContentType: ReadonlyMap<string, CallType>;
+
+  constructor(types: readonly CallType[]) {
+    this.acceptPost = types.map(({ contentType }) => contentType).join(", ");
+    this.#byContentType = new Map(types.map((type) => [type.contentType, type]));
+  }
+
+  /** Undefined if no method of this kind is called with it. */
+  of(contentType: string | undefined): CallType | undefined {
+    if (contentType === undefined) return undefined;
+    return this.#byContentType.get(contentType) ?? this.#byContentType.get(canonical(contentType));
+  }
+}
+
+export const unaryCallTypes = new CallTypes(unary);
+export const streamCallTypes = new CallTypes(streaming);
+
+function callTypes(protocol: CallProtocol, base: string, suffixes: readonly string[]): CallType[] {
+  return suffixes.map((suffix) => ({
+    contentType: `${base}${suffix}`,
+    protocol,
+    codec: suffix.includes("json") ? "json" : "proto",
+  }));
+}
+
+const syntax = /^\s*([^\s;]+)\s*(?:;\s*charset=(?:"([^"\\]*)"|([^\s";]+))\s*)?;?\s*$/i;
+
+/** Lower case; of parameters, only a sole charset matters. */
+function canonical(contentType: string): string {
+  const match = syntax.exec(contentType);
+  if (match === null) return contentType;
+  const [, type = "", quoted, bare] = match;
+  const charset = quoted ?? bare;
+  return (charset === undefined ? type : `${type}; charset=${charset}`).toLowerCase();
+}

@@ -1,0 +1,72 @@
+import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
+import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
+import type { Dialect } from "../dialect.js";
+import type { EvaluationService } from "../evaluation-service.js";
+import type { MessageCodec } from "../message-codec.js";
+import type { RequestHeaders } from "../request-headers.js";
+import { accessors, type Accessor } from "../typed-value.js";
+import { checkEventStreamRequest, parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
+import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js";
+
+type Answering = (message: Buffer, headers: RequestHeaders) => Buffer;
+
+/** A method with one answer, for each codec. */
+interface UnaryProcedure extends Readonly<Record<MessageCodec, Answering>> {
+  readonly kind: "unary";
+  /** Its answers take long, whatever the request. */
+  readonly isLong: boolean;
+}
+
+/** EventStream. */
+interface StreamProcedure {
+  readonly kind: "stream";
+  readonly dialect: Dialect;
+  /** Throws an RpcError for a message that is not a request. */
+  readonly check: Readonly<Record<MessageCodec, (message: Buffer) => void>>;
+}
+
+export type Procedure = UnaryProcedure | StreamProcedure;
+
+/** The methods of a service, by path. */
+export function proceduresOf(service: EvaluationService): (readonly [path: string, Procedure])[] {
+  const { dialect } = service;
+  const procedures: (readonly [string, Procedure])[] = [
+    ...accessors.map((accessor): [string, Procedure] => [
+      `Resolve${accessor}`,
+      resolveProcedure(service, accessor),
+    ]),
+    [
+      "EventStream",
+      { kind: "stream", dialect, check: { json: checkEventStreamRequest, proto: () => undefined } },
+    ],
+  ];
+  if (dialect.resolveAll !== "none") procedures.push(["ResolveAll", resolveAllProcedure(service)]);
+  return procedures.map(([method, procedure]) => [`/${dialect.service}/${method}`, procedure]);
+}
+
+function resolveProcedure(service: EvaluationService, accessor: Accessor): Procedure {
+  const encode = responseEncoder(service.dialect, accessor);
+  return {
+    kind: "unary",
+    isLong: false,
+    json: (message, headers) => {
+      const answer = service.resolve(accessor, parseResolveRequest(message), headers);
+      return Buffer.from(resolveResponseJson(accessor, answer));
+    },
+    proto: (message, headers) => encode(service.resolve(accessor, decodeResolveRequest(message), headers)),
+  };
+}
+
+function resolveAllProcedure(service: EvaluationService): Procedure {
+  const { dialect } = service;
+  return {
+    kind: "unary",
+    isLong: true,
+    json: (message, headers) => {
+      const answer = service.resolveAll(parseResolveAllRequest(message), headers);
+      return Buffer.from(resolveAllResponseJson(dialect, answer));
+    },
+    proto: (message, headers) =>
+      encodeAllResponse(dialect, service.resolveAll(decodeResolveAllRequest(message), headers)),
+  };
+}

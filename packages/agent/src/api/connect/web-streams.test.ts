@@ -1,0 +1,326 @@
+import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
+import { frameMessage, framePrefixBytes } from "@bunting/rpc";
+import { expect } from "chai";
+import { connect } from "node:http2";
+import type { Readable } from "node:stream";
+import { request as httpRequest } from "node:http";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { afterwards, createWorld, listen, releaseAfterEach, type World } from "../api.fixture.js";
+import { EventStreams } from "../events/event-stream.js";
+import { createCors } from "../http/cors.js";
+import { LongRequests } from "../long-requests.js";
+import { createConnectListener } from "./connect-listener.js";
+
+interface Frame {
+  readonly flags: number;
+  readonly payload: Buffer;
+}
+
+type Version = "HTTP/1.1" | "HTTP/2";
+
+/** An answer in frames, read as it comes. */
+class FramedAnswer {
+  readonly frames = new EventQueue<Frame>();
+  readonly head: Promise<Readonly<Record<string, unknown>>>;
+  /** Whether the answer was whole. */
+  readonly ended: Promise<"whole" | "cut">;
+  trailers: Readonly<Record<string, unknown>> = {};
+  readonly #cancel: () => void;
+  #received = Buffer.alloc(0);
+
+  constructor(
+    port: number,
+    version: Version,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer,
+  ) {
+    let onHead: (headers: Readonly<Record<string, unknown>>) => void = () => undefined;
+    let onEnd: (how: "whole" | "cut") => void = () => undefined;
+    this.head = new Promise((resolve) => (onHead = resolve));
+    this.ended = new Promise((resolve) => (onEnd = resolve));
+    const follow = (stream: Readable): void => {
+      stream.on("data", (chunk: Buffer) => this.#take(chunk));
+      stream.on("end", () => onEnd("whole"));
+      stream.on("error", () => onEnd("cut"));
+      stream.on("aborted", () => onEnd("cut"));
+    };
+    if (version === "HTTP/2") {
+      const session = connect(`http://127.0.0.1:${port}`);
+      afterwards(() => session.destroy());
+      const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+      this.#cancel = () => stream.close(8);
+      stream.on("response", onHead);
+      stream.on("trailers", (trailers: Record<string, unknown>) => (this.trailers = trailers));
+      follow(stream);
+      stream.end(body);
+    } else {
+      const request = httpRequest({ port, path, method: "POST", headers, agent: false }, (response) => {
+        onHead({ ":status": response.statusCode, ...response.headers });
+        response.on("end", () => (this.trailers = response.trailers));
+        follow(response);
+      });
+      this.#cancel = () => request.destroy();
+      request.on("error", () => onEnd("cut"));
+      request.end(body);
+    }
+    afterwards(this.#cancel);
+  }
+
+  cancel(): void {
+    this.#cancel();
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse((await this.frames.nextEvent("a frame")).payload.toString());
+  }
+
+  #take(chunk: Buffer): void {
+    this.#received = Buffer.concat([this.#received, chunk]);
+    while (this.#received.length >= framePrefixBytes) {
+      const end = framePrefixBytes + this.#received.readUInt32BE(1);
+      if (this.#received.length < end) return;
+      this.frames.push({
+        flags: this.#received[0] ?? 0,
+        payload: this.#received.subarray(framePrefixBytes, end),
+      });
+      this.#received = this.#received.subarray(end);
+    }
+  }
+}
+
+interface Served {
+  readonly world: World;
+  readonly events: EventStreams;
+  readonly call: (
+    version: Version,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body: Buffer,
+  ) => FramedAnswer;
+}
+
+const flags = (...keys: string[]): JsonObject =>
+  Object.fromEntries(
+    keys.map((key) => [key, { state: "ENABLED", variants: { on: true }, defaultVariant: "on" }]),
+  );
+
+async function serve(streamDeadlineMs = 0): Promise<Served> {
+  const world = createWorld({ documents: [{ flags: flags("a") }] });
+  const { services, metrics, logger, clock, selections } = world;
+  const events = new EventStreams({ selections, clock, streamDeadlineMs });
+  world.store.onChange(({ changes }) => events.publish(changes));
+  const http = createConnectListener({
+    services,
+    events,
+    cors: createCors([]),
+    metrics,
+    logger,
+    clock,
+    longRequests: new LongRequests(),
+    maxRequestBodyBytes: 1_000,
+  });
+  const { port } = await listen([], http);
+  return {
+    world,
+    events,
+    call: (version, path, headers, body) => new FramedAnswer(port, version, path, headers, body),
+  };
+}
+
+const versions: readonly Version[] = ["HTTP/1.1", "HTTP/2"];
+const eventStream = (service: string): string => `/${service}/EventStream`;
+const v2Stream = eventStream("flagd.evaluation.v2.Service");
+const resolve = "/flagd.evaluation.v2.Service/ResolveBoolean";
+const json = (type: string): Readonly<Record<string, string>> => ({ "content-type": type });
+const none = frameMessage(Buffer.alloc(0));
+const trailersOf = ({ flags, payload }: Frame): string => {
+  expect(flags).to.equal(0x80);
+  return payload.toString();
+};
+
+for (const version of versions) {
+  describe(`EventStream over ${version}`, () => {
+    releaseAfterEach();
+
+    it("is JSON over Connect: the first event, changes, keep_alive", async () => {
+      const { world, events, call } = await serve();
+      const stream = call(
+        version,
+        v2Stream,
+        json("application/connect+json"),
+        frameMessage(Buffer.from("{}")),
+      );
+      expect(await stream.head).to.include({
+        ":status": 200,
+        "content-type": "application/connect+json",
+        "connect-accept-encoding": "gzip",
+        vary: "Origin",
+      });
+      expect(await stream.json()).to.deep.equal({ type: "provider_ready", data: {} });
+      world.put({ flags: flags("a", "b") });
+      expect(await stream.json()).to.deep.equal({
+        type: "configuration_change",
+        data: { flags: { b: { type: "write" } } },
+      });
+      world.clock.advance(20_000);
+      expect(await stream.json()).to.deep.equal({ type: "keep_alive", data: null });
+      stream.cancel();
+      await eventually(() => events.size === 0, "the stream is forgotten");
+      expect(world.clock.pendingTimers).to.equal(0);
+      const [measured] = world.metrics.calls.filter(([name]) => name === "httpRequest");
+      expect(measured?.slice(0, 5)).to.deep.equal(["httpRequest", "evaluation", v2Stream, "POST", 200]);
+    });
+
+    it("is protobuf over Connect, gRPC-Web and gRPC, with the same bytes", async () => {
+      const { world, call } = await serve();
+      const types = ["application/connect+proto", "application/grpc-web+proto"];
+      // Over HTTP/2, it is served natively.
+      if (version === "HTTP/1.1") types.push("application/grpc");
+      const streams = types.map((type) => call(version, v2Stream, json(type), none));
+      const ready = await Promise.all(streams.map((stream) => stream.frames.nextEvent()));
+      world.put({ flags: flags("b") });
+      const changed = await Promise.all(streams.map((stream) => stream.frames.nextEvent()));
+      for (const { flags, payload } of ready) {
+        expect(flags).to.equal(0);
+        expect(v2.EventStreamResponse.decode(payload)).to.deep.equal({ type: "provider_ready", data: {} });
+      }
+      for (const { payload } of changed) {
+        expect(v2.EventStreamResponse.decode(payload).data).to.deep.equal({
+          flags: { a: { type: "delete" }, b: { type: "write" } },
+        });
+      }
+    });
+
+    it("ends at --stream-deadline and at the client's own deadline, but over schema.v1 only at the latter, with OK", async () => {
+      const { world, events, call } = await serve(60_000);
+      const open = async (path: string, headers: Readonly<Record<string, string>>): Promise<FramedAnswer> => {
+        const stream = call(version, path, headers, none);
+        await stream.frames.nextEvent("provider_ready");
+        return stream;
+      };
+      const v1Path = eventStream("flagd.evaluation.v1.Service");
+      const connectStream = await open(v1Path, json("application/connect+proto"));
+      const webStream = await open(v1Path, json("application/grpc-web"));
+      const short = await open(v1Path, {
+        ...json("application/connect+proto"),
+        "connect-timeout-ms": "1000",
+      });
+      const old = { ...json("application/grpc-web"), "grpc-timeout": "70S" };
+      const schemaStream = await open(eventStream("schema.v1.Service"), old);
+      world.clock.advance(1_000);
+      const error = { code: "deadline_exceeded", message: "stream closed due to server-side timeout" };
+      expect(await short.json()).to.deep.equal({ error });
+      expect(await short.ended).to.equal("whole");
+      world.clock.advance(59_000);
+      const next = async (stream: FramedAnswer): Promise<Frame> => {
+        let frame = await stream.frames.nextEvent();
+        while (frame.flags === 0) frame = await stream.frames.nextEvent();
+        return frame;
+      };
+      expect(JSON.parse((await next(connectStream)).payload.toString())).to.deep.equal({ error });
+      expect(trailersOf(await next(webStream))).to.equal(
+        "grpc-status: 4\r\ngrpc-message: stream closed due to server-side timeout\r\n",
+      );
+      expect(events.size).to.equal(1);
+      world.clock.advance(10_000);
+      expect(trailersOf(await next(schemaStream))).to.equal("grpc-status: 0\r\n");
+      await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
+    });
+
+    it("sends provider_shutdown when the agent stops: then gRPC-Web ends with UNAVAILABLE, and Connect is cut", async () => {
+      const { world, events, call } = await serve();
+      const web = call(version, v2Stream, json("application/grpc-web+json"), none);
+      const bare = call(version, v2Stream, json("application/connect+json"), none);
+      await web.json();
+      await bare.json();
+      const drained = events.drainHttp();
+      for (const stream of [web, bare]) {
+        expect(await stream.json()).to.deep.equal({ type: "provider_shutdown", data: {} });
+      }
+      expect(trailersOf(await web.frames.nextEvent())).to.match(/^grpc-status: 14\r\n/);
+      expect([await web.ended, await bare.ended]).to.deep.equal(["whole", "cut"]);
+      await drained;
+      const late = call(version, v2Stream, json("application/grpc-web+json"), none);
+      expect(trailersOf(await late.frames.nextEvent())).to.match(/^grpc-status: 14\r\n/);
+      await late.ended;
+      expect(world.clock.pendingTimers).to.equal(0);
+    });
+
+    it("refuses what is no request with the codes of connect-go", async () => {
+      const { call } = await serve();
+      const end = frameMessage(Buffer.from("{}"));
+      end[0] = 2;
+      const compressed = frameMessage(Buffer.from("{}"), true);
+      const two = Buffer.concat([none, none]);
+      for (const [body, headers, code] of [
+        [Buffer.alloc(0), {}, "unimplemented"],
+        [end, {}, "unimplemented"],
+        [two, {}, "unimplemented"],
+        [none.subarray(1), {}, "invalid_argument"],
+        [frameMessage(Buffer.from("x")), {}, "invalid_argument"],
+        [compressed, {}, "internal"],
+        [compressed, { "connect-content-encoding": "gzip" }, "invalid_argument"],
+        [none, { "connect-content-encoding": "br" }, "unimplemented"],
+        [none, { "connect-protocol-version": "2" }, "invalid_argument"],
+        [none, { "flagd-selector": "bad=1" }, "invalid_argument"],
+        [frameMessage(Buffer.alloc(1_000)), {}, "resource_exhausted"],
+      ] as const) {
+        const stream = call(version, v2Stream, { ...json("application/connect+json"), ...headers }, body);
+        const { flags, payload } = await stream.frames.nextEvent();
+        expect(flags).to.equal(2);
+        expect((JSON.parse(payload.toString()) as { error: { code: string } }).error.code).to.equal(code);
+        expect(await stream.ended).to.equal("whole");
+      }
+    });
+  });
+
+  describe(`gRPC-Web over ${version}`, () => {
+    releaseAfterEach();
+    const request = Buffer.from(v1.ResolveBooleanRequest.encode({ flagKey: "a", context: {} }).finish());
+
+    it("answers a message and the trailers in the body, with protobuf and JSON", async () => {
+      const { call } = await serve();
+      const proto = call(version, resolve, json("application/grpc-web"), frameMessage(request));
+      expect(await proto.head).to.include({
+        "content-type": "application/grpc-web",
+        "grpc-accept-encoding": "gzip",
+      });
+      expect(v2.ResolveBooleanResponse.decode((await proto.frames.nextEvent()).payload)).to.deep.include({
+        value: true,
+      });
+      expect(trailersOf(await proto.frames.nextEvent())).to.equal("grpc-status: 0\r\n");
+      const text = frameMessage(Buffer.from('{"flagKey":"a"}'));
+      const inJson = call(version, resolve, json("application/grpc-web+json"), text);
+      expect(await inJson.json()).to.deep.include({ value: true, variant: "on" });
+    });
+
+    it("answers errors in the trailers, with HTTP status 200", async () => {
+      const { call } = await serve();
+      const missing = frameMessage(Buffer.from('{"flagKey":"missing"}'));
+      const answer = call(version, resolve, json("application/grpc-web+json"), missing);
+      expect(await answer.head).to.include({ ":status": 200 });
+      expect(trailersOf(await answer.frames.nextEvent())).to.equal(
+        "grpc-status: 5\r\ngrpc-message: Flag not found\r\n",
+      );
+    });
+  });
+
+  describe(`gRPC with JSON over ${version}`, () => {
+    releaseAfterEach();
+
+    it("answers with trailers of HTTP", async () => {
+      const { call } = await serve();
+      const headers = { ...json("application/grpc+json"), te: "trailers" };
+      const answer = call(version, resolve, headers, frameMessage(Buffer.from('{"flagKey":"a"}')));
+      expect(await answer.json()).to.deep.include({ value: true });
+      await answer.ended;
+      await eventually(() => answer.trailers["grpc-status"] === "0", "the trailers have come");
+      const failing = call(version, resolve, headers, frameMessage(Buffer.from('{"flagKey":"x"}')));
+      await failing.head;
+      expect(failing.frames.size).to.equal(0);
+      await failing.ended;
+      await eventually(() => failing.trailers["grpc-status"] === "5", "the trailers have come");
+    });
+  });
+}
