@@ -70,8 +70,7 @@ function notYet(): string {
   return [
     "## Not yet in effect",
     "",
-    "Beside the options marked so above, gRPC-Web and the streaming calls of the Connect protocol are not served yet; unary calls are, as",
-    "gRPC and as JSON or protobuf over HTTP. Sources of kind http, gcs, azblob and s3, and TLS to a grpc source, end `start` with a sentence.",
+    "Sources of kind http, gcs, azblob and s3, and TLS to a grpc source, end `start` with a sentence.",
   ].join("\n");
 }
 
