@@ -109,6 +109,19 @@ describe("an agent whose proxy is hostile", () => {
     });
   }
 
+  it("ends a stream of messages that say nothing, beside which it would do little else", async () => {
+    const heartbeats = Buffer.concat(
+      Array.from({ length: 500 }, () => encode({ $case: "heartbeat", value: {} })),
+    );
+    await attack((stream) => {
+      open(stream).resume();
+      void flood(stream, 10_000, () => heartbeats);
+    });
+    await eventually(() => proxy.closed > 1, "two streams are ended");
+    expect(agent.process.output).to.contain('"reason":"flood"');
+    await isWell();
+  });
+
   const long = "e".repeat(3_000);
   const floods: Readonly<Record<string, (index: number) => Buffer>> = {
     "refusals of four kinds": (index) => {

@@ -11,6 +11,8 @@ import type { TopicDocument } from "./topic-document.js";
 
 /** A proxy sends at least a heartbeat every 20 s. */
 export const silenceMs = 60_000;
+/** More than any proxy sends on a stream of one topic: after each version it waits for the ack. */
+const maxMessagesPerSecond = 1_000;
 /** The proxy's limit; it ends the stream of an agent that exceeds it. */
 const maxProviderIdBytes = 256;
 
@@ -87,8 +89,11 @@ export async function callBuntingSync(
         },
         opened: () => call.opened(),
         received: (message) => {
-          silence.heard();
           received++;
+          if (!silence.heard()) {
+            endCall(callEnd("flood", `the proxy sends more than ${maxMessagesPerSecond} messages a second`));
+            return;
+          }
           if (outgoing?.isStuck === true) {
             endCall(callEnd("answers_unread", "the proxy goes on sending without reading the answers"));
             return;
@@ -108,10 +113,12 @@ export async function callBuntingSync(
   }
 }
 
-/** Calls back once if nothing was received for `silenceMs`. A message costs no timer. */
+/** Calls back once if nothing was received for `silenceMs`, and counts what is. A message costs no timer. */
 class SilenceWatch {
   readonly #clock: Clock;
   #heardMs = 0;
+  #secondMs = 0;
+  #messages = 0;
   #cancel: () => void = () => undefined;
 
   constructor(clock: Clock) {
@@ -128,8 +135,14 @@ class SilenceWatch {
     look();
   }
 
-  heard(): void {
+  /** False if there are more messages than a proxy sends. */
+  heard(): boolean {
     this.#heardMs = this.#clock.monotonicMs();
+    if (this.#heardMs - this.#secondMs >= 1_000) {
+      this.#secondMs = this.#heardMs;
+      this.#messages = 0;
+    }
+    return ++this.#messages <= maxMessagesPerSecond;
   }
 
   stop(): void {
