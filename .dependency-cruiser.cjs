@@ -11,7 +11,7 @@ const tests = "\\.(test|fixture|child)\\.ts$";
 const stages = {
   rpc: ["limits", "http1", "http2", "port", "call", "services"],
   proxy: ["source", "snapshot", "topic", "subscriber", "service", "management"],
-  agent: ["document", "sync", "store", "api", "management"],
+  agent: ["document", "sync", "store", "api", "management", "telemetry"],
 };
 
 /** For each stage: no import of a later one, nor of the wiring. */
@@ -75,6 +75,17 @@ module.exports = {
       severity: "error",
       from: { path: "^packages/", pathNot: "^packages/kube/" },
       to: { path: "@kubernetes/" },
+    },
+    {
+      name: "only-telemetry-imports-open-telemetry",
+      comment: "It takes megabytes: loaded where there is a collector, with open-telemetry.ts.",
+      severity: "error",
+      from: {
+        path: "^packages/",
+        pathNot:
+          "^packages/agent/src/telemetry/(open-telemetry|collector-connection|registry-producer)\\.ts$",
+      },
+      to: { path: "@opentelemetry/" },
     },
     {
       name: "services-never-meet",

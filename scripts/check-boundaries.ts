@@ -63,6 +63,11 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "../../kube/node_modules/@kubernetes/client-node/dist/index.js";',
   },
   {
+    rule: "only-telemetry-imports-open-telemetry",
+    at: "packages/agent/src/telemetry",
+    code: 'export * from "@opentelemetry/api";',
+  },
+  {
     rule: "agent-never-reaches-kube",
     at: "packages/agent/src",
     code: 'export * from "../../kube/src/index.js";',

@@ -145,8 +145,8 @@ describe("the command lines of the stock operator", () => {
     });
     running.push(agent);
     await agent.nextLog("--sync-provider-args is accepted and ignored: flagd has dropped it in 0.8");
-    await agent.nextLog("--metrics-exporter is accepted, but not yet in effect");
     await agent.nextLog("listening");
+    await agent.nextLog("telemetry could not be sent to the collector, and was dropped");
     expect(await agent.stop()).to.equal(0);
   });
 });

@@ -1,4 +1,4 @@
-import { agentImage, binaries, ServiceProcess } from "./service-process.js";
+import { agentImage, binaries, ServiceProcess, type ServiceProcessOptions } from "./service-process.js";
 
 export interface AgentAddresses {
   readonly evaluation: string;
@@ -9,12 +9,10 @@ export interface AgentAddresses {
 
 /**
  * A real bunting-agent, started as in its container, on free ports.
- *
- * @param directory the working directory, if relative paths matter.
  */
 export async function startAgent(
   args: readonly string[],
-  directory?: string,
+  options: Pick<ServiceProcessOptions, "directory" | "env"> = {},
 ): Promise<
   { readonly process: ServiceProcess; readonly ports: ReadonlyMap<string, number> } & AgentAddresses
 > {
@@ -22,7 +20,7 @@ export async function startAgent(
   const process = new ServiceProcess(binaries.agent, {
     args: ["start", "--host", "127.0.0.1", ...free, ...args],
     image: agentImage,
-    ...(directory === undefined ? {} : { directory }),
+    ...options,
   });
   const ports = new Map<string, number>();
   while (ports.size < 4) {

@@ -51,6 +51,9 @@ import { HeapBudget } from "./store/heap-budget.js";
 import { LastKnownGood } from "./store/last-known-good.js";
 import { createSource } from "./sync/create-source.js";
 import { parseSources } from "./sync/parse-sources.js";
+import { collectorOf } from "./telemetry/collector.js";
+import { Telemetry } from "./telemetry/telemetry.js";
+import { version } from "./version.js";
 
 export interface Agent {
   /**
@@ -74,6 +77,14 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   }
   const registry = createRegistry(false);
   const metrics = prometheusMetrics(registry);
+  const telemetry = new Telemetry({
+    collector: collectorOf(options),
+    registry,
+    serviceName: "flagd",
+    serviceVersion: version,
+    logger,
+    clock,
+  });
   let onReady: (() => void) | undefined;
 
   const store = new FlagStore({ sources: configs, budget: new HeapBudget(), logger, clock, metrics });
@@ -119,7 +130,9 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     contextFromHeader: options.contextFromHeader,
   });
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
-    createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
+    telemetry.evaluations(
+      createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
+    ),
   );
   const streamDeadlineMs = options.streamDeadline;
   const events = new EventStreams({ selections, clock, streamDeadlineMs });
@@ -200,7 +213,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...ofrepEndpoint,
     ...listening,
     memory,
-    http: createOfrepListener({ evaluator, selections, context, ...shared }),
+    http: telemetry.ofrep(createOfrepListener({ evaluator, selections, context, ...shared })),
   });
 
   const components: Component[] = [
@@ -210,6 +223,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       port: managementPort,
       logger,
     }),
+    telemetry.component("before the ports, so that the first request is traced; the last requests are sent"),
     {
       name: "last-known-good",
       reason: "before the sources, so that newer documents replace it; written out after the last of them",

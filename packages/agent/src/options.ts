@@ -14,13 +14,13 @@ import {
   type OptionsOf,
 } from "@bunting/runtime";
 import { fileMode } from "./file-mode.js";
+import { telemetryOptions } from "./telemetry-options.js";
 
 const listening = "Listening";
 const flags = "Where flags come from";
 const evaluating = "Evaluation";
 const limits = "Limits";
 const security = "TLS and browsers";
-const telemetry = "Telemetry";
 const general = "General";
 
 /** What flagd accepts, but for negative durations. */
@@ -223,60 +223,7 @@ export const agentOptionTable = {
     group: security,
     env: ["FLAGD_CORS_ORIGIN"],
   }),
-  metricsExporter: option({
-    type: text,
-    default: "",
-    short: "t",
-    describe: "otel sends metrics to a collector; Prometheus reads them on the management port in any case.",
-    group: telemetry,
-    env: ["FLAGD_METRICS_EXPORTER"],
-    notYetInEffect: true,
-  }),
-  otelCollectorUri: option({
-    type: text,
-    default: "",
-    short: "o",
-    describe: "Address of an OpenTelemetry collector.",
-    group: telemetry,
-    env: ["FLAGD_OTEL_COLLECTOR_URI"],
-    notYetInEffect: true,
-  }),
-  otelCertPath: option({
-    type: text,
-    default: "",
-    short: "D",
-    describe: "Client certificate for the collector.",
-    group: telemetry,
-    env: ["FLAGD_OTEL_CERT_PATH"],
-    notYetInEffect: true,
-  }),
-  otelKeyPath: option({
-    type: text,
-    default: "",
-    short: "K",
-    describe: "Client key for the collector.",
-    group: telemetry,
-    env: ["FLAGD_OTEL_KEY_PATH"],
-    notYetInEffect: true,
-  }),
-  otelCaPath: option({
-    type: text,
-    default: "",
-    short: "A",
-    describe: "Certificate authority of the collector.",
-    group: telemetry,
-    env: ["FLAGD_OTEL_CA_PATH"],
-    notYetInEffect: true,
-  }),
-  otelReloadInterval: option({
-    type: anyDuration,
-    default: 3_600_000,
-    short: "I",
-    describe: "How often the collector's certificates are read again; 0 means never.",
-    group: telemetry,
-    env: ["FLAGD_OTEL_RELOAD_INTERVAL"],
-    notYetInEffect: true,
-  }),
+  ...telemetryOptions,
   logFormat: option({
     type: choice("console", "json"),
     default: "console",

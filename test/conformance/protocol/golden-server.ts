@@ -27,7 +27,7 @@ export class GoldenServer {
     const directory = new TempDirectory();
     for (const source of server.sources) write(directory, source);
     const uris = server.sources.flatMap(({ uri }) => ["--uri", `file:${uri}`]);
-    const agent = await startAgent([...uris, ...server.args], directory.path);
+    const agent = await startAgent([...uris, ...server.args], { directory: directory.path });
     const started = new GoldenServer(directory, agent);
     const ready = { port: "management", http: "1.1", method: "GET", path: "/readyz" } as const;
     await until(async () => (await started.ask(ready)).status === 200);

@@ -1,0 +1,65 @@
+import { choice, duration, longestMs, option, text } from "@bunting/runtime";
+
+const group = "Telemetry";
+
+/** The options about traces, and about metrics that are sent; a part of `agentOptionTable`. */
+export const telemetryOptions = {
+  metricsExporter: option({
+    type: text,
+    default: "",
+    short: "t",
+    describe:
+      "otel also sends the metrics to --otel-collector-uri every 2 s; Prometheus reads them on the management port in any case.",
+    group,
+    env: ["FLAGD_METRICS_EXPORTER"],
+  }),
+  otelCollectorUri: option({
+    type: text,
+    default: "",
+    short: "o",
+    describe:
+      "An OpenTelemetry collector to send traces to: HOST:PORT, or a URL. The OTEL_ variables for headers, compression, timeouts, intervals, the sampler and resource attributes apply as well.",
+    group,
+    env: ["FLAGD_OTEL_COLLECTOR_URI"],
+  }),
+  otelProtocol: option({
+    type: choice("grpc", "http/protobuf"),
+    default: "grpc",
+    describe: "How the collector is spoken to. Its usual ports are 4317 for gRPC and 4318 for HTTP.",
+    group,
+    env: ["OTEL_EXPORTER_OTLP_PROTOCOL"],
+  }),
+  otelCertPath: option({
+    type: text,
+    default: "",
+    short: "D",
+    describe: "Client certificate for the collector, a PEM file.",
+    group,
+    env: ["FLAGD_OTEL_CERT_PATH"],
+  }),
+  otelKeyPath: option({
+    type: text,
+    default: "",
+    short: "K",
+    describe: "Client key for the collector, a PEM file.",
+    group,
+    env: ["FLAGD_OTEL_KEY_PATH"],
+  }),
+  otelCaPath: option({
+    type: text,
+    default: "",
+    short: "A",
+    describe:
+      "Certificate authority of the collector, a PEM file; with this or a client certificate, or a URL of https, the connection is encrypted.",
+    group,
+    env: ["FLAGD_OTEL_CA_PATH"],
+  }),
+  otelReloadInterval: option({
+    type: duration({ minMs: 0, maxMs: longestMs, zero: "off" }),
+    default: 3_600_000,
+    short: "I",
+    describe: "How often the certificates for the collector are read again; 0 means never.",
+    group,
+    env: ["FLAGD_OTEL_RELOAD_INTERVAL"],
+  }),
+} as const;

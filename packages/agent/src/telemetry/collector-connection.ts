@@ -1,0 +1,133 @@
+import { readFile } from "node:fs/promises";
+import { credentials, type ChannelCredentials } from "@grpc/grpc-js";
+import { OTLPMetricExporter as GrpcMetricExporter } from "@opentelemetry/exporter-metrics-otlp-grpc";
+import { OTLPMetricExporter as HttpMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
+import { OTLPTraceExporter as GrpcTraceExporter } from "@opentelemetry/exporter-trace-otlp-grpc";
+import { OTLPTraceExporter as HttpTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
+import type { PushMetricExporter } from "@opentelemetry/sdk-metrics";
+import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
+import { AgentError } from "../agent-error.js";
+import type { Clock, Logger } from "@bunting/runtime";
+import { signalUrl, type Collector } from "./collector.js";
+
+/** PEM; undefined where no file is given. */
+interface Certificates {
+  readonly ca: Buffer | undefined;
+  readonly key: Buffer | undefined;
+  readonly cert: Buffer | undefined;
+}
+
+interface Exporters {
+  readonly traces: SpanExporter;
+  readonly metrics: PushMetricExporter;
+}
+
+interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly logger: Pick<Logger, "warn">;
+}
+
+/** The exporters to one collector. Certificates are read again at an interval, and new exporters take over if one has changed. */
+export class CollectorConnection {
+  readonly traces: SpanExporter = {
+    export: (spans, done) => this.#exporters.traces.export(spans, done),
+    forceFlush: async () => this.#exporters.traces.forceFlush?.(),
+    shutdown: () => this.#exporters.traces.shutdown(),
+  };
+  readonly metrics: PushMetricExporter = {
+    export: (metrics, done) => this.#exporters.metrics.export(metrics, done),
+    forceFlush: () => this.#exporters.metrics.forceFlush(),
+    shutdown: () => this.#exporters.metrics.shutdown(),
+  };
+  readonly #collector: Collector;
+  readonly #options: ConnectionOptions;
+  #certificates: Certificates;
+  #exporters: Exporters;
+  #cancelReload: (() => void) | undefined;
+
+  private constructor(collector: Collector, certificates: Certificates, options: ConnectionOptions) {
+    this.#collector = collector;
+    this.#options = options;
+    this.#certificates = certificates;
+    this.#exporters = createExporters(collector, certificates);
+    this.#reloadLater();
+  }
+
+  /** @throws AgentError OPTION_INVALID if a certificate can't be read. */
+  static async open(collector: Collector, options: ConnectionOptions): Promise<CollectorConnection> {
+    try {
+      return new CollectorConnection(collector, await readCertificates(collector), options);
+    } catch (cause) {
+      const message = `a certificate for the collector (--otel-cert-path, --otel-key-path, --otel-ca-path) can't be used: ${(cause as Error).message}`;
+      throw new AgentError("OPTION_INVALID", message, { cause });
+    }
+  }
+
+  /** To be called after the exporters have been shut down. */
+  close(): void {
+    this.#cancelReload?.();
+    this.#cancelReload = undefined;
+  }
+
+  #reloadLater(): void {
+    const { files, reloadIntervalMs } = this.#collector;
+    if (reloadIntervalMs === 0 || Object.values(files).every((file) => file === "")) return;
+    this.#cancelReload = this.#options.clock.after(reloadIntervalMs, () => {
+      this.#reloadLater();
+      void this.#reload();
+    });
+  }
+
+  async #reload(): Promise<void> {
+    try {
+      const certificates = await readCertificates(this.#collector);
+      if (areEqual(certificates, this.#certificates) || this.#cancelReload === undefined) return;
+      const previous = this.#exporters;
+      this.#exporters = createExporters(this.#collector, certificates);
+      this.#certificates = certificates;
+      await Promise.allSettled([previous.traces.shutdown(), previous.metrics.shutdown()]);
+    } catch (error) {
+      this.#options.logger.warn(
+        { error },
+        "the certificates for the collector can't be read again: the previous ones stay in use",
+      );
+    }
+  }
+}
+
+function createExporters(collector: Collector, certificates: Certificates): Exporters {
+  const [tracesUrl, metricsUrl] = [signalUrl(collector, "traces"), signalUrl(collector, "metrics")];
+  if (collector.protocol === "grpc") {
+    const channel = channelCredentials(collector, certificates);
+    return {
+      traces: new GrpcTraceExporter({ url: tracesUrl, credentials: channel }),
+      metrics: new GrpcMetricExporter({ url: metricsUrl, credentials: channel }),
+    };
+  }
+  const { ca, key, cert } = certificates;
+  const tls = Object.fromEntries(Object.entries({ ca, key, cert }).filter(([, pem]) => pem !== undefined));
+  const httpAgentOptions = { keepAlive: true, ...tls };
+  return {
+    traces: new HttpTraceExporter({ url: tracesUrl, httpAgentOptions }),
+    metrics: new HttpMetricExporter({ url: metricsUrl, httpAgentOptions }),
+  };
+}
+
+function channelCredentials({ isSecure }: Collector, { ca, key, cert }: Certificates): ChannelCredentials {
+  return isSecure
+    ? credentials.createSsl(ca ?? null, key ?? null, cert ?? null)
+    : credentials.createInsecure();
+}
+
+async function readCertificates({ files }: Collector): Promise<Certificates> {
+  const read = async (file: string): Promise<Buffer | undefined> =>
+    file === "" ? undefined : readFile(file);
+  const [ca, key, cert] = await Promise.all([read(files.ca), read(files.key), read(files.cert)]);
+  return { ca, key, cert };
+}
+
+function areEqual(one: Certificates, other: Certificates): boolean {
+  const isEqual = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
+    a === undefined || b === undefined ? a === b : a.equals(b);
+  return isEqual(one.ca, other.ca) && isEqual(one.key, other.key) && isEqual(one.cert, other.cert);
+}

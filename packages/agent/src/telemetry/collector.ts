@@ -1,0 +1,69 @@
+import { AgentError } from "../agent-error.js";
+import type { AgentOptions } from "../options.js";
+
+/** Where telemetry goes, as the options say. */
+export interface Collector {
+  /** HOST:PORT or a URL. */
+  readonly uri: string;
+  readonly isSecure: boolean;
+  readonly protocol: AgentOptions["otelProtocol"];
+  readonly sendsMetrics: boolean;
+  /** PEM files; empty where not given. */
+  readonly files: { readonly cert: string; readonly key: string; readonly ca: string };
+  /** How often the files are read again, in ms; 0 means never. */
+  readonly reloadIntervalMs: number;
+}
+
+type CollectorOptions = Pick<
+  AgentOptions,
+  | "metricsExporter"
+  | "otelCollectorUri"
+  | "otelCertPath"
+  | "otelKeyPath"
+  | "otelCaPath"
+  | "otelReloadInterval"
+  | "otelProtocol"
+>;
+
+/**
+ * The collector that the options name; undefined if no telemetry is to be sent. Traces are sent wherever there is a collector, metrics only
+ * with `--metrics-exporter otel`, as flagd does.
+ *
+ * @throws AgentError OPTION_INVALID
+ */
+export function collectorOf(options: CollectorOptions): Collector | undefined {
+  const { metricsExporter, otelCollectorUri: uri } = options;
+  if (metricsExporter !== "" && metricsExporter !== "otel") {
+    const message = `--metrics-exporter ${metricsExporter} is not supported: use otel, or leave it out for Prometheus alone`;
+    throw new AgentError("OPTION_INVALID", message);
+  }
+  const { otelCertPath: cert, otelKeyPath: key, otelCaPath: ca } = options;
+  if (uri === "") {
+    if (metricsExporter === "") return undefined;
+    throw new AgentError(
+      "OPTION_INVALID",
+      "--metrics-exporter otel needs the address of a collector: --otel-collector-uri HOST:PORT",
+    );
+  }
+  if ((cert === "") !== (key === "")) {
+    throw new AgentError(
+      "OPTION_INVALID",
+      "--otel-cert-path and --otel-key-path belong together: give both or neither",
+    );
+  }
+  return {
+    uri,
+    isSecure: uri.startsWith("https://") || cert !== "" || ca !== "",
+    protocol: options.otelProtocol,
+    sendsMetrics: metricsExporter === "otel",
+    files: { cert, key, ca },
+    reloadIntervalMs: options.otelReloadInterval,
+  };
+}
+
+/** The URL to which a signal is sent: over HTTP each has a path of its own. */
+export function signalUrl(collector: Collector, signal: "traces" | "metrics"): string {
+  const { uri, isSecure, protocol } = collector;
+  const url = /^https?:\/\//.test(uri) ? uri : `${isSecure ? "https" : "http"}://${uri}`;
+  return protocol === "grpc" ? url : `${url.replace(/\/$/, "")}/v1/${signal}`;
+}

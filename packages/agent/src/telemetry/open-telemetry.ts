@@ -1,0 +1,137 @@
+import {
+  diag,
+  DiagLogLevel,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Context,
+  type Span,
+  type TextMapGetter,
+} from "@opentelemetry/api";
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+} from "@opentelemetry/resources";
+import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
+import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { hostname } from "node:os";
+import { RateLimitedLog } from "@bunting/runtime";
+import type { RequestHeaders } from "../api/request-headers.js";
+import type { Collector } from "./collector.js";
+import { CollectorConnection } from "./collector-connection.js";
+import { RegistryProducer } from "./registry-producer.js";
+import type { TelemetryDependencies } from "./telemetry-dependencies.js";
+import type { SpanAttributes, StartedSpan } from "./tracing.js";
+
+/** As in flagd, unless OTEL_METRIC_EXPORT_INTERVAL says otherwise. */
+const metricsEveryMs = 2_000;
+const headerGetter: TextMapGetter<RequestHeaders> = {
+  get: (headers, name) => headers.header(name),
+  keys: () => [],
+};
+/** How long the end of the process may wait for a collector. */
+const flushTimeoutMs = 2_000;
+
+interface StartOptions extends TelemetryDependencies {
+  readonly collector: Collector;
+}
+
+/** The OpenTelemetry SDK, set up. The file that imports it: everything else of the agent loads without. */
+export class OpenTelemetry {
+  readonly #connection: CollectorConnection;
+  readonly #tracers: BasicTracerProvider;
+  readonly #meters: MeterProvider | undefined;
+  readonly #propagator = new W3CTraceContextPropagator();
+  readonly #name: string;
+
+  private constructor(options: StartOptions, connection: CollectorConnection) {
+    const { serviceName, serviceVersion, registry, collector } = options;
+    const resource = defaultResource()
+      .merge(
+        resourceFromAttributes({
+          "service.name": serviceName,
+          "service.version": serviceVersion,
+          "host.name": hostname(),
+        }),
+      )
+      .merge(detectResources({ detectors: [envDetector] }));
+    this.#name = serviceName;
+    this.#connection = connection;
+    this.#tracers = new BasicTracerProvider({
+      resource,
+      spanProcessors: [new BatchSpanProcessor(connection.traces)],
+    });
+    if (!collector.sendsMetrics) return;
+    const interval = Number(process.env["OTEL_METRIC_EXPORT_INTERVAL"] ?? metricsEveryMs);
+    const reader = new PeriodicExportingMetricReader({
+      exporter: connection.metrics,
+      exportIntervalMillis: interval,
+      exportTimeoutMillis: Math.min(interval, flushTimeoutMs),
+      metricProducers: [new RegistryProducer(registry, { name: serviceName, version: serviceVersion })],
+    });
+    this.#meters = new MeterProvider({ resource, readers: [reader] });
+  }
+
+  /** Never rejects for a collector that is away: what can't be sent is dropped, with a warning a minute. */
+  static async start(options: StartOptions): Promise<OpenTelemetry> {
+    const log = new RateLimitedLog(options.logger, options.clock);
+    const { uri } = options.collector;
+    const failed = (error: unknown): void => {
+      const reason = error instanceof Error ? error.message : String(error);
+      log.warn(
+        "telemetry",
+        { collector: uri, reason },
+        "telemetry could not be sent to the collector, and was dropped",
+      );
+    };
+    setGlobalErrorHandler(failed);
+    diag.setLogger(
+      {
+        error: failed,
+        warn: failed,
+        info: () => undefined,
+        debug: () => undefined,
+        verbose: () => undefined,
+      },
+      { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
+    );
+    return new OpenTelemetry(options, await CollectorConnection.open(options.collector, options));
+  }
+
+  serve(name: string, headers: RequestHeaders, attributes: SpanAttributes): StartedSpan {
+    const parent = this.#propagator.extract(ROOT_CONTEXT, headers, headerGetter);
+    return this.#start(name, SpanKind.SERVER, attributes, parent);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.allSettled([
+      this.#tracers.shutdown(),
+      this.#meters?.shutdown({ timeoutMillis: flushTimeoutMs }),
+    ]);
+    this.#connection.close();
+    diag.disable();
+  }
+
+  #start(name: string, kind: SpanKind, attributes: SpanAttributes, parent: Context): StartedSpan {
+    const span = this.#tracers.getTracer(this.#name).startSpan(name, { kind, attributes }, parent);
+    const context = trace.setSpan(parent, span);
+    return {
+      child: (childName, childAttributes) =>
+        this.#start(childName, SpanKind.INTERNAL, childAttributes, context),
+      end: (more, error) => endSpan(span, more, error),
+    };
+  }
+}
+
+function endSpan(span: Span, attributes: SpanAttributes, error: Error | undefined): void {
+  span.setAttributes(attributes);
+  if (error !== undefined) {
+    span.recordException({ name: error.name, message: error.message });
+    span.setStatus({ code: SpanStatusCode.ERROR, message: error.message });
+  }
+  span.end();
+}

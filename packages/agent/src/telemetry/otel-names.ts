@@ -1,0 +1,67 @@
+/** What a metric is called in OpenTelemetry. */
+export interface OtelName {
+  readonly name: string;
+  /** In UCUM, as flagd has it. */
+  readonly unit: string;
+}
+
+/** flagd's metrics: the names that Prometheus gets are derived from these. */
+const named: Readonly<Record<string, OtelName>> = {
+  feature_flag_flagd_impression_total: { name: "feature_flag.flagd.impression", unit: "{impression}" },
+  feature_flag_flagd_result_reason_total: { name: "feature_flag.flagd.result.reason", unit: "{reason}" },
+  feature_flag_flagd_sync_active_streams: {
+    name: "feature_flag.flagd.sync.active_streams",
+    unit: "{stream}",
+  },
+  feature_flag_flagd_sync_stream_duration_seconds: {
+    name: "feature_flag.flagd.sync.stream.duration",
+    unit: "s",
+  },
+  http_server_request_duration_seconds: { name: "http.server.request.duration", unit: "s" },
+  http_server_response_body_size_bytes: { name: "http.server.response.body.size", unit: "By" },
+  http_server_active_requests: { name: "http.server.active_requests", unit: "{request}" },
+};
+
+const units: readonly (readonly [suffix: string, unit: string])[] = [
+  ["_seconds", "s"],
+  ["_bytes", "By"],
+];
+
+/** flagd's metrics get its names, those of gRPC calls their dots, and ours lose only what a collector adds for Prometheus again. */
+export function otelName(prometheusName: string): OtelName {
+  const known = named[prometheusName];
+  if (known !== undefined) return known;
+  let name = prometheusName.replace(/_total$/, "");
+  let unit = "";
+  for (const [suffix, itsUnit] of units) {
+    if (!name.endsWith(suffix)) continue;
+    name = name.slice(0, -suffix.length);
+    unit = itsUnit;
+  }
+  return { name: name.startsWith("rpc_server_") ? name.replaceAll("_", ".") : name, unit };
+}
+
+/** Labels of Prometheus whose attribute has dots in other places than at each underscore, or none. */
+const attributes: Readonly<Record<string, string>> = {
+  service_name: "service.name",
+  feature_flag_key: "feature_flag.key",
+  feature_flag_result_variant: "feature_flag.result.variant",
+  feature_flag_result_reason: "feature_flag.result.reason",
+  feature_flag_reason: "feature_flag.reason",
+  feature_flag_provider_name: "feature_flag.provider.name",
+  exception_type: "exception.type",
+  otel_metric_overflow: "otel.metric.overflow",
+  http_route: "http.route",
+  http_request_method: "http.request.method",
+  http_response_status_code: "http.response.status_code",
+  url_scheme: "url.scheme",
+  rpc_service: "rpc.service",
+  rpc_method: "rpc.method",
+  rpc_system: "rpc.system",
+  rpc_grpc_status_code: "rpc.grpc.status_code",
+};
+
+/** The attribute that a label stands for; ours keep their names. */
+export function otelAttribute(label: string): string {
+  return attributes[label] ?? label;
+}

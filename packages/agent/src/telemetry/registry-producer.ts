@@ -1,0 +1,128 @@
+import { ValueType, type Attributes, type HrTime } from "@opentelemetry/api";
+import { emptyResource } from "@opentelemetry/resources";
+import {
+  AggregationTemporality,
+  DataPointType,
+  type CollectionResult,
+  type DataPoint,
+  type Histogram,
+  type MetricData,
+  type MetricProducer,
+} from "@opentelemetry/sdk-metrics";
+import type { Registry } from "@bunting/runtime";
+import { otelAttribute, otelName } from "./otel-names.js";
+
+type PrometheusMetric = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>[number];
+type Labels = Readonly<Record<string, string | number | undefined>>;
+
+interface PrometheusValue {
+  readonly labels: Labels;
+  readonly value: number;
+  /** Of a histogram: its own with `_bucket`, `_sum` or `_count`. */
+  readonly metricName?: string;
+}
+
+/** Reads the metrics that Prometheus would read, whenever the OpenTelemetry SDK exports, so nothing is counted twice on the hot path. */
+export class RegistryProducer implements MetricProducer {
+  readonly #registry: Registry;
+  readonly #scope: { readonly name: string; readonly version: string };
+  readonly #startTime: HrTime;
+
+  constructor(registry: Registry, scope: { readonly name: string; readonly version: string }) {
+    this.#registry = registry;
+    this.#scope = scope;
+    this.#startTime = hrTime(performance.timeOrigin);
+  }
+
+  async collect(): Promise<CollectionResult> {
+    const families = await this.#registry.getMetricsAsJSON();
+    const times = { startTime: this.#startTime, endTime: hrTime(Date.now()) };
+    const metrics = families.map((family) => metricData(family, times));
+    return {
+      resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: this.#scope, metrics }] },
+      errors: [],
+    };
+  }
+}
+
+interface Times {
+  readonly startTime: HrTime;
+  readonly endTime: HrTime;
+}
+
+function metricData(family: PrometheusMetric, times: Times): MetricData {
+  const { name, unit } = otelName(family.name);
+  const base = {
+    descriptor: { name, description: family.help, unit, valueType: ValueType.DOUBLE },
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+  };
+  const values = family.values as readonly PrometheusValue[];
+  // The types of prom-client declare an enumeration, but the values are these words.
+  switch (String(family.type)) {
+    case "histogram":
+      return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(values, times) };
+    case "counter":
+      return {
+        ...base,
+        dataPointType: DataPointType.SUM,
+        isMonotonic: true,
+        dataPoints: points(values, times),
+      };
+    default:
+      return { ...base, dataPointType: DataPointType.GAUGE, dataPoints: points(values, times) };
+  }
+}
+
+function points(values: readonly PrometheusValue[], times: Times): DataPoint<number>[] {
+  return values.map(({ labels, value }) => ({ ...times, attributes: attributesOf(labels), value }));
+}
+
+interface Sums {
+  readonly attributes: Attributes;
+  readonly boundaries: number[];
+  /** How many values are at most the boundary at the same place. */
+  readonly cumulative: number[];
+  sum: number;
+  count: number;
+}
+
+/** One point for each set of labels, of the series that Prometheus has of it: a counter for each boundary, a sum and a count. */
+function histograms(values: readonly PrometheusValue[], times: Times): DataPoint<Histogram>[] {
+  const byLabels = new Map<string, Sums>();
+  for (const { labels, value, metricName = "" } of values) {
+    const { le, ...others } = labels;
+    const key = JSON.stringify(others);
+    let sums = byLabels.get(key);
+    if (sums === undefined) {
+      sums = { attributes: attributesOf(others), boundaries: [], cumulative: [], sum: 0, count: 0 };
+      byLabels.set(key, sums);
+    }
+    if (metricName.endsWith("_sum")) sums.sum = value;
+    else if (metricName.endsWith("_count")) sums.count = value;
+    else if (le !== undefined && le !== "+Inf") {
+      sums.boundaries.push(Number(le));
+      sums.cumulative.push(value);
+    }
+  }
+  return [...byLabels.values()].map(({ attributes, boundaries, cumulative, sum, count }) => ({
+    ...times,
+    attributes,
+    value: {
+      buckets: {
+        boundaries,
+        counts: [...cumulative, count].map((upTo, index) => upTo - (cumulative[index - 1] ?? 0)),
+      },
+      sum,
+      count,
+    },
+  }));
+}
+
+function attributesOf(labels: Labels): Attributes {
+  return Object.fromEntries(Object.entries(labels).map(([label, value]) => [otelAttribute(label), value]));
+}
+
+function hrTime(epochMs: number): HrTime {
+  const seconds = Math.floor(epochMs / 1_000);
+  return [seconds, Math.round((epochMs - seconds * 1_000) * 1_000_000)];
+}

@@ -1,0 +1,199 @@
+import path from "node:path";
+import { expect } from "chai";
+import { Authority } from "../support/certificates.js";
+import { isReady, startAgent } from "../support/agent-process.js";
+import { eventually } from "../support/event-queue.js";
+import { OtlpCollector, type ReceivedMetric, type ReceivedSpan } from "../support/otlp-collector.js";
+import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+const flags = JSON.stringify({
+  flags: { banner: { state: "ENABLED", variants: { on: "hello", off: "" }, defaultVariant: "on" } },
+});
+const traceId = "0af7651916cd43dd8448eb211c80319c";
+const clientSpan = "b7ad6b7169203331";
+
+type Agent = Awaited<ReturnType<typeof startAgent>>;
+
+describe("telemetry to an OpenTelemetry collector", () => {
+  let directory: TempDirectory;
+  let agent: Agent | undefined;
+  let collector: OtlpCollector | undefined;
+
+  beforeEach(() => {
+    directory = new TempDirectory();
+    directory.replace("flags.json", flags);
+  });
+  afterEach(async () => {
+    const exitCode = await agent?.process.stop();
+    await collector?.stop();
+    directory.remove();
+    expect(exitCode ?? 0, agent?.process.output).to.equal(0);
+    agent = undefined;
+    collector = undefined;
+  });
+
+  async function start(args: readonly string[], env: Record<string, string> = {}): Promise<Agent> {
+    const variables = { OTEL_BSP_SCHEDULE_DELAY: "50", OTEL_METRIC_EXPORT_INTERVAL: "100", ...env };
+    const file = path.join(directory.path, "flags.json");
+    agent = await startAgent(["--uri", `file:${file}`, ...args], { env: variables });
+    await eventually(() => isReady(agent?.management ?? ""), "the flags");
+    return agent;
+  }
+
+  /** An evaluation as a Connect client sends it, within a trace. */
+  async function resolve(key: string): Promise<number> {
+    const response = await fetch(`http://${agent?.evaluation}/flagd.evaluation.v1.Service/ResolveString`, {
+      method: "POST",
+      headers: { "content-type": "application/json", traceparent: `00-${traceId}-${clientSpan}-01` },
+      body: JSON.stringify({ flagKey: key, context: {} }),
+    });
+    await response.arrayBuffer();
+    return response.status;
+  }
+
+  async function spans(count: number): Promise<ReceivedSpan[]> {
+    const received: ReceivedSpan[] = [];
+    while (received.length < count) {
+      const span = await collector?.spans.nextEvent("a span");
+      if (span !== undefined) received.push(span);
+    }
+    return received;
+  }
+
+  async function metric(name: string, isWhole: (metric: ReceivedMetric) => boolean): Promise<ReceivedMetric> {
+    for (;;) {
+      const exported = await collector?.exports.nextEvent("metrics");
+      const found = exported?.find((one) => one.name === name);
+      if (found !== undefined && isWhole(found)) return found;
+    }
+  }
+
+  it("has the spans of an evaluation over gRPC, within the client's trace, and flagd's metrics", async () => {
+    collector = await OtlpCollector.grpc();
+    const uri = `127.0.0.1:${collector.port}`;
+    await start(["--metrics-exporter", "otel", "--otel-collector-uri", uri]);
+    expect(await resolve("banner")).to.equal(200);
+
+    const [evaluation, served] = await spans(2);
+    expect(served).to.include({ name: "flagd.evaluation.v1.Service/ResolveString", kind: 2, status: 0 });
+    expect(served).to.include({ traceId, parentId: clientSpan });
+    expect(served?.attributes).to.deep.equal({
+      "rpc.service": "flagd.evaluation.v1.Service",
+      "rpc.method": "ResolveString",
+    });
+    expect(served?.resource).to.include({ "service.name": "flagd" });
+    expect(evaluation).to.include({ name: "flagEvaluationService(resolveString)", kind: 1, traceId });
+    expect(evaluation?.parentId).to.equal(served?.id);
+    expect(evaluation?.attributes).to.deep.equal({
+      "feature_flag.key": "banner",
+      "feature_flag.provider.name": "flagd",
+      "feature_flag.result.variant": "on",
+      "feature_flag.result.reason": "STATIC",
+    });
+
+    const impression = await metric("feature_flag.flagd.impression", ({ points }) => points.length > 0);
+    expect(impression).to.include({ kind: "sum", isMonotonic: true, unit: "{impression}" });
+    expect(impression.points[0]?.value).to.equal(1);
+    expect(impression.points[0]?.attributes).to.include({
+      "feature_flag.key": "banner",
+      "feature_flag.result.variant": "on",
+      "feature_flag.reason": "STATIC",
+    });
+    const duration = await metric("http.server.request.duration", ({ points }) => points.length > 0);
+    expect(duration).to.include({ kind: "histogram", unit: "s" });
+    const [point] = duration.points;
+    expect(point?.counts).to.have.length((point?.bounds.length ?? 0) + 1);
+    expect(point?.counts.reduce((sum, each) => sum + each)).to.equal(point?.value);
+  });
+
+  it("has what failed as an error where it is not the client's, and OFREP requests by their route", async () => {
+    collector = await OtlpCollector.grpc();
+    await start(["--otel-collector-uri", `127.0.0.1:${collector.port}`]);
+    expect(await resolve("missing")).to.equal(404);
+    const [evaluation, served] = await spans(2);
+    expect(evaluation?.status).to.equal(2);
+    expect(served?.status).to.equal(0);
+    expect(served?.attributes).to.include({ "rpc.response.status_code": "NOT_FOUND" });
+
+    const url = `${agent?.ofrep}/ofrep/v1/evaluate/flags/banner`;
+    expect((await fetch(url, { method: "POST", body: "{}" })).status).to.equal(200);
+    const [ofrep] = await spans(1);
+    expect(ofrep).to.include({ name: "POST /ofrep/v1/evaluate/flags/{key}", kind: 2, parentId: "" });
+    expect(ofrep?.attributes).to.include({ "http.response.status_code": 200, "feature_flag.key": "banner" });
+    await collector.exports.nothing(200);
+  });
+
+  it("is sent over HTTP where OTEL_EXPORTER_OTLP_PROTOCOL says so", async () => {
+    collector = await OtlpCollector.http();
+    const uri = `http://127.0.0.1:${collector.port}`;
+    await start(["--metrics-exporter", "otel", "--otel-collector-uri", uri], {
+      OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
+      OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+    });
+    expect(await resolve("banner")).to.equal(200);
+    const [, served] = await spans(2);
+    expect(served?.resource).to.include({ "deployment.environment.name": "test" });
+    await metric("feature_flag.flagd.impression", ({ points }) => points.length > 0);
+  });
+
+  it("is encrypted with certificates that are read again", async function () {
+    this.timeout(30_000);
+    const [authority, next] = [await Authority.create(), await Authority.create()];
+    const useCertificates = async (of: Authority): Promise<void> => {
+      const { cert, key } = await of.issue();
+      directory.replace("ca.pem", of.cert);
+      directory.replace("cert.pem", cert);
+      directory.replace("key.pem", key);
+    };
+    const listen = async (of: Authority, port: number): Promise<OtlpCollector> =>
+      OtlpCollector.grpc({ ca: of.cert, ...(await of.issue()) }, port);
+    await useCertificates(authority);
+    collector = await listen(authority, 0);
+    const { port } = collector;
+    const at = (name: string): string => path.join(directory.path, name);
+    await start([
+      ...["--otel-collector-uri", `127.0.0.1:${port}`, "--otel-reload-interval", "100ms"],
+      ...["--otel-ca-path", at("ca.pem")],
+      ...["--otel-cert-path", at("cert.pem"), "--otel-key-path", at("key.pem")],
+    ]);
+    expect(await resolve("banner")).to.equal(200);
+    await spans(2);
+
+    await collector.stop();
+    collector = await listen(next, port);
+    await useCertificates(next);
+    await eventually(async () => {
+      await resolve("banner");
+      return collector?.spans.size !== 0;
+    }, "spans for the collector with a new authority");
+  });
+
+  it("is dropped while the collector is away, with one warning, and delays neither answers nor the end", async () => {
+    await start(["--metrics-exporter", "otel", "--otel-collector-uri", "127.0.0.1:1"], {
+      OTEL_EXPORTER_OTLP_TIMEOUT: "300",
+    });
+    expect(await resolve("banner")).to.equal(200);
+    const dropped = "telemetry could not be sent to the collector, and was dropped";
+    await agent?.process.nextLog(dropped);
+    expect(await resolve("banner")).to.equal(200);
+    expect(await agent?.process.stop()).to.equal(0);
+    expect(agent?.process.logs.filter(({ msg }) => msg === dropped)).to.have.length(1);
+  });
+
+  it("is refused where the options do not fit together", async () => {
+    const refusal = async (...args: readonly string[]): Promise<string> => {
+      const refused = new ServiceProcess(binaries.agent, {
+        args: ["start", "--uri", "file:flags.json", "--management-port", "0", ...args],
+        image: agentImage,
+      });
+      expect(await refused.exit).to.equal(1);
+      return refused.output;
+    };
+    expect(await refusal("--metrics-exporter", "otel")).to.contain("--otel-collector-uri");
+    expect(await refusal("--metrics-exporter", "statsd")).to.contain("statsd is not supported");
+    const uri = ["--otel-collector-uri", "127.0.0.1:1"];
+    expect(await refusal(...uri, "--otel-cert-path", "a")).to.contain("--otel-key-path");
+    expect(await refusal(...uri, "--otel-ca-path", "/no/such/file")).to.contain("/no/such/file");
+  });
+});
