@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import { startAgent, isReady } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
+import { readMetric } from "../support/read-metric.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
 const repeated = (count: number, text: string): string => Array<string>(count).fill(text).join(",");
@@ -45,6 +46,8 @@ describe("documents that are small, and whose answers are not", () => {
     }
     const one = await post(`${agent.ofrep}/ofrep/v1/evaluate/flags/f0`);
     expect(await one.json()).to.include({ value: 1 });
+    const refused = 'bunting_agent_api_requests_refused_total{reason="answer_size"}';
+    expect(await readMetric(agent.management, refused), "OFREP, Connect with JSON and protobuf").to.equal(3);
   });
 
   it("are refused where each flag has a copy of much metadata", async () => {

@@ -40,7 +40,7 @@ import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { SyncService } from "./api/sync/sync-service.js";
 import { endpoints } from "./endpoints.js";
-import { endedConnections } from "./management/ended-connections.js";
+import { endedConnections, refusedRequests } from "./management/report-limits.js";
 import { AgentReadiness } from "./management/agent-readiness.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { servingComponent } from "./management/serving-component.js";
@@ -181,7 +181,14 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const longRequests = new LongRequests();
   const cors = createCors(options.corsOrigin);
   const shared = { cors, metrics, clock, logger, maxRequestBodyBytes, longRequests };
-  const listening = { logger, limits, onDropped: endedConnections({ metrics, logger, clock }) };
+  const listening = {
+    logger,
+    limits,
+    onDropped: endedConnections({ metrics, logger, clock }),
+    onRefused: refusedRequests({ metrics, logger, clock }),
+    onHeld: () => metrics.readingHeld(),
+    onStreamLimit: () => metrics.streamLimitReached(),
+  };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
   const managementPort = new PortListener({
     ...managementEndpoint,

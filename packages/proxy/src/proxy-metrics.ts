@@ -29,8 +29,6 @@ export interface ProxyMetrics extends SourceMetrics {
   refused(reason: string): void;
   /** The proxy ended a connection: `bunting_proxy_service_connections_ended_total{reason}`. */
   connectionEnded(reason: string): void;
-  /** A connection has as many streams as it may have: `bunting_proxy_service_stream_limit_total`. */
-  streamLimitReached(): void;
   /** Calls that began (1) or stopped (-1) waiting because their connection makes many short ones: `bunting_proxy_service_calls_waiting`. */
   callsWaiting(delta: number): void;
   /** A call has to wait for that reason: `bunting_proxy_service_calls_delayed_total`. */
@@ -81,7 +79,6 @@ export const noMetrics: ProxyMetrics = {
   queuedStarts: ignore,
   refused: ignore,
   connectionEnded: ignore,
-  streamLimitReached: ignore,
   callsWaiting: ignore,
   callDelayed: ignore,
   sourceError: ignore,

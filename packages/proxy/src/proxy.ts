@@ -12,10 +12,12 @@ import {
   PortListener,
   ReadinessHealth,
   reflectionService,
+  refusals,
   StartQueue,
   type DropReason,
   type ListenEndpoint,
   type Method,
+  type RefusalReason,
   type RpcStatus,
   type TransportStream,
 } from "@bunting/rpc";
@@ -161,6 +163,12 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     const message = endedMessages[reason];
     if (message !== undefined) log.warn(`connection ${reason}`, {}, message);
   };
+  const onRefused = (reason: RefusalReason): void => {
+    metrics.requestRefused(reason);
+    // Stalled streams have a line of their own.
+    if (reason !== "stalled")
+      log.warn(`refused ${reason}`, { reason }, `refused a request: ${refusals[reason]}`);
+  };
   const syncPort = new PortListener({
     endpoint: endpoint(options.port, options.host),
     optionName: "--port",
@@ -190,6 +198,8 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       },
     },
     onDropped,
+    onRefused,
+    onHeld: () => metrics.readingHeld(),
     onStreamLimit: ({ remoteAddress: peer }) => {
       metrics.streamLimitReached();
       log.warn(
@@ -221,6 +231,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     logger,
     memory: managementMemory,
     onDropped,
+    onRefused,
     grpc: new GrpcServer({ methods: healthMethods, logger, clock }),
     http: managementHandler(() => readiness.check(), registry, {
       pages: new Map([["/status", status]]),

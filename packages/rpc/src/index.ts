@@ -18,11 +18,19 @@ export {
 } from "./call/method.js";
 export { PeerMemory, type PeerAccount } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
+export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";
 export { ReadTurns } from "./limits/read-turns.js";
 export { PortListener, type DropReason } from "./port/port-listener.js";
 export { ReadinessHealth } from "./services/readiness-health.js";
 export { reflectionService } from "./services/reflection-service.js";
 export { accountOf, chargeAnswer } from "./limits/request-account.js";
 export { StartQueue, type Starter } from "./limits/start-queue.js";
-export { RpcError, statusCode, type RpcStatus, type StatusName } from "./status.js";
+export {
+  refusals,
+  RpcError,
+  statusCode,
+  type RefusalReason,
+  type RpcStatus,
+  type StatusName,
+} from "./status.js";
 export type { GrpcHeaderRules, HeaderFields, TransportSession, TransportStream } from "./transport.js";

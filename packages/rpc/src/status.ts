@@ -21,6 +21,21 @@ export const statusCode = {
 
 export type StatusName = keyof typeof statusCode;
 
+/** The limits for which requests are refused, or ended early, and what they mean. */
+export const refusals = {
+  headers: "headers larger than they may be, or invalid ones over HTTP/2",
+  message_size: "a message or body larger than it may be",
+  answer_size: "an answer that would be larger than it may be",
+  message_timeout: "a message that did not arrive whole in time",
+  request_timeout: "a request over HTTP/1.1 that did not arrive in time",
+  unfinished_messages: "too many bytes of messages that have not arrived whole, on one connection",
+  unread_answers: "too many bytes of answers that have not been read, on one connection",
+  pipelining: "too many requests over HTTP/1.1 ahead of their answers",
+  stalled: "an answer of which the peer took nothing for too long",
+  memory: "a connection that is refused or ended because peers hold as much memory as --peer-memory allows",
+} as const;
+export type RefusalReason = keyof typeof refusals;
+
 /** How a call ended: what goes into its trailers. */
 export interface RpcStatus {
   readonly code: StatusName;
@@ -35,14 +50,20 @@ export class RpcError extends Error {
   override readonly name = "RpcError";
   readonly code: StatusName;
   readonly trailers: Readonly<Record<string, string>>;
+  /** The limit that was met, if that is what is wrong; it is counted. */
+  readonly refusal: RefusalReason | undefined;
 
   constructor(
     code: StatusName,
     message: string,
-    options: ErrorOptions & { readonly trailers?: Readonly<Record<string, string>> } = {},
+    options: ErrorOptions & {
+      readonly trailers?: Readonly<Record<string, string>>;
+      readonly refusal?: RefusalReason;
+    } = {},
   ) {
     super(message, options);
     this.code = code;
     this.trailers = options.trailers ?? {};
+    this.refusal = options.refusal;
   }
 }

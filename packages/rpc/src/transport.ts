@@ -1,5 +1,5 @@
 import type { PeerAccount } from "./limits/peer-memory.js";
-import type { RpcStatus } from "./status.js";
+import type { RefusalReason, RpcStatus } from "./status.js";
 
 /**
  * The seam between gRPC and the HTTP/2 engine. A call passes these files, in this order:
@@ -89,6 +89,8 @@ export interface TransportSession {
   pauseReading(): void;
   resumeReading(): void;
   readonly isReadingPaused: boolean;
+  /** Reports that a request of this connection was refused, or ended early, because of a limit. */
+  countRefusal(reason: RefusalReason): void;
   /** Counts work that the client has caused, beyond its requests, in this turn of the event loop; see ReadTurns. A request is 1. */
   spend(work: number): void;
   /** Drops the connection at once. */

@@ -20,6 +20,7 @@ export class AnswerSize {
     throw new RpcError(
       "RESOURCE_EXHAUSTED",
       `The answer is larger than the ${this.#maxBytes} bytes that this agent has memory for: select fewer flags, give the set of flags less metadata, or raise the container's memory limit or --max-old-space-size of node.`,
+      { refusal: "answer_size" },
     );
   }
 }

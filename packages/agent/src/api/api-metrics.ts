@@ -1,4 +1,4 @@
-import type { DropReason } from "@bunting/rpc";
+import type { DropReason, RefusalReason } from "@bunting/rpc";
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 
@@ -21,6 +21,8 @@ export interface ApiMetrics {
   httpActiveRequests(service: HttpServiceName, change: 1 | -1): void;
   /** A connection was ended or refused by a limit. */
   connectionEnded(reason: DropReason): void;
+  /** A request was refused, or ended early, by a limit. */
+  requestRefused(reason: RefusalReason): void;
   /** `feature_flag.flagd.sync.active_streams`. */
   syncStreamOpened(selector: string, providerId: string): void;
   /** `feature_flag.flagd.sync.active_streams` and `feature_flag.flagd.sync.stream.duration`. */

@@ -79,6 +79,7 @@ export function recordingMetrics(): RecordingMetrics {
     evaluated: record("evaluated"),
     evaluationFailed: record("evaluationFailed"),
     connectionEnded: record("connectionEnded"),
+    requestRefused: record("requestRefused"),
     httpRequest: record("httpRequest"),
     httpActiveRequests: record("httpActiveRequests"),
     syncStreamOpened: record("syncStreamOpened"),

@@ -10,6 +10,7 @@ const maxHeldBytes = 8 * 1024 * 1024;
 export function checkUnread(account: PeerAccount | undefined): void {
   if (account === undefined || account.bytes <= maxHeldBytes) return;
   throw new RpcError("UNAVAILABLE", "The answers to this connection have not been read.", {
+    refusal: "unread_answers",
     trailers: { "grpc-retry-pushback-ms": "1000" },
   });
 }

@@ -1,6 +1,5 @@
-import type { DropReason } from "@bunting/rpc";
+import { serverMetrics, type DropReason, type ServerMetrics } from "@bunting/rpc";
 import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
-import { peerMemoryMetrics, type PeerMemoryMetrics } from "./peer-memory-metrics.js";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
@@ -24,9 +23,9 @@ const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 /** Implements the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is generated from those registered here. */
 export function prometheusMetrics(
   registry: Registry,
-): SyncMetrics & StoreMetrics & ApiMetrics & PeerMemoryMetrics {
+): SyncMetrics & StoreMetrics & ApiMetrics & ServerMetrics {
   return {
-    ...peerMemoryMetrics(registry),
+    ...serverMetrics(registry, "bunting_agent_api", "agent"),
     ...syncMetrics(registry),
     ...storeMetrics(registry),
     ...apiMetrics(registry),
@@ -157,7 +156,7 @@ function storeMetrics(registry: Registry): StoreMetrics {
   };
 }
 
-function apiMetrics(registry: Registry): ApiMetrics {
+function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
   const registers = [registry];
   const counts = new EvaluationCounts(registry);
   const httpLabels = [

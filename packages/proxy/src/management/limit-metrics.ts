@@ -4,13 +4,7 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 
 type LimitMetrics = Pick<
   ProxyMetrics,
-  | "stalled"
-  | "queuedStarts"
-  | "refused"
-  | "connectionEnded"
-  | "streamLimitReached"
-  | "callsWaiting"
-  | "callDelayed"
+  "stalled" | "queuedStarts" | "refused" | "connectionEnded" | "callsWaiting" | "callDelayed"
 >;
 
 const endedReasons = [
@@ -20,6 +14,7 @@ const endedReasons = [
   "protocol_error",
   "memory",
   "settings",
+  "headers",
   "unfinished_headers",
   "age",
 ] satisfies (DropReason | "age")[];
@@ -45,13 +40,8 @@ export function limitMetrics(registry: Registry): LimitMetrics {
   });
   const ended = new Counter({
     name: "bunting_proxy_service_connections_ended_total",
-    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), age (--max-connection-age).",
+    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), headers (too large, over HTTP/1.1), unfinished_headers (a header block of HTTP/2 did not end), age (--max-connection-age).",
     labelNames: ["reason"],
-    registers,
-  });
-  const streamLimit = new Counter({
-    name: "bunting_proxy_service_stream_limit_total",
-    help: "Times that a connection came to have --max-streams-per-connection streams; its client's further ones wait, unseen by the proxy.",
     registers,
   });
   const callsWaiting = new Gauge({
@@ -71,7 +61,6 @@ export function limitMetrics(registry: Registry): LimitMetrics {
     queuedStarts: (delta) => queued.inc(delta),
     refused: (reason) => refusals.inc({ reason }),
     connectionEnded: (reason) => ended.inc({ reason }),
-    streamLimitReached: () => streamLimit.inc(),
     callsWaiting: (delta) => callsWaiting.inc(delta),
     callDelayed: () => callsDelayed.inc(),
   };

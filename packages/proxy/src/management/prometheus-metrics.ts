@@ -1,14 +1,14 @@
+import { serverMetrics, type ServerMetrics } from "@bunting/rpc";
 import { Counter, Gauge, Histogram, HotHistogram, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { limitMetrics } from "./limit-metrics.js";
 import { agentMetrics } from "./agent-metrics.js";
-import { peerMemoryMetrics, type PeerMemoryMetrics } from "./peer-memory-metrics.js";
 import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** Implements the metrics of all stages with Prometheus; docs/reference/proxy-metrics.md is rendered from what is registered here. */
-export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetrics & PeerMemoryMetrics {
+export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetrics & ServerMetrics {
   const registers = [registry];
   const activeStreams = new Gauge({
     name: "sync_active_streams",
@@ -100,7 +100,7 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetri
     documentInvalid: () => invalidDocuments.inc(),
     documentWarning: () => documentWarnings.inc(),
     ...limitMetrics(registry),
-    ...peerMemoryMetrics(registry),
+    ...serverMetrics(registry, "bunting_proxy_service", "proxy"),
     ...agentMetrics(registry),
     ...watchMetrics(registry),
   };

@@ -27,7 +27,7 @@ export function decompressMessage(message: Buffer, encoding: string | undefined,
       throw new RpcError(
         "RESOURCE_EXHAUSTED",
         `the message has more than the ${maxBytes} bytes allowed once decompressed`,
-        { cause },
+        { cause, refusal: "message_size" },
       );
     }
     throw new RpcError("INTERNAL", "the message is not valid gzip", { cause });

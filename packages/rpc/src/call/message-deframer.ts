@@ -100,6 +100,7 @@ export class MessageDeframer {
           "this connection has too many requests that have not arrived whole",
           {
             trailers: retryPushback,
+            refusal: "unfinished_messages",
           },
         );
       }
@@ -127,6 +128,7 @@ export class MessageDeframer {
     throw new RpcError(
       "RESOURCE_EXHAUSTED",
       `the message has ${size} bytes, more than the ${this.#maxBytes} allowed`,
+      { refusal: "message_size" },
     );
   }
 }

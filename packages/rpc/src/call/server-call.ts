@@ -85,6 +85,7 @@ export abstract class ServerCall implements Call {
   fail(error: unknown): void {
     if (this.hasEnded) return;
     if (error instanceof RpcError) {
+      if (error.refusal !== undefined) this.stream.session.countRefusal(error.refusal);
       this.end({ code: error.code, message: error.message, trailers: error.trailers });
       return;
     }
@@ -120,7 +121,7 @@ export abstract class ServerCall implements Call {
       return;
     }
     const message = `no whole request message arrived for at least ${timeoutMs} ms`;
-    this.end({ code: "UNAVAILABLE", message });
+    this.fail(new RpcError("UNAVAILABLE", message, { refusal: "message_timeout" }));
   }
 
   #awaitMessage(): void {

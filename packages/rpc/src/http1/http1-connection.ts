@@ -17,14 +17,22 @@ export class Http1Connection {
   readonly #socket: Socket;
   readonly #account: OpenAccount | undefined;
   readonly #onRequest: RequestListener;
+  readonly #onPipelining: () => void;
   readonly #onAnswered: () => void;
   #isAnswering = false;
   #waiting: Answer[] | undefined;
 
-  constructor(socket: Socket, account: OpenAccount | undefined, onRequest: RequestListener) {
+  /** @param onPipelining called when the connection is ended because of too many requests ahead of the answers. */
+  constructor(
+    socket: Socket,
+    account: OpenAccount | undefined,
+    onRequest: RequestListener,
+    onPipelining: () => void,
+  ) {
     this.#socket = socket;
     this.#account = account;
     this.#onRequest = onRequest;
+    this.#onPipelining = onPipelining;
     this.#onAnswered = () => this.#next();
     socket.once("close", () => account?.close());
   }
@@ -36,8 +44,10 @@ export class Http1Connection {
     }
     this.#waiting ??= [];
     this.#waiting.push(response);
-    if (this.#waiting.length > maxWaiting) this.#socket.destroy();
-    else this.#account?.charge(waitingBytes);
+    if (this.#waiting.length > maxWaiting) {
+      this.#onPipelining();
+      this.#socket.destroy();
+    } else this.#account?.charge(waitingBytes);
   }
 
   #begin(response: Answer): void {

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { Http1Connection } from "./http1-connection.js";
 import type { OpenAccount, PeerMemory } from "../limits/peer-memory.js";
 import { lastAnswer } from "./last-answer.js";
+import type { RefusalReason } from "../status.js";
 import { setAccount } from "../limits/request-account.js";
 
 export interface Http1ServerOptions {
@@ -21,6 +22,8 @@ export interface Http1ServerOptions {
   readonly onOverload?: (() => void) | undefined;
   /** Called for each request that is refused because of the size of its headers. */
   readonly onLargeHeaders?: (() => void) | undefined;
+  /** Called for each request that is refused because of a limit. */
+  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
 }
 
 /** As in Go's server, and so in flagd: what its reader may hold beyond the limit. */
@@ -84,7 +87,9 @@ export class Http1Server {
     }
     const account = memory?.open(() => this.#end(socket, account));
     setAccount(socket, account);
-    (socket as Connected)[connection] = new Http1Connection(socket, account, this.#onRequest);
+    (socket as Connected)[connection] = new Http1Connection(socket, account, this.#onRequest, () =>
+      this.#options.onRefused?.("pipelining"),
+    );
     this.#open++;
     socket.once("close", () => this.#open--);
     // Not in the types: node reads it when a connection begins.
@@ -128,12 +133,15 @@ export class Http1Server {
     switch (error.code) {
       case "HPE_HEADER_OVERFLOW":
         this.#options.onLargeHeaders?.();
+        this.#options.onRefused?.("headers");
         dismiss(socket, lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
         break;
       case "ERR_HTTP_REQUEST_TIMEOUT":
+        this.#options.onRefused?.("request_timeout");
         dismiss(socket, lastAnswer("408 Request Timeout", "The request did not arrive in time."));
         break;
       case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+        this.#options.onRefused?.("message_size");
         dismiss(socket, lastAnswer("413 Payload Too Large", "The extensions of a chunk are too large."));
         break;
       default:

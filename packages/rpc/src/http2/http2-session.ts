@@ -15,7 +15,7 @@ import { streamBytes, type OpenAccount } from "../limits/peer-memory.js";
 import type { ReadShare, ReadTurns } from "../limits/read-turns.js";
 import { hasStoppedReading, pauseReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
-import { RpcError } from "../status.js";
+import { RpcError, type RefusalReason } from "../status.js";
 import type { GrpcHeaderRules, TransportStream } from "../transport.js";
 import { UnprovenBytes } from "./unproven-bytes.js";
 
@@ -30,6 +30,16 @@ const maxInvalidStreams = 1_000;
 /** Sweeps that a peer has to answer the PING after its reading was held; 10 s, unless the keepalive's timeout is short. */
 const maxUnansweredSweeps = 5;
 
+/** What a connection reports. */
+export interface SessionEvents {
+  /** It is about to be ended, because too many of its requests were invalid. */
+  onProtocolError(): void;
+  /** A request was refused, or ended early, because of a limit. */
+  onRefused(reason: RefusalReason): void;
+  /** Reading was held for the rest of a turn of the event loop or longer, and goes on. */
+  onHeld(): void;
+}
+
 /** One client connection on node:http2. */
 export class Http2Session implements StreamOwner, WatchedSession {
   readonly remoteAddress: string;
@@ -40,7 +50,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   /** Each stream leads here, so this is not collected before them. */
   readonly #nativeSession: object | undefined;
   readonly #socket: Socket;
-  readonly #onProtocolError: () => void;
+  readonly #events: SessionEvents;
   readonly #streams = new Set<Http2Stream>();
   /** Requests that are not gRPC; most connections have none. */
   #bridged: Set<BridgedStream> | undefined;
@@ -68,27 +78,26 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /**
    * @param socket the one below `session`; `session.socket` is only a proxy, on which `destroy` throws.
-   * @param onProtocolError called before the connection is ended because too many of its requests were invalid.
    */
   constructor(
     session: ServerHttp2Session,
     socket: Socket,
     account: OpenAccount,
     stallClock: { readonly tick: number },
-    onProtocolError: () => void,
+    events: SessionEvents,
     turns: ReadTurns,
     grpcHeaders: GrpcHeaderRules,
   ) {
     this.#session = session;
     this.#nativeSession = nativeSession(session);
-    this.#onProtocolError = onProtocolError;
+    this.#events = events;
     this.grpcHeaders = grpcHeaders;
     this.stallClock = stallClock;
     this.#socket = socket;
     this.account = account;
     this.remoteAddress = peerAddress(socket);
     this.#readShare = turns.enter(this);
-    this.#unproven = new UnprovenBytes(session, socket, account);
+    this.#unproven = new UnprovenBytes(session, socket, account, () => this.countRefusal("headers"));
   }
 
   get streams(): ReadonlySet<TransportStream> {
@@ -130,6 +139,10 @@ export class Http2Session implements StreamOwner, WatchedSession {
     return this.#isReadingPaused || this.#readShare.isHeld;
   }
 
+  countRefusal(reason: RefusalReason): void {
+    this.#events.onRefused(reason);
+  }
+
   spend(work: number): void {
     this.#readShare.spend(work);
   }
@@ -141,6 +154,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the read turns only. */
   continueReading(): void {
+    this.#events.onHeld();
     if (!this.isOpen || this.#isReadingPaused) return;
     this.#hasContinued = true;
     startReading(this.#socket);
@@ -252,7 +266,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the transport only, for a request that is not gRPC. */
   addBridged(node: ServerHttp2Stream): void {
-    this.#unproven.prove();
+    this.#unproven.prove(node.id);
     const stream = new BridgedStream(node, this.stallClock);
     const bridged = (this.#bridged ??= new Set());
     bridged.add(stream);
@@ -275,7 +289,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the transport only. */
   addStream(node: ServerHttp2Stream, headers: IncomingHttpHeaders, headerBytes: number): Http2Stream {
-    this.#unproven.prove();
+    this.#unproven.prove(node.id);
     const stream = new Http2Stream(this, node, headers, headerBytes);
     this.account.charge(streamBytes + headerBytes);
     this.account.begin();
@@ -317,7 +331,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     // Later, because nghttp2 may be in the middle of something.
     setImmediate(() => {
       if (!this.isOpen) return;
-      this.#onProtocolError();
+      this.#events.onProtocolError();
       this.#session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR);
       this.abandon();
     });

@@ -10,10 +10,11 @@ import type { Socket } from "node:net";
 import { errorCode, systemClock, type Clock } from "@bunting/runtime";
 import { headerListBytes } from "./header-list-bytes.js";
 import { bridgeRequest, defaultGrpcHeaders, refuseOther, refuseRequest } from "./http2-request-routing.js";
-import { Http2Session } from "./http2-session.js";
+import { Http2Session, type SessionEvents } from "./http2-session.js";
 import { PeerMemory } from "../limits/peer-memory.js";
 import { ReadTurns } from "../limits/read-turns.js";
 import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
+import type { RefusalReason } from "../status.js";
 import {
   defaultTransportLimits,
   type GrpcHeaderRules,
@@ -45,6 +46,10 @@ export interface Http2TransportOptions {
   readonly onFlood?: (() => void) | undefined;
   /** Called when a connection has ended because its peer violated HTTP/2. */
   readonly onProtocolError?: (() => void) | undefined;
+  /** Called for each request that is refused, or ended early, because of a limit. */
+  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
+  /** Called each time that a connection is read on after the turns had held it. */
+  readonly onHeld?: (() => void) | undefined;
 }
 
 const headersTooLarge = "The headers of the request are larger than this server accepts.";
@@ -83,7 +88,7 @@ export class Http2Transport {
   #isPaused = false;
   readonly #turns: ReadTurns;
   readonly #stallClock: { readonly tick: number };
-  readonly #onProtocolError: () => void;
+  readonly #events: SessionEvents;
   readonly #onControlFrame: (this: ServerHttp2Session) => void;
   readonly #onError: (this: ServerHttp2Session, error: Error) => void;
   readonly #onStream: (
@@ -114,8 +119,8 @@ export class Http2Transport {
     this.#grpcHeaders = options.grpcHeaders ?? defaultGrpcHeaders(options.onRequest === undefined);
     this.#stallClock = options.stallClock;
     this.#turns = options.turns ?? new ReadTurns();
-    const { onFlood, onProtocolError = () => undefined } = options;
-    this.#onProtocolError = onProtocolError;
+    const { onFlood, onProtocolError = ignore, onRefused = ignore, onHeld = ignore } = options;
+    this.#events = { onProtocolError, onRefused, onHeld };
     this.#onControlFrame = function () {
       if ((this as Wrapped)[wrapper].countControlFrame()) onFlood?.();
     };
@@ -156,7 +161,7 @@ export class Http2Transport {
       socket,
       account,
       this.#stallClock,
-      this.#onProtocolError,
+      this.#events,
       this.#turns,
       this.#grpcHeaders,
     );
@@ -207,13 +212,16 @@ export class Http2Transport {
       return;
     }
     session.addBridged(stream);
-    if (this.#admission.hasRefused(session))
+    if (this.#admission.hasRefused(session)) {
+      session.countRefusal("memory");
       refuseRequest(stream, session.account, headerBytes, 503, memoryIsFull);
-    else if (!session.account.isCounted) {
+    } else if (!session.account.isCounted) {
       // It is being ended to free memory, and nothing that it still sends is charged.
+      session.countRefusal("memory");
       session.destroy();
     } else if (headerBytes > this.#limits.maxHeaderBytes) {
       session.goaway();
+      session.countRefusal("headers");
       refuseRequest(stream, session.account, headerBytes, 431, headersTooLarge);
     } else if (this.#onRequest === undefined) refuseOther(stream, headers, session.account, headerBytes);
     else bridgeRequest(this.#onRequest, stream, headers, rawHeaders, session.account, headerBytes);
@@ -221,8 +229,12 @@ export class Http2Transport {
 
   #take(session: Http2Session, stream: TransportStream, headerBytes: number): void {
     const { maxStreamsPerConnection, maxHeaderBytes } = this.#limits;
-    if (this.#admission.refuses(stream)) return;
+    if (this.#admission.refuses(stream)) {
+      session.countRefusal("memory");
+      return;
+    }
     if (!session.account.isCounted) {
+      session.countRefusal("memory");
       // It is being ended to free memory. This stream came before our GOAWAY could be sent, and its client may try again elsewhere.
       stream.reset("REFUSED_STREAM");
       return;
@@ -230,7 +242,8 @@ export class Http2Transport {
     if (headerBytes > maxHeaderBytes) {
       // Node has checked this only if the peer has acknowledged our SETTINGS. Further streams are ignored, because headers that were refused
       // stay in memory until the next garbage collection.
-      stream.session.goaway();
+      session.goaway();
+      session.countRefusal("headers");
       const message = `the headers have ${headerBytes} bytes; at most ${maxHeaderBytes} are allowed`;
       stream.end({ code: "RESOURCE_EXHAUSTED", message });
       return;
@@ -247,6 +260,10 @@ function keepFirst(headers: IncomingHttpHeaders, rawHeaders: readonly string[]):
     const value = rawHeaders[at + 1] ?? "";
     if (headers[name] !== value && headers[name] !== undefined) headers[name] = value;
   }
+}
+
+function ignore(): void {
+  // Without a listener.
 }
 
 function engineOptions(limits: TransportLimits): ServerOptions {

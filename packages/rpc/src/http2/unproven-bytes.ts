@@ -20,6 +20,7 @@ export class UnprovenBytes {
   readonly #session: ServerHttp2Session;
   readonly #socket: Socket;
   readonly #account: PeerAccount;
+  readonly #onHeadersRefused: () => void;
   #provenBytes = 0;
   /** What had arrived when the PING was sent that is not answered; undefined without one. */
   #askedAtBytes: number | undefined;
@@ -28,13 +29,23 @@ export class UnprovenBytes {
   #receivedData = 0;
   #window = 0;
   #hasProof = false;
+  /** The newest stream whose headers nghttp2 had begun to read when the PING was sent, and the newest that JavaScript has seen. */
+  #begunStreamId = 0;
+  #seenStreamId = 0;
   #chargedBytes = 0;
   #unprovenSweeps = 0;
 
-  constructor(session: ServerHttp2Session, socket: Socket, account: PeerAccount) {
+  /** @param onHeadersRefused called when nghttp2 has refused requests since the last PING, of which JavaScript sees nothing. */
+  constructor(
+    session: ServerHttp2Session,
+    socket: Socket,
+    account: PeerAccount,
+    onHeadersRefused: () => void,
+  ) {
     this.#session = session;
     this.#socket = socket;
     this.#account = account;
+    this.#onHeadersRefused = onHeadersRefused;
   }
 
   /** For how many sweeps in a row there has been no proof, since the PING. */
@@ -42,8 +53,9 @@ export class UnprovenBytes {
     return this.#unprovenSweeps;
   }
 
-  /** A request or another frame has been seen whole: what came before the last look is proven. */
-  prove(): void {
+  /** A request (a stream with this id) or another frame has been seen whole: what came before the last look is proven. */
+  prove(streamId = 0): void {
+    this.#seenStreamId = Math.max(this.#seenStreamId, streamId);
     this.#hasProof = true;
   }
 
@@ -57,6 +69,7 @@ export class UnprovenBytes {
     if (!isSent) return;
     this.#askedAtBytes = askedAtBytes;
     this.#look(askedAtBytes);
+    this.#begunStreamId = this.#session.state.lastProcStreamID ?? 0;
     this.#hasProof = false;
   }
 
@@ -96,6 +109,8 @@ export class UnprovenBytes {
   #settle(askedAtBytes: number): void {
     this.#askedAtBytes = undefined;
     this.#unprovenSweeps = 0;
+    if (this.#begunStreamId > this.#seenStreamId) this.#onHeadersRefused();
+    this.#seenStreamId = Math.max(this.#seenStreamId, this.#begunStreamId);
     this.#provenBytes = Math.max(this.#provenBytes, askedAtBytes);
     // What came with the answer is that of a client which sends at full speed, unless it is more.
     const unprovenBytes = this.#socket.bytesRead - this.#provenBytes;

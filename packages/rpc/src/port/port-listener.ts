@@ -12,6 +12,7 @@ import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "../http2/session-keepalive.js";
 import type { AdmissionReason } from "../http2/session-admission.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
+import type { RefusalReason } from "../status.js";
 import {
   defaultTransportLimits,
   type GrpcHeaderRules,
@@ -47,6 +48,10 @@ export interface PortListenerOptions {
   readonly stall?: StallOptions | undefined;
   /** Called for each connection that this end drops, with the reason. */
   readonly onDropped?: (reason: DropReason) => void;
+  /** Called for each request that is refused, or ended early, because of a limit. */
+  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
+  /** Called each time that a connection is read on after the turns had held it. */
+  readonly onHeld?: (() => void) | undefined;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
   readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
 }
@@ -83,13 +88,16 @@ export class PortListener {
 
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
-    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onStreamLimit } = options;
+    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onRefused } = options;
     const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
     this.#sniffer = new PrefaceSniffer({
       timeoutMs: headerTimeoutMs,
       onSniffed: (socket, protocol) => this.#serve(socket, protocol),
-      onTimeout: (socket) => dismiss(socket, timedOut),
+      onTimeout: (socket) => {
+        onRefused?.("request_timeout");
+        dismiss(socket, timedOut);
+      },
     });
     const forget = this.#forget.bind(this);
     this.#onClose = function () {
@@ -104,8 +112,13 @@ export class PortListener {
         stallTimeoutMs: stall.timeoutMs,
         onOverload: () => onDropped?.("memory"),
         onLargeHeaders: () => onDropped?.("headers"),
+        onRefused,
       });
-    this.#stallWatch = new StallWatch(stall, () => onDropped?.("stalled"));
+    const onStreamStalled = (): void => {
+      stall.onStreamStalled?.();
+      onRefused?.("stalled");
+    };
+    this.#stallWatch = new StallWatch({ ...stall, onStreamStalled }, () => onDropped?.("stalled"));
     if (grpc !== undefined) {
       this.#transport = new Http2Transport({
         handler: grpc,
@@ -118,7 +131,9 @@ export class PortListener {
         onFlood: () => onDropped?.("flood"),
         onProtocolError: () => onDropped?.("protocol_error"),
         onNotAdmitted: (reason) => onDropped?.(reason),
-        onStreamLimit,
+        onStreamLimit: options.onStreamLimit,
+        onRefused,
+        onHeld: options.onHeld,
       });
       this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
         onDropped?.(reason),

@@ -50,7 +50,7 @@ export function decompress(message: Buffer, maxRequestBodyBytes: number): Buffer
       throw new RpcError(
         "RESOURCE_EXHAUSTED",
         `The message has more than ${maxOutputLength ?? 0} bytes once unfolded.`,
-        { cause },
+        { cause, refusal: "message_size" },
       );
     }
     throw new RpcError("INVALID_ARGUMENT", "The request can't be read: it is not gzip.", { cause });

@@ -138,6 +138,7 @@ function invoke(call: WebCall, body: Buffer, options: ConnectListenerOptions): v
     if (procedure.kind === "unary") answer.reply(procedure[type.codec](message, exchange));
     else subscribe(call, message, options);
   } catch (error) {
+    if (error instanceof RpcError) exchange.countRefusal(error.refusal);
     answer.fail(asFailure(error, options.logger));
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { accountOf } from "@bunting/rpc";
+import { accountOf, type RefusalReason } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
 import type { LongRequests } from "../long-requests.js";
@@ -96,6 +96,11 @@ export class HttpExchange implements RequestHeaders {
   /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */
   reply(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
     this.#answer(status, { ...this.#options.cors.headers(this.request), ...headers }, body, trailers);
+  }
+
+  /** Counts that this request is refused because of a limit, if it is. */
+  countRefusal(reason: RefusalReason | undefined): void {
+    if (reason !== undefined) this.#options.metrics.requestRefused(reason);
   }
 
   /** Answers without reading the request's body. */

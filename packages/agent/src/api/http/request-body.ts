@@ -36,13 +36,16 @@ export function readBody(
       exchange.release();
       if (isRefused || bytes <= limit + maxDiscardedBytes) return;
       isRefused = true;
+      exchange.countRefusal("message_size");
       onTooLarge(exchange.closing());
     }
   });
   request.on("end", () => {
     if (isRefused) return;
-    if (bytes > limit) onTooLarge({});
-    else {
+    if (bytes > limit) {
+      exchange.countRefusal("message_size");
+      onTooLarge({});
+    } else {
       const body = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
       chunks = [];
       exchange.release();

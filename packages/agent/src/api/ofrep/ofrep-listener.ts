@@ -103,6 +103,7 @@ function answer(
     else answerFlag(exchange, key, selection, context, options);
   } catch (error) {
     if (error instanceof RpcError) {
+      exchange.countRefusal(error.refusal);
       const isTooLarge = error.code === "RESOURCE_EXHAUSTED";
       const details = isTooLarge ? error.message : `invalid selector: ${error.message}`;
       exchange.reply(isTooLarge ? 500 : 400, jsonHeaders, failureJson(key, "GENERAL", details));

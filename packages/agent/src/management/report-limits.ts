@@ -1,4 +1,4 @@
-import type { DropReason } from "@bunting/rpc";
+import { refusals, type DropReason, type RefusalReason } from "@bunting/rpc";
 import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 
@@ -10,13 +10,23 @@ const messages: Partial<Record<DropReason, string>> = {
     "ended a connection over HTTP/2, because the headers of a request did not end within 10 s",
 };
 
-/** Counts the connections that limits end, and logs each reason at most once a minute. */
-export function endedConnections(options: {
+interface Reporting {
   readonly metrics: ApiMetrics;
   readonly logger: Logger;
   readonly clock: Clock;
-}): (reason: DropReason) => void {
-  const { metrics, logger, clock } = options;
+}
+
+/** Counts the requests that limits refuse, and logs each reason at most once a minute. */
+export function refusedRequests({ metrics, logger, clock }: Reporting): (reason: RefusalReason) => void {
+  const log = new RateLimitedLog(logger, clock);
+  return (reason) => {
+    metrics.requestRefused(reason);
+    log.warn(reason, { reason }, `refused a request: ${refusals[reason]}`);
+  };
+}
+
+/** Counts the connections that limits end, and logs each reason at most once a minute. */
+export function endedConnections({ metrics, logger, clock }: Reporting): (reason: DropReason) => void {
   const log = new RateLimitedLog(logger, clock);
   return (reason) => {
     metrics.connectionEnded(reason);
