@@ -1,4 +1,5 @@
 import type { Clock } from "@bunting/runtime";
+import { sweepInTurns } from "./sweep-in-turns.js";
 
 /** How many items are reported in one turn of the event loop. */
 const itemsPerTurn = 256;
@@ -54,18 +55,10 @@ export class Overdue<Item> {
     for (const item of this.#older) this.#due.add(item);
     this.#older = this.#recent;
     this.#recent = new Set();
-    this.#report();
-  }
-
-  #report(): void {
-    let left = itemsPerTurn;
-    for (const item of this.#due) {
-      if (left-- === 0) {
-        setImmediate(() => this.#report());
-        return;
-      }
+    const report = (item: Item): void => {
       this.#due.delete(item);
       this.#onOverdue(item);
-    }
+    };
+    sweepInTurns(this.#due, report, itemsPerTurn);
   }
 }
