@@ -67,7 +67,7 @@ describe("sessions that are collected", () => {
   }
 
   it("while streams wait to be freed whose trailers were refused", async () => {
-    for (let round = 0; round < 4; round++) {
+    for (let round = 0; round < 3; round++) {
       const invalid = await Promise.all(Array.from({ length: 10 }, () => connect()));
       for (const peer of invalid) {
         const frames = Array.from({ length: 20 }, (_, index) => {
@@ -89,7 +89,7 @@ describe("sessions that are collected", () => {
   it("while streams are written to whose trailers have arrived in part", async () => {
     const ended = (): Promise<number> =>
       readMetric(proxy.management, 'bunting_proxy_service_connections_ended_total{reason="stalled"}');
-    const unread = 20;
+    const unread = 12;
     for (let opened = 0; opened < unread; opened++) {
       const peer = await connect({ windowBytes: 2 ** 31 - 1, reads: false });
       const requests = Array.from({ length: 8 }, () => peer.takeStreamId());
