@@ -1,14 +1,26 @@
 import { expect } from "chai";
 import { RequestTurns, type Requester } from "./request-turns.js";
 
-/** Streams with some requests each, of which two a turn are handled. */
+/** Streams with some requests each. */
 class Streams {
   readonly handled: string[] = [];
   readonly turns: RequestTurns;
-  readonly #due: (() => void)[] = [];
+  nowMs = 0;
+  readonly #requestMs: number;
+  readonly #due: { readonly atMs: number; readonly callback: () => void }[] = [];
 
-  constructor() {
-    this.turns = new RequestTurns({ perTurn: 2, nextTurn: (callback) => this.#due.push(callback) });
+  /** @param requestMs how long a request takes. */
+  constructor(perTurn = 2, requestMs = 0) {
+    this.#requestMs = requestMs;
+    const clock = {
+      now: () => this.nowMs,
+      monotonicMs: () => this.nowMs,
+      after: (delayMs: number, callback: () => void) => {
+        this.#due.push({ atMs: this.nowMs + delayMs, callback });
+        return () => undefined;
+      },
+    };
+    this.turns = new RequestTurns({ perTurn, clock });
   }
 
   /** Enters a stream with this many requests. */
@@ -17,6 +29,7 @@ class Streams {
     const requester: Requester = {
       handleNext: () => {
         this.handled.push(name);
+        this.nowMs += this.#requestMs;
         return --left > 0;
       },
     };
@@ -24,10 +37,11 @@ class Streams {
     return requester;
   }
 
-  /** Runs one turn of the event loop; false if none was asked for. */
+  /** Waits for the next turn, and runs it; false if none was asked for. */
   turn(): boolean {
     const due = this.#due.shift();
-    due?.();
+    this.nowMs = Math.max(this.nowMs, due?.atMs ?? 0);
+    due?.callback();
     return due !== undefined;
   }
 }
@@ -60,5 +74,16 @@ describe("the turns of requests", () => {
     streams.turns.leave(gone);
     while (streams.turn());
     expect(streams.handled).to.deep.equal(["there"]);
+  });
+
+  it("take 5 ms at most, and leave as much time to all else", () => {
+    const streams = new Streams(64, 2);
+    streams.enter("slow", 10);
+    streams.turn();
+    expect(streams.handled).to.have.length(3);
+    expect(streams.nowMs).to.equal(6);
+    streams.turn();
+    expect(streams.handled).to.have.length(6);
+    expect(streams.nowMs).to.equal(18);
   });
 });

@@ -60,6 +60,9 @@ const maxPaused = 1_000;
 /** The largest number that node takes for a bound. */
 const unbounded = 2 ** 32 - 1;
 
+/** So many bytes of headers take as long as the rest of a request. */
+const headerBytesPerWork = 8 * 1024;
+
 const wrapper = Symbol("the Http2Session around a node session");
 type Wrapped = ServerHttp2Session & { [wrapper]: Http2Session };
 
@@ -204,8 +207,8 @@ export class Http2Transport {
     headers: IncomingHttpHeaders,
     rawHeaders: string[],
   ): void {
-    session.spend(1);
     const headerBytes = headerListBytes(rawHeaders);
+    session.spend(1 + headerBytes / headerBytesPerWork);
     if (this.#grpcHeaders.isGrpc(headers)) {
       keepFirst(headers, rawHeaders);
       this.#take(session, session.addStream(stream, headers, headerBytes), headerBytes);

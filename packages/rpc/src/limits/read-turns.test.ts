@@ -132,4 +132,69 @@ describe("ReadTurns", () => {
     expect(gone.share.isHeld).to.equal(false);
     expect(greedy.isReading).to.equal(true);
   });
+
+  describe("with rests", () => {
+    let nowMs: number;
+    let timers: { readonly delayMs: number; readonly callback: () => void }[];
+
+    beforeEach(() => {
+      nowMs = 0;
+      timers = [];
+      const clock = {
+        now: () => nowMs,
+        monotonicMs: () => nowMs,
+        after: (delayMs: number, callback: () => void) => {
+          timers.push({ delayMs, callback });
+          return () => undefined;
+        },
+      };
+      const afterTurn = (callback: () => void): void => void due.push(callback);
+      turns = new ReadTurns({ perConnection, perTurn, afterTurn, restFactor: 3, clock });
+    });
+
+    it("reads no greedy connection for three times as long as a turn has taken in which one was read", () => {
+      const [greedy, other] = readers(2) as [FakeReader, FakeReader];
+      greedy.share.spend(perConnection + 1);
+      endTurn();
+      expect(greedy.isReading).to.equal(true);
+      greedy.share.spend(perConnection + 1);
+      nowMs += 20;
+      endTurn();
+      expect(timers.map(({ delayMs }) => delayMs)).to.deep.equal([60]);
+      expect([greedy.isReading, other.isReading]).to.deep.equal([false, true]);
+      other.share.spend(perConnection + 1);
+      endTurn();
+      expect([greedy.isReading, other.isReading]).to.deep.equal([false, false]);
+      expect(due).to.have.length(0);
+      timers.pop()?.callback();
+      endTurn();
+      expect([greedy.isReading, other.isReading]).to.deep.equal([true, true]);
+    });
+
+    it("lets those rest that have spent much of a turn's work, and no others", () => {
+      const all = readers(20);
+      const [modest] = all as [FakeReader];
+      modest.share.spend(2);
+      for (const { share } of all.slice(1)) share.spend(perConnection);
+      expect(all.some(({ isReading }) => isReading)).to.equal(false);
+      endTurn();
+      expect(modest.isReading).to.equal(true);
+      expect(all.filter(({ isReading }) => !isReading)).to.have.length.within(5, 15);
+    });
+
+    it("accepts new connections during a rest", () => {
+      const [greedy] = readers(1) as [FakeReader];
+      greedy.share.spend(perConnection + 1);
+      endTurn();
+      greedy.share.spend(perTurn + 1);
+      nowMs += 20;
+      let accepted = 0;
+      turns.admit(() => accepted++);
+      expect(accepted).to.equal(0);
+      endTurn();
+      endTurn();
+      expect(accepted).to.equal(1);
+      expect(timers).to.have.length(1);
+    });
+  });
 });

@@ -1,4 +1,5 @@
 import { getHeapStatistics } from "node:v8";
+import { systemClock, type Clock } from "@bunting/runtime";
 
 /** A connection whose reading can be held. */
 export interface Reader {
@@ -24,8 +25,16 @@ export interface ReadTurnsOptions {
   readonly perTurn?: number;
   /** Calls back when the event loop has read what was readable; `setImmediate` does. */
   readonly afterTurn?: (callback: () => void) => void;
+  /**
+   * For how long connections that have spent their share are not read after a turn in which some were, in relation to the time that it took.
+   * Default 0: in each turn some are read.
+   */
+  readonly restFactor?: number;
+  readonly clock?: Clock;
 }
 
+/** The longest rest. */
+const maxRestMs = 250;
 const perConnection = 64;
 /** Work of a connection in a turn that counts for nothing, so that a reconnect storm of clients with a few streams each is not held. */
 const freePerConnection = 8;
@@ -43,6 +52,8 @@ const maxPerTurn = 512;
  * A connection that has spent its share is not read until a later turn. Such connections are read in rotation, at least one in each turn, and
  * only as many as have together spent no more than a turn's work when they were last read. When all have spent a turn's work, no connection is
  * read until the next turn. A chunk of 64 KB that has been read is handled whole; so a turn exceeds its work by one chunk.
+ *
+ * With a `restFactor` of 1, such connections are not read for as long as the turn has taken in which some were: that time is left to all others.
  */
 export class ReadTurns {
   readonly #perConnection: number;
@@ -57,11 +68,18 @@ export class ReadTurns {
   #spent = 0;
   #isEndDue = false;
   #areAllHeld = false;
+  readonly #restFactor: number;
+  readonly #clock: Clock;
+  /** When this turn began, if connections that had spent their share are read in it. */
+  #readSinceMs: number | undefined;
+  #isResting = false;
 
   constructor(options: ReadTurnsOptions = {}) {
     this.#perConnection = options.perConnection ?? perConnection;
     this.#perTurn = options.perTurn ?? defaultPerTurn();
     this.#afterTurn = options.afterTurn ?? setImmediate;
+    this.#restFactor = options.restFactor ?? 0;
+    this.#clock = options.clock ?? systemClock;
   }
 
   /** Adds a connection. */
@@ -99,7 +117,10 @@ export class ReadTurns {
     }
     if (this.#spent > this.#perTurn && !this.#areAllHeld) {
       this.#areAllHeld = true;
-      for (const each of this.#members) each.hold();
+      for (const each of this.#members) {
+        if (each.spentIn(this.#turn) > freePerConnection) this.#resting.add(each);
+        each.hold();
+      }
     }
   }
 
@@ -107,15 +128,30 @@ export class ReadTurns {
     this.#turn++;
     this.#spent = 0;
     this.#isEndDue = false;
+    this.#rest();
     if (this.#areAllHeld) {
       this.#areAllHeld = false;
       // The oldest first, which are then the first to be read.
       for (const member of this.#members) if (!this.#resting.has(member)) member.release();
     }
+    const canRead = this.#resting.size > 0 && !this.#isResting;
     // In every second turn, so that neither waits for the other for ever.
-    if (this.#arrivals.length > 0 && (this.#turn % 2 === 0 || this.#resting.size === 0)) this.#admitSome();
-    else this.#readSome();
-    if (this.#resting.size > 0 || this.#arrivals.length > 0) this.#awaitEnd();
+    if (this.#arrivals.length > 0 && (this.#turn % 2 === 0 || !canRead)) this.#admitSome();
+    else if (canRead) this.#readSome();
+    if (this.#arrivals.length > 0 || (this.#resting.size > 0 && !this.#isResting)) this.#awaitEnd();
+  }
+
+  /** Begins a rest if this turn was one in which connections were read that had spent their share. */
+  #rest(): void {
+    if (this.#readSinceMs === undefined) return;
+    const restMs = (this.#clock.monotonicMs() - this.#readSinceMs) * this.#restFactor;
+    this.#readSinceMs = undefined;
+    if (restMs === 0) return;
+    this.#isResting = true;
+    this.#clock.after(Math.min(restMs, maxRestMs), () => {
+      this.#isResting = false;
+      if (this.#resting.size > 0) this.#awaitEnd();
+    });
   }
 
   #awaitEnd(): void {
@@ -135,6 +171,10 @@ export class ReadTurns {
 
   /** Lets those read on whose turn it is. */
   #readSome(): void {
+    if (this.#restFactor > 0) {
+      this.#readSinceMs = this.#clock.monotonicMs();
+      this.#awaitEnd();
+    }
     let expected = 0;
     for (const member of this.#resting) {
       if (expected > 0 && expected + member.spent > this.#perTurn) return;
@@ -164,6 +204,10 @@ class Member implements ReadShare {
   /** In the last turn in which there was any. */
   get spent(): number {
     return this.#spent;
+  }
+
+  spentIn(turn: number): number {
+    return turn === this.#turn ? this.#spent : 0;
   }
 
   spend(work: number): void {
