@@ -4,6 +4,8 @@ import { GarbageBound } from "./garbage-bound.js";
 
 /** A burst of requests makes some 10 MB of garbage in this time. */
 const everyMs = 250;
+/** An array of this length is 1 MB of garbage. */
+const garbageLength = 128 * 1024;
 
 /**
  * Makes V8 begin to collect once much garbage has accumulated; it does so beside the program, as always. Affects the whole process,
@@ -20,6 +22,8 @@ export function boundGarbage(discardedBytes: () => number): void {
       discardedBytes(),
       performance.now(),
     );
+    // V8 begins only after a partial collection, which an idle process makes every few minutes.
+    if (isExceeded) new Array<number>(garbageLength).fill(0);
     if (isExceeded === isCollecting) return;
     isCollecting = isExceeded;
     // The share of the garbage V8 would let accumulate at which it collects, in percent; 0 leaves the decision to V8.

@@ -37,15 +37,12 @@ describe("GarbageBound", () => {
     expect(isExceeded(20, { discardedMb: 160 })).to.equal(false);
   });
 
-  it("collects again after a burst, at longer and longer intervals until the same is found in use", () => {
-    collected(20);
-    collected(100, { atSecond: 5 });
-    expect([14, 15].map((atSecond) => isExceeded(100, { atSecond }))).to.deep.equal([false, true]);
-    collected(30, { atSecond: 16 });
-    expect([25, 26].map((atSecond) => isExceeded(30, { atSecond }))).to.deep.equal([false, true]);
-    collected(29, { atSecond: 27 });
-    expect([46, 47].map((atSecond) => isExceeded(30, { atSecond }))).to.deep.equal([false, true]);
-    collected(30, { atSecond: 48 });
-    expect([87, 88].map((atSecond) => isExceeded(30, { atSecond }))).to.deep.equal([false, true]);
+  it("collects once more after a burst, whose requests were in use at the last collection", () => {
+    collected(100, { discardedMb: 200, atSecond: 5 });
+    expect(isExceeded(100, { discardedMb: 214, atSecond: 20 })).to.equal(false);
+    expect(isExceeded(100, { discardedMb: 215, atSecond: 9.9 })).to.equal(false);
+    expect(isExceeded(100, { discardedMb: 215, atSecond: 10 })).to.equal(true);
+    collected(20, { discardedMb: 215, atSecond: 11 });
+    expect(isExceeded(20, { discardedMb: 216, atSecond: 100 })).to.equal(false);
   });
 });

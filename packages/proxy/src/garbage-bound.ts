@@ -5,11 +5,10 @@ const slackBytes = 16 * megabyte;
 const slackShare = 0.5;
 /** What requests and connections may leave behind beyond that: it is charged with more than it takes on the heap. */
 const discardedSlackBytes = 24 * megabyte;
-/** After a collection that found less, or more, in use than the one before, the next comes at the latest so much later. */
-const firstPauseMs = 10_000;
-const maxPauseMs = 3_600_000;
-/** In use as before, about. */
-const sameShare = 0.1;
+/** A pause in which this much was left behind, and this part of what is in use, ends with a collection. */
+const pauseMs = 5_000;
+const pauseSlackBytes = 4 * megabyte;
+const pauseSlackShare = 0.1;
 
 /**
  * Decides when V8 has to collect. V8 lets garbage grow to several times what is in use, and does not collect while little is allocated, so
@@ -18,14 +17,12 @@ const sameShare = 0.1;
  * V8 does not see what node's objects take outside of its heap, 20 KB for a connection, and frees none of them in its frequent, partial
  * collections. Therefore what requests and connections that have ended left behind counts too.
  *
- * Besides, what a collection in the middle of a burst has found in use is garbage after it. So collections are repeated, at longer and longer
- * intervals, until what they find is the same.
+ * Much of what a collection in the middle of a burst has found in use is garbage after it. So there is a collection some seconds later, too.
  */
 export class GarbageBound {
   #liveBytes = 0;
   #discardedBytes = 0;
-  #pauseMs = firstPauseMs;
-  #dueMs = Infinity;
+  #collectedMs = 0;
   #isDue = false;
 
   /**
@@ -34,19 +31,19 @@ export class GarbageBound {
    * @param discardedBytes what requests and connections that have ended left behind since the process began; it may count twice, or be on the heap.
    */
   isExceeded(usedBytes: number, discardedBytes: number, nowMs: number): boolean {
+    const discarded = discardedBytes - this.#discardedBytes;
     const slack = this.#liveBytes * slackShare;
     this.#isDue ||=
       usedBytes > this.#liveBytes + slack + slackBytes ||
-      discardedBytes > this.#discardedBytes + slack + discardedSlackBytes ||
-      nowMs >= this.#dueMs;
+      discarded > slack + discardedSlackBytes ||
+      (discarded > this.#liveBytes * pauseSlackShare + pauseSlackBytes &&
+        nowMs >= this.#collectedMs + pauseMs);
     return this.#isDue;
   }
 
   /** To be called after each full collection, whoever wanted it. */
   collected(usedBytes: number, discardedBytes: number, nowMs: number): void {
-    const isSame = Math.abs(usedBytes - this.#liveBytes) < this.#liveBytes * sameShare;
-    this.#pauseMs = isSame ? Math.min(2 * this.#pauseMs, maxPauseMs) : firstPauseMs;
-    this.#dueMs = nowMs + this.#pauseMs;
+    this.#collectedMs = nowMs;
     this.#liveBytes = usedBytes;
     this.#discardedBytes = discardedBytes;
     this.#isDue = false;

@@ -189,7 +189,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     }),
     limits: { maxStreamsPerConnection: options.maxStreamsPerConnection, maxHeaderBytes },
     memory,
-    turns: new ReadTurns({ perTurn: 128, restFactor: 3, clock }),
+    turns: new ReadTurns({ perTurn: 128, restFactor: 1, clock }),
     keepalive: { intervalMs: options.keepaliveInterval, timeoutMs: options.keepaliveTimeout, clock },
     stall: {
       timeoutMs: stallTimeout,
