@@ -21,20 +21,20 @@ describe("GarbageBound", () => {
     expect(isExceeded(12)).to.equal(false);
   });
 
-  it("lets half of what was found in use accumulate, and some more", () => {
+  it("lets a quarter of what was found in use accumulate, and some more", () => {
     collected(100);
-    expect([150, 166, 167].map((used) => isExceeded(used))).to.deep.equal([false, false, true]);
+    expect([125, 141, 142].map((used) => isExceeded(used))).to.deep.equal([false, false, true]);
   });
 
   it("counts what requests and connections leave behind outside of the heap", () => {
     collected(20, { discardedMb: 100 });
-    expect([100, 134, 135].map((discardedMb) => isExceeded(20, { discardedMb }))).to.deep.equal([
+    expect([100, 129, 130].map((discardedMb) => isExceeded(20, { discardedMb }))).to.deep.equal([
       false,
       false,
       true,
     ]);
-    collected(20, { discardedMb: 135 });
-    expect(isExceeded(20, { discardedMb: 160 })).to.equal(false);
+    collected(20, { discardedMb: 130 });
+    expect(isExceeded(20, { discardedMb: 155 })).to.equal(false);
   });
 
   it("collects once more after a burst, whose requests were in use at the last collection", () => {

@@ -2,7 +2,7 @@ const megabyte = 1024 * 1024;
 /** Garbage that may accumulate whatever is in use. */
 const slackBytes = 16 * megabyte;
 /** What may accumulate beyond that, in relation to what is in use. */
-const slackShare = 0.5;
+const slackShare = 0.25;
 /** What requests and connections may leave behind beyond that: it is charged with more than it takes on the heap. */
 const discardedSlackBytes = 24 * megabyte;
 /** A pause in which this much was left behind, and this part of what is in use, ends with a collection. */
