@@ -22,11 +22,19 @@ describe("GarbageBound", () => {
   });
 
   it("lets a quarter of what was found in use accumulate, and some more", () => {
+    isExceeded(200);
     collected(100);
     expect([125, 141, 142].map((used) => isExceeded(used))).to.deep.equal([false, false, true]);
   });
 
+  it("collects less often while what is in use grows", () => {
+    isExceeded(120);
+    collected(100);
+    expect([200, 216, 217].map((used) => isExceeded(used))).to.deep.equal([false, false, true]);
+  });
+
   it("counts what requests and connections leave behind outside of the heap", () => {
+    isExceeded(100);
     collected(20, { discardedMb: 100 });
     expect([100, 129, 130].map((discardedMb) => isExceeded(20, { discardedMb }))).to.deep.equal([
       false,

@@ -3,6 +3,10 @@ const megabyte = 1024 * 1024;
 const slackBytes = 16 * megabyte;
 /** What may accumulate beyond that, in relation to what is in use. */
 const slackShare = 0.25;
+/** The same after a collection that found little garbage: as when thousands of clients connect. */
+const growthShare = 1;
+/** What is left by a collection that found little garbage, at least. */
+const growthLeft = 0.7;
 /** What requests and connections may leave behind beyond that: it is charged with more than it takes on the heap. */
 const discardedSlackBytes = 24 * megabyte;
 /** A pause in which this much was left behind, and this part of what is in use, ends with a collection. */
@@ -23,6 +27,9 @@ export class GarbageBound {
   #liveBytes = 0;
   #discardedBytes = 0;
   #collectedMs = 0;
+  #slackShare = slackShare;
+  /** The most that was in use since the last collection, garbage included. */
+  #mostBytes = 0;
   #isDue = false;
 
   /**
@@ -32,7 +39,8 @@ export class GarbageBound {
    */
   isExceeded(usedBytes: number, discardedBytes: number, nowMs: number): boolean {
     const discarded = discardedBytes - this.#discardedBytes;
-    const slack = this.#liveBytes * slackShare;
+    const slack = this.#liveBytes * this.#slackShare;
+    this.#mostBytes = Math.max(this.#mostBytes, usedBytes);
     this.#isDue ||=
       usedBytes > this.#liveBytes + slack + slackBytes ||
       discarded > slack + discardedSlackBytes ||
@@ -44,6 +52,8 @@ export class GarbageBound {
   /** To be called after each full collection, whoever wanted it. */
   collected(usedBytes: number, discardedBytes: number, nowMs: number): void {
     this.#collectedMs = nowMs;
+    this.#slackShare = usedBytes < this.#mostBytes * growthLeft ? slackShare : growthShare;
+    this.#mostBytes = 0;
     this.#liveBytes = usedBytes;
     this.#discardedBytes = discardedBytes;
     this.#isDue = false;
