@@ -8,6 +8,7 @@ import { lastAnswer } from "../http1/last-answer.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadTurns } from "../limits/read-turns.js";
+import { H2cUpgrade } from "./h2c-upgrade.js";
 import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "../http2/session-keepalive.js";
 import type { AdmissionReason } from "../http2/session-admission.js";
@@ -79,6 +80,7 @@ export class PortListener {
   readonly #server: Server;
   readonly #transport: Http2Transport | undefined;
   readonly #http1: Http1Server | undefined;
+  readonly #upgrade: H2cUpgrade;
   readonly #keepalive: SessionKeepalive | undefined;
   readonly #stallWatch: StallWatch;
   /** Connections without a session: they speak HTTP/1.1, have not revealed their protocol yet, or are being refused. */
@@ -93,7 +95,7 @@ export class PortListener {
     this.#options = options;
     this.#sniffer = new PrefaceSniffer({
       timeoutMs: headerTimeoutMs,
-      onSniffed: (socket, protocol) => this.#serve(socket, protocol),
+      onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
       onTimeout: (socket) => {
         onRefused?.("request_timeout");
         dismiss(socket, timedOut);
@@ -114,6 +116,11 @@ export class PortListener {
         onLargeHeaders: () => onDropped?.("headers"),
         onRefused,
       });
+    this.#upgrade = new H2cUpgrade({
+      timeoutMs: headerTimeoutMs,
+      memory,
+      onHttp2: (socket) => this.#transport?.whenReady(() => this.#serveHttp2(socket)),
+    });
     const onStreamStalled = (): void => {
       stall.onStreamStalled?.();
       onRefused?.("stalled");
@@ -224,14 +231,14 @@ export class PortListener {
     else this.#sniffer.sniff(socket);
   }
 
-  #serve(socket: Socket, protocol: SniffedProtocol): void {
+  #serve(socket: Socket, protocol: SniffedProtocol, seen: Buffer): void {
     switch (protocol) {
       case "http2":
         this.#transport?.whenReady(() => this.#serveHttp2(socket));
         break;
       case "http1":
         if (this.#http1 === undefined) dismiss(socket, grpcOnly);
-        else this.#http1.accept(socket);
+        else if (!this.#upgrade.take(socket, seen)) this.#http1.accept(socket);
         break;
       case "tls":
         socket.destroy();

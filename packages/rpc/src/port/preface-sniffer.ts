@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
-const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const tlsHandshake = 0x16;
 const sweepsPerTimeout = 4;
 
@@ -10,7 +10,8 @@ export type SniffedProtocol = "http2" | "http1" | "tls";
 export interface PrefaceSnifferOptions {
   /** How long a client may take to reveal its protocol; it may get up to a quarter more. */
   readonly timeoutMs: number;
-  readonly onSniffed: (socket: Socket, protocol: SniffedProtocol) => void;
+  /** `seen` are the bytes that were read and put back. */
+  readonly onSniffed: (socket: Socket, protocol: SniffedProtocol, seen: Buffer) => void;
   readonly onTimeout: (socket: Socket) => void;
 }
 
@@ -67,7 +68,7 @@ export class PrefaceSniffer {
     }
     this.forget(socket);
     socket.unshift(seen);
-    this.#options.onSniffed(socket, protocol);
+    this.#options.onSniffed(socket, protocol, seen);
   }
 
   #sweep(): void {
