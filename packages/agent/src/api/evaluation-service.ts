@@ -92,16 +92,18 @@ function outcomeOf(
 }
 
 /**
- * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled. A flag without one is left out: these
- * protocols can't say "use the default in the code".
+ * A flag in ResolveAll has the type of its default variant, whether it succeeded, failed or is disabled. A flag without one is left out, over
+ * schema.v1 only if it has no value either: these protocols can't say "use the default in the code".
  */
 function anyFlagAnswer(
   dialect: Dialect,
   { flag, resolution }: ResolvedFlag,
   selection: Selection,
 ): AnyFlagAnswer | undefined {
-  if (flag.defaultVariant === undefined) return undefined;
-  const accessor = accessorOf(flag.variants.get(flag.defaultVariant));
+  // In flagd, a flag without a default variant has the one that is named "", if there is one.
+  const byDefault = flag.variants.get(flag.defaultVariant ?? "");
+  const isTypedByValue = byDefault === undefined && dialect.resolveAll === "without-metadata";
+  const accessor = accessorOf(isTypedByValue ? resolution.value : byDefault);
   if (accessor === undefined) return undefined;
   const outcome = outcomeOf(dialect, accessor, resolution, selection);
   if (typeof outcome !== "string") {

@@ -60,7 +60,8 @@ const dialects = [evaluationV2, evaluationV1, schemaV1];
 function int64(value: number): string {
   const whole = BigInt(value);
   const [min, max] = [-(2n ** 63n), 2n ** 63n - 1n];
-  return String(whole < min ? min : whole > max ? max : whole);
+  // As in Go on amd64, and so in flagd.
+  return String(whole < min || whole > max ? min : whole);
 }
 
 describe("responseEncoder", () => {

@@ -47,7 +47,7 @@ export class WireWriter {
     this.#varint((field << 3) | wireType.fixed64);
   }
 
-  /** An int64 that is a whole double; out of range it becomes the nearest that is in it. */
+  /** An int64 that is a whole double; out of range it becomes the least. */
   int64Field(field: number, value: number): void {
     if (value >= 0 && value <= 0x7fffffff) {
       this.varintField(field, value);
@@ -147,8 +147,8 @@ export class WireWriter {
 const twoTo63 = 2 ** 63;
 
 function int64Halves(value: number): readonly [low: number, high: number] {
-  if (value >= twoTo63) return [0xffffffff, 0x7fffffff];
-  if (value <= -twoTo63) return [0, 0x80000000];
+  // What Go makes of them, and so flagd.
+  if (value >= twoTo63 || value < -twoTo63) return [0, 0x80000000];
   // ToUint32 is exact for every whole double.
   const low = value >>> 0;
   return [low, ((value - low) / 0x1_0000_0000) >>> 0];

@@ -132,7 +132,7 @@ describe("Connect", () => {
       ).value;
     expect(await int("n")).to.equal("3");
     expect(await int("big")).to.equal("9007199254740994");
-    expect(await int("huge")).to.equal("9223372036854775807");
+    expect(await int("huge")).to.equal("-9223372036854775808");
     expect((await post("/schema.v1.Service/ResolveFloat", { flagKey: "number" })).text).to.include(
       '"value":3.9',
     );

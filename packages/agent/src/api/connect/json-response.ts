@@ -56,9 +56,9 @@ function valueJson(accessor: Accessor, value: TypedValue): string {
 
 const [minInt64, maxInt64] = [-(2n ** 63n), 2n ** 63n - 1n];
 
-/** Protobuf's JSON has int64 as a string; a value out of range becomes the nearest one in range. */
+/** Protobuf's JSON has int64 as a string; a value out of range becomes the least, as in Go. */
 function int64Text(value: number): string {
   if (Number.isSafeInteger(value)) return String(value);
   const whole = BigInt(value);
-  return String(whole > maxInt64 ? maxInt64 : whole < minInt64 ? minInt64 : whole);
+  return String(whole > maxInt64 || whole < minInt64 ? minInt64 : whole);
 }
