@@ -38,7 +38,7 @@ describe("an agent whose peers send hostile bodies", () => {
         statuses.add(await post("ofrep", "/ofrep/v1/evaluate/flags/on", body));
         statuses.add(await post("evaluation", resolve, body.replace("{", '{"flagKey":"on",')));
       }
-      expect([...statuses]).to.deep.equal([what.includes("digits") ? 200 : 400]);
+      expect([...statuses]).to.deep.equal([400]);
       await agent.isWell();
     });
   }
