@@ -10,7 +10,7 @@ const endedByMemory = 'bunting_agent_api_connections_ended_total{reason="memory"
 const endedByHeaders = 'bunting_agent_api_connections_ended_total{reason="headers"}';
 
 const bulkAnswers =
-  'http_server_request_duration_seconds_count{service_name="ofrep",http_route="/ofrep/v1/evaluate/flags",http_request_method="POST",http_response_status_code="200",url_scheme="http"}';
+  'http_server_request_duration_seconds_count{http_request_method="POST",http_response_status_code="200",http_route="/ofrep/v1/evaluate/{path:flags\\\\/|flags}",service_name="flagd",url_scheme="http"}';
 
 interface Endpoint {
   readonly port: AgentPort;

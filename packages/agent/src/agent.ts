@@ -13,6 +13,7 @@ import {
   ReadTurns,
   ReadinessHealth,
   type Method,
+  type OnCallEnd,
 } from "@bunting/rpc";
 import {
   createRegistry,
@@ -161,8 +162,8 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
 
   const maxRequestBodyBytes = options.maxRequestBody;
   const maxMessageBytes = maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes;
-  const grpc = (methods: readonly Method[], malformed?: "connect-go"): GrpcServer =>
-    new GrpcServer({ methods, logger, clock, maxMessageBytes, ...(malformed && { malformed }) });
+  const grpc = (methods: readonly Method[], onCallEnd?: OnCallEnd, malformed?: "connect-go"): GrpcServer =>
+    new GrpcServer({ methods, logger, clock, maxMessageBytes, onCallEnd, ...(malformed && { malformed }) });
   // A quarter of the heap, which is small: the flags and the requests need the rest.
   const memory = new PeerMemory(
     options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
@@ -204,6 +205,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     turns,
     grpc: grpc(
       services.flatMap((service) => [...grpcMethods(service, longRequests), events.method(service.dialect)]),
+      metrics.grpcCalls(true),
       "connect-go",
     ),
     grpcHeaders: evaluationGrpcHeaders,
@@ -214,7 +216,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...listening,
     memory,
     turns,
-    grpc: grpc(sync.methods()),
+    grpc: grpc(sync.methods(), metrics.grpcCalls(false)),
   });
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,

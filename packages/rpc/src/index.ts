@@ -1,6 +1,7 @@
 export { CallPacing } from "./call/call-pacing.js";
 export { drainSessions } from "./http2/drain-sessions.js";
 export { frameMessage, framePrefixBytes } from "./call/framing.js";
+export type { OnCallEnd } from "./call/server-call.js";
 export { GrpcServer } from "./call/grpc-server.js";
 export { parseGrpcTimeout } from "./call/grpc-timeout.js";
 export { statusHeaders as statusTrailers } from "./http2/status-headers.js";

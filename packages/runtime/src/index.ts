@@ -6,6 +6,7 @@ export { runComponents, runnableComponent, type Component } from "./component.js
 export { cut } from "./cut.js";
 export { Deadlines } from "./deadlines.js";
 export { errorCode } from "./error-code.js";
+export { ScrapedHistogram, type HistogramSeries } from "./scraped-histogram.js";
 export { HotHistogram } from "./hot-histogram.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";

@@ -64,6 +64,7 @@ async function makeBefore(server: GoldenServer, request: GoldenCase["request"]):
   const exchange = server.send(request);
   await until(() => exchange.end !== undefined || messageCount(exchange) > 0, streamMs);
   exchange.drop();
+  await server.hasCounted(request.path ?? "");
 }
 
 /** Waits until each stream has said as much as flagd's had by then, and notes how much that is. */

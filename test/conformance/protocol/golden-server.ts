@@ -72,6 +72,13 @@ export class GoldenServer {
     }, 6_000);
   }
 
+  /** Resolves when a stream that was dropped has been counted. */
+  async hasCounted(methodPath: string): Promise<void> {
+    const name = `rpc_method="${methodPath.split("/").at(-1) ?? ""}"`;
+    const request = { port: "management", http: "1.1", method: "GET", path: "/metrics" } as const;
+    await until(async () => (await this.ask(request)).body.includes(name), 1_000);
+  }
+
   kill(signal: NodeJS.Signals): void {
     this.#agent.process.child.kill(signal);
   }

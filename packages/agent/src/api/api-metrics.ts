@@ -1,24 +1,33 @@
-import type { DropReason, RefusalReason } from "@bunting/rpc";
+import type { Reason } from "@bunting/evaluation";
+import type { DropReason, OnCallEnd, RefusalReason, StatusName } from "@bunting/rpc";
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 
-/** What the API counts, under flagd's names. These methods run at every evaluation: none takes an object allocated for the call. */
+/** What the API counts, under flagd's names. These methods run at every evaluation, and must cost little. */
 export interface ApiMetrics {
   /** `feature_flag.flagd.impression` and `feature_flag.flagd.result.reason`: an evaluation that was answered. */
-  evaluated(flagKey: string, reason: AnswerReason, variant: string): void;
+  evaluated(flagKey: string, reason: Reason, variant: string): void;
   /** `feature_flag.flagd.result.reason` with reason ERROR: an evaluation that failed. */
   evaluationFailed(flagKey: string, errorCode: ApiErrorCode): void;
-  /** `http.server.request.duration` and `http.server.response.body.size`, with the status that was really sent. */
-  httpRequest(
-    service: HttpServiceName,
-    route: string,
-    method: string,
-    status: number,
+  /** The same for evaluations over OFREP, which flagd does not count. */
+  ofrepEvaluated(flagKey: string, reason: AnswerReason, variant: string): void;
+  ofrepEvaluationFailed(flagKey: string, errorCode: ApiErrorCode): void;
+  /** `http.server.request.duration` and `http.server.response.body.size`; "" is the route of a request that has none. */
+  httpRequest(service: HttpServiceName, route: string, record: HttpRequestRecord): void;
+  /** `http.server.active_requests`: 1 when a request's route is known, -1 when it is answered or its client has gone. */
+  httpActiveRequests(route: string, method: string, change: 1 | -1): void;
+  /** `rpc.server.*`: a call over Connect or gRPC-Web that has ended. */
+  rpc(
+    system: "grpc_web" | "connect_rpc",
+    path: string,
+    code: StatusName,
     durationMs: number,
+    requestBytes: number,
     responseBytes: number,
+    responses: number,
   ): void;
-  /** `http.server.active_requests`: 1 when a request begins, -1 when it is answered or its client has gone. */
-  httpActiveRequests(service: HttpServiceName, change: 1 | -1): void;
+  /** The same for the calls of a gRPC server; `isHttp` counts them as requests of HTTP too. */
+  grpcCalls(isHttp: boolean): OnCallEnd;
   /** A connection was ended or refused by a limit. */
   connectionEnded(reason: DropReason): void;
   /** A request was refused, or ended early, by a limit. */
@@ -32,6 +41,19 @@ export interface ApiMetrics {
     reason: SyncStreamEndReason,
     durationMs: number,
   ): void;
+}
+
+/** One request over HTTP, as it ended. */
+export interface HttpRequestRecord {
+  readonly method: string;
+  /** What was really sent. */
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  readonly httpVersion: string;
+  /** The Host header. */
+  readonly host: string;
 }
 
 export type HttpServiceName = "evaluation" | "ofrep";

@@ -311,7 +311,7 @@ describe("the evaluation services over gRPC", () => {
     await client.unary(`${pathV2}Boolean`, boolV2, asked("text")).catch(() => undefined);
     expect(world.metrics.calls).to.deep.equal([
       ["evaluated", "on", "STATIC", "on"],
-      ["evaluated", "codeDefault", "DEFAULT", ""],
+      ["evaluated", "codeDefault", "FALLBACK", ""],
       ["evaluationFailed", "text", "TYPE_MISMATCH"],
     ]);
   });

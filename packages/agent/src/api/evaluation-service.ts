@@ -44,7 +44,7 @@ export function createEvaluationService(
       if (answer === undefined) continue;
       answers.set(answer.key, answer);
       if (answer.error !== undefined) metrics.evaluationFailed(answer.key, answer.error);
-      else metrics.evaluated(answer.key, answer.reason, answer.variant);
+      else metrics.evaluated(answer.key, item.resolution.reason, answer.variant);
     }
     return [...answers.values()];
   };
@@ -60,7 +60,7 @@ export function createEvaluationService(
         metrics.evaluationFailed(request.flagKey, outcome);
         throw evaluationError(outcome);
       }
-      metrics.evaluated(request.flagKey, outcome.reason, outcome.variant ?? "");
+      metrics.evaluated(request.flagKey, resolution.reason, outcome.variant ?? "");
       return outcome;
     },
     resolveAll: (requested, headers) => {

@@ -10,60 +10,77 @@ interface Tally {
   count: number;
 }
 
+type Labels = Readonly<Record<string, string>>;
+
 /**
  * Counts evaluations by flag, reason and variant. It runs at every evaluation and touches only maps and a number; the counters of
  * prom-client, which check and hash labels, are filled when Prometheus scrapes.
  */
 export class EvaluationCounts {
+  /** On every series. */
+  readonly #labels: Labels;
   readonly #byFlag = new Map<string, Map<string, Tally[]>>();
   readonly #failures = new Map<string, number>();
   #series = 0;
   #overflow = 0;
 
-  constructor(registry: Registry) {
-    const tallies = (): Iterable<Tally> => this.#tallies();
-    const overflow = (): number => this.#overflow;
-    const failures = this.#failures;
+  constructor(labels: Labels) {
+    this.#labels = labels;
+  }
+
+  /** The metrics of all these counts. */
+  static register(registry: Registry, all: readonly EvaluationCounts[]): void {
+    const registers = [registry];
     new Counter({
       name: "feature_flag_flagd_impression_total",
-      help: "Evaluations by flag, variant and reason.",
+      help: "Evaluations by flag, variant and reason; those over OFREP, which flagd does not count, have a label of their own.",
       labelNames: [
         "feature_flag_key",
         "feature_flag_result_variant",
         "feature_flag_reason",
         "feature_flag_provider_name",
+        "protocol",
         "otel_metric_overflow",
       ],
-      registers: [registry],
+      registers,
       collect() {
         this.reset();
-        for (const { flagKey, reason, variant, count } of tallies()) {
-          this.inc(
-            {
-              feature_flag_key: flagKey,
-              feature_flag_result_variant: variant,
-              feature_flag_reason: reason,
-              feature_flag_provider_name: "flagd",
-            },
-            count,
-          );
+        for (const counts of all) {
+          for (const { flagKey, reason, variant, count } of counts.#tallies()) {
+            const labels = { feature_flag_key: flagKey, feature_flag_reason: reason };
+            this.inc({ ...counts.#labels, ...labels, feature_flag_result_variant: variant }, count);
+          }
+          if (counts.#overflow > 0)
+            this.inc({ ...counts.#protocol(), otel_metric_overflow: "true" }, counts.#overflow);
         }
-        if (overflow() > 0) this.inc({ otel_metric_overflow: "true" }, overflow());
       },
     });
     new Counter({
       name: "feature_flag_flagd_result_reason_total",
-      help: "Evaluations by reason; failed ones have reason ERROR and name the error.",
-      labelNames: ["feature_flag_reason", "feature_flag_provider_name", "exception_type"],
-      registers: [registry],
+      help: "Evaluations by flag and reason; failed ones have reason ERROR and name the error instead of the flag.",
+      labelNames: [
+        "feature_flag_key",
+        "feature_flag_reason",
+        "feature_flag_provider_name",
+        "ExceptionTypeKeyName",
+        "protocol",
+        "otel_metric_overflow",
+      ],
+      registers,
       collect() {
         this.reset();
-        for (const { reason, count } of tallies()) {
-          this.inc({ feature_flag_reason: reason, feature_flag_provider_name: "flagd" }, count);
-        }
-        for (const [errorCode, count] of failures) {
-          const labels = { feature_flag_reason: "ERROR", feature_flag_provider_name: "flagd" };
-          this.inc({ ...labels, exception_type: errorCode }, count);
+        for (const counts of all) {
+          for (const { flagKey, reason, count } of counts.#tallies()) {
+            this.inc({ ...counts.#labels, feature_flag_key: flagKey, feature_flag_reason: reason }, count);
+          }
+          for (const [errorCode, count] of counts.#failures) {
+            this.inc(
+              { ...counts.#labels, feature_flag_reason: "ERROR", ExceptionTypeKeyName: errorCode },
+              count,
+            );
+          }
+          if (counts.#overflow > 0)
+            this.inc({ ...counts.#protocol(), otel_metric_overflow: "true" }, counts.#overflow);
         }
       },
     });
@@ -95,6 +112,10 @@ export class EvaluationCounts {
     const byVariant = this.#byFlag.get(flagKey) ?? new Map<string, Tally[]>();
     this.#byFlag.set(flagKey, byVariant);
     byVariant.set(variant, [...(byVariant.get(variant) ?? []), { flagKey, reason, variant, count: 1 }]);
+  }
+
+  #protocol(): Labels {
+    return Object.fromEntries(Object.entries(this.#labels).filter(([name]) => name === "protocol"));
   }
 
   *#tallies(): IterableIterator<Tally> {

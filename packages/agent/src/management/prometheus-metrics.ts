@@ -5,8 +5,9 @@ import type { StoreMetrics } from "../store/store-metrics.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
 import { syncProtocols } from "../sync/sync-protocol.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
+import { RequestMetrics } from "./request-metrics.js";
+import { targetInfo } from "./target-info.js";
 
-const requestBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 const endedReasons = [
   "memory",
   "headers",
@@ -17,13 +18,13 @@ const endedReasons = [
   "stalled",
   "protocol_error",
 ] satisfies DropReason[];
-const sizeBuckets = [100, 1_000, 10_000, 100_000, 1_000_000];
 const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 
 /** Implements the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is generated from those registered here. */
 export function prometheusMetrics(
   registry: Registry,
 ): SyncMetrics & StoreMetrics & ApiMetrics & ServerMetrics {
+  targetInfo(registry);
   return {
     ...serverMetrics(registry, "bunting_agent_api", "agent"),
     ...syncMetrics(registry),
@@ -158,34 +159,11 @@ function storeMetrics(registry: Registry): StoreMetrics {
 
 function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
   const registers = [registry];
-  const counts = new EvaluationCounts(registry);
-  const httpLabels = [
-    "service_name",
-    "http_route",
-    "http_request_method",
-    "http_response_status_code",
-    "url_scheme",
-  ];
-  const duration = new Histogram({
-    name: "http_server_request_duration_seconds",
-    help: "Seconds to answer an HTTP request.",
-    labelNames: httpLabels,
-    buckets: requestBuckets,
-    registers,
-  });
-  const size = new Histogram({
-    name: "http_server_response_body_size_bytes",
-    help: "Bytes of the response body of an HTTP request.",
-    labelNames: httpLabels,
-    buckets: sizeBuckets,
-    registers,
-  });
-  const active = new Gauge({
-    name: "http_server_active_requests",
-    help: "HTTP requests that are being answered.",
-    labelNames: ["service_name"],
-    registers,
-  });
+  const provider = { feature_flag_provider_name: "flagd" };
+  const counts = new EvaluationCounts(provider);
+  const ofrepCounts = new EvaluationCounts({ ...provider, protocol: "ofrep" });
+  EvaluationCounts.register(registry, [counts, ofrepCounts]);
+  const requests = new RequestMetrics(registry);
   const ended = new Counter({
     name: "bunting_agent_api_connections_ended_total",
     help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2).",
@@ -206,38 +184,31 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
     buckets: streamBuckets,
     registers,
   });
-  // Resolving labels costs more than counting, so the observers are kept: routes are ours, and combinations few.
-  const kept = new Map<string, { readonly duration: Observer; readonly size: Observer }>();
   return {
     evaluated: (flagKey, reason, variant) => counts.evaluated(flagKey, reason, variant),
     evaluationFailed: (_flagKey, errorCode) => counts.failed(errorCode),
-    httpRequest: (service, route, method, status, durationMs, responseBytes) => {
-      const key = `${service} ${method} ${status} ${route}`;
-      let observers = kept.get(key);
-      if (observers === undefined) {
-        const labels = {
-          service_name: service,
-          http_route: route,
-          http_request_method: method,
-          http_response_status_code: String(status),
-          url_scheme: "http",
-        };
-        observers = { duration: duration.labels(labels), size: size.labels(labels) };
-        kept.set(key, observers);
-      }
-      observers.duration.observe(durationMs / 1_000);
-      observers.size.observe(responseBytes);
-    },
+    ofrepEvaluated: (flagKey, reason, variant) => ofrepCounts.evaluated(flagKey, reason, variant),
+    ofrepEvaluationFailed: (_flagKey, errorCode) => ofrepCounts.failed(errorCode),
+    httpRequest: (service, route, record) => requests.http(route, service === "ofrep", record),
+    httpActiveRequests: (route, method, change) => requests.active(route, method, change),
+    rpc: (...call) => requests.call(...call),
+    grpcCalls: (isHttp) => requests.grpcCalls(isHttp),
     connectionEnded: (reason) => ended.inc({ reason }),
-    httpActiveRequests: (service, change) => active.inc({ service_name: service }, change),
-    syncStreamOpened: (selector, providerId) => streams.inc({ selector, provider_id: providerId }),
+    syncStreamOpened: (selector, providerId) => streams.inc(streamLabels(selector, providerId)),
     syncStreamClosed: (selector, providerId, reason, durationMs) => {
-      streams.dec({ selector, provider_id: providerId });
-      streamDuration.observe({ selector, provider_id: providerId, reason }, durationMs / 1_000);
+      const labels = streamLabels(selector, providerId);
+      streams.dec(labels);
+      // flagd does not tell a client that has gone from a stream that ended well.
+      const named = reason === "client_disconnect" ? "normal_close" : reason;
+      streamDuration.observe({ ...labels, reason: named }, durationMs / 1_000);
     },
   };
 }
 
-interface Observer {
-  observe(value: number): void;
+/** As in flagd, a stream without a selector or a provider id has no label for it. */
+function streamLabels(selector: string, providerId: string): Record<string, string> {
+  return {
+    ...(selector === "" ? {} : { selector }),
+    ...(providerId === "" ? {} : { provider_id: providerId }),
+  };
 }

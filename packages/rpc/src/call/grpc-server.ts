@@ -2,9 +2,8 @@ import { systemClock, type Clock, type Logger } from "@bunting/runtime";
 import type { MalformedRules } from "./message-deframer.js";
 import type { Method } from "./method.js";
 import { Overdue } from "../limits/overdue.js";
-import type { CallContext, ServerCall } from "./server-call.js";
+import type { CallContext, OnCallEnd, ServerCall } from "./server-call.js";
 import { framePrefixBytes } from "./framing.js";
-import type { StatusName } from "../status.js";
 import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
 import type { TransportHandler, TransportSession, TransportStream } from "../transport.js";
 import { UnaryCall } from "./unary-call.js";
@@ -23,7 +22,7 @@ export interface GrpcServerOptions {
   readonly clock?: Clock;
   readonly onSession?: ((session: TransportSession) => void) | undefined;
   /** Called once for every call of a known method; CANCELLED means that the client went away or the stream was reset. */
-  readonly onCallEnd?: (path: string, code: StatusName, durationMs: number) => void;
+  readonly onCallEnd?: OnCallEnd | undefined;
 }
 
 /** Routes each request stream to the method of its path, as a call. */

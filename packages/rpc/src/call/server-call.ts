@@ -7,6 +7,16 @@ import type { Overdue } from "../limits/overdue.js";
 import { RpcError, type RpcStatus, type StatusName } from "../status.js";
 import type { TransportStream } from "../transport.js";
 
+/** Called for each call that ends, with the sizes of its messages; a client that has gone ends it with CANCELLED. */
+export type OnCallEnd = (
+  path: string,
+  code: StatusName,
+  durationMs: number,
+  requestBytes: number,
+  responseBytes: number,
+  responses: number,
+) => void;
+
 /** What the calls of a server share. */
 export interface CallContext {
   readonly clock: Clock;
@@ -17,7 +27,7 @@ export interface CallContext {
   readonly deadlineStatus: RpcStatus | undefined;
   /** Calls whose first message, or the rest of a message, has not arrived. */
   readonly unfinished: Overdue<ServerCall>;
-  readonly onCallEnd: ((path: string, code: StatusName, durationMs: number) => void) | undefined;
+  readonly onCallEnd: OnCallEnd | undefined;
 }
 
 /** A longer timer would fire at once; some clients send a deadline of hundreds of years for "never". */
@@ -42,6 +52,9 @@ export abstract class ServerCall implements Call {
   readonly #context: CallContext;
   readonly #startedMs: number;
   #code: StatusName | undefined;
+  #requestBytes = 0;
+  #responseBytes = 0;
+  #responses = 0;
   #isWatchingClose = false;
   /** True until the first message has arrived, and while a later one has arrived in part. */
   #isUnfinished = false;
@@ -91,6 +104,12 @@ export abstract class ServerCall implements Call {
     }
     this.#context.logger.error({ error, path: this.stream.path }, "a gRPC handler failed");
     this.end({ code: "UNKNOWN", message: "the server failed to handle this call" });
+  }
+
+  /** To be called for each response message. */
+  protected sent(frame: Uint8Array): void {
+    this.#responses++;
+    this.#responseBytes += frame.length;
   }
 
   /** Receives a whole message, decompressed. If it throws, the call ends (see `fail`). */
@@ -165,6 +184,7 @@ export abstract class ServerCall implements Call {
       const sole = this.#deframer === undefined ? soleMessage(chunk, maxMessageBytes) : undefined;
       if (sole !== undefined) {
         this.#stopAwaiting();
+        this.#requestBytes += sole.length;
         this.onMessage(sole);
         return;
       }
@@ -193,6 +213,7 @@ export abstract class ServerCall implements Call {
   #receive(message: Buffer, isCompressed: boolean): void {
     if (this.hasEnded) return;
     this.#stopAwaiting();
+    this.#requestBytes += message.length;
     this.onMessage(isCompressed ? this.#decompress(message) : message);
     this.stream.session.spend(messageWork);
   }
@@ -226,6 +247,13 @@ export abstract class ServerCall implements Call {
     this.#cancelDeadline?.();
     this.#abort?.abort();
     const { onCallEnd, clock } = this.#context;
-    onCallEnd?.(this.stream.path, code, clock.monotonicMs() - this.#startedMs);
+    onCallEnd?.(
+      this.stream.path,
+      code,
+      clock.monotonicMs() - this.#startedMs,
+      this.#requestBytes,
+      this.#responseBytes,
+      this.#responses,
+    );
   }
 }

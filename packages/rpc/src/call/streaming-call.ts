@@ -10,10 +10,12 @@ abstract class StreamingCall extends ServerCall implements ResponseStream {
   }
 
   write(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    this.sent(frame);
     this.stream.write(frame, onWritten);
   }
 
   writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    this.sent(frame);
     this.stream.writeShared(frame, onWritten);
   }
 

@@ -40,6 +40,7 @@ export class UnaryCall extends ServerCall {
 
   #answer(frame: Uint8Array): void {
     if (this.hasEnded) return;
+    this.sent(frame);
     this.stream.respond();
     if (this.#method.isShared) this.stream.writeShared(frame);
     else this.stream.write(frame);

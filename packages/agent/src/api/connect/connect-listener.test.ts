@@ -1,4 +1,5 @@
 import { LongRequests } from "../long-requests.js";
+import type { HttpRequestRecord } from "../api-metrics.js";
 import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -339,7 +340,10 @@ describe("Connect", () => {
     expectError(await post(booleanV1, "x", { "content-encoding": "br" }), 501, "unimplemented");
     const routes = world.metrics.calls
       .filter(([name]) => name === "httpRequest")
-      .map(([, , route, method, status]) => [route, method, status]);
+      .map(([, , route, record]) => {
+        const { method, status } = record as HttpRequestRecord;
+        return [route, method, status];
+      });
     expect(routes, "a path chosen by a client is not a label").to.deep.equal([
       [booleanV1, "GET", 405],
       ["", "POST", 404],
@@ -466,12 +470,16 @@ describe("Connect", () => {
     const { world, post } = await serve();
     const { text } = await post(booleanV1, { flagKey: "on" }, { "accept-encoding": "identity" });
     const [measured] = world.metrics.calls.filter(([name]) => name === "httpRequest");
-    expect(measured?.slice(0, 5)).to.deep.equal(["httpRequest", "evaluation", booleanV1, "POST", 200]);
-    expect(measured?.[5]).to.be.a("number");
-    expect(measured?.[6]).to.equal(Buffer.byteLength(text));
+    expect(measured?.slice(0, 3)).to.deep.equal(["httpRequest", "evaluation", booleanV1]);
+    const record = measured?.[3] as HttpRequestRecord;
+    expect(record).to.include({ method: "POST", status: 200, responseBytes: Buffer.byteLength(text) });
+    expect(record.durationMs).to.be.a("number");
     const active = world.metrics.calls
       .filter(([name]) => name === "httpActiveRequests")
-      .map(([, , change]) => change);
-    expect(active).to.deep.equal([1, -1]);
+      .map(([, route, , change]) => [route, change]);
+    expect(active).to.deep.equal([
+      [booleanV1, 1],
+      [booleanV1, -1],
+    ]);
   });
 });

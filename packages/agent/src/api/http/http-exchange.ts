@@ -29,7 +29,16 @@ export class HttpExchange implements RequestHeaders {
   /** The request's path without its query. */
   readonly path: string;
   /** What the request is counted under: one of few names, never a path that a client made up. */
-  route = "";
+  get route(): string {
+    return this.#route;
+  }
+
+  set route(route: string) {
+    this.#route = route;
+    this.#options.metrics.httpActiveRequests(route, this.#method(), 1);
+  }
+
+  #route = "";
   readonly #response: ServerResponse;
   readonly #options: HttpExchangeOptions;
   readonly #startedMs: number;
@@ -45,7 +54,6 @@ export class HttpExchange implements RequestHeaders {
     this.#response = response;
     this.#options = options;
     this.#startedMs = options.clock.monotonicMs();
-    options.metrics.httpActiveRequests(options.service, 1);
     response.once("close", () => this.#closed());
   }
 
@@ -184,15 +192,27 @@ export class HttpExchange implements RequestHeaders {
   #closed(): void {
     this.#isClosed = true;
     this.release();
-    const { metrics, service } = this.#options;
-    metrics.httpActiveRequests(service, -1);
+    const { metrics } = this.#options;
+    if (this.#route !== "") metrics.httpActiveRequests(this.#route, this.#method(), -1);
     if (this.#begun !== undefined) this.#count(this.#begun.status, this.#begun.bytes);
+  }
+
+  #method(): string {
+    const { method = "" } = this.request;
+    return knownMethods.has(method) ? method : "_OTHER";
   }
 
   #count(status: number, bytes: number): void {
     const { service, metrics, clock } = this.#options;
-    const method = knownMethods.has(this.request.method ?? "") ? (this.request.method ?? "") : "_OTHER";
-    metrics.httpRequest(service, this.route, method, status, clock.monotonicMs() - this.#startedMs, bytes);
+    metrics.httpRequest(service, this.#route, {
+      method: this.#method(),
+      status,
+      durationMs: clock.monotonicMs() - this.#startedMs,
+      requestBytes: Number(this.request.headers["content-length"] ?? 0) || 0,
+      responseBytes: bytes,
+      httpVersion: this.request.httpVersion,
+      host: this.request.headers.host ?? "",
+    });
   }
 
   /** The headers that end the connection after the answer. HTTP/2 has none. */

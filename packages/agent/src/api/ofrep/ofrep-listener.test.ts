@@ -4,6 +4,7 @@ import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { createHash } from "node:crypto";
 import { createCors } from "../http/cors.js";
+import type { HttpRequestRecord } from "../api-metrics.js";
 import { createOfrepListener } from "./ofrep-listener.js";
 import {
   createWorld,
@@ -376,10 +377,16 @@ describe("OFREP", () => {
     await post(bulk, {});
     const named = (name: string): (readonly unknown[])[] =>
       world.metrics.calls.filter(([called]) => called === name);
-    expect(named("evaluated")[0]).to.deep.equal(["evaluated", "on", "STATIC", "on"]);
-    expect(named("evaluated")).to.have.length(1 + 7);
-    expect(named("evaluationFailed")).to.deep.equal([["evaluationFailed", "nowhere", "FLAG_NOT_FOUND"]]);
-    expect(named("httpRequest").map((call) => call.slice(1, 5))).to.deep.equal([
+    expect(named("ofrepEvaluated")[0]).to.deep.equal(["ofrepEvaluated", "on", "STATIC", "on"]);
+    expect(named("ofrepEvaluated")).to.have.length(1 + 7);
+    expect(named("ofrepEvaluationFailed")).to.deep.equal([
+      ["ofrepEvaluationFailed", "nowhere", "FLAG_NOT_FOUND"],
+    ]);
+    const requests = named("httpRequest").map(([, service, route, record]) => {
+      const { method, status } = record as HttpRequestRecord;
+      return [service, route, method, status];
+    });
+    expect(requests).to.deep.equal([
       ["ofrep", `${bulk}/{key}`, "POST", 200],
       ["ofrep", `${bulk}/{key}`, "POST", 404],
       ["ofrep", "", "POST", 404],

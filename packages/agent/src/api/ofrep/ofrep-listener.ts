@@ -159,10 +159,10 @@ function countedJson(
 ): string {
   const metadata = selection.metadataOf(resolution.metadata);
   if (error !== undefined) {
-    metrics.evaluationFailed(key, error);
+    metrics.ofrepEvaluationFailed(key, error);
     return errorJson(key, error, metadata);
   }
-  metrics.evaluated(key, reasonOf(resolution), resolution.variant ?? "");
+  metrics.ofrepEvaluated(key, reasonOf(resolution), resolution.variant ?? "");
   return successJson(key, resolution, metadata);
 }
 
