@@ -1,11 +1,9 @@
 /** How many cases of a class still differ from flagd by accident. The test checks the numbers exactly, so that they can only fall. */
 export const openDifferences: Readonly<Record<string, number>> = {
-  "connect-json": 17,
-  "connect-json-edited": 6,
-  "connect-proto": 9,
-  "connect-stream": 1,
+  "connect-json": 14,
+  "connect-json-edited": 5,
+  "connect-proto": 8,
   "connect-stream-edits": 7,
-  cors: 1,
   "grpc-errors": 1,
   "grpc-stream-edits": 4,
   "grpc-unary": 11,
