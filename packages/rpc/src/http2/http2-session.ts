@@ -13,7 +13,8 @@ import { keepForStream, keepForTwoTurns, nativeSession } from "./native-session.
 import { peerAddress } from "./peer-address.js";
 import { streamBytes, type OpenAccount } from "../limits/peer-memory.js";
 import type { ReadShare, ReadTurns } from "../limits/read-turns.js";
-import { hasStoppedReading, pauseReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
+import { SessionVitals } from "./session-vitals.js";
+import { pauseReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
 import { RpcError, type RefusalReason } from "../status.js";
 import type { GrpcHeaderRules, TransportStream } from "../transport.js";
@@ -26,9 +27,6 @@ const readBytes = 64 * 1024;
 
 /** How many requests of a connection may be invalid. They are counted here and not by node, which would fail: see Http2Transport. */
 const maxInvalidStreams = 1_000;
-
-/** Sweeps that a peer has to answer the PING after its reading was held; 10 s, unless the keepalive's timeout is short. */
-const maxUnansweredSweeps = 5;
 
 /** What a connection reports. */
 export interface SessionEvents {
@@ -60,18 +58,11 @@ export class Http2Session implements StreamOwner, WatchedSession {
   #floodGuard: FloodGuard | undefined;
   /** Cached, because every write reads it; undefined after new SETTINGS. */
   #peerWindowBytes: number | undefined;
-  #heardBytes = -1;
-  #quietSweeps = 0;
-  /** For how many sweeps in a row node has not been reading. */
-  #deafSweeps = 0;
+  readonly #vitals: SessionVitals;
   #isReadingPaused = false;
   #invalidStreams = 0;
   readonly #readShare: ReadShare;
   readonly #unproven: UnprovenBytes;
-  /** Reading was held and has been started by us: it may be on although node had stopped it for good, so silence is checked by a PING. */
-  #hasContinued = false;
-  /** For how many sweeps that PING has been without an answer; 0 without one. */
-  #unansweredSweeps = 0;
   #unsentBytes = 0;
   #unsentSince = 0;
   #onPingAck: ((error?: Error) => void) | undefined;
@@ -97,6 +88,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
     this.account = account;
     this.remoteAddress = peerAddress(socket);
     this.#readShare = turns.enter(this);
+    this.#vitals = new SessionVitals(session, socket);
     this.#unproven = new UnprovenBytes(session, socket, account, () => this.countRefusal("headers"));
   }
 
@@ -156,7 +148,7 @@ export class Http2Session implements StreamOwner, WatchedSession {
   continueReading(): void {
     this.#events.onHeld();
     if (!this.isOpen || this.#isReadingPaused) return;
-    this.#hasContinued = true;
+    this.#vitals.readOn();
     startReading(this.#socket);
   }
 
@@ -183,32 +175,13 @@ export class Http2Session implements StreamOwner, WatchedSession {
 
   /** Called by the keepalive only, once per sweep; returns for how many sweeps in a row the peer has sent nothing. */
   countQuietSweep(): number {
-    if (this.isReadingPaused) {
-      // We do not hear it.
-      this.#deafSweeps = 0;
-      return (this.#quietSweeps = 0);
-    }
-    const { bytesRead } = this.#socket;
-    this.#quietSweeps = bytesRead === this.#heardBytes ? this.#quietSweeps + 1 : 0;
-    this.#heardBytes = bytesRead;
-    if (this.#quietSweeps === 0) this.#unansweredSweeps = 0;
-    else if (this.#unansweredSweeps > 0) this.#unansweredSweeps++;
-    else if (this.#hasContinued) {
-      this.#hasContinued = false;
-      this.#unansweredSweeps = 1;
-      this.probe();
-    }
-    this.#deafSweeps = this.#quietSweeps > 0 && hasStoppedReading(this.#socket) ? this.#deafSweeps + 1 : 0;
-    return this.#quietSweeps;
+    if (this.#vitals.countSweep(this.isReadingPaused)) this.probe();
+    return this.#vitals.quietSweeps;
   }
 
-  /** True if nothing can come of this connection any more, as of the last `countQuietSweep`: it has failed, but the socket is still open. */
+  /** Called by the keepalive only: see SessionVitals. */
   get hasFailed(): boolean {
-    return (
-      this.#deafSweeps > 1 ||
-      this.#unansweredSweeps > maxUnansweredSweeps ||
-      (this.#quietSweeps > 0 && this.#session.destroyed)
-    );
+    return this.#vitals.hasFailed;
   }
 
   /** Called by the keepalive only: sends a PING in addition to those of `ping`, unless the session is closing. */
