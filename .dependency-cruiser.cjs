@@ -94,10 +94,28 @@ module.exports = {
       to: { path: "^packages/(proxy|agent)/", pathNot: "^packages/$1/" },
     },
     {
-      name: "agent-never-reaches-kube",
+      name: "agent-never-reaches-client-node",
       severity: "error",
       from: { path: "^packages/agent/" },
-      to: { path: "^packages/kube/|@kubernetes/", reachable: true },
+      to: { path: "@kubernetes/", reachable: true },
+    },
+    {
+      name: "agent-reaches-kube-on-first-use-only",
+      comment:
+        "The sources of provider kubernetes and http are chunks, so that agents without them pay nothing.",
+      severity: "error",
+      from: { path: "^packages/agent/", pathNot: "^packages/agent/src/sync/kubernetes/" },
+      to: { path: "^packages/kube/" },
+    },
+    {
+      name: "agent-loads-chunks-on-first-use",
+      severity: "error",
+      from: { path: "^packages/agent/", pathNot: `^packages/agent/src/sync/(kubernetes|http)/|${tests}` },
+      to: {
+        path: "^packages/agent/src/sync/(kubernetes|http)/",
+        dynamic: false,
+        dependencyTypesNot: ["type-only"],
+      },
     },
     {
       name: "production-imports-no-tests",

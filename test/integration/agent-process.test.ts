@@ -312,11 +312,8 @@ describe("bunting-agent as a process", () => {
   describe("start", () => {
     it("fails with a message where sources are missing, unsupported or invalid", async () => {
       expect(await refusal(["start"])).to.contain("--sources");
-      expect(await refusal(["start", "--uri", "core.openfeature.dev/demo/flags"])).to.match(
-        /kubernetes.*bunting-proxy/,
-      );
-      expect(await refusal(["start", "--uri", "https://example.com/flags.json"])).to.contain(
-        "provider http is not supported",
+      expect(await refusal(["start", "--uri", "s3://bucket/flags.json"])).to.contain(
+        "provider s3 is not supported; there are file, http, grpc and kubernetes",
       );
       expect(await refusal(["start", "--uri", "file:a.json", "--ofrep-prot", "1"])).to.contain(
         "unknown flag: --ofrep-prot (did you mean --ofrep-port?)",
@@ -325,6 +322,22 @@ describe("bunting-agent as a process", () => {
       expect(await refusal(["start", "--uri", "file:a.json", "--socket-mode", "0999"])).to.contain(
         "--socket-mode",
       );
+    });
+
+    it("does not end outside of a Pod with provider kubernetes, and says what to do; the other source is served", async () => {
+      directory.replace(
+        "flags.json",
+        '{"flags":{"a":{"state":"ENABLED","variants":{"x":1},"defaultVariant":"x"}}}',
+      );
+      const agent = await agentOf(
+        "--uri",
+        "core.openfeature.dev/demo/flags",
+        "--uri",
+        `file:${directory.file("flags.json")}`,
+      );
+      const line = await agent.process.nextLog("the source is unreachable; retrying");
+      expect(line["error"]).to.match(/works in a Pod only .* run bunting-proxy/);
+      await eventually(async () => (await ask(agent.ofrep, "a")).value === 1, "the flag of the file");
     });
 
     it("names the port that is taken", async () => {

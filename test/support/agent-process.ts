@@ -7,15 +7,18 @@ export interface AgentAddresses {
   readonly management: string;
 }
 
+export interface AgentProcess extends AgentAddresses {
+  readonly process: ServiceProcess;
+  readonly ports: ReadonlyMap<string, number>;
+}
+
 /**
  * A real bunting-agent, started as in its container, on free ports.
  */
 export async function startAgent(
   args: readonly string[],
   options: Pick<ServiceProcessOptions, "directory" | "env"> = {},
-): Promise<
-  { readonly process: ServiceProcess; readonly ports: ReadonlyMap<string, number> } & AgentAddresses
-> {
+): Promise<AgentProcess> {
   const free = ["--port", "0", "--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
   const process = new ServiceProcess(binaries.agent, {
     args: ["start", "--host", "127.0.0.1", ...free, ...args],

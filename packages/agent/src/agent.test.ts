@@ -36,15 +36,24 @@ describe("an agent of bunting.sync.v1", () => {
     cache.remove();
   });
 
-  async function start(): Promise<{ readonly management: string; readonly stop: () => Promise<void> }> {
+  async function start(
+    sources: readonly object[] = [{ uri: target, provider: "grpc", selector: topic }],
+  ): Promise<{ readonly management: string; readonly stop: () => Promise<void> }> {
     const lines = new EventQueue<LogLine>();
     const logger = createLogger(
       { format: "json", debug: false },
       { write: (line) => lines.push(JSON.parse(line) as LogLine) },
     );
-    const sources = JSON.stringify([{ uri: target, provider: "grpc", selector: topic }]);
     const free = ["--port", "0", "--management-port", "0", "--sync-port", "0", "--ofrep-port", "0"];
-    const argv = ["--host", "127.0.0.1", ...free, "--sources", sources, "--cache-dir", cache.path];
+    const argv = [
+      "--host",
+      "127.0.0.1",
+      ...free,
+      "--sources",
+      JSON.stringify(sources),
+      "--cache-dir",
+      cache.path,
+    ];
     const { options } = await readOptions(agentOptionTable, { argv, env: {} });
     const abort = new AbortController();
     const running = createAgent(options, logger).run(abort.signal);
@@ -123,6 +132,24 @@ describe("an agent of bunting.sync.v1", () => {
     await stream.snapshot(one, version);
     expect(await text(`${management}/readyz`)).to.match(/^ready\n/);
     expect(await text(`${management}/metrics`)).to.contain('bunting_agent_sync_empty{source="0"} 0');
+  });
+
+  it("is ready although one of its sources is of a kind that it does not have, and says so", async () => {
+    const { management } = await start([
+      { uri: "s3://bucket/flags.json", provider: "s3" },
+      { uri: target, provider: "grpc", selector: topic },
+    ]);
+    const stream = await server.nextStream();
+    await stream.subscribed();
+    expect((await fetch(`${management}/readyz`)).status).to.equal(412);
+    await stream.snapshot(one, version);
+    await eventually(async () => (await fetch(`${management}/readyz`)).status === 200, "ready");
+    expect(await text(`${management}/readyz`)).to.match(
+      /source 0 s3:.*provider s3 is not supported; there are file/,
+    );
+    const metrics = await text(`${management}/metrics`);
+    expect(metrics).to.contain('bunting_agent_sync_failures_total{source="0",reason="unsupported"} 1');
+    expect(metrics).to.contain('bunting_agent_sync_connected{source="1"} 1');
   });
 
   it("keeps on disk a topic that was deleted with the policy keep", async () => {

@@ -50,7 +50,7 @@ import { FlagIntake } from "./store/flag-intake.js";
 import { FlagStore } from "./store/flag-store.js";
 import { HeapBudget } from "./store/heap-budget.js";
 import { LastKnownGood } from "./store/last-known-good.js";
-import { createSource } from "./sync/create-source.js";
+import { createSources } from "./sync/create-sources.js";
 import { parseSources } from "./sync/parse-sources.js";
 import { collectorOf } from "./telemetry/collector.js";
 import { Telemetry } from "./telemetry/telemetry.js";
@@ -108,18 +108,19 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     health.changed();
     onReady?.();
   };
-  const sources = configs.map((config) =>
-    createSource(config, {
-      deliver: (delivery) => intake.deliver(delivery),
-      held: (sourceIndex) => store.held(sourceIndex),
-      answeredEmpty: answered,
-      confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
-      logger,
-      clock,
-      metrics,
-      maxDocumentBytes: store.maxDocumentBytes,
-    }),
-  );
+  const sources = createSources(configs, {
+    deliver: (delivery) => intake.deliver(delivery),
+    held: (sourceIndex) => store.held(sourceIndex),
+    answeredEmpty: answered,
+    confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
+    logger,
+    clock,
+    metrics,
+    pod: { environment: process.env, serviceAccountDirectory: options.serviceAccountDirectory },
+    deletionPolicy: options.deletionPolicy,
+    deletionGraceMs: options.deletionGrace,
+    maxDocumentBytes: store.maxDocumentBytes,
+  });
   const evaluator = new Evaluator({
     clock,
     onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),

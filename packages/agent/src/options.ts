@@ -3,7 +3,6 @@ import {
   choice,
   duration,
   integer,
-  jsonText,
   list,
   longestMs,
   mapping,
@@ -14,10 +13,10 @@ import {
   type OptionsOf,
 } from "@bunting/runtime";
 import { fileMode } from "./file-mode.js";
+import { sourceGroup, sourceOptions } from "./source-options.js";
 import { telemetryOptions } from "./telemetry-options.js";
 
 const listening = "Listening";
-const flags = "Where flags come from";
 const evaluating = "Evaluation";
 const limits = "Limits";
 const security = "TLS and browsers";
@@ -92,36 +91,13 @@ export const agentOptionTable = {
     group: listening,
     env: ["BUNTING_HOST"],
   }),
-  uri: option({
-    type: list,
-    default: [],
-    short: "f",
-    describe: "Sources of flags: file:PATH or grpc://HOST:PORT; a later source wins over an earlier one.",
-    group: flags,
-    env: ["FLAGD_URI"],
-  }),
-  sources: option({
-    type: jsonText,
-    default: "",
-    short: "s",
-    describe: 'Sources as a JSON list: [{"uri":"proxy:8015","provider":"grpc","selector":"namespace/name"}].',
-    group: flags,
-    env: ["FLAGD_SOURCES"],
-  }),
-  cacheDir: option({
-    type: text,
-    default: "",
-    describe:
-      "A directory for the last-known-good copies of each source's flags, to start from while the source is unreachable; if empty, no copies are kept.",
-    group: flags,
-    env: ["BUNTING_CACHE_DIR"],
-  }),
+  ...sourceOptions,
   syncProviderArgs: option({
     type: list,
     default: [],
     short: "a",
     describe: "The operator passes it if a FeatureFlagSource has syncProviderArgs.",
-    group: flags,
+    group: sourceGroup,
     env: ["FLAGD_SYNC_PROVIDER_ARGS"],
     ignoredBecause: "flagd has dropped it in 0.8",
   }),
@@ -152,7 +128,7 @@ export const agentOptionTable = {
     type: toggle,
     default: false,
     describe: "Answers GetMetadata of flagd.sync.v1 with UNIMPLEMENTED.",
-    group: flags,
+    group: sourceGroup,
     env: ["FLAGD_DISABLE_SYNC_METADATA"],
   }),
   peerMemory: option({

@@ -2,6 +2,7 @@ export { isInCluster } from "./config/in-cluster.js";
 export { kubeconfigConfig } from "./config/kubeconfig.js";
 export { loadClusterConfig } from "./config/load-cluster-config.js";
 export { KubeError } from "./kube-error.js";
+export { confirmAfterMs } from "./reflector/confirm-after.js";
 export { readConsistently } from "./reflector/consistent-list.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";
 export { ObjectOrder } from "./reflector/object-order.js";

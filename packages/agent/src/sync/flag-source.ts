@@ -47,6 +47,12 @@ export type DeliveryResult =
 /** Takes a document over or refuses it. The receiver logs a refusal. */
 export type Deliver = (delivery: Delivery) => DeliveryResult;
 
+export interface PodEnvironment {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Where token, ca.crt and namespace are; "" for the place where the kubelet mounts them. */
+  readonly serviceAccountDirectory: string;
+}
+
 export interface SourceOptions {
   readonly deliver: Deliver;
   /** The last document of a source that was not refused. */
@@ -58,6 +64,12 @@ export interface SourceOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: SyncMetrics;
+  /** Where the files and variables of the Pod are; absent: where this process runs. For sources of provider kubernetes. */
+  readonly pod?: PodEnvironment;
+  /** What becomes of the flags of a FeatureFlag that is deleted, for sources of provider kubernetes; they are kept, if absent. */
+  readonly deletionPolicy?: "keep" | "empty";
+  /** How long the flags are served until the policy applies, in ms. */
+  readonly deletionGraceMs?: number;
   /** Documents beyond this size are refused before they are read. */
   readonly maxDocumentBytes: number;
 }

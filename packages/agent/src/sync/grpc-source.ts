@@ -3,6 +3,7 @@ import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc
 import { parseTopicSelector, ProtocolError } from "@bunting/protocol";
 import { Backoff, sleep } from "@bunting/runtime";
 import { callSyncFlags } from "./flagd-call.js";
+import { replaceFlagSets } from "./flag-sets.js";
 import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
@@ -87,7 +88,8 @@ export class GrpcSource implements FlagSource {
     this.#keepaliveMs = this.#timing.keepaliveMs;
     this.#state = new SourceState(config, options);
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
-    const topic = topicIn(config.selector);
+    // Flag sets come as documents of flagd.sync.v1.
+    const topic = config.isIncremental ? undefined : topicIn(config.selector);
     if (topic === undefined) return;
     this.#topicStream = new TopicStream(
       topic,
@@ -188,7 +190,10 @@ export class GrpcSource implements FlagSource {
           metrics.messageReceived(sourceIndex, "document", messageBytes);
           this.#answered();
           this.#state.documentReceived(document.length);
-          this.#options.deliver({ sourceIndex, bytes: document });
+          const bytes = this.#config.isIncremental
+            ? replaceFlagSets(this.#options.held(sourceIndex)?.layout.bytes, document)
+            : document;
+          this.#options.deliver({ sourceIndex, bytes });
         },
       },
       signal,

@@ -26,7 +26,7 @@ export interface GrpcSourceConfig extends CommonConfig {
   readonly headers: Readonly<Record<string, string>>;
   /** Largest message in bytes; undefined means the limit of the heap budget. */
   readonly maxMessageBytes: number | undefined;
-  /** A document replaces only the flag set it names; see FlagSets. */
+  /** A document replaces only the flag set it names; see replaceFlagSets. */
   readonly isIncremental: boolean;
 }
 

@@ -6,7 +6,7 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { createSource } from "../create-source.js";
+import { createSource } from "../create-sources.js";
 import type { FlagSource } from "../flag-source.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";

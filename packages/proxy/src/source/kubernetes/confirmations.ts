@@ -1,5 +1,6 @@
+import { confirmAfterMs } from "@bunting/kube";
 import type { Clock } from "@bunting/runtime";
-import { confirmAfterMs, type FlagRecord } from "./flag-record.js";
+import type { FlagRecord } from "./flag-record.js";
 import type { RecordIndex } from "./record-index.js";
 import type { ScopeWatch } from "./scope-watch.js";
 

@@ -1,11 +1,11 @@
-import { ObjectOrder, type Epoch, type KubeObject, type Opening } from "@bunting/kube";
-import type { TopicKey } from "@bunting/protocol";
+import { confirmAfterMs, ObjectOrder, type Epoch, type KubeObject, type Opening } from "@bunting/kube";
+import { documentOfFeatureFlag, type TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
-import { readFeatureFlagObject, writtenAtMs } from "./read-feature-flag-object.js";
 import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key.js";
+import { writtenAtMs } from "./written-at.js";
 
 export interface FlagRecordOptions {
   readonly topic: TopicKey;
@@ -17,12 +17,6 @@ export interface FlagRecordOptions {
   /** Called when the FeatureFlag began or ceased to exist, or may have: the plan of watches depends on it. */
   readonly onChange: (record: FlagRecord) => void;
 }
-
-/**
- * A FeatureFlag that seems gone counts as deleted when a read that begins this much later does not find it. When a CRD is deleted, its
- * objects are sent as deleted one by one, and for about a second the type still answers reads with an empty list.
- */
-export const confirmAfterMs = 3_000;
 
 /** A version of a FeatureFlag that was given to the sink, or refused. */
 interface ToldVersion extends SourceVersion {
@@ -185,7 +179,7 @@ export class FlagRecord implements Opening {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;
     try {
-      const { document, warnings } = readFeatureFlagObject(object);
+      const { document, warnings } = documentOfFeatureFlag(object);
       log.warnings(topic, resourceVersion, warnings);
       sink.document(document, version);
       return true;

@@ -6,11 +6,10 @@ import {
   type ReflectorMetrics,
   type ReflectorShared,
 } from "@bunting/kube";
-import type { TopicKey } from "@bunting/protocol";
+import { featureFlagType, type TopicKey } from "@bunting/protocol";
 import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics, WatchCounts } from "../source-metrics.js";
-import { featureFlagType } from "./feature-flag-type.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
 import { usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";

@@ -1,6 +1,6 @@
 import { KubeError, readConsistently, type ReflectorShared } from "@bunting/kube";
+import { featureFlagType } from "@bunting/protocol";
 import { Turns } from "@bunting/runtime";
-import { featureFlagType } from "./feature-flag-type.js";
 import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead } from "./record-read.js";
 import type { RecordIndex } from "./record-index.js";

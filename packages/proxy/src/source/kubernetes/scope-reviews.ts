@@ -1,6 +1,6 @@
 import type { KubeClient, ResourceScope } from "@bunting/kube";
+import { featureFlagType } from "@bunting/protocol";
 import { sleep, type Clock, type Logger } from "@bunting/runtime";
-import { featureFlagType } from "./feature-flag-type.js";
 
 export interface ScopeReviewsOptions {
   readonly client: KubeClient;

@@ -7,7 +7,7 @@ import {
   type ReflectorHandler,
   type ReflectorShared,
 } from "@bunting/kube";
-import { featureFlagType } from "./feature-flag-type.js";
+import { featureFlagType } from "@bunting/protocol";
 import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead, recordOf, type Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";

@@ -1,0 +1,44 @@
+import { version } from "../version.js";
+import { FileSource } from "./file-source.js";
+import type { FlagSource, SourceOptions } from "./flag-source.js";
+import { GrpcSource } from "./grpc-source.js";
+import type { SharedCluster } from "./kubernetes/shared-cluster.js";
+import { OnDemandSource } from "./on-demand-source.js";
+import type { SourceConfig } from "./source-config.js";
+import { UnsupportedSource } from "./unsupported-source.js";
+
+/** Creates the sources of the configurations. They open nothing before they run. */
+export function createSources(
+  configs: readonly SourceConfig[],
+  options: SourceOptions,
+): readonly FlagSource[] {
+  let cluster: SharedCluster | undefined;
+  return configs.map((config): FlagSource => {
+    switch (config.provider) {
+      case "grpc":
+        return new GrpcSource(config, options);
+      case "file":
+        return new FileSource(config, options);
+      case "http":
+        return new OnDemandSource(config, options, async (parts, signal) => {
+          const { pollDocument } = await import("./http/poll-document.js");
+          await pollDocument(parts, signal);
+        });
+      case "kubernetes":
+        return new OnDemandSource(config, options, async (parts, signal) => {
+          const { createCluster, followFeatureFlag } = await import("./kubernetes/follow-feature-flag.js");
+          cluster ??= createCluster(options, `bunting-agent/${version}`);
+          await followFeatureFlag(parts, cluster, signal);
+        });
+      case "unsupported":
+        return new UnsupportedSource(config, options);
+    }
+  });
+}
+
+/** Creates the source of a single configuration. */
+export function createSource(config: SourceConfig, options: SourceOptions): FlagSource {
+  const [source] = createSources([config], options);
+  if (source === undefined) throw new Error("there is one source for each configuration");
+  return source;
+}

@@ -1,0 +1,69 @@
+import { expect } from "chai";
+import { replaceFlagSets } from "./flag-sets.js";
+
+const flag = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
+
+function merge(held: object | undefined, update: object | string): unknown {
+  const bytes = Buffer.from(typeof update === "string" ? update : JSON.stringify(update));
+  const before = held === undefined ? undefined : Buffer.from(JSON.stringify(held));
+  return JSON.parse(replaceFlagSets(before, bytes).toString());
+}
+
+describe("replaceFlagSets", () => {
+  const a = { flags: { x: flag, y: flag }, metadata: { flagSetId: "a", team: "blue" } };
+  const b = { flags: { x: flag }, metadata: { flagSetId: "b" } };
+  const x = (flagSetId: string, more: object = {}) => ({
+    ...flag,
+    key: "x",
+    metadata: { flagSetId, ...more },
+  });
+  const y = { ...flag, key: "y", metadata: { flagSetId: "a", team: "blue" } };
+
+  it("replaces the set that the document names, and keeps the others", () => {
+    const first = merge(undefined, a) as object;
+    expect(first).to.deep.equal({ flags: [x("a", { team: "blue" }), y] });
+    const both = merge(first, b) as object;
+    expect(both).to.deep.equal({ flags: [x("a", { team: "blue" }), y, x("b")] });
+    const less = merge(both, { ...a, flags: { x: flag } }) as object;
+    expect(less).to.deep.equal({ flags: [x("b"), x("a", { team: "blue" })] });
+    expect(merge(less, { flags: {}, metadata: { flagSetId: "b" } })).to.deep.equal({
+      flags: [x("a", { team: "blue" })],
+    });
+  });
+
+  it("replaces the sets of single flags, too", () => {
+    const mixed = { flags: { x: { ...flag, metadata: { flagSetId: "b" } } }, metadata: { flagSetId: "a" } };
+    const held = { flags: [y, x("b"), x("c")] };
+    expect(merge(held, mixed)).to.deep.equal({ flags: [x("c"), x("b")] });
+  });
+
+  it("replaces everything where the document names no set", () => {
+    const unnamed = { flags: { z: flag }, metadata: { team: "red" } };
+    expect(merge(merge(undefined, a) as object, unnamed)).to.deep.equal(unnamed);
+  });
+
+  it("puts each set's evaluators into its rules", () => {
+    const rule = (of: string) => ({
+      flags: { x: { ...flag, targeting: { if: [{ $ref: "is" }, "on", { $ref: "other" }] } } },
+      $evaluators: { is: { "==": [of, { var: "of" }] } },
+      metadata: { flagSetId: of },
+    });
+    const both = merge(merge(undefined, rule("a")) as object, rule("b")) as {
+      flags: { targeting: unknown }[];
+    };
+    expect(both.flags.map(({ targeting }) => targeting)).to.deep.equal(
+      ["a", "b"].map((of) => ({ if: [{ "==": [of, { var: "of" }] }, "on", { $ref: "other" }] })),
+    );
+  });
+
+  it("hands on what it can't read, for the store to refuse", () => {
+    for (const text of [
+      "{",
+      "[]",
+      "null",
+      `{"metadata":{"flagSetId":"a"},"flags":${"[".repeat(5_000)}${"]".repeat(5_000)}}`,
+    ]) {
+      expect(replaceFlagSets(undefined, Buffer.from(text)).toString()).to.equal(text);
+    }
+  });
+});

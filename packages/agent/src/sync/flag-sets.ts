@@ -1,0 +1,76 @@
+import { isJsonObject, maxDocumentDepth, type JsonObject, type JsonValue } from "@bunting/protocol";
+
+/** A flag with everything in it that its document says of it. */
+interface FlagOfSet {
+  readonly flagSetId: string;
+  readonly definition: JsonObject;
+}
+
+/**
+ * What becomes of the document that is held when `incrementalUpdates` is on and another comes: the flags of the flag sets that it names are
+ * replaced, and those of other sets stay. As in flagd, a document names a set by `flagSetId` in its metadata; one that does not replaces
+ * everything, and so does one that can't be read, for the store to refuse.
+ */
+export function replaceFlagSets(held: Buffer | undefined, update: Buffer): Buffer {
+  const document = parse(update);
+  const metadata = document?.["metadata"];
+  const flagSetId = isJsonObject(metadata) ? metadata["flagSetId"] : undefined;
+  if (document === undefined || typeof flagSetId !== "string" || flagSetId === "") return update;
+  const flags = flagsOf(document);
+  const named = new Set([flagSetId, ...flags.map((flag) => flag.flagSetId)]);
+  const before = held === undefined ? undefined : parse(held);
+  const kept = before === undefined ? [] : flagsOf(before).filter((flag) => !named.has(flag.flagSetId));
+  return Buffer.from(JSON.stringify({ flags: [...kept, ...flags].map(({ definition }) => definition) }));
+}
+
+function parse(bytes: Buffer): JsonObject | undefined {
+  try {
+    const value = JSON.parse(bytes.toString()) as JsonValue;
+    return isJsonObject(value) && !isTooDeep(value, 0) ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isTooDeep(value: JsonValue, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return depth > maxDocumentDepth || Object.values(value).some((each) => isTooDeep(each, depth + 1));
+}
+
+/** The flags of a document, with its metadata and evaluators put into each of them: those of other sets may differ. */
+function flagsOf({ flags, metadata, $evaluators }: JsonObject): FlagOfSet[] {
+  const common = isJsonObject(metadata) ? metadata : {};
+  const evaluators = isJsonObject($evaluators) ? $evaluators : {};
+  const entries: (readonly [key: JsonValue | undefined, flag: JsonValue])[] = Array.isArray(flags)
+    ? (flags as readonly JsonValue[]).map((flag) => [isJsonObject(flag) ? flag["key"] : undefined, flag])
+    : Object.entries(isJsonObject(flags) ? flags : {});
+  return entries.flatMap(([key, flag]) => {
+    if (!isJsonObject(flag) || key === undefined) return [];
+    const own = isJsonObject(flag["metadata"]) ? flag["metadata"] : {};
+    const all = { ...common, ...own };
+    const { targeting } = flag;
+    const definition = {
+      ...flag,
+      key,
+      metadata: all,
+      ...(targeting === undefined ? {} : { targeting: withoutReferences(targeting, evaluators) }),
+    };
+    const { flagSetId } = all;
+    return [{ flagSetId: typeof flagSetId === "string" ? flagSetId : "", definition }];
+  });
+}
+
+function withoutReferences(value: JsonValue, evaluators: JsonObject): JsonValue {
+  if (Array.isArray(value)) {
+    return (value as readonly JsonValue[]).map((each) => withoutReferences(each, evaluators));
+  }
+  if (!isJsonObject(value)) return value;
+  const { $ref } = value;
+  if (typeof $ref === "string" && Object.keys(value).length === 1 && Object.hasOwn(evaluators, $ref)) {
+    return evaluators[$ref] ?? null;
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, withoutReferences(each, evaluators)]),
+  );
+}

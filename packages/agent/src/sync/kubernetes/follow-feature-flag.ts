@@ -1,0 +1,151 @@
+import {
+  KubeError,
+  Reflector,
+  type ConsistentRead,
+  type Epoch,
+  type KubeObject,
+  type ObjectEvent,
+  type ReflectorHandler,
+  type ReflectorShared,
+} from "@bunting/kube/pod";
+import { featureFlagType } from "@bunting/protocol";
+import { Backoff, sleep } from "@bunting/runtime";
+import type { SourceOptions } from "../flag-source.js";
+import type { SourceParts } from "../on-demand-source.js";
+import type { KubernetesSourceConfig } from "../source-config.js";
+import { FeatureFlagRecord } from "./feature-flag-record.js";
+import { SharedCluster } from "./shared-cluster.js";
+
+/** A watch that ends is opened again within moments: only a longer gap is reported. */
+const patienceMs = 5_000;
+/** How long until the files of the ServiceAccount are looked for again. */
+const configRetry = { firstMs: 1_000, capMs: 10_000 };
+
+export function createCluster(options: SourceOptions, program: string): SharedCluster {
+  return new SharedCluster(options, program);
+}
+
+/** Follows one FeatureFlag until the signal aborts. With `createCluster`, this is the entry of a chunk. */
+export async function followFeatureFlag(
+  parts: SourceParts<KubernetesSourceConfig>,
+  cluster: SharedCluster,
+  signal: AbortSignal,
+): Promise<void> {
+  const backoff = new Backoff(configRetry);
+  while (!signal.aborted) {
+    const watch = new FeatureFlagWatch(parts);
+    try {
+      await cluster.run((shared) => watch.reflector(shared), signal);
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      parts.state.failed(error.code.toLowerCase(), error.message);
+      await sleep(backoff.next(), signal, parts.options.clock);
+    } finally {
+      watch.stop();
+    }
+  }
+}
+
+/** Hands what a reflector reports to the record, and outages to the source's state. */
+class FeatureFlagWatch implements ReflectorHandler {
+  readonly #parts: SourceParts<KubernetesSourceConfig>;
+  #record: FeatureFlagRecord | undefined;
+  #shared: ReflectorShared | undefined;
+  #isSynced = false;
+  /** An outage is to be reported: it has lasted, or there has been no sync at all. */
+  #isOverdue = true;
+  #failure: KubeError | undefined;
+  #cancelPatience: (() => void) | undefined;
+
+  constructor(parts: SourceParts<KubernetesSourceConfig>) {
+    this.#parts = parts;
+  }
+
+  reflector(shared: ReflectorShared): Reflector {
+    const { namespace, name } = this.#parts.config;
+    const reflector = new Reflector({
+      ...shared,
+      scope: { type: featureFlagType, namespace, name },
+      handler: this,
+      resumesAfterClose: false,
+    });
+    this.#shared = shared;
+    this.#record = new FeatureFlagRecord(this.#parts, shared.epochs, () => reflector.relist());
+    return reflector;
+  }
+
+  stop(): void {
+    this.#cancelPatience?.();
+    this.#record?.stop();
+  }
+
+  beginRead(): ConsistentRead {
+    const startedMs = this.#parts.options.clock.monotonicMs();
+    let found: { readonly object: KubeObject; readonly resourceVersion: string } | undefined;
+    return {
+      add: (object, resourceVersion) => {
+        found = { object, resourceVersion };
+      },
+      remove: () => {
+        found = undefined;
+      },
+      complete: (_resourceVersion, epoch) => {
+        this.#synced();
+        if (found === undefined) this.#record?.absent(startedMs);
+        else this.#record?.offer(found.object, found.resourceVersion, epoch, false);
+      },
+    };
+  }
+
+  event({ type, object, resourceVersion }: ObjectEvent, epoch: Epoch): void {
+    if (type === "DELETED") this.#record?.gone();
+    else this.#record?.offer(object, resourceVersion, epoch, true);
+  }
+
+  resumed(): void {
+    this.#synced();
+  }
+
+  interrupted(): void {
+    this.#isSynced = false;
+    this.#cancelPatience ??= this.#parts.options.clock.after(patienceMs, () => {
+      this.#cancelPatience = undefined;
+      this.#isOverdue = true;
+      if (!this.#isSynced) this.#report(this.#failure ?? new KubeError("TIMEOUT", waits));
+    });
+  }
+
+  failed(error: KubeError): void {
+    this.#failure = error;
+    if (this.#isOverdue) this.#report(error);
+  }
+
+  #synced(): void {
+    this.#isSynced = true;
+    this.#isOverdue = false;
+    this.#failure = undefined;
+    this.#cancelPatience?.();
+    this.#cancelPatience = undefined;
+  }
+
+  #report(error: KubeError): void {
+    const why = this.#shared === undefined ? error.message : `${error.message}${this.#remedyOf(error)}`;
+    this.#parts.state.failed(error.code.toLowerCase(), why);
+  }
+
+  #remedyOf({ code }: KubeError): string {
+    const { namespace } = this.#parts.config;
+    switch (code) {
+      case "FORBIDDEN":
+        return `; allow the Pod's ServiceAccount to get, list and watch featureflags in the namespace ${namespace}, or let bunting-proxy watch them and name it as provider grpc, which needs no permission`;
+      case "UNAUTHORIZED":
+        return "; check that the Pod's ServiceAccount still exists and its token is mounted";
+      case "NOT_FOUND":
+        return "; install the CustomResourceDefinition featureflags.core.openfeature.dev";
+      default:
+        return "";
+    }
+  }
+}
+
+const waits = `the watch was not open again after ${patienceMs / 1_000} s`;

@@ -1,0 +1,18 @@
+/**
+ * What a program in a Pod needs to watch objects of its own cluster. It never reaches client-node, which `index.ts` loads for kubeconfigs: that
+ * costs 80 MB, and an agent's bundle must not have it.
+ */
+export type { ClusterConfig } from "./config/cluster-config.js";
+export { inClusterConfig, isInCluster } from "./config/in-cluster.js";
+export { KubeError } from "./kube-error.js";
+export { confirmAfterMs } from "./reflector/confirm-after.js";
+export { Epochs, type Epoch } from "./reflector/epochs.js";
+export { OpeningGate } from "./reflector/opening-gate.js";
+export type { ConsistentRead, ReflectorHandler } from "./reflector/reflector-handler.js";
+export { Reflector, type ReflectorShared } from "./reflector/reflector.js";
+export { compareResourceVersions } from "./reflector/resource-version.js";
+export type { ObjectEvent } from "./reflector/watch-event.js";
+export { WatchListSupport } from "./reflector/watch-list-support.js";
+export type { KubeObject } from "./rest/resource.js";
+export { RestClient } from "./rest/rest-client.js";
+export { Http2Transport } from "./transport/http2-transport.js";

@@ -1,0 +1,21 @@
+import { emptyFlagDocument, normaliseDocument, type NormalisedDocument } from "./flag-document.js";
+import { isJsonObject, type JsonValue } from "./json.js";
+
+/** FeatureFlag, as it is in URLs of the API server. */
+export const featureFlagType = {
+  group: "core.openfeature.dev",
+  version: "v1beta1",
+  plural: "featureflags",
+} as const;
+
+/**
+ * The document of a FeatureFlag as the API server sent it; without a `flagSpec` it has no flags.
+ *
+ * @throws ProtocolError DOCUMENT_INVALID with the path of what is invalid.
+ */
+export function documentOfFeatureFlag(object: Readonly<Record<string, unknown>>): NormalisedDocument {
+  const spec = object["spec"] as JsonValue | undefined;
+  const flagSpec = isJsonObject(spec) ? spec["flagSpec"] : undefined;
+  if (flagSpec === undefined || flagSpec === null) return { document: emptyFlagDocument, warnings: [] };
+  return normaliseDocument(flagSpec);
+}
