@@ -21,7 +21,8 @@ export class BridgedStream implements WatchedStream {
 
   isStalledSince(tick: number): boolean {
     const unsentBytes = this.#stream.writableLength;
-    const isQuiet = unsentBytes === 0 && this.#stream.headersSent && this.#stream.readableEnded;
+    const { headersSent, readableEnded, writableEnded } = this.#stream;
+    const isQuiet = unsentBytes === 0 && headersSent && readableEnded && !writableEnded;
     if (isQuiet || unsentBytes !== this.#unsentBytes) {
       this.#unsentBytes = unsentBytes;
       this.#since = this.#clock.tick;
