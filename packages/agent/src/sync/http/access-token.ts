@@ -65,19 +65,7 @@ export class AccessToken {
   async #credentials(): Promise<Credentials> {
     const { folder, clientId, clientSecret } = this.#config;
     if (folder === "") return { id: clientId, secret: clientSecret };
-    const [id, secret] = await Promise.all(
-      ["client-id", "client-secret"].map(async (name) => {
-        const file = path.join(folder, name);
-        const text = await readFile(file, "utf8").catch((cause: unknown) => {
-          throw new HttpFailure("credentials", `the file ${file} of "oauth" can't be read`, { cause });
-        });
-        if (text.trim() === "") {
-          throw new HttpFailure("credentials", `the file ${file} of "oauth" is empty`);
-        }
-        return text.trim();
-      }),
-    );
-    return { id: id ?? "", secret: secret ?? "" };
+    return { id: await readSecret(folder, "client-id"), secret: await readSecret(folder, "client-secret") };
   }
 
   /** Servers accept the credentials in a header, in the body, or both: what works is found out, as Go's oauth2 does. */
@@ -134,6 +122,15 @@ export class AccessToken {
           : Infinity,
     };
   }
+}
+
+async function readSecret(folder: string, name: string): Promise<string> {
+  const file = path.join(folder, name);
+  const text = await readFile(file, "utf8").catch((cause: unknown) => {
+    throw new HttpFailure("credentials", `the file ${file} of "oauth" can't be read`, { cause });
+  });
+  if (text.trim() === "") throw new HttpFailure("credentials", `the file ${file} of "oauth" is empty`);
+  return text.trim();
 }
 
 function parse(body: Buffer): Readonly<Record<string, unknown>> | undefined {
