@@ -5,6 +5,7 @@ import { Agent } from "node:http";
 import { expect } from "chai";
 import { status } from "@grpc/grpc-js";
 import { frameMessage } from "../call/framing.js";
+import { PeerMemory } from "../limits/peer-memory.js";
 import { PortListener } from "./port-listener.js";
 import {
   afterwards,
@@ -213,6 +214,18 @@ describe("PortListener", () => {
       while (Date.now() < busyUntil);
       await eventually(() => client.received.includes("GET /late a"));
       expect(client.received).not.to.contain("408");
+    });
+
+    it("has patience with clients that are late themselves, as long as they are few", async () => {
+      // One may be silent for long.
+      const memory = new PeerMemory(64 * 1024);
+      const listener = await serve([echo], { http, memory, headerTimeoutMs: 500 });
+      const first = await rawClient(listener);
+      const second = await rawClient(listener);
+      await first.closed;
+      expect(first.received).to.match(/^HTTP\/1\.1 408 /);
+      second.send("GET /second HTTP/1.1\r\nhost: a\r\n\r\n");
+      await eventually(() => second.received.includes("GET /second a"));
     });
 
     it("ends one whose request body never comes", async () => {

@@ -39,7 +39,10 @@ export interface PortListenerOptions {
   readonly memory?: PeerMemory | undefined;
   /** Bounds the requests that are taken in a turn of the event loop; default: of this port alone. */
   readonly turns?: ReadTurns | undefined;
-  /** How long a connection may take to reveal its protocol, and then a request to send its headers; default 3 s. */
+  /**
+   * How long a request over HTTP/1.1 may take to send its headers; default 3 s. Before, a connection has ten times as long to reveal its protocol,
+   * or only this if too many do so.
+   */
   readonly headerTimeoutMs?: number;
   /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
   readonly requestTimeoutMs?: number;
@@ -70,6 +73,9 @@ const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_0
 const defaultStall: StallOptions = { timeoutMs: 60_000 };
 /** Idle time after which TCP itself probes a peer. */
 const tcpKeepaliveMs = 30_000;
+/** The part of the memory for peers that may be taken, in addition, by connections that have sent nothing for a while; and what one takes. */
+const silentShare = 1 / 16;
+const silentBytes = 2.5 * 1024;
 const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
 const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
 
@@ -95,6 +101,7 @@ export class PortListener {
     this.#options = options;
     this.#sniffer = new PrefaceSniffer({
       timeoutMs: headerTimeoutMs,
+      patientWith: ((memory?.budgetBytes ?? Number.POSITIVE_INFINITY) * silentShare) / silentBytes,
       onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
       onTimeout: (socket) => {
         onRefused?.("request_timeout");

@@ -4,12 +4,15 @@ import type { Socket } from "node:net";
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const tlsHandshake = 0x16;
 const sweepsPerTimeout = 4;
+const patience = 10;
 
 export type SniffedProtocol = "http2" | "http1" | "tls";
 
 export interface PrefaceSnifferOptions {
-  /** How long a client may take to reveal its protocol; it may get up to a quarter more. */
+  /** How long a client may take to reveal its protocol while too many do; it may get up to a quarter more. Otherwise it has ten times as long. */
   readonly timeoutMs: number;
+  /** More clients than this that have not revealed their protocol are too many: those that connected first get the shorter time. */
+  readonly patientWith: number;
   /** `seen` are the bytes that were read and put back. */
   readonly onSniffed: (socket: Socket, protocol: SniffedProtocol, seen: Buffer) => void;
   readonly onTimeout: (socket: Socket) => void;
@@ -25,6 +28,9 @@ interface Unknown {
  *
  * A client's time is counted in sweeps instead of by one timer each: in a reconnect storm the event loop may be seconds late, and timers
  * that expired meanwhile would fire before the bytes that the clients sent in time are read. A sweep counts once, however late it is.
+ *
+ * A client's own process may be seconds late as well: the system has connected it long before it is told, if it connects ten thousand times at
+ * once or starts beside a hundred others on a busy node. So a client that says nothing has a long time, as long as there are few of them.
  */
 export class PrefaceSniffer {
   readonly #options: PrefaceSnifferOptions;
@@ -72,8 +78,10 @@ export class PrefaceSniffer {
   }
 
   #sweep(): void {
+    let tooMany = this.#unknown.size - this.#options.patientWith;
     for (const [socket, unknown] of this.#unknown) {
-      if (unknown.sweeps++ < sweepsPerTimeout) continue;
+      const maxSweeps = tooMany-- > 0 ? sweepsPerTimeout : patience * sweepsPerTimeout;
+      if (unknown.sweeps++ < maxSweeps) continue;
       this.forget(socket);
       this.#options.onTimeout(socket);
     }
