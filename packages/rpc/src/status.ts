@@ -27,7 +27,8 @@ export const refusals = {
   message_size: "a message or body larger than it may be",
   answer_size: "an answer that would be larger than it may be",
   message_timeout: "a message that did not arrive whole in time",
-  request_timeout: "a request over HTTP/1.1 that did not arrive in time, or a connection on which nothing did",
+  request_timeout:
+    "a request over HTTP/1.1 that did not arrive in time, or a connection on which nothing did",
   unfinished_messages: "too many bytes of messages that have not arrived whole, on one connection",
   unread_answers: "too many bytes of answers that have not been read, on one connection",
   pipelining: "too many requests over HTTP/1.1 ahead of their answers",
