@@ -73,7 +73,11 @@ async function runAbuse({ isQuick, parameters, cores, progress }: RunOptions): P
   const sizes: Sizes = {
     subscribers: countParameter(parameters, "subscribers", isQuick ? 100 : 1_000),
     attackers: countParameter(parameters, "attackers", 50),
-    seconds: { calm: isQuick ? 3 : 15, attack: attackSeconds, after: isQuick ? 5 : 60 },
+    seconds: {
+      calm: countParameter(parameters, "before", isQuick ? 3 : 15),
+      attack: attackSeconds,
+      after: countParameter(parameters, "after", isQuick ? 5 : 60),
+    },
   };
   process.env["BUNTING_CLUSTER_BIN"] ??= machineryFolder();
   progress("starts a control plane");

@@ -15,7 +15,8 @@ import { updateCase } from "./update.bench.js";
 
 /**
  * `npm run bench -- [case …] [--quick] [--name=value …]`: runs the cases, keeps each result and renders docs/benchmarks.md. `--render`
- * only renders. A quick run proves that a case works and converges; its times mean nothing, so it keeps no result.
+ * only renders. A quick run proves that a case works and converges; its times mean nothing, so it keeps no result. Neither does a run
+ * whose case was given other parameters than its usual ones, unless `--keep` is given, too.
  */
 
 const cases: readonly BenchCase[] = [
@@ -36,6 +37,7 @@ const parameters = new Map(
     .filter((arg) => /^--[^=]+=/.test(arg))
     .map((arg): [string, string] => [arg.slice(2, arg.indexOf("=")), arg.slice(arg.indexOf("=") + 1)]),
 );
+const isKept = !isQuick && (parameters.size === 0 || args.includes("--keep"));
 
 for (const name of names) {
   if (!cases.some((each) => each.name === name)) {
@@ -60,7 +62,7 @@ if (!args.includes("--render")) {
     }
   }
 }
-if (!isQuick) renderDocs(cases);
+if (args.includes("--render") || isKept) renderDocs(cases);
 
 async function run(chosen: BenchCase): Promise<void> {
   const progress = (line: string): void => console.log(`${chosen.name}: ${line}`);
@@ -85,6 +87,7 @@ async function run(chosen: BenchCase): Promise<void> {
       `${isMet(target) ? "met" : "MISSED"}: ${what}: ${digits(measured)} ${unit} (at most ${limit} ${unit})`,
     );
   }
+  if (!isKept) return;
   const result = {
     case: chosen.name,
     date: new Date().toISOString(),
