@@ -221,6 +221,14 @@ describe("OpeningGate", () => {
       expect(taken()).to.have.length(2);
     });
 
+    it("leaves a quarter of the places to what is known to exist", async () => {
+      gate = new OpeningGate({ clock, places: 20 });
+      await ask(...guesses(30));
+      expect(taken()).to.have.length(15);
+      await ask(...many(10));
+      expect(taken()).to.have.length(5);
+    });
+
     it("lets askers take turns", async () => {
       await ask(...guesses(4));
       await succeed();

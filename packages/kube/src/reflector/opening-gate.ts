@@ -41,6 +41,8 @@ interface Waiter {
 }
 
 const usualGuesses: Rate = { burst: 512, perSecond: 32 };
+/** Of the places, so many in a hundred guesses may have: what is known to exist does not wait for guesses whose answers do not come. */
+const guessedPercent = 75;
 /** So many failures without a success in between concern all openings. */
 const failuresOfAll = 3;
 /** So many may be opening while the API server fails: enough to find out that it works again. */
@@ -77,6 +79,7 @@ export class OpeningGate {
   readonly #guesses = new Turns<Waiter>();
   readonly #tokens: TokenBucket;
   #inUse = 0;
+  #guessesInUse = 0;
   #width: number;
   #failures = 0;
   #failure: KubeError | undefined;
@@ -136,6 +139,7 @@ export class OpeningGate {
           if (isGuess) this.#tokens.take();
           this.#forget(waiter);
           this.#inUse++;
+          if (isGuess) this.#guessesInUse++;
           resolve();
         },
       };
@@ -164,6 +168,7 @@ export class OpeningGate {
       isPlaceTaken = false;
       cancelTimer();
       this.#inUse--;
+      if (isGuess) this.#guessesInUse--;
       this.#serve();
     };
     const cancelTimer = this.#options.clock.after(longestOpeningMs, leavePlace);
@@ -224,14 +229,18 @@ export class OpeningGate {
     if (nextMs < Infinity && this.#waiting.size + this.#guesses.size > 0) this.#wake(nextMs);
   }
 
-  /** Those that may be admitted; guesses only as long as there are tokens. */
+  /** Those that may be admitted; guesses only as long as there are tokens, and places for guesses. */
   *#inTurn(): IterableIterator<Waiter> {
     yield* this.#waiting;
-    if (this.#guesses.size === 0 || this.#tokens.waitMs > 0) return;
+    if (this.#guesses.size === 0 || !this.#hasRoomForGuess()) return;
     for (const waiter of this.#guesses) {
       yield waiter;
-      if (this.#tokens.waitMs > 0) return;
+      if (!this.#hasRoomForGuess()) return;
     }
+  }
+
+  #hasRoomForGuess(): boolean {
+    return this.#guessesInUse < Math.ceil((this.#width * guessedPercent) / 100) && this.#tokens.waitMs === 0;
   }
 
   #admit(waiter: Waiter): void {

@@ -149,6 +149,7 @@ export class Reflector implements Runnable, Opening {
           ...this.#options,
           handler: this.#handler,
           timeoutSeconds: this.#timeoutSeconds(),
+          isGuess: () => !this.isKnownToExist,
           onSynced: () => {
             this.#isSynced = this.#hasBeenSynced = true;
           },

@@ -20,6 +20,8 @@ export interface WatchAttemptParts {
   readonly metrics: ReflectorMetrics;
   /** How long the API server is asked to keep the watch open, in s. */
   readonly timeoutSeconds: number;
+  /** True while nothing is known to exist in the scope. */
+  readonly isGuess: () => boolean;
   /** Called once the scope is in sync: read, or resumed where the last watch ended. */
   readonly onSynced: () => void;
   /** Called once the watch is open and in sync, so that opening it costs the API server nothing more. */
@@ -99,7 +101,7 @@ export class WatchAttempt {
 
   /** Reads and watches in one stream. False if the API server does not support that; the read was then dropped. */
   async #watchList(signal: AbortSignal): Promise<boolean> {
-    const { client, scope, handler, epochs, watchList, timeoutSeconds } = this.#parts;
+    const { client, scope, handler, epochs, watchList, timeoutSeconds, isGuess } = this.#parts;
     try {
       this.#read = { start: epochs.beginRead(), into: handler.beginRead() };
       const query = {
@@ -108,7 +110,7 @@ export class WatchAttempt {
         allowWatchBookmarks: true,
         timeoutSeconds,
       };
-      await this.#follow(await client.watch(scope, query, signal), signal);
+      await this.#follow(await client.watch(scope, query, signal, isGuess), signal);
       if (this.position !== undefined) return true;
       throw new KubeError("CONNECTION_LOST", "a watch was closed before its initial state was complete");
     } catch (error) {
@@ -123,8 +125,9 @@ export class WatchAttempt {
   }
 
   #open({ resourceVersion }: Position, signal: AbortSignal): Promise<Readable> {
-    const { client, scope, timeoutSeconds } = this.#parts;
-    return client.watch(scope, { resourceVersion, allowWatchBookmarks: true, timeoutSeconds }, signal);
+    const { client, scope, timeoutSeconds, isGuess } = this.#parts;
+    const query = { resourceVersion, allowWatchBookmarks: true, timeoutSeconds };
+    return client.watch(scope, query, signal, isGuess);
   }
 
   #follow(body: Readable, signal: AbortSignal): Promise<void> {

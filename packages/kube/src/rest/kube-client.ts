@@ -27,9 +27,10 @@ export interface KubeClient {
   ): Promise<ListPage>;
   /**
    * Opens a watch. Resolves with its body once the API server has answered 200: one JSON object per line, `{"type", "object"}`. The
-   * caller must read it to the end or destroy it.
+   * caller must read it to the end or destroy it. `isGuess` is true while nothing is known to exist in the scope: such watches do not
+   * share a connection with others, as far as possible.
    */
-  watch(scope: ResourceScope, query: Query, signal: AbortSignal): Promise<Readable>;
+  watch(scope: ResourceScope, query: Query, signal: AbortSignal, isGuess?: () => boolean): Promise<Readable>;
   /** Asks by SelfSubjectAccessReview whether our own token may do this. */
   isAllowed(verb: string, scope: ResourceScope, signal: AbortSignal): Promise<boolean>;
 }

@@ -131,9 +131,14 @@ export class RestClient implements KubeClient {
     });
   }
 
-  async watch(scope: ResourceScope, query: Query, signal: AbortSignal): Promise<Readable> {
+  async watch(
+    scope: ResourceScope,
+    query: Query,
+    signal: AbortSignal,
+    isGuess?: () => boolean,
+  ): Promise<Readable> {
     const path = `${collectionPath(scope)}${queryOf(selecting(scope, { ...query, watch: true }))}`;
-    const response = await this.#transport.request({ method: "GET", path, kind: "watch" }, signal);
+    const response = await this.#transport.request({ method: "GET", path, kind: "watch", isGuess }, signal);
     if (response.status !== 200) throw await this.#errorOf(response, signal);
     return response.body;
   }

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
@@ -141,6 +142,67 @@ describe("Http2Transport", () => {
       await server.resets.nextEvent();
       await eventually(() => transport.request(watch, abort.signal).then(() => true), "another watch");
       expect(server.sessionsSeen).to.equal(3);
+    });
+
+    describe("with watches of names that peers may have guessed", () => {
+      /** A guess until `exists` is set. */
+      const guess = (): KubeRequest & { exists: boolean; isGuess: () => boolean } => {
+        const request = { ...watch, exists: false, isGuess: () => !request.exists };
+        return request;
+      };
+
+      it("brings events of a known watch while the session with 50 guesses is stalled", async () => {
+        const transport = transportTo();
+        const known = guess();
+        const asked = transport.request(known, abort.signal);
+        const seen = await server.next();
+        seen.head(200);
+        const { body } = await asked;
+        known.exists = true;
+        const guesses = Array.from({ length: 50 }, () => failure(transport.request(guess(), abort.signal)));
+        for (let count = 0; count < 50; count++) {
+          expect((await server.next()).session).to.not.equal(seen.session);
+        }
+        server.relay.stallNewest();
+        seen.write("event");
+        expect(String((await once(body, "data"))[0])).to.equal("event");
+        expect(server.sessionsSeen).to.equal(2);
+        abort.abort();
+        for (const error of await Promise.all(guesses)) expectCode(error, "ABORTED");
+      });
+
+      it("opens known watches on the session without guesses, even if a guess came first", async () => {
+        server.answer = answerAll;
+        const transport = transportTo();
+        await transport.request(guess(), abort.signal);
+        const [guessed] = server.sessions;
+        await transport.request(watch, abort.signal);
+        await transport.request(guess(), abort.signal);
+        await transport.request(watch, abort.signal);
+        const sessions: boolean[] = [];
+        for (let count = 0; count < 4; count++) sessions.push((await server.next()).session === guessed);
+        expect(sessions).to.deep.equal([true, false, true, false]);
+      });
+
+      it("opens no third session with room, whatever turns out to exist", async () => {
+        server.answer = answerAll;
+        const transport = transportTo();
+        for (let count = 0; count < 20; count++) {
+          const request = guess();
+          await transport.request(request, abort.signal);
+          request.exists = true;
+        }
+        expect(server.sessionsSeen).to.equal(2);
+      });
+
+      it("shares a session where no other can be opened", async () => {
+        server.answer = answerAll;
+        const transport = transportTo();
+        await transport.request(watch, abort.signal);
+        server.relay.refuse();
+        expect(await transport.request(guess(), abort.signal)).to.have.property("status", 200);
+        expect(server.sessionsSeen).to.equal(1);
+      });
     });
 
     it("sends nothing before the server's settings have come", async () => {

@@ -13,6 +13,11 @@ export interface KubeRequest {
    * session with watches: a 401 makes the API server end the session it came on.
    */
   readonly kind: "watch" | "call";
+  /**
+   * True while nothing is known to exist in the scope of a watch: a peer may have guessed its name. Guesses have sessions apart from other
+   * watches as far as possible, because node reads nothing from a session while it writes to it: each request delays every event.
+   */
+  readonly isGuess?: (() => boolean) | undefined;
 }
 
 /** An answer whose head has arrived, whatever its status. */

@@ -19,16 +19,15 @@ describe("PooledSession", () => {
     );
     try {
       if (session === undefined) throw new Error("the server speaks HTTP/2");
-      session.reserve();
-      const stream = session.open({ ":path": "/x?watch" }, true);
+      const stream = session.open(session.reserve(), { ":path": "/x?watch" }, true);
       await server.next();
-      session.reserve();
+      const place = session.reserve();
       expect([session.isUsable, session.hasRoom]).to.deep.equal([true, false]);
       let freed = 0;
       session.onRoom = () => freed++;
       [...server.sessions][0]?.goaway();
       await eventually(() => !session.isUsable, "the GOAWAY has come");
-      expect(session.open({ ":path": "/x" }, true)).to.equal(undefined);
+      expect(session.open(place, { ":path": "/x" }, true)).to.equal(undefined);
       expect(freed).to.equal(1);
       expect(stream?.destroyed).to.equal(false);
     } finally {

@@ -12,6 +12,13 @@ import type { SessionEnd, TransportContext } from "./transport-options.js";
 /** What API servers allow by default, and no more than one broken connection should take down. */
 const maxStreams = 100;
 
+/** Room for one stream. */
+export interface Place {
+  readonly session: PooledSession;
+  /** See `KubeRequest`: it may change while the stream is open. */
+  readonly isGuess: () => boolean;
+}
+
 /**
  * One HTTP/2 session whose settings have arrived: node would also send requests before that, and those beyond the server's limit would
  * then hang without an error. A place is reserved before a stream is opened, and released when the stream is closed.
@@ -20,7 +27,7 @@ export class PooledSession {
   readonly #session: ClientHttp2Session;
   readonly #socket: TLSSocket;
   readonly #watchdog: SessionWatchdog;
-  #places = 0;
+  readonly #places = new Set<Place>();
   #end: SessionEnd | undefined;
   /** Set by the pool. Called when a place is free. */
   onRoom: () => void = () => undefined;
@@ -34,7 +41,7 @@ export class PooledSession {
       {
         session,
         bytesRead: () => socket.bytesRead,
-        streams: () => this.#places,
+        streams: () => this.#places.size,
         onIdle: () => this.destroy("idle"),
         onSilent: () => this.destroy("silent", lost(`${context.server} did not answer a PING`)),
       },
@@ -60,44 +67,51 @@ export class PooledSession {
 
   get hasRoom(): boolean {
     const { maxConcurrentStreams = maxStreams } = this.#session.remoteSettings;
-    return this.isUsable && this.#places < Math.min(maxConcurrentStreams, maxStreams);
+    return this.isUsable && this.#places.size < Math.min(maxConcurrentStreams, maxStreams);
   }
 
   get isOver(): boolean {
     return this.#socket.destroyed;
   }
 
-  reserve(): void {
-    this.#places++;
+  /** True if it carries only guesses, or only others, or nothing yet: a stream of that kind delays none of the other kind. */
+  carriesOnly(guesses: boolean): boolean {
+    for (const { isGuess } of this.#places) if (isGuess() !== guesses) return false;
+    return true;
   }
 
-  /** Releases a place that no stream was opened on. */
-  release(): void {
-    this.#places--;
+  reserve(isGuess: () => boolean = never): Place {
+    const place: Place = { session: this, isGuess };
+    this.#places.add(place);
+    return place;
+  }
+
+  #release(place: Place): void {
+    this.#places.delete(place);
     this.onRoom();
   }
 
   /** Opens a stream on a reserved place; undefined if the session turned out to be closing. */
-  open(headers: OutgoingHttpHeaders, isBodyless: boolean): ClientHttp2Stream | undefined {
+  open(place: Place, headers: OutgoingHttpHeaders, isBodyless: boolean): ClientHttp2Stream | undefined {
     // After a GOAWAY, Node 24 returns a stream that fails; Node 20 throws.
     if (!this.isUsable) {
-      this.#giveBack();
+      this.#giveBack(place);
       return undefined;
     }
     try {
       const stream = this.#session.request(headers, { endStream: isBodyless });
-      stream.once("close", () => this.release());
+      stream.once("close", () => this.#release(place));
       return stream;
     } catch {
       // It throws at once when a GOAWAY has come or the socket is gone.
-      this.#giveBack();
+      this.#giveBack(place);
       return undefined;
     }
   }
 
-  #giveBack(): void {
+  #giveBack(place: Place): void {
     this.#end ??= "goaway";
-    this.release();
+    this.#release(place);
   }
 
   /** An answer is overdue: checks by PING whether the server is still there. */
@@ -114,6 +128,10 @@ export class PooledSession {
     this.#session.destroy(error, constants.NGHTTP2_NO_ERROR);
     setImmediate(() => this.#socket.destroy());
   }
+}
+
+function never(): boolean {
+  return false;
 }
 
 function lost(message: string): KubeError {

@@ -1,19 +1,26 @@
 import { KubeError } from "../kube-error.js";
 import { abortedError } from "./foreign-error.js";
 import type { KubeRequest } from "./kube-transport.js";
-import type { PooledSession } from "./pooled-session.js";
+import type { Place, PooledSession } from "./pooled-session.js";
 import type { TransportContext } from "./transport-options.js";
 
 type Open = (signal: AbortSignal) => Promise<PooledSession | undefined>;
 
 interface Waiter {
-  readonly take: (session: PooledSession | undefined) => void;
+  readonly isGuess: (() => boolean) | undefined;
+  readonly take: (place: Place | undefined) => void;
   readonly fail: (error: KubeError) => void;
 }
 
+/** More sessions with room are not opened just to keep guesses apart from other watches: one is enough as a rule. */
+const maxRoomy = 2;
+
 /**
  * The sessions for one kind of request. Requests without a place wait in line. One session is opened at a time, however many wait; if it
- * can't be opened, all that wait fail, and retry with backoff on their own.
+ * can't be opened, those that no open session has room for fail, and retry with backoff on their own.
+ *
+ * Guesses are kept apart from other watches at the cost of one more session: they only join sessions that carry nothing else, and others
+ * only join sessions without guesses. What turns out to exist may share its session with older guesses until it is opened again.
  */
 export class SessionPool {
   readonly #kind: KubeRequest["kind"];
@@ -31,8 +38,8 @@ export class SessionPool {
     this.#context = context;
   }
 
-  /** Resolves with a session that has a place reserved; undefined if the server does not speak HTTP/2. */
-  acquire(signal: AbortSignal): Promise<PooledSession | undefined> {
+  /** Resolves with a reserved place; undefined if the server does not speak HTTP/2. */
+  acquire(signal: AbortSignal, isGuess?: () => boolean): Promise<Place | undefined> {
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closing.signal.aborted) {
         reject(abortedError(signal.reason));
@@ -43,9 +50,10 @@ export class SessionPool {
         this.#waiters.delete(waiter);
       };
       const waiter: Waiter = {
-        take: (session) => {
+        isGuess,
+        take: (place) => {
           settle();
-          resolve(session);
+          resolve(place);
         },
         fail: (error) => {
           settle();
@@ -70,19 +78,33 @@ export class SessionPool {
 
   /** Gives places to those that wait, first come, first served; if some are left, opens another session. */
   #serve(): void {
-    for (const waiter of this.#waiters) {
-      const session = this.#roomy();
-      if (session === undefined) break;
-      session.reserve();
-      waiter.take(session);
-    }
+    this.#place(maxRoomy);
     if (this.#waiters.size > 0) this.#opening ??= this.#openAnother();
   }
 
-  /** The oldest session with room, so that younger ones run empty and are closed. */
-  #roomy(): PooledSession | undefined {
-    for (const session of this.#sessions) if (session.hasRoom) return session;
-    return undefined;
+  /** Gives away places; guesses and others share a session only if this many have room. */
+  #place(minRoomyToMix: number): void {
+    for (const waiter of this.#waiters) {
+      const session = this.#sessionFor(waiter.isGuess?.() ?? false, minRoomyToMix);
+      if (session !== undefined) waiter.take(session.reserve(waiter.isGuess));
+    }
+  }
+
+  /** The oldest session with room that carries nothing of the other kind: younger ones run empty and are closed. */
+  #sessionFor(isGuess: boolean, minRoomyToMix: number): PooledSession | undefined {
+    let oldest: PooledSession | undefined;
+    let youngest: PooledSession | undefined;
+    let roomy = 0;
+    for (const session of this.#sessions) {
+      if (!session.hasRoom) continue;
+      if (session.carriesOnly(isGuess)) return session;
+      oldest ??= session;
+      youngest = session;
+      roomy++;
+    }
+    if (roomy < minRoomyToMix) return undefined;
+    // Each kind has its end of the line, so that they come apart again.
+    return isGuess ? youngest : oldest;
   }
 
   async #openAnother(): Promise<void> {
@@ -101,6 +123,7 @@ export class SessionPool {
         }
       }
     } catch (error) {
+      this.#place(1);
       for (const waiter of [...this.#waiters]) waiter.fail(error as KubeError);
     } finally {
       this.#opening = undefined;

@@ -163,6 +163,7 @@ export class Relay {
   readonly #sockets = new Set<Socket>();
   #target = 0;
   #isStalled = false;
+  #isRefusing = false;
   accepted = 0;
 
   async start(target: number): Promise<void> {
@@ -182,6 +183,16 @@ export class Relay {
   stall(): void {
     this.#isStalled = true;
     for (const socket of this.#sockets) socket.unpipe().pause();
+  }
+
+  /** Lets only the connection that was accepted last fall silent. */
+  stallNewest(): void {
+    for (const socket of [...this.#sockets].slice(-2)) socket.unpipe().pause();
+  }
+
+  /** Resets new connections from now on. */
+  refuse(): void {
+    this.#isRefusing = true;
   }
 
   /** Lets stalled sockets notice that the other end is gone; data that was held back is lost. */
@@ -204,6 +215,10 @@ export class Relay {
 
   #onConnection(near: Socket): void {
     this.accepted++;
+    if (this.#isRefusing) {
+      resetSocket(near);
+      return;
+    }
     const far = connect(this.#target, "127.0.0.1");
     for (const socket of [near, far]) {
       this.#sockets.add(socket);

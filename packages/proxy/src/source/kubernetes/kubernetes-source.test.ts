@@ -39,6 +39,23 @@ describe("KubernetesSource", function () {
   const watchedAs = (scope: string): OpenWatch | undefined =>
     bench.api.watches().find((watch) => watch.scope === scope);
 
+  it("reports a version at once while guesses wait for their answers, also after its watch was closed", async () => {
+    bench = await SourceBench.start({ timing: { watchHeaderTimeoutMs: 600_000 } });
+    const flag = bench.subscribe("ns/a");
+    bench.put("ns/a", 1);
+    await bench.until(() => flag.told.at(-1) === "2", "the first version");
+    const isGuess = ({ name }: { readonly name?: string | undefined }): boolean =>
+      name?.startsWith("flag-") === true;
+    bench.api.fault({ where: isGuess }, faults.hang(), Infinity);
+    for (const topic of names(40)) bench.subscribe(topic, topic);
+    const guesses = (): number => bench.api.requests.filter(isGuess).length;
+    await bench.until(() => guesses() >= 15, "guesses are under way");
+    watchedAs("ns/a")?.end();
+    await bench.until(() => watchedAs("ns/a") !== undefined, "the watch is open again");
+    bench.put("ns/a", 2);
+    await bench.until(() => flag.told.at(-1) === "3", "the next version");
+  });
+
   describe("for one FeatureFlag", () => {
     beforeEach(async () => {
       bench = await SourceBench.start();
