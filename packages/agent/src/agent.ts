@@ -39,6 +39,7 @@ import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
 import { LongRequests } from "./api/long-requests.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
+import { syncGrpcHeaders } from "./api/sync/sync-headers.js";
 import { SyncService } from "./api/sync/sync-service.js";
 import { endpoints } from "./endpoints.js";
 import { endedConnections, refusedRequests } from "./management/report-limits.js";
@@ -218,6 +219,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     memory,
     turns,
     grpc: grpc(sync.methods(), metrics.grpcCalls(false)),
+    grpcHeaders: syncGrpcHeaders,
   });
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,

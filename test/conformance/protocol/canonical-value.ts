@@ -2,10 +2,11 @@ import { isJsonObject, type JsonValue } from "@bunting/protocol";
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** A value with sorted keys, without undefined members, and without the id that flagd makes up for "no flag set". */
+/** A value with sorted keys, without undefined members and the sign of zero, and without the id that flagd makes up for "no flag set". */
 export function canonicalValue(value: unknown): JsonValue {
   if (Array.isArray(value)) return value.map(canonicalValue);
   if (typeof value === "number" && !Number.isFinite(value)) return String(value);
+  if (value === 0) return 0;
   if (typeof value !== "object" || value === null) return value as JsonValue;
   const members = Object.entries(value)
     .filter(([key, member]) => member !== undefined && !isMadeUp(key, member))

@@ -39,9 +39,20 @@ const healthNames = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 export function decodeMessage(bytes: Buffer, type: MessageType | undefined): JsonValue {
   if (type === undefined) return { bytes: bytes.toString("base64") };
   try {
-    return canonicalValue(plain(type.decode(bytes)));
+    return canonicalValue(plain(withPlainProto(() => type.decode(bytes))));
   } catch (error) {
     return { undecodable: (error as Error).message };
+  }
+}
+
+/** Calls back while `__proto__` is a name as any other: generated code would set the prototype of its maps. */
+function withPlainProto<T>(decode: () => T): T {
+  const accessor = Object.getOwnPropertyDescriptor(Object.prototype, "__proto__");
+  Reflect.deleteProperty(Object.prototype, "__proto__");
+  try {
+    return decode();
+  } finally {
+    Object.defineProperty(Object.prototype, "__proto__", accessor ?? {});
   }
 }
 

@@ -16,9 +16,9 @@ export interface ApiMetrics {
   httpRequest(service: HttpServiceName, route: string, record: HttpRequestRecord): void;
   /** `http.server.active_requests`: 1 when a request's route is known, -1 when it is answered or its client has gone. */
   httpActiveRequests(route: string, method: string, change: 1 | -1): void;
-  /** `rpc.server.*`: a call over Connect or gRPC-Web that has ended. */
+  /** `rpc.server.*`: a call over Connect or gRPC-Web that has ended, or one over gRPC that is not served natively. */
   rpc(
-    system: "grpc_web" | "connect_rpc",
+    system: RpcSystem,
     path: string,
     code: StatusName,
     durationMs: number,
@@ -55,6 +55,9 @@ export interface HttpRequestRecord {
   /** The Host header. */
   readonly host: string;
 }
+
+/** The protocols of an RPC, as OpenTelemetry names them. */
+export type RpcSystem = "grpc" | "grpc_web" | "connect_rpc";
 
 export type HttpServiceName = "evaluation" | "ofrep";
 

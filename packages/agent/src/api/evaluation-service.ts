@@ -36,12 +36,22 @@ export function createEvaluationService(
   const { evaluator, selections, context: enrichment, metrics, logger } = dependencies;
   const enrich = dialect.mapsHeadersToContext ? enrichment.enrich : enrichment.enrichStatic;
 
+  /** A flag that is left out of an answer was evaluated all the same. */
+  const countUnsaid = ({ flag, resolution }: ResolvedFlag): void => {
+    const { reason, errorCode = "GENERAL", variant = "" } = resolution;
+    if (reason === "ERROR") metrics.evaluationFailed(flag.key, errorCode);
+    else metrics.evaluated(flag.key, reason, variant);
+  };
+
   const answerAll = (context: EvaluationContext, selection: Selection): AnyFlagAnswer[] => {
     // Of a key that is listed for several flag sets, the last one counts, as in flagd.
     const answers = new Map<string, AnyFlagAnswer>();
     for (const item of evaluator.resolveAll(context, selection.select)) {
       const answer = anyFlagAnswer(dialect, item, selection);
-      if (answer === undefined) continue;
+      if (answer === undefined) {
+        countUnsaid(item);
+        continue;
+      }
       answers.set(answer.key, answer);
       if (answer.error !== undefined) metrics.evaluationFailed(answer.key, answer.error);
       else metrics.evaluated(answer.key, item.resolution.reason, answer.variant);

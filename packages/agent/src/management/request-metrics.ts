@@ -1,6 +1,6 @@
 import { statusCode, type OnCallEnd, type StatusName } from "@bunting/rpc";
 import { Gauge, ScrapedHistogram, type HistogramSeries, type Registry } from "@bunting/runtime";
-import type { HttpRequestRecord } from "../api/api-metrics.js";
+import type { HttpRequestRecord, RpcSystem } from "../api/api-metrics.js";
 import { boundedLabels } from "../api/bounded-labels.js";
 import { Distribution } from "./distribution.js";
 
@@ -19,8 +19,7 @@ const rpcSystems = {
   grpc: "rpc_grpc_status_code",
   grpc_web: "rpc_grpc_web_status_code",
   connect_rpc: "rpc_connect_rpc_error_code",
-} as const;
-export type RpcSystem = keyof typeof rpcSystems;
+} as const satisfies Readonly<Record<RpcSystem, string>>;
 
 class RequestTally {
   readonly durationMs = new Distribution(durationBoundsMs);

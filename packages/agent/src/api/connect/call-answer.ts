@@ -1,4 +1,4 @@
-import { statusTrailers, type RpcError, type RpcStatus } from "@bunting/rpc";
+import { statusTrailers, type RpcError, type RpcStatus, type StatusName } from "@bunting/rpc";
 import type { HttpExchange } from "../http/http-exchange.js";
 import type { OutgoingStream } from "../outgoing-stream.js";
 import { compress, encodingHeaders, type Compression } from "./compression.js";
@@ -51,11 +51,19 @@ export class CallAnswer {
     }
   }
 
-  /** Begins to answer a call with any number of messages. */
-  stream(): OutgoingStream {
+  /**
+   * Begins to answer a call with any number of messages.
+   *
+   * @param onEnd called once, when the call has ended; a client that has gone is no error of it
+   */
+  stream(onEnd: (code: StatusName, bytes: number, messages: number) => void): OutgoingStream {
     const exchange = this.#exchange;
     const end = this.#end.bind(this);
+    let code: StatusName = "OK";
+    let bytes = 0;
+    let messages = 0;
     exchange.begin(200, this.#headers());
+    exchange.onClose(() => onEnd(code, bytes, messages));
     return {
       stream: {
         get isOpen() {
@@ -63,8 +71,13 @@ export class CallAnswer {
         },
       },
       header: (name) => exchange.header(name),
-      writeShared: (frame, onWritten) => exchange.write(frame, onWritten),
+      writeShared: (frame, onWritten) => {
+        bytes += frame.length;
+        messages++;
+        exchange.write(frame, onWritten);
+      },
       end: (status) => {
+        code = status.code;
         // As flagd: a client of Connect comes back after a stream that was cut as after one that ended with an error.
         if (this.#type.protocol === "connect-stream" && status.code === "UNAVAILABLE") exchange.cut();
         else exchange.end(...end(status));

@@ -105,6 +105,28 @@ describe("Connect", () => {
     expect(text).to.equal('{"value":true,"reason":"STATIC","variant":"on","metadata":{}}');
   });
 
+  it("counts calls whose message could be read, by protocol and status", async () => {
+    const { post, world } = await serve();
+    await post(booleanV1, { flagKey: "on" });
+    await post(booleanV1, { flagKey: "absent" });
+    await post(booleanV1, { flagKey: 1 });
+    const calls = world.metrics.calls
+      .filter(([name]) => name === "rpc")
+      .map(([, system, path, code]) => [system, path, code]);
+    expect(calls).to.deep.equal([
+      ["connect_rpc", booleanV1, "OK"],
+      ["connect_rpc", booleanV1, "NOT_FOUND"],
+    ]);
+  });
+
+  it("reads a context that is nested 9,990 levels deep, and refuses 10,000", async () => {
+    const { post } = await serve();
+    const nested = (levels: number): string =>
+      `{"flagKey":"on","context":{"deep":${"[".repeat(levels)}${"]".repeat(levels)}}}`;
+    expect((await post(booleanV1, nested(9_990))).status).to.equal(200);
+    expectError(await post(booleanV1, nested(10_000)), 400, "invalid_argument");
+  });
+
   it("reads both spellings of a field, and ignores unknown ones", async () => {
     const { post } = await serve();
     for (const body of [

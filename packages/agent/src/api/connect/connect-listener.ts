@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
-import { accountOf, RpcError } from "@bunting/rpc";
+import { accountOf, RpcError, type StatusName } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
-import type { ApiMetrics } from "../api-metrics.js";
+import type { ApiMetrics, RpcSystem } from "../api-metrics.js";
 import { checkUnread } from "../check-unread.js";
 import type { EvaluationService } from "../evaluation-service.js";
 import { clientDeadlineStatus, type EventStreams } from "../events/event-stream.js";
@@ -13,7 +13,7 @@ import { CallAnswer } from "./call-answer.js";
 import { callTimeoutMs } from "./call-timeout.js";
 import { decompress, encodingHeaders, negotiateCompression, type Compression } from "./compression.js";
 import type { FailureCode } from "./connect-error.js";
-import { streamCallTypes, unaryCallTypes, type CallType } from "./content-type.js";
+import { streamCallTypes, unaryCallTypes, type CallProtocol, type CallType } from "./content-type.js";
 import { soleEnvelope, type RequestTail } from "./envelope.js";
 import { proceduresOf, type Procedure } from "./procedure.js";
 
@@ -55,12 +55,15 @@ export function createConnectListener(options: ConnectListenerOptions): RequestL
   const { metrics, clock, cors } = options;
   const exchangeOptions: HttpExchangeOptions = { service: "evaluation", metrics, clock, cors };
   const procedures = new Map(options.services.flatMap((service) => proceduresOf(service)));
+  // Counted as routes, as in flagd; other paths without a method are not, because clients make them up.
+  const serviceRoutes = new Set(options.services.map(({ dialect }) => `/${dialect.service}/`));
 
   return (request, response) => {
     const exchange = new HttpExchange(request, response, exchangeOptions);
     if (exchange.answersPreflight()) return;
     const procedure = procedures.get(exchange.path);
     if (procedure === undefined) {
+      if (serviceRoutes.has(exchange.path)) exchange.route = exchange.path;
       const text =
         "There is no such method. Expected POST /<service>/<method>, for instance /schema.v1.Service/ResolveBoolean.\n";
       exchange.refuse(404, plainText, text);
@@ -135,13 +138,46 @@ function invoke(call: WebCall, body: Buffer, options: ConnectListenerOptions): v
   try {
     checkUnread(accountOf(exchange.request));
     const message = messageOf(call, body, options.maxRequestBodyBytes);
-    if (procedure.kind === "unary") answer.reply(procedure[type.codec](message, exchange));
+    if (procedure.kind === "unary")
+      answer.reply(countedReply(callCount(call, message, options), procedure[type.codec](message, exchange)));
     else subscribe(call, message, options);
   } catch (error) {
     if (error instanceof RpcError) exchange.countRefusal(error.refusal);
     answer.fail(asFailure(error, options.logger));
   }
 }
+
+/** Counts a call that has ended. */
+type CallCount = (code: StatusName, responseBytes: number, responses: number) => void;
+
+function callCount(
+  { exchange, type }: WebCall,
+  { length }: Buffer,
+  { metrics }: ConnectListenerOptions,
+): CallCount {
+  const system = rpcSystems[type.protocol];
+  return (code, bytes, responses) =>
+    metrics.rpc(system, exchange.path, code, exchange.elapsedMs, length, bytes, responses);
+}
+
+/** As in flagd, a unary call is counted once its message could be read. */
+function countedReply(count: CallCount, reply: () => Buffer): Buffer {
+  try {
+    const body = reply();
+    count("OK", body.length, 1);
+    return body;
+  } catch (error) {
+    count(error instanceof RpcError ? error.code : "UNKNOWN", 0, 0);
+    throw error;
+  }
+}
+
+const rpcSystems = {
+  connect: "connect_rpc",
+  "connect-stream": "connect_rpc",
+  "grpc-web": "grpc_web",
+  grpc: "grpc",
+} as const satisfies Readonly<Record<CallProtocol, RpcSystem>>;
 
 function messageOf({ type, compression }: WebCall, body: Buffer, maxRequestBodyBytes: number): Buffer {
   if (type.protocol === "connect") {
@@ -159,12 +195,19 @@ const tails: Readonly<Record<"connect-stream" | "grpc-web" | "grpc", RequestTail
   grpc: "none",
 };
 
-function subscribe(call: WebCall, message: Buffer, { events, clock }: ConnectListenerOptions): void {
+function subscribe(call: WebCall, message: Buffer, options: ConnectListenerOptions): void {
+  const { events, clock } = options;
   const { procedure, type, answer, timeoutMs, exchange } = call;
   if (procedure.kind !== "stream") return;
-  procedure.check[type.codec](message);
-  events.checkSelector(exchange);
-  const out = answer.stream();
+  const count = callCount(call, message, options);
+  try {
+    procedure.check[type.codec](message);
+    events.checkSelector(exchange);
+  } catch (error) {
+    count(error instanceof RpcError ? error.code : "UNKNOWN", 0, 0);
+    throw error;
+  }
+  const out = answer.stream(count);
   events.subscribeHttp(out, procedure.dialect, type.codec);
   if (timeoutMs === undefined || timeoutMs > maxTimerMs) return;
   const cancel = clock.after(Math.max(0, timeoutMs), () => out.end(clientDeadlineStatus(procedure.dialect)));

@@ -3,8 +3,7 @@ import { RpcError } from "@bunting/rpc";
 import type { EvaluationContext } from "@bunting/evaluation";
 import type { ResolveRequest } from "../codec/resolve-request.js";
 import { emptyContext } from "../context.js";
-import { isNestedDeeper, maxNesting } from "../nesting.js";
-import { parseStrictJson } from "./strict-json.js";
+import { maxJsonDepth, parseStrictJson } from "./strict-json.js";
 
 /** Reads a Resolve request in protobuf's JSON form: both spellings of a field's name, unknown fields ignored. */
 export function parseResolveRequest(body: Buffer): ResolveRequest {
@@ -28,16 +27,16 @@ export function checkEventStreamRequest(body: Buffer): void {
 function contextOf(message: JsonObject): EvaluationContext {
   const context = message["context"] ?? emptyContext;
   if (!isJsonObject(context)) throw invalid(`"context" must be an object`);
-  if (isNestedDeeper(context, maxNesting)) {
-    throw invalid(`the values of "context" are nested more than ${maxNesting} levels deep`);
-  }
   return context;
 }
 
 function parseMessage(body: Buffer): JsonObject {
   if (body.length === 0) throw invalid("the body is empty; send {} for a request without fields");
   const message = parseStrictJson(body);
-  if (message === undefined) throw invalid("the body is not JSON in UTF-8, or has a name twice");
+  if (message === undefined)
+    throw invalid(
+      `the body is not JSON in UTF-8, has a name twice, or is nested more than ${maxJsonDepth} levels deep`,
+    );
   if (!isJsonObject(message)) throw invalid("the body must be a JSON object");
   return message;
 }

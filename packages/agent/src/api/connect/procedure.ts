@@ -8,7 +8,8 @@ import { accessors, type Accessor } from "../typed-value.js";
 import { checkEventStreamRequest, parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
 import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js";
 
-type Answering = (message: Buffer, headers: RequestHeaders) => Buffer;
+/** Reads a request, and returns how to answer it. */
+type Answering = (message: Buffer, headers: RequestHeaders) => () => Buffer;
 
 /** A method with one answer, for each codec. */
 interface UnaryProcedure extends Readonly<Record<MessageCodec, Answering>> {
@@ -50,10 +51,13 @@ function resolveProcedure(service: EvaluationService, accessor: Accessor): Proce
     kind: "unary",
     isLong: false,
     json: (message, headers) => {
-      const answer = service.resolve(accessor, parseResolveRequest(message), headers);
-      return Buffer.from(resolveResponseJson(accessor, answer));
+      const request = parseResolveRequest(message);
+      return () => Buffer.from(resolveResponseJson(accessor, service.resolve(accessor, request, headers)));
     },
-    proto: (message, headers) => encode(service.resolve(accessor, decodeResolveRequest(message), headers)),
+    proto: (message, headers) => {
+      const request = decodeResolveRequest(message);
+      return () => encode(service.resolve(accessor, request, headers));
+    },
   };
 }
 
@@ -63,10 +67,12 @@ function resolveAllProcedure(service: EvaluationService): Procedure {
     kind: "unary",
     isLong: true,
     json: (message, headers) => {
-      const answer = service.resolveAll(parseResolveAllRequest(message), headers);
-      return Buffer.from(resolveAllResponseJson(dialect, answer));
+      const context = parseResolveAllRequest(message);
+      return () => Buffer.from(resolveAllResponseJson(dialect, service.resolveAll(context, headers)));
     },
-    proto: (message, headers) =>
-      encodeAllResponse(dialect, service.resolveAll(decodeResolveAllRequest(message), headers)),
+    proto: (message, headers) => {
+      const context = decodeResolveAllRequest(message);
+      return () => encodeAllResponse(dialect, service.resolveAll(context, headers));
+    },
   };
 }

@@ -57,6 +57,11 @@ export class HttpExchange implements RequestHeaders {
     response.once("close", () => this.#closed());
   }
 
+  /** Since the request's headers came. */
+  get elapsedMs(): number {
+    return this.#options.clock.monotonicMs() - this.#startedMs;
+  }
+
   /** Charges the connection for bytes that are held for this request, until its end. */
   charge(bytes: number): void {
     if (this.#isClosed) return;
@@ -115,6 +120,12 @@ export class HttpExchange implements RequestHeaders {
   refuse(status: number, headers: Headers, body: string): void {
     this.request.resume();
     this.reply(status, headers, body);
+  }
+
+  /** Refuses a request whose target can't be read, before anything that looks at it: without the headers of CORS, as flagd. */
+  refuseMalformed(headers: Headers, body: string): void {
+    this.request.resume();
+    this.#answer(400, headers, body);
   }
 
   #answer(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
@@ -203,11 +214,11 @@ export class HttpExchange implements RequestHeaders {
   }
 
   #count(status: number, bytes: number): void {
-    const { service, metrics, clock } = this.#options;
+    const { service, metrics } = this.#options;
     metrics.httpRequest(service, this.#route, {
       method: this.#method(),
       status,
-      durationMs: clock.monotonicMs() - this.#startedMs,
+      durationMs: this.elapsedMs,
       requestBytes: Number(this.request.headers["content-length"] ?? 0) || 0,
       responseBytes: bytes,
       httpVersion: this.request.httpVersion,

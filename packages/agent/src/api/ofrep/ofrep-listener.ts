@@ -54,7 +54,7 @@ export function createOfrepListener(options: OfrepListenerOptions): RequestListe
         exchange.refuse(404, jsonHeaders, notFound);
         return;
       case "malformed":
-        exchange.refuse(400, { ...jsonHeaders, ...exchange.closing() }, badRequest);
+        exchange.refuseMalformed({ ...jsonHeaders, ...exchange.closing() }, badRequest);
         return;
       case "redirect":
         exchange.refuse(301, { location: target.location }, "");

@@ -158,10 +158,21 @@ describe("the agent's flagd.sync.v1", () => {
       () => expect.fail("accepted"),
       (error: unknown) => expect(error).to.include({ code: statusCode.INVALID_ARGUMENT }),
     );
+  });
+
+  it("refuses with INTERNAL, as grpc-go, a message that is cut short and text that is not UTF-8", async () => {
+    const { client } = await serve();
+    for (const method of ["FetchAllFlags", "GetMetadata"]) {
+      await expectStatus(
+        client.raw(`${path}${method}`, Buffer.from("0a05616263", "hex")),
+        "INTERNAL",
+        "The request is not a valid protobuf message: it is cut short.",
+      );
+    }
     await expectStatus(
-      client.raw(`${path}FetchAllFlags`, Buffer.from("0a05616263", "hex")),
-      "INVALID_ARGUMENT",
-      "The request is not a valid protobuf message.",
+      client.raw(`${path}FetchAllFlags`, Buffer.from("1202fffe", "hex")),
+      "INTERNAL",
+      "The request is not a valid protobuf message: a string in it is not UTF-8.",
     );
   });
 

@@ -1,6 +1,5 @@
 import { syncV1 } from "@bunting/protocol";
 import {
-  type GeneratedMessage,
   messageCodec,
   RpcError,
   serverStreaming,
@@ -21,6 +20,7 @@ import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
 import { FirstAnswerHold } from "./first-answer-hold.js";
+import { decodeEmptyRequest, decodeFlagsRequest, type FlagsRequest } from "./flags-request.js";
 import { SharedFetches } from "./shared-fetches.js";
 import { SyncGroup } from "./sync-group.js";
 import { SyncStream } from "./sync-stream.js";
@@ -88,17 +88,17 @@ export class SyncService {
     return [
       serverStreaming({
         path: `${service}/SyncFlags`,
-        decode: decoderOf<syncV1.SyncFlagsRequest>(syncV1.SyncFlagsRequest),
+        decode: decodeFlagsRequest,
         handle: (request, out) => this.#subscribe(request, out),
       }),
       sharedUnary({
         path: `${service}/FetchAllFlags`,
-        decode: decoderOf<syncV1.FetchAllFlagsRequest>(syncV1.FetchAllFlagsRequest),
+        decode: decodeFlagsRequest,
         handle: (request, call) => this.#fetchAll(request, call),
       }),
       unary({
         path: `${service}/GetMetadata`,
-        decode: () => undefined,
+        decode: decodeEmptyRequest,
         encode: messageCodec(syncV1.GetMetadataResponse).encode,
         handle: () => this.#metadata(),
       }),
@@ -131,7 +131,7 @@ export class SyncService {
     this.#hold.cancel();
   }
 
-  #subscribe({ selector, providerId }: syncV1.SyncFlagsRequest, out: ResponseStream): void {
+  #subscribe({ selector, providerId }: FlagsRequest, out: ResponseStream): void {
     const selection = this.#selectionOf(selector, out);
     const { metrics, clock } = this.#options;
     const labels = [this.#selectorLabel(selection.text), this.#providerLabel(providerId)] as const;
@@ -147,7 +147,7 @@ export class SyncService {
     if (!this.#hold.isHolding()) stream.wake();
   }
 
-  async #fetchAll({ selector }: syncV1.FetchAllFlagsRequest, call: Call): Promise<Uint8Array> {
+  async #fetchAll({ selector }: FlagsRequest, call: Call): Promise<Uint8Array> {
     const selection = this.#selectionOf(selector, call);
     if (this.#hold.isHolding()) await this.#hold.over;
     if (this.#streams.isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
@@ -165,15 +165,4 @@ export class SyncService {
   #selectionOf(bodySelector: string, call: Call): Selection {
     return this.#options.selections.of(textHeader(call, selectorHeader) ?? bodySelector);
   }
-}
-
-/** Hides from clients what the generated code throws at bytes that are not a message. */
-function decoderOf<Message>(type: GeneratedMessage<Message>): (bytes: Uint8Array) => Message {
-  return (bytes) => {
-    try {
-      return type.decode(bytes);
-    } catch (cause) {
-      throw new RpcError("INVALID_ARGUMENT", "The request is not a valid protobuf message.", { cause });
-    }
-  };
 }
