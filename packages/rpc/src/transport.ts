@@ -58,8 +58,8 @@ export interface TransportStream {
   /** Delivers request bytes as they arrive, then calls `onEnd` when the client half-closes. Call it once, synchronously in `onStream`. */
   receive(onData: (chunk: Buffer) => void, onEnd: () => void): void;
   /**
-   * Delivers no more request bytes until `resumeReading`: flow control then holds the client back, at its stream's window (64 KB) at the
-   * latest. A chunk that is being delivered is delivered whole. `end` resumes reading, and what then comes is to be ignored.
+   * Delivers no more request bytes until `resumeReading`: flow control then holds the client back, at its stream's window (64 KB) and
+   * what node buffers (16 KB, or 64 KB on Node 24) at the latest. A chunk that is being delivered is delivered whole. `end` resumes reading, and what then comes is to be ignored.
    */
   pauseReading(): void;
   resumeReading(): void;

@@ -43,11 +43,17 @@ const heartbeat: AgentMessage = {
 const maxErrors = 64;
 /** What a request that waits takes in addition to its bytes. */
 const waitingBytes = 128;
+/**
+ * A stream is read on while fewer requests than this wait, and no large one does: that is all an ordinary agent sends, so that in a reconnect
+ * storm few are charged for what a stream may hold while it is not read.
+ */
+const maxWaiting = 64;
+const maxWaitingRequestBytes = 1024;
 
 /**
  * One stream of bunting.sync.v1. Its topics take turns: one message is written at a time, and each is made when the turn of its topic comes.
  * So an agent that does not read costs no more than one frame, which others share, and a bounded number of errors: while they wait, and while
- * other agents have their turn to subscribe, its requests are not read. Only what had arrived with the last request waits here.
+ * other agents have their turn to subscribe, only so many of its requests are read. What had arrived with the last of these waits here as well.
  */
 export class AgentStream implements SubscriberOwner, Requester {
   readonly #context: AgentStreamContext;
@@ -56,7 +62,7 @@ export class AgentStream implements SubscriberOwner, Requester {
   /** Subscribers that may have something to send, in the order of their wakes. */
   readonly #due = new Set<TopicSubscriber>();
   readonly #errors: AgentMessage[] = [];
-  /** Requests that were received and wait to be handled; while there are any, nothing is read. */
+  /** Requests that were received and wait to be handled. */
   #waiting: Uint8Array[] = [];
   #hasSaidHello = false;
   /** Messages written so far: the number of the last one, which both ends count. */
@@ -157,12 +163,11 @@ export class AgentStream implements SubscriberOwner, Requester {
   }
 
   #wait(message: Uint8Array): void {
-    if (this.#waiting.length === 0) {
-      this.#out.stream.pauseReading();
-      this.#context.requestTurns.enter(this);
-    }
+    if (this.#waiting.length === 0) this.#context.requestTurns.enter(this);
     this.#waiting.push(message);
     this.connection.account.charge(message.length + waitingBytes);
+    if (this.#waiting.length >= maxWaiting || message.length > maxWaitingRequestBytes)
+      this.#out.stream.pauseReading();
   }
 
   #take(request: AgentRequest): void {

@@ -16,7 +16,7 @@ type Headers = Readonly<Record<string, string>>;
 const withTrailers = { waitForTrailers: true, sendDate: false };
 const withoutBody = { endStream: true, sendDate: false };
 
-/** What a client may send while nothing is read: our stream window. */
+/** Our stream window. */
 const windowBytes = 65_535;
 
 const wrapper = Symbol("the Http2Stream around a node stream");
@@ -156,13 +156,13 @@ export class Http2Stream implements TransportStream, WatchedStream {
   pauseReading(): void {
     if (this.#trailers !== undefined || !this.isOpen || this.#stream.isPaused()) return;
     this.#stream.pause();
-    this.session.account.charge(windowBytes);
+    this.session.account.charge(unreadBytes(this.#stream));
     this.#stream.once("aborted", Http2Stream.#onAborted);
   }
 
   resumeReading(): void {
     if (!this.#isOpen || !this.#stream.isPaused()) return;
-    this.session.account.release(windowBytes);
+    this.session.account.release(unreadBytes(this.#stream));
     this.#stream.off("aborted", Http2Stream.#onAborted);
     this.#stream.resume();
   }
@@ -196,14 +196,14 @@ export class Http2Stream implements TransportStream, WatchedStream {
 
   /** Drops what was received while reading was paused: otherwise node never closes a stream that its client has reset with NO_ERROR. */
   static #onAborted(this: ServerHttp2Stream): void {
-    (this as Wrapped)[wrapper].session.account.release(windowBytes);
+    (this as Wrapped)[wrapper].session.account.release(unreadBytes(this));
     this.removeAllListeners("data").resume();
   }
 
   static #onClose(this: ServerHttp2Stream): void {
     const stream = (this as Wrapped)[wrapper];
     stream.#isOpen = false;
-    if (this.isPaused()) stream.session.account.release(windowBytes);
+    if (this.isPaused()) stream.session.account.release(unreadBytes(this));
     stream.session.removeStream(stream, this);
     stream.#releaseCharge();
     stream.#failWrites();
@@ -245,6 +245,11 @@ export class Http2Stream implements TransportStream, WatchedStream {
     const base = this.session.grpcHeaders.responseHeaders(this.#headers);
     return added === undefined ? base : { ...base, ...added };
   }
+}
+
+/** What a client may send while nothing is read: node opens the window again for what it buffers itself. */
+function unreadBytes(stream: ServerHttp2Stream): number {
+  return windowBytes + stream.readableHighWaterMark;
 }
 
 /** The stream closes after an error, and its close is handled. */

@@ -194,7 +194,8 @@ describe("Http2Transport", () => {
       await eventually(() => received === 3 && hasEnded);
     });
 
-    it("opens the window of the connection to other streams, but that of the stream no more after two windows", async () => {
+    /** Sends as much as is taken, but no more than 20 messages; returns how many bytes of them were not taken. */
+    async function fill(): Promise<number> {
       const sentBytes = 3 * (message.length + 5);
       let leftBytes = 20 * message.length;
       for (let window = 65_535 - sentBytes; window > message.length && leftBytes > 0; window += opened(1)) {
@@ -204,8 +205,22 @@ describe("Http2Transport", () => {
         leftBytes -= message.length;
         await answersPing();
       }
-      expect(leftBytes, "bytes that were not taken").to.be.above(0);
+      return leftBytes;
+    }
+
+    it("opens the window of the connection to other streams, but that of the stream no more after two windows", async () => {
+      expect(await fill(), "bytes that were not taken").to.be.above(0);
       expect(received).to.equal(1);
+    });
+
+    it("charges as much as the stream may hold meanwhile", async () => {
+      const heldBytes = 22 * message.length - (await fill());
+      const { account } = out.stream.session;
+      const pausedBytes = account.bytes;
+      out.stream.resumeReading();
+      await eventually(() => received === 1 + heldBytes / message.length);
+      const chargedBytes = pausedBytes - account.bytes;
+      expect(chargedBytes).to.be.within(heldBytes, 2 * heldBytes);
     });
 
     /** By how much the windows of a stream were opened by what the client has received. */
