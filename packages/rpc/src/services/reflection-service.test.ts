@@ -140,8 +140,8 @@ describe("reflectionService", () => {
       "the answer to a PING, before which all was read",
     );
     const [session] = listener.sessions;
-    // Three hundred answers have 700 KB.
-    expect(session?.account.bytes, "one answer").to.be.below(150_000);
+    // One answer, and what the client may have sent since: 100 KB, or 160 KB on Node 24. Three hundred answers have 700 KB.
+    expect(session?.account.bytes, "one answer").to.be.below(250_000);
     client.send(
       Buffer.concat([
         wire.windowUpdate(0, 10_000_000),
