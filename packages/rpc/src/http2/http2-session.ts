@@ -179,6 +179,11 @@ export class Http2Session implements StreamOwner, WatchedSession {
     return this.#vitals.quietSweeps;
   }
 
+  /** Called by the keepalive only, between sweeps. */
+  lookBetweenSweeps(): void {
+    this.#vitals.look(this.isReadingPaused);
+  }
+
   /** Called by the keepalive only: see SessionVitals. */
   get hasFailed(): boolean {
     return this.#vitals.hasFailed;

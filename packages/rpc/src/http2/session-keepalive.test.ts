@@ -61,6 +61,31 @@ describe("keepalive", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
+  it("drops a failed connection before the next sweep when memory rises, but none that is only silent", async () => {
+    const deaf = await deafClient();
+    const alive = new BytesClient(listener).stream("/t.T/Hold");
+    await alive.headers;
+    const failed = await deafClient();
+    expect(listener.sessions.size).to.equal(3);
+    failed.send(wire.data(7, Buffer.alloc(5)));
+    const held: Buffer[] = [];
+    await eventually(() => {
+      if (listener.sessions.size === 2) return true;
+      if (held.length < 100) held.push(Buffer.alloc(2 * 1024 * 1024, 1));
+      return false;
+    });
+    await failed.closed;
+    // As many rises again, with the other two.
+    held.length = 0;
+    for (let count = 0; count < 20; count++) {
+      held.push(Buffer.alloc(5 * 1024 * 1024, 1));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(listener.sessions.size).to.equal(2);
+    expect(deaf.hasFrame(wire.type.goaway)).to.equal(false);
+    expect(alive.call.destroyed).to.equal(false);
+  });
+
   it("sends no PING to a peer that sends by itself", async () => {
     const talker = await deafClient();
     talker.socket.setNoDelay(true);

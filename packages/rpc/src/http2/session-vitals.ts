@@ -13,6 +13,10 @@ export class SessionVitals {
   #quietSweeps = 0;
   /** For how many sweeps in a row node has not been reading. */
   #deafSweeps = 0;
+  /** What had been read and written at the last look between sweeps, and for how many of them in a row node has not been reading. */
+  #seenRead = -1;
+  #seenWritten = -1;
+  #deafLooks = 0;
   #hasReadOn = false;
   /** For how many sweeps the PING after `readOn` has been without an answer; 0 without one. */
   #unansweredSweeps = 0;
@@ -27,10 +31,11 @@ export class SessionVitals {
     return this.#quietSweeps;
   }
 
-  /** True if nothing can come of this connection any more, as of the last sweep: it has failed, but the socket is still open. */
+  /** True if nothing can come of this connection any more, as of the last sweep or look: it has failed, but the socket is still open. */
   get hasFailed(): boolean {
     return (
       this.#deafSweeps > 1 ||
+      this.#deafLooks > 1 ||
       this.#unansweredSweeps > maxUnansweredSweeps ||
       (this.#quietSweeps > 0 && this.#session.destroyed)
     );
@@ -39,6 +44,18 @@ export class SessionVitals {
   /** We have started to read after a hold: reading may be on although node had stopped it for good, so silence is checked by a PING. */
   readOn(): void {
     this.#hasReadOn = true;
+  }
+
+  /**
+   * Looks between two sweeps whether node still listens. Looks may be a few turns of the event loop apart, and node does not read for a
+   * moment after a write, so they count only if nothing was written since the one before.
+   */
+  look(isReadingPaused: boolean): void {
+    const { bytesRead, bytesWritten } = this.#socket;
+    const isIdle = !isReadingPaused && bytesRead === this.#seenRead && bytesWritten === this.#seenWritten;
+    this.#seenRead = bytesRead;
+    this.#seenWritten = bytesWritten;
+    this.#deafLooks = isIdle && hasStoppedReading(this.#socket) ? this.#deafLooks + 1 : 0;
   }
 
   /** Counts a sweep; true if a PING has to be sent, because silence alone proves nothing. */
