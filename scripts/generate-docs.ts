@@ -5,6 +5,7 @@ import { agentOptionTable } from "@bunting/agent/internal/options.js";
 import { prometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { prometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import { renderFlagdParity } from "./flagd-parity.js";
 import {
   createRegistry,
   renderMetricsReference,
@@ -30,13 +31,7 @@ const errorFiles = [
 rmSync(reference, { recursive: true, force: true });
 mkdirSync(reference, { recursive: true });
 write("proxy-options.md", "Options of bunting-proxy", precedence, renderOptionsReference(proxyOptionTable));
-write(
-  "agent-options.md",
-  "Options of bunting-agent",
-  precedence,
-  renderOptionsReference(agentOptionTable),
-  notYet(),
-);
+write("agent-options.md", "Options of bunting-agent", precedence, renderOptionsReference(agentOptionTable));
 write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetrics, true));
 write("agent-metrics.md", "Metrics of bunting-agent", await metricsOf(agentMetrics, false));
 write(
@@ -44,6 +39,10 @@ write(
   "Error codes",
   "What the `code` of a logged error means.",
   errorFiles.map(errorsOf).join("\n\n"),
+);
+writeFileSync(
+  path.join(root, "docs/flagd-parity.md"),
+  [generated, "", "# Compared with flagd", "", await renderFlagdParity(), ""].join("\n"),
 );
 
 function write(file: string, title: string, ...parts: string[]): void {
@@ -64,14 +63,6 @@ async function metricsOf(
     ? "\n\nBeside these: CPU, memory, event loop and garbage collection of the process, as prom-client names them."
     : "";
   return `${table}${rest}`;
-}
-
-function notYet(): string {
-  return [
-    "## Not yet in effect",
-    "",
-    "Sources of kind http, gcs, azblob and s3, and TLS to a grpc source, end `start` with a sentence.",
-  ].join("\n");
 }
 
 /** The list in the comment above the closed set of codes; every code must be in it. */

@@ -19,6 +19,12 @@ const named: Readonly<Record<string, OtelName>> = {
   },
   http_server_request_duration_seconds: { name: "http.server.request.duration", unit: "s" },
   http_server_response_body_size_bytes: { name: "http.server.response.body.size", unit: "By" },
+  http_server_request_body_size_bytes: { name: "http.server.request.body.size", unit: "By" },
+  rpc_server_duration_milliseconds: { name: "rpc.server.duration", unit: "ms" },
+  rpc_server_request_size_bytes: { name: "rpc.server.request.size", unit: "By" },
+  rpc_server_response_size_bytes: { name: "rpc.server.response.size", unit: "By" },
+  rpc_server_requests_per_rpc: { name: "rpc.server.requests_per_rpc", unit: "{count}" },
+  rpc_server_responses_per_rpc: { name: "rpc.server.responses_per_rpc", unit: "{count}" },
   http_server_active_requests: { name: "http.server.active_requests", unit: "{request}" },
 };
 
@@ -27,7 +33,7 @@ const units: readonly (readonly [suffix: string, unit: string])[] = [
   ["_bytes", "By"],
 ];
 
-/** flagd's metrics get its names, those of gRPC calls their dots, and ours lose only what a collector adds for Prometheus again. */
+/** flagd's metrics get its names, and ours lose only what a collector adds for Prometheus again. */
 export function otelName(prometheusName: string): OtelName {
   const known = named[prometheusName];
   if (known !== undefined) return known;
@@ -38,7 +44,7 @@ export function otelName(prometheusName: string): OtelName {
     name = name.slice(0, -suffix.length);
     unit = itsUnit;
   }
-  return { name: name.startsWith("rpc_server_") ? name.replaceAll("_", ".") : name, unit };
+  return { name, unit };
 }
 
 /** Labels of Prometheus whose attribute has dots in other places than at each underscore, or none. */

@@ -37,7 +37,10 @@ export class RegistryProducer implements MetricProducer {
   async collect(): Promise<CollectionResult> {
     const families = await this.#registry.getMetricsAsJSON();
     const times = { startTime: this.#startTime, endTime: hrTime(Date.now()) };
-    const metrics = families.map((family) => metricData(family, times));
+    // What target_info has for Prometheus is the resource here.
+    const metrics = families
+      .filter(({ name }) => name !== "target_info")
+      .map((family) => metricData(family, times));
     return {
       resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: this.#scope, metrics }] },
       errors: [],
