@@ -40,6 +40,7 @@ import { LongRequests } from "./api/long-requests.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { syncGrpcHeaders } from "./api/sync/sync-headers.js";
+import { SseStreams } from "./api/sse/sse-streams.js";
 import { SyncService } from "./api/sync/sync-service.js";
 import { endpoints } from "./endpoints.js";
 import { endedConnections, refusedRequests } from "./management/report-limits.js";
@@ -139,6 +140,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   );
   const streamDeadlineMs = options.streamDeadline;
   const events = new EventStreams({ selections, clock, streamDeadlineMs });
+  const sse = options.ofrepSseEnabled ? new SseStreams({ clock, streamDeadlineMs }) : undefined;
   const sync = new SyncService({
     reader: store,
     selections,
@@ -151,6 +153,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   store.onChange(({ changes, upserted, removed }) => {
     evaluator.apply({ upserted, removed });
     events.publish(changes);
+    sse?.publish(changes);
     sync.publish(changes);
   });
 
@@ -225,7 +228,19 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...ofrepEndpoint,
     ...listening,
     memory,
-    http: telemetry.ofrep(createOfrepListener({ evaluator, selections, context, ...shared })),
+    http: telemetry.ofrep(
+      createOfrepListener({
+        evaluator,
+        selections,
+        context,
+        ...shared,
+        sse: sse && {
+          streams: sse,
+          inactivityDelaySec: options.ofrepSseInactivityDelay,
+          publicUrl: options.ofrepSsePublicUrl,
+        },
+      }),
+    ),
   });
 
   const components: Component[] = [
@@ -243,7 +258,13 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       stop: () => lastKnownGood.flush(),
     },
     ...sources.map((source) => runnableComponent(source, "flags may arrive before the first request")),
-    servingComponent({ name: "ofrep", reason: "called by applications", port: ofrepPort, logger }),
+    servingComponent({
+      name: "ofrep",
+      reason: "called by applications",
+      port: ofrepPort,
+      logger,
+      ...(sse && { drainHttp: () => sse.drain() }),
+    }),
     servingComponent({
       name: "sync",
       reason: "called by applications",

@@ -24,6 +24,7 @@ const general = "General";
 
 /** What flagd accepts, but for negative durations. */
 const anyDuration = duration({ minMs: 0, maxMs: longestMs, zero: "off" });
+const keepAliveIgnored = "clients may ping at any pace that is not a flood, with and without streams";
 const bytes = integer({ min: 0, max: 1_000_000_000 });
 
 /** Every option of `bunting-agent start`: those of `flagd start` and our own. docs/reference/agent-options.md is generated from this. */
@@ -117,6 +118,30 @@ export const agentOptionTable = {
     group: evaluating,
     env: ["FLAGD_CONTEXT_FROM_HEADER"],
   }),
+  ofrepSseEnabled: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Serves GET /ofrep/v1/sse on the OFREP port, a stream that tells clients to ask for their flags again, and names it as eventStreams in the answers for all flags.",
+    group: evaluating,
+    env: ["FLAGD_OFREP_SSE_ENABLED"],
+  }),
+  ofrepSseInactivityDelay: option({
+    type: integer({ min: 1, max: 86_400 }),
+    default: 120,
+    describe:
+      "After how many seconds in the background a client should close its stream of --ofrep-sse-enabled.",
+    group: evaluating,
+    env: ["FLAGD_OFREP_SSE_INACTIVITY_DELAY"],
+  }),
+  ofrepSsePublicUrl: option({
+    type: text,
+    default: "",
+    describe:
+      "The origin under which clients reach the OFREP port, such as https://flags.example.com, for the URL in eventStreams; if empty, they connect where they ask for their flags.",
+    group: evaluating,
+    env: ["FLAGD_OFREP_SSE_PUBLIC_URL"],
+  }),
   streamDeadline: option({
     type: anyDuration,
     default: 0,
@@ -159,18 +184,19 @@ export const agentOptionTable = {
   keepAliveMinTime: option({
     type: anyDuration,
     default: 30_000,
-    describe: "How often a sync client may ping; this agent accepts any number of pings, as with 0.",
+    describe: "How often a sync client may ping in flagd, which ends the connections of others.",
     group: limits,
     env: ["FLAGD_KEEP_ALIVE_MIN_TIME"],
-    notYetInEffect: true,
+    ignoredBecause: keepAliveIgnored,
   }),
   keepAlivePermitWithoutStream: option({
     type: toggle,
     default: true,
-    describe: "Whether a sync client may ping without a stream; this agent always accepts that.",
+    describe:
+      "Whether a sync client may ping without a stream in flagd, which ends the connections of others.",
     group: limits,
     env: ["FLAGD_KEEP_ALIVE_PERMIT_WITHOUT_STREAM"],
-    notYetInEffect: true,
+    ignoredBecause: keepAliveIgnored,
   }),
   serverCertPath: option({
     type: text,

@@ -17,6 +17,8 @@ import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { readBody } from "../http/request-body.js";
 import { textHeader } from "../request-headers.js";
+import { eventStreamsMember, ssePath, type EventStreamsOptions } from "../sse/event-streams-json.js";
+import type { SseStreams } from "../sse/sse-streams.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 
 export interface OfrepListenerOptions {
@@ -31,6 +33,13 @@ export interface OfrepListenerOptions {
   readonly logger: Pick<Logger, "warn" | "error">;
   /** `--max-request-body`, in bytes; 0 means no limit. */
   readonly maxRequestBodyBytes: number;
+  /** Undefined without `--ofrep-sse-enabled`. */
+  readonly sse?: OfrepEvents | undefined;
+}
+
+/** The streams of events, and where answers for all flags say they are. */
+export interface OfrepEvents extends EventStreamsOptions {
+  readonly streams: SseStreams;
 }
 
 const notFound = `{"errorDetails":"not found: expected POST /ofrep/v1/evaluate/flags or /ofrep/v1/evaluate/flags/<key>"}`;
@@ -59,6 +68,10 @@ export function createOfrepListener(options: OfrepListenerOptions): RequestListe
       case "redirect":
         exchange.refuse(301, { location: target.location }, "");
         return;
+      case "events":
+        if (options.sse === undefined) exchange.refuse(404, jsonHeaders, notFound);
+        else subscribe(exchange, target.selector, options.sse.streams, options);
+        return;
       case "bulk":
         exchange.route = bulkRoute;
         break;
@@ -81,6 +94,27 @@ export function createOfrepListener(options: OfrepListenerOptions): RequestListe
       () => exchange.reply(413, { ...jsonHeaders, ...exchange.closing() }, bodyTooLarge),
     );
   };
+}
+
+function subscribe(
+  exchange: HttpExchange,
+  selector: string | undefined,
+  streams: SseStreams,
+  { selections }: OfrepListenerOptions,
+): void {
+  exchange.route = ssePath;
+  if (exchange.request.method !== "GET") {
+    exchange.refuse(405, { allow: "GET" }, "");
+    return;
+  }
+  exchange.request.resume();
+  try {
+    streams.subscribe(exchange, selections.of(textHeader(exchange, selectorHeader) ?? selector));
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    const details = `invalid selector: ${error.message}`;
+    exchange.reply(400, jsonHeaders, failureJson(undefined, "GENERAL", details));
+  }
 }
 
 function answer(
@@ -133,7 +167,7 @@ function answerBulk(
   exchange: HttpExchange,
   selection: Selection,
   context: EvaluationContext,
-  { evaluator, metrics }: OfrepListenerOptions,
+  { evaluator, metrics, sse }: OfrepListenerOptions,
 ): void {
   const items: string[] = [];
   const size = new AnswerSize();
@@ -143,7 +177,8 @@ function answerBulk(
     size.add(item.length);
     items.push(item);
   }
-  const body = `{"flags":[${items.join(",")}],"metadata":${selection.metadata.json}}`;
+  const events = sse === undefined ? "" : eventStreamsMember(selection.text, sse);
+  const body = `{"flags":[${items.join(",")}],"metadata":${selection.metadata.json}${events}}`;
   const etag = etagOf(body);
   if (isNoneMatchFor(exchange.request.headers["if-none-match"], etag)) exchange.reply(304, { etag }, "");
   else exchange.reply(200, { ...jsonHeaders, etag }, body);

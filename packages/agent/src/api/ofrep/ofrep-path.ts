@@ -1,7 +1,9 @@
 import path from "node:path";
+import { ssePath } from "../sse/event-streams-json.js";
 
-/** What the target of an OFREP request names: all flags, one of them, the path to ask for instead, or nothing. */
+/** What the target of an OFREP request names: all flags, one of them, the stream of events, the path to ask for instead, or nothing. */
 export type OfrepTarget =
+  | { readonly kind: "events"; readonly selector: string | undefined }
   | { readonly kind: "bulk" | "unknown" | "malformed" }
   | { readonly kind: "flag"; readonly key: string }
   | { readonly kind: "redirect"; readonly location: string };
@@ -37,6 +39,10 @@ export function parseOfrepTarget(target: string): OfrepTarget {
     }
   }
   if (decoded === bulkPath || decoded === `${bulkPath}/`) return bulk;
+  if (decoded === ssePath) {
+    const query = new URLSearchParams(queryAt === -1 ? "" : target.slice(queryAt));
+    return { kind: "events", selector: query.get("selector") ?? undefined };
+  }
   if (!decoded.startsWith(`${bulkPath}/`)) return unknown;
   const key = decoded.slice(bulkPath.length + 1);
   return key.includes("/") ? unknown : { kind: "flag", key };

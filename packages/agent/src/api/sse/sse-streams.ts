@@ -1,0 +1,178 @@
+import { randomBytes } from "node:crypto";
+import { Deadlines, type Clock } from "@bunting/runtime";
+import type { FlagChange } from "../../store/flag-change.js";
+import type { HttpExchange } from "../http/http-exchange.js";
+import type { OutgoingStream } from "../outgoing-stream.js";
+import { PacedStream } from "../paced-stream.js";
+import type { Selection } from "../selection.js";
+import { StreamGroup } from "../stream-group.js";
+import { StreamRegistry, type GroupedStream } from "../stream-registry.js";
+
+export interface SseStreamsOptions {
+  readonly clock: Clock;
+  /** `--stream-deadline`; 0 means none. */
+  readonly streamDeadlineMs: number;
+}
+
+const headers = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-cache",
+  // nginx would hold events back.
+  "x-accel-buffering": "no",
+};
+/** Well below the least time after which proxies usually end a silent connection, 30 s. */
+const silenceMs = 20_000;
+const comment = Buffer.from(": keep-alive\n\n");
+/**
+ * A client asks for its flags first and opens its stream then. Of changes that were not longer ago than this, a new stream is told at once:
+ * one of them may have come in between.
+ */
+const recentMs = 60_000;
+
+/**
+ * The event streams of OFREP: they tell clients to ask for all flags again. An event is encoded once for all streams. A stream has one event
+ * in flight; whatever changes meanwhile is one event afterwards.
+ */
+export class SseStreams {
+  readonly #clock: Clock;
+  readonly #silent: Deadlines<SseStream>;
+  readonly #streams: StreamRegistry<SseStream, SseGroup>;
+  readonly #open = new Set<OutgoingStream>();
+  /** Events of another process have other ids. */
+  readonly #process = randomBytes(6).toString("base64url");
+  #version = 0;
+  #newest: RefetchEvent;
+  #changedMs: number | undefined;
+  #onDrained: (() => void) | undefined;
+
+  constructor({ clock, streamDeadlineMs }: SseStreamsOptions) {
+    this.#clock = clock;
+    this.#newest = refetchEvent(`${this.#process}-0`);
+    this.#silent = new Deadlines(clock, silenceMs, (stream) => stream.keepAlive());
+    this.#streams = new StreamRegistry<SseStream, SseGroup>({
+      clock,
+      streamDeadlineMs,
+      createGroup: (selection) => new SseGroup(selection),
+      onLeave: (stream) => this.#silent.cancel(stream),
+      // A client connects again at the end of its stream, whatever was said before.
+      writeLast: () => undefined,
+    });
+  }
+
+  /** How many streams are open. */
+  get size(): number {
+    return this.#streams.size;
+  }
+
+  /** Begins a stream of the changes of a selection. */
+  subscribe(exchange: HttpExchange, selection: Selection): void {
+    exchange.begin(200, headers);
+    const out = outgoingStream(exchange);
+    const stream = this.#streams.open(
+      out,
+      selection,
+      (group) => new SseStream(out, group, this.#silent, () => this.#newest.frame),
+    );
+    if (stream === undefined) return;
+    this.#open.add(out);
+    out.onClose(() => {
+      this.#open.delete(out);
+      if (this.#open.size === 0) this.#onDrained?.();
+    });
+    const lastId = exchange.header("last-event-id");
+    if (lastId === undefined ? this.#changedRecently() : lastId !== this.#newest.id) stream.refetch();
+    else stream.keepAlive();
+  }
+
+  /** Tells the streams of selections whose flags changed. To be called after every change of the store. */
+  publish(changes: readonly FlagChange[]): void {
+    this.#newest = refetchEvent(`${this.#process}-${++this.#version}`);
+    this.#changedMs = this.#clock.monotonicMs();
+    for (const group of this.#streams.groups()) group.publish(changes);
+  }
+
+  /** Ends all streams, and those that still come. Resolves when all have closed. */
+  drain(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onDrained = resolve;
+      this.#streams.shutdown();
+      if (this.#open.size === 0) resolve();
+    });
+  }
+
+  #changedRecently(): boolean {
+    return this.#changedMs !== undefined && this.#clock.monotonicMs() - this.#changedMs < recentMs;
+  }
+}
+
+interface RefetchEvent {
+  /** What a client that has lost its connection names in Last-Event-ID. */
+  readonly id: string;
+  readonly frame: Buffer;
+}
+
+function refetchEvent(id: string): RefetchEvent {
+  return { id, frame: Buffer.from(`id: ${id}\ndata: {"type":"refetchEvaluation"}\n\n`) };
+}
+
+/** The streams with one selector. */
+class SseGroup extends StreamGroup<SseStream> {
+  publish(changes: readonly FlagChange[]): void {
+    const { select } = this.selection;
+    const isSelected = ({ before, after }: FlagChange): boolean =>
+      select === undefined ||
+      (before !== undefined && select(before)) ||
+      (after !== undefined && select(after));
+    if (!changes.some(isSelected)) return;
+    for (const stream of this.streams) stream.refetch();
+  }
+}
+
+/** One client's stream. */
+class SseStream extends PacedStream implements GroupedStream<SseGroup> {
+  readonly group: SseGroup;
+  readonly #silent: Deadlines<SseStream>;
+  readonly #newest: () => Buffer;
+  #isDue = false;
+
+  constructor(out: OutgoingStream, group: SseGroup, silent: Deadlines<SseStream>, newest: () => Buffer) {
+    super(out);
+    this.group = group;
+    this.#silent = silent;
+    this.#newest = newest;
+  }
+
+  /** Sends the newest event, once the one in flight has been written. */
+  refetch(): void {
+    this.#isDue = !this.isIdle;
+    if (this.isIdle) this.#sendFrame(this.#newest());
+  }
+
+  keepAlive(): void {
+    if (this.isIdle) this.#sendFrame(comment);
+    else this.#silent.start(this);
+  }
+
+  protected override onIdle(): void {
+    if (this.#isDue) this.refetch();
+  }
+
+  #sendFrame(frame: Buffer): void {
+    this.#silent.start(this);
+    this.send(frame);
+  }
+}
+
+function outgoingStream(exchange: HttpExchange): OutgoingStream {
+  return {
+    stream: {
+      get isOpen() {
+        return exchange.isOpen;
+      },
+    },
+    header: (name) => exchange.header(name),
+    writeShared: (frame, onWritten) => exchange.write(frame, onWritten),
+    end: () => exchange.end(undefined),
+    onClose: (listener) => exchange.onClose(listener),
+  };
+}
