@@ -14,6 +14,7 @@ import {
   ReadinessHealth,
   type Method,
   type OnCallEnd,
+  type TlsTermination,
 } from "@bunting/rpc";
 import {
   createRegistry,
@@ -42,10 +43,11 @@ import { createSelections } from "./api/selection.js";
 import { syncGrpcHeaders } from "./api/sync/sync-headers.js";
 import { SseStreams } from "./api/sse/sse-streams.js";
 import { SyncService } from "./api/sync/sync-service.js";
-import { endpoints } from "./endpoints.js";
+import { endpoints, type NamedEndpoint } from "./endpoints.js";
 import { endedConnections, refusedRequests } from "./management/report-limits.js";
 import { AgentReadiness } from "./management/agent-readiness.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
+import { serverTls } from "./management/server-tls.js";
 import { servingComponent } from "./management/serving-component.js";
 import type { AgentOptions } from "./options.js";
 import { FlagIntake } from "./store/flag-intake.js";
@@ -196,6 +198,9 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     onStreamLimit: () => metrics.streamLimitReached(),
   };
   const { evaluationEndpoint, syncEndpoint, ofrepEndpoint, managementEndpoint } = endpoints(options);
+  const tls = serverTls(options, logger);
+  const tlsOf = ({ endpoint }: NamedEndpoint): TlsTermination | undefined =>
+    "socketPath" in endpoint ? undefined : tls.termination;
   const managementPort = new PortListener({
     ...managementEndpoint,
     ...listening,
@@ -206,6 +211,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const evaluationPort = new PortListener({
     ...evaluationEndpoint,
     ...listening,
+    tls: tlsOf(evaluationEndpoint),
     memory,
     turns,
     grpc: grpc(
@@ -219,6 +225,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const syncPort = new PortListener({
     ...syncEndpoint,
     ...listening,
+    tls: tlsOf(syncEndpoint),
     memory,
     turns,
     grpc: grpc(sync.methods(), metrics.grpcCalls(false)),
@@ -244,6 +251,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   });
 
   const components: Component[] = [
+    ...tls.components,
     servingComponent({
       name: "management",
       reason: "starts first and stops last: probes and Prometheus see the start and the drain",

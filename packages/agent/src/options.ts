@@ -202,19 +202,18 @@ export const agentOptionTable = {
     type: text,
     default: "",
     short: "c",
-    describe: "Certificate of the evaluation and sync ports.",
+    describe:
+      "A file with the certificate, in PEM and with those of intermediate authorities after it, for TLS on the evaluation and sync ports; unix sockets have none. It is read again when it changes.",
     group: security,
     env: ["FLAGD_SERVER_CERT_PATH"],
-    notYetInEffect: true,
   }),
   serverKeyPath: option({
     type: text,
     default: "",
     short: "k",
-    describe: "Private key of the evaluation and sync ports.",
+    describe: "A file with the private key of that certificate, in PEM and without a password.",
     group: security,
     env: ["FLAGD_SERVER_KEY_PATH"],
-    notYetInEffect: true,
   }),
   corsOrigin: option({
     type: list,

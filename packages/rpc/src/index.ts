@@ -23,6 +23,8 @@ export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
 export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";
 export { ReadTurns } from "./limits/read-turns.js";
 export { PortListener, type DropReason } from "./port/port-listener.js";
+export { TlsCertificate } from "./port/tls-certificate.js";
+export { TlsTermination } from "./port/tls-termination.js";
 export { ReadinessHealth } from "./services/readiness-health.js";
 export { reflectionService } from "./services/reflection-service.js";
 export { accountOf, chargeAnswer } from "./limits/request-account.js";

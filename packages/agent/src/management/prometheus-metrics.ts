@@ -17,6 +17,7 @@ const endedReasons = [
   "unfinished_headers",
   "stalled",
   "protocol_error",
+  "tls",
 ] satisfies DropReason[];
 const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 
@@ -166,7 +167,7 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
   const requests = new RequestMetrics(registry);
   const ended = new Counter({
     name: "bunting_agent_api_connections_ended_total",
-    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2).",
+    help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2), tls (a handshake failed or took 10 s, or the peer spoke plaintext to a port with TLS or the reverse).",
     labelNames: ["reason"],
     registers,
   });

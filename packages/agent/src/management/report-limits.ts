@@ -8,6 +8,7 @@ const messages: Partial<Record<DropReason, string>> = {
   headers: "refused a request, because its headers are larger than --max-request-header",
   unfinished_headers:
     "ended a connection over HTTP/2, because the headers of a request did not end within 10 s",
+  tls: "ended a connection that has not become one with TLS, or must not (--server-cert-path)",
 };
 
 interface Reporting {
@@ -26,10 +27,14 @@ export function refusedRequests({ metrics, logger, clock }: Reporting): (reason:
 }
 
 /** Counts the connections that limits end, and logs each reason at most once a minute. */
-export function endedConnections({ metrics, logger, clock }: Reporting): (reason: DropReason) => void {
+export function endedConnections({
+  metrics,
+  logger,
+  clock,
+}: Reporting): (reason: DropReason, detail?: string) => void {
   const log = new RateLimitedLog(logger, clock);
-  return (reason) => {
+  return (reason, detail) => {
     metrics.connectionEnded(reason);
-    log.warn(reason, { reason }, messages[reason] ?? "ended a connection");
+    log.warn(reason, { reason, detail }, messages[reason] ?? "ended a connection");
   };
 }

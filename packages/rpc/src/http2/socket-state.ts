@@ -1,8 +1,10 @@
 import type { Socket } from "node:net";
 
-/** What the handles of node's TCP and unix sockets have beyond the documented API. Where it is missing, nothing is concluded. */
+/** What the handles of node's TCP, TLS and unix sockets have beyond the documented API. Where it is missing, nothing is concluded. */
 interface StreamHandle {
   readonly writeQueueSize?: number;
+  /** With TLS, the handle of the socket below. */
+  readonly _parent?: StreamHandle;
   /** Returns 0 if the handle was not reading, else an error (UV_EALREADY). */
   readStart?(): number;
   readStop?(): number;
@@ -10,7 +12,9 @@ interface StreamHandle {
 
 /** Bytes that were written, by node:http2 too, and that the system has not taken because its own buffers are full. */
 export function unsentBytes(socket: Socket): number {
-  return handleOf(socket)?.writeQueueSize ?? 0;
+  const handle = handleOf(socket);
+  // A handle of TLS counts what it has encrypted until all of it is sent. The one below shows that a slow peer takes some.
+  return (handle?.writeQueueSize ?? 0) + (handle?._parent?.writeQueueSize ?? 0);
 }
 
 /**

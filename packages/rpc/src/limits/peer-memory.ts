@@ -116,13 +116,13 @@ export class PeerMemory {
 
   /** True while another connection would exceed the budget. */
   get isFull(): boolean {
-    return this.#bytes + connectionBytes > this.budgetBytes;
+    return !this.#hasRoom(connectionBytes);
   }
 
-  /** Makes sure that another connection fits, by ending others that are replaceable. False if that is not enough. */
-  makeRoom(): boolean {
-    if (this.isFull && this.#isExceeded) this.#relieve();
-    while (this.isFull) {
+  /** Makes sure that another connection of so many bytes fits, by ending others that are replaceable. False if that is not enough. */
+  makeRoom(bytes = connectionBytes): boolean {
+    if (!this.#hasRoom(bytes) && this.#isExceeded) this.#relieve();
+    while (!this.#hasRoom(bytes)) {
       const [longest] = this.#idle.size > 0 ? this.#idle : this.#busy;
       if (longest === undefined) return false;
       this.#evict(longest);
@@ -149,6 +149,10 @@ export class PeerMemory {
     const account = this.open(() => undefined);
     account.close();
     return account;
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#bytes + bytes <= this.budgetBytes;
   }
 
   #changed(beforeBytes: number, afterBytes: number): void {

@@ -10,6 +10,7 @@ import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { H2cUpgrade } from "./h2c-upgrade.js";
 import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
+import type { TlsTermination } from "./tls-termination.js";
 import { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "../http2/session-keepalive.js";
 import type { AdmissionReason } from "../http2/session-admission.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
@@ -34,6 +35,8 @@ export interface PortListenerOptions {
   readonly http?: RequestListener;
   /** Which requests over HTTP/2 are gRPC; default: those whose content type says so. */
   readonly grpcHeaders?: GrpcHeaderRules | undefined;
+  /** Clients must speak TLS; without it, they must not. */
+  readonly tls?: TlsTermination | undefined;
   readonly limits?: Partial<TransportLimits>;
   /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
   readonly memory?: PeerMemory | undefined;
@@ -50,8 +53,8 @@ export interface PortListenerOptions {
   readonly keepalive?: KeepaliveOptions | undefined;
   /** Ends streams and connections whose peer does not read: default after 60 s. */
   readonly stall?: StallOptions | undefined;
-  /** Called for each connection that this end drops, with the reason. */
-  readonly onDropped?: (reason: DropReason) => void;
+  /** Called for each connection that this end drops, with the reason; `detail` says more of `tls`. */
+  readonly onDropped?: (reason: DropReason, detail?: string) => void;
   /** Called for each request that is refused, or ended early, because of a limit. */
   readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
   /** Called each time that a connection is read on after the turns had held it. */
@@ -63,9 +66,10 @@ export interface PortListenerOptions {
 /**
  * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
  * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
- * `settings`: the peer did not acknowledge SETTINGS. `unfinished_headers`: a header block over HTTP/2 did not end.
+ * `settings`: the peer did not acknowledge SETTINGS. `unfinished_headers`: a header block over HTTP/2 did not end. `tls`: a handshake failed, or
+ * the client spoke plaintext to a port with TLS or the reverse.
  */
-export type DropReason = "stalled" | "flood" | "headers" | AdmissionReason | KeepaliveReason;
+export type DropReason = "stalled" | "flood" | "headers" | "tls" | AdmissionReason | KeepaliveReason;
 
 /** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
 const backlog = 4_096;
@@ -79,7 +83,9 @@ const silentBytes = 2.5 * 1024;
 const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
 const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
 
-/** One port or unix socket, without TLS, that serves gRPC over HTTP/2 as well as HTTP/1.1. */
+const tlsOnly = lastAnswer("400 Bad Request", "This port speaks TLS only: use https.");
+
+/** One port or unix socket that serves gRPC over HTTP/2 as well as HTTP/1.1. */
 export class PortListener {
   readonly #options: PortListenerOptions;
   readonly #sniffer: PrefaceSniffer;
@@ -105,7 +111,8 @@ export class PortListener {
       onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
       onTimeout: (socket) => {
         onRefused?.("request_timeout");
-        dismiss(socket, timedOut);
+        if (this.#expectsTls(socket)) socket.destroy();
+        else dismiss(socket, timedOut);
       },
     });
     const forget = this.#forget.bind(this);
@@ -234,22 +241,50 @@ export class PortListener {
     socket.on("error", ignore);
     this.#sockets.add(socket);
     socket.on("close", this.#onClose);
-    if (this.#transport === undefined) this.#http1?.accept(socket);
+    if (this.#transport === undefined && !this.#expectsTls(socket)) this.#http1?.accept(socket);
     else this.#sniffer.sniff(socket);
   }
 
   #serve(socket: Socket, protocol: SniffedProtocol, seen: Buffer): void {
+    if (this.#expectsTls(socket)) {
+      this.#secure(socket, protocol);
+      return;
+    }
     switch (protocol) {
       case "http2":
         this.#transport?.whenReady(() => this.#serveHttp2(socket));
         break;
       case "http1":
         if (this.#http1 === undefined) dismiss(socket, grpcOnly);
-        else if (!this.#upgrade.take(socket, seen)) this.#http1.accept(socket);
+        else if (isSecure(socket) || !this.#upgrade.take(socket, seen)) this.#http1.accept(socket);
         break;
       case "tls":
+        this.#options.onDropped?.("tls", "a client spoke TLS to a port without it");
         socket.destroy();
     }
+  }
+
+  #expectsTls(socket: Socket): boolean {
+    return this.#options.tls !== undefined && !isSecure(socket);
+  }
+
+  #secure(socket: Socket, protocol: SniffedProtocol): void {
+    const { tls, memory, onDropped } = this.#options;
+    if (protocol !== "tls") {
+      onDropped?.("tls", "a client spoke plaintext to a port with TLS");
+      if (protocol === "http1") dismiss(socket, tlsOnly);
+      else socket.destroy();
+      return;
+    }
+    tls?.accept(socket, {
+      memory,
+      onSecure: (secure) => {
+        this.#forget(socket);
+        socket.off("close", this.#onClose);
+        this.#accept(secure);
+      },
+      onFailed: (reason, detail) => onDropped?.(reason, detail),
+    });
   }
 
   #serveHttp2(socket: Socket): void {
@@ -270,6 +305,10 @@ export class PortListener {
 function dismiss(socket: Socket, text: string): void {
   socket.write(text);
   socket.destroySoon();
+}
+
+function isSecure(socket: Socket): boolean {
+  return "encrypted" in socket;
 }
 
 function ignore(): void {
