@@ -50,12 +50,13 @@ const ways: readonly Way[] = [
   {
     name: "OFREP web provider",
     provider: ({ ofrep }) =>
+      // Its types are not made for exactOptionalPropertyTypes.
       new OFREPWebProvider({
         baseUrl: ofrep,
         cacheMode: "disabled",
         pollInterval: 50,
         changeDetection: "polling",
-      }),
+      }) as Provider,
   },
 ];
 
