@@ -16,7 +16,9 @@ const maxBodyBytes = 48 * 1024;
 const maxSettingsBytes = 256;
 const endOfHead = "\r\n\r\n";
 const requestLine = /^([A-Z]+) (\/\S*) HTTP\/1\.1$/;
-const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\x20-\x7e\x80-\xff]*?)[ \t]*$/;
+// No expression for the white space around a value: where it can be matched in several ways, the time grows with a power of its length.
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const headerValue = /^[\x20-\x7e\x80-\xff]*$/;
 /** What belongs to the connection, or has another name in HTTP/2. */
 const dropped: ReadonlySet<string> = new Set([
   "connection",
@@ -37,10 +39,10 @@ export function parseUpgradeRequest(seen: Buffer): UpgradeRequest | undefined {
   if (headEnd === -1) return undefined;
   const [first = "", ...lines] = seen.toString("latin1", 0, headEnd).split("\r\n");
   const [, method, path] = requestLine.exec(first) ?? [];
-  const fields = lines.map((line) => headerLine.exec(line)).map((match) => match ?? []);
-  const names = fields.map(([, name = ""]) => name.toLowerCase());
+  const fields = lines.map(parseField);
+  const names = fields.map(([name]) => name.toLowerCase());
   const only = (wanted: string): string | undefined =>
-    names.filter((name) => name === wanted).length === 1 ? fields[names.indexOf(wanted)]?.[2] : undefined;
+    names.filter((name) => name === wanted).length === 1 ? fields[names.indexOf(wanted)]?.[1] : undefined;
   const host = only("host");
   const settings = parseSettings(only("http2-settings"));
   const length = names.includes("content-length") ? only("content-length") : "0";
@@ -57,7 +59,7 @@ export function parseUpgradeRequest(seen: Buffer): UpgradeRequest | undefined {
       [":scheme", "http"],
       [":authority", host],
       [":path", path],
-      ...fields.flatMap(([, name = "", value = ""]) => {
+      ...fields.flatMap(([name, value]) => {
         const lowerCase = name.toLowerCase();
         const isDropped = dropped.has(lowerCase) || (lowerCase === "te" && value !== "trailers");
         return isDropped ? [] : [[lowerCase, value] as const];
@@ -67,6 +69,22 @@ export function parseUpgradeRequest(seen: Buffer): UpgradeRequest | undefined {
     bodyStart,
     end: bodyStart + Number(length),
   };
+}
+
+/** Without a name if it is none. */
+function parseField(line: string): readonly [name: string, value: string] {
+  const colon = line.indexOf(":");
+  const name = line.slice(0, Math.max(colon, 0));
+  let [start, end] = [colon + 1, line.length];
+  while (start < end && isBlank(line[start])) start++;
+  while (end > start && isBlank(line[end - 1])) end--;
+  const value = line.slice(start, end);
+  return headerName.test(name) && headerValue.test(value) ? [name, value] : ["", ""];
+}
+
+/** Not what `trim` cuts off, such as a no-break space. */
+function isBlank(character: string | undefined): boolean {
+  return character === " " || character === "\t";
 }
 
 function hasToken(list: string | undefined, token: string): boolean {

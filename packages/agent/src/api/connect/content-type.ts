@@ -55,8 +55,12 @@ function callTypes(protocol: CallProtocol, base: string, suffixes: readonly stri
 
 const syntax = /^\s*([^\s;]+)\s*(?:;\s*charset=(?:"([^"\\]*)"|([^\s";]+))\s*)?;?\s*$/i;
 
+/** Longer than any of ours with a charset. The expression takes time that grows with the square of white space. */
+const maxLength = 256;
+
 /** Lower case; of parameters, only a sole charset matters. */
 function canonical(contentType: string): string {
+  if (contentType.length > maxLength) return contentType;
   const match = syntax.exec(contentType);
   if (match === null) return contentType;
   const [, type = "", quoted, bare] = match;

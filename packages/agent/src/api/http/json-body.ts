@@ -25,7 +25,7 @@ export function parseFirstJson(bytes: Buffer): JsonValue | undefined {
 }
 
 /** Any number that is infinite when parsed has such an exponent, or as many digits. */
-const mayOverflow = /\d[eE]\+?\d{3}|\d{200}/;
+const mayOverflow = /\d[eE]\+?\d{3}|(?<!\d)\d{200}/;
 
 /** Not recursive: values may be nested as deeply as a body allows. */
 function hasInfinity(value: JsonValue): boolean {
