@@ -56,7 +56,7 @@ describe("odd options", () => {
     [
       '--sources=[{"uri":"a","provider":"constructor"}]',
       binaries.agent,
-      'source 1 of --sources: there is no provider "constructor"; there are grpc and file',
+      'source 1 of --sources: there is no provider "constructor"; there are grpc, file, http and kubernetes',
     ],
   ];
   for (const [given, binary, sentence] of refused) {
