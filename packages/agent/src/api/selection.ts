@@ -34,9 +34,15 @@ export interface Selections {
 
 /** How many selections are kept: clients choose the selectors. The oldest is dropped first. */
 const maxKept = 128;
+/** The longest text of a selection that is kept. */
+const maxKeptChars = 256;
+/** A longer selector selects nothing: no flag set or source has such a name. Streams hold their selector, which is not charged. */
+const maxSelectorChars = 4096;
 
 export function createSelections(): Selections {
   const all = createSelection("", parseFlagSelector(""), undefined);
+  // Its text is none that a request may have.
+  const none = createSelection("too long=", { matches: () => false, metadata: {} }, () => false);
   const kept = new Map<string, Selection>();
   return {
     of: (text) => {
@@ -44,7 +50,9 @@ export function createSelections(): Selections {
       let selection = kept.get(text);
       if (selection === undefined) {
         const selector = parseOrRefuse(text);
+        if (text.length > maxSelectorChars) return none;
         selection = createSelection(text, selector, (flag) => selector.matches(flag));
+        if (text.length > maxKeptChars) return selection;
         if (kept.size >= maxKept) kept.delete(kept.keys().next().value ?? "");
         kept.set(text, selection);
       }
