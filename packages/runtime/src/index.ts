@@ -8,6 +8,7 @@ export { Deadlines } from "./deadlines.js";
 export { errorCode } from "./error-code.js";
 export { ScrapedHistogram, type HistogramSeries } from "./scraped-histogram.js";
 export { HotHistogram } from "./hot-histogram.js";
+export { GatheredBytes } from "./gathered-bytes.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";

@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Clock } from "@bunting/runtime";
+import { GatheredBytes, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 
 export interface LineReading {
@@ -22,8 +22,7 @@ export interface LineReading {
 export function readLines(body: Readable, reading: LineReading): Promise<void> {
   const { onLine, onBytes, maxLineBytes, maxSilenceMs, clock } = reading;
   return new Promise((resolve, reject) => {
-    let pending: Buffer[] = [];
-    let pendingBytes = 0;
+    const pending = new GatheredBytes();
     let lastMs = clock.monotonicMs();
     let cancelWatchdog = (): void => undefined;
     let isSettled = false;
@@ -45,9 +44,11 @@ export function readLines(body: Readable, reading: LineReading): Promise<void> {
       else cancelWatchdog = clock.after(leftMs, watch);
     };
     const takeLine = (end: Buffer): void => {
-      const line = pending.length === 0 ? end : Buffer.concat([...pending, end]);
-      pending = [];
-      pendingBytes = 0;
+      let line = end;
+      if (pending.length > 0) {
+        pending.push(end);
+        line = pending.take();
+      }
       if (line.length > 0) onLine(line.toString("utf8"));
     };
     const take = (chunk: Buffer): void => {
@@ -60,8 +61,7 @@ export function readLines(body: Readable, reading: LineReading): Promise<void> {
       }
       if (isSettled || from === chunk.length) return;
       pending.push(chunk.subarray(from));
-      pendingBytes += chunk.length - from;
-      if (pendingBytes > maxLineBytes) {
+      if (pending.length > maxLineBytes) {
         throw new KubeError("PROTOCOL", `a watch sent a line of more than ${maxLineBytes} bytes`);
       }
     };
@@ -75,7 +75,7 @@ export function readLines(body: Readable, reading: LineReading): Promise<void> {
       }
     });
     body.once("end", () => {
-      if (pendingBytes === 0) settle();
+      if (pending.length === 0) settle();
       else settle(new KubeError("CONNECTION_LOST", "a watch ended in the middle of an event"));
     });
     body.on("error", settle);

@@ -1,3 +1,4 @@
+import { GatheredBytes } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 
 const quote = 0x22;
@@ -28,10 +29,8 @@ export interface ListSplitterOptions {
 export class ListSplitter {
   readonly #options: ListSplitterOptions;
   /** Bytes of the item that is being read, or of the list around the items. */
-  #pending: Buffer[] = [];
-  #pendingBytes = 0;
-  #envelope: Buffer[] = [];
-  #envelopeBytes = 0;
+  readonly #pending = new GatheredBytes();
+  readonly #envelope = new GatheredBytes();
   #depth = 0;
   #isInItems = false;
   #isInString = false;
@@ -87,7 +86,7 @@ export class ListSplitter {
 
   /** The list without its items. */
   end(): string {
-    return Buffer.concat(this.#envelope, this.#envelopeBytes).toString("utf8");
+    return this.#envelope.take().toString("utf8");
   }
 
   #keep(bytes: Buffer): void {
@@ -96,33 +95,28 @@ export class ListSplitter {
       return;
     }
     const { maxItemBytes } = this.#options;
-    this.#pendingBytes += bytes.length;
-    if (this.#pendingBytes > maxItemBytes) {
+    this.#pending.push(bytes);
+    if (this.#pending.length > maxItemBytes) {
       throw protocolError(`a list holds an object of more than ${maxItemBytes} bytes`);
     }
-    this.#pending.push(bytes);
   }
 
   #endItem(end: Buffer): void {
     this.#keep(end);
-    const json = Buffer.concat(this.#pending, this.#pendingBytes).toString("utf8");
-    this.#pending = [];
-    this.#pendingBytes = 0;
-    this.#options.onItem(json);
+    this.#options.onItem(this.#pending.take().toString("utf8"));
   }
 
   #keepEnvelope(bytes: Buffer): void {
     const { maxEnvelopeBytes } = this.#options;
-    this.#envelopeBytes += bytes.length;
-    if (this.#envelopeBytes > maxEnvelopeBytes) {
+    this.#envelope.push(bytes);
+    if (this.#envelope.length > maxEnvelopeBytes) {
       throw protocolError(`a list has more than ${maxEnvelopeBytes} bytes besides its items`);
     }
-    this.#envelope.push(bytes);
   }
 
   #endOfEnvelope(): string {
-    const envelope = Buffer.concat(this.#envelope, this.#envelopeBytes);
-    this.#envelope = [envelope];
+    const envelope = this.#envelope.take();
+    this.#envelope.push(envelope);
     return envelope.subarray(-maxKeyBytes).toString("latin1");
   }
 }

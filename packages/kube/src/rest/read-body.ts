@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { Clock } from "@bunting/runtime";
+import { GatheredBytes, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 
 export interface BodyLimits {
@@ -13,15 +13,13 @@ export async function readBody(
   limits: BodyLimits & { readonly maxBytes: number },
 ): Promise<string> {
   const { maxBytes } = limits;
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const gathered = new GatheredBytes();
   for await (const chunk of chunksOf(body, limits)) {
-    size += chunk.length;
-    if (size > maxBytes)
+    gathered.push(chunk);
+    if (gathered.length > maxBytes)
       throw new KubeError("PROTOCOL", `the API server's answer has more than ${maxBytes} bytes`);
-    chunks.push(chunk);
   }
-  return Buffer.concat(chunks, size).toString("utf8");
+  return gathered.take().toString("utf8");
 }
 
 /** The chunks of a body. One that pauses for `silenceMs` is given up with TIMEOUT. */
@@ -54,16 +52,14 @@ export async function readBeginning(
   limits: { readonly maxBytes: number; readonly withinMs: number; readonly clock: Clock },
 ): Promise<string> {
   const { maxBytes, withinMs, clock } = limits;
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const gathered = new GatheredBytes();
   const stopTimer = clock.after(withinMs, () =>
     body.destroy(new KubeError("TIMEOUT", "the rest did not come")),
   );
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size >= maxBytes) break;
+      gathered.push(chunk);
+      if (gathered.length >= maxBytes) break;
     }
   } catch {
     // The part that came must do.
@@ -71,5 +67,5 @@ export async function readBeginning(
     stopTimer();
     body.destroy();
   }
-  return Buffer.concat(chunks, size).subarray(0, maxBytes).toString("utf8");
+  return gathered.take().subarray(0, maxBytes).toString("utf8");
 }

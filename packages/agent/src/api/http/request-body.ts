@@ -1,3 +1,4 @@
+import { GatheredBytes } from "@bunting/runtime";
 import type { HttpExchange } from "./http-exchange.js";
 
 /** How much of a body that is too large is read and discarded, so that its client gets to read the answer instead of a reset. */
@@ -22,17 +23,21 @@ export function readBody(
 ): void {
   const { request } = exchange;
   const limit = maxBytes === 0 ? Infinity : maxBytes;
-  let chunks: Buffer[] = [];
+  const gathered = new GatheredBytes();
   let bytes = 0;
+  let chargedBytes = 0;
   let isRefused = false;
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes <= limit) {
-      chunks.push(chunk);
+      gathered.push(chunk);
+      const { heldBytes } = gathered;
       // Most bodies are one small chunk, which is used at once.
-      if (bytes > smallBytes) exchange.charge(chunk.length);
+      if (heldBytes <= smallBytes || heldBytes === chargedBytes) return;
+      exchange.charge(heldBytes - chargedBytes);
+      chargedBytes = heldBytes;
     } else {
-      chunks = [];
+      gathered.clear();
       exchange.release();
       if (isRefused || bytes <= limit + maxDiscardedBytes) return;
       isRefused = true;
@@ -46,10 +51,8 @@ export function readBody(
       exchange.countRefusal("message_size");
       onTooLarge({});
     } else {
-      const body = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
-      chunks = [];
       exchange.release();
-      onBody(body);
+      onBody(gathered.take());
     }
   });
   // The close of a broken connection says enough.

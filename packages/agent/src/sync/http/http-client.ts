@@ -7,7 +7,7 @@ import {
   type RequestOptions,
 } from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
-import { cut, errorCode } from "@bunting/runtime";
+import { cut, errorCode, GatheredBytes } from "@bunting/runtime";
 import { HttpFailure } from "./http-failure.js";
 
 export interface HttpRequest {
@@ -105,8 +105,7 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
   const { statusCode: status = 0, headers } = response;
   const isSuccess = status >= 200 && status < 300;
   const limit = isSuccess ? maxBytes : maxErrorBytes;
-  const chunks: Buffer[] = [];
-  let size = 0;
+  const gathered = new GatheredBytes();
   const announced = Number(headers["content-length"] ?? 0);
   if (isSuccess && announced > limit) {
     response.destroy();
@@ -114,12 +113,12 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
   }
   // Leaving the loop destroys the response, and its connection with it.
   for await (const chunk of response as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit && isSuccess) throw tooLarge("more", limit);
-    chunks.push(chunk);
-    if (size > limit) break;
+    gathered.push(chunk);
+    if (gathered.length <= limit) continue;
+    if (isSuccess) throw tooLarge("more", limit);
+    break;
   }
-  return { status, headers, body: Buffer.concat(chunks) };
+  return { status, headers, body: gathered.take() };
 }
 
 function tooLarge(what: string, limit: number): HttpFailure {
