@@ -6,6 +6,8 @@ export { runComponents, runnableComponent, type Component } from "./component.js
 export { cut } from "./cut.js";
 export { Deadlines } from "./deadlines.js";
 export { errorCode } from "./error-code.js";
+export { ScrapedCounter } from "./scraped-counter.js";
+export type { Sample } from "./metrics-text.js";
 export { ScrapedHistogram, type HistogramSeries } from "./scraped-histogram.js";
 export { HotHistogram } from "./hot-histogram.js";
 export { GatheredBytes } from "./gathered-bytes.js";

@@ -2,6 +2,7 @@ import type { RequestListener, ServerResponse } from "node:http";
 import { posix } from "node:path";
 import { gzip } from "node:zlib";
 import type { Registry } from "prom-client";
+import { metricsText } from "./metrics-text.js";
 
 /** Whether a process may be sent traffic, and why not. */
 export interface Readiness {
@@ -46,11 +47,11 @@ export function managementHandler(
       const { isReady, reason } = readiness();
       answer(response, isReady ? 200 : 412, `${reason}\n`);
     } else {
-      registry.metrics().then(
-        (text) => {
+      metricsText(registry).then(
+        (slices) => {
           if (response.destroyed) return;
-          answerMetrics(response, text, `${registry.contentType}; escaping=underscores`);
-          onMetrics?.(response, text.length);
+          answerMetrics(response, slices, `${registry.contentType}; escaping=underscores`);
+          onMetrics?.(response, bytesOf(slices));
         },
         (error: unknown) => answer(response, 500, `metrics can't be read: ${String(error)}\n`),
       );
@@ -70,24 +71,34 @@ function redirect(response: ServerResponse, location: string): void {
 }
 
 /** Prometheus accepts gzip. */
-function answerMetrics(response: ServerResponse, text: string, type: string): void {
+function answerMetrics(response: ServerResponse, slices: readonly Buffer[], type: string): void {
   if (!/\bgzip\b/i.test(String(response.req.headers["accept-encoding"]))) {
-    answer(response, 200, text, type);
+    answerSlices(response, slices, type);
     return;
   }
-  gzip(text, { level: 1 }, (error, zipped) => {
+  gzip(Buffer.concat(slices), { level: 1 }, (error, zipped) => {
     if (response.destroyed) return;
     if (error === null) response.setHeader("content-encoding", "gzip");
-    answer(response, 200, error === null ? zipped : text, type);
+    answerSlices(response, error === null ? [zipped] : slices, type);
   });
 }
 
 function answer(
   response: ServerResponse,
   status: number,
-  body: string | Buffer,
+  body: string,
   type = "text/plain; charset=utf-8",
 ): void {
   response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(body) });
   response.end(response.req.method === "HEAD" ? undefined : body);
+}
+
+function answerSlices(response: ServerResponse, slices: readonly Buffer[], type: string): void {
+  response.writeHead(200, { "content-type": type, "content-length": bytesOf(slices) });
+  if (response.req.method !== "HEAD") for (const slice of slices) response.write(slice);
+  response.end();
+}
+
+function bytesOf(slices: readonly Buffer[]): number {
+  return slices.reduce((bytes, slice) => bytes + slice.length, 0);
 }

@@ -1,17 +1,11 @@
 import { Histogram, type HistogramConfiguration } from "prom-client";
+import type { Reading, Sample } from "./metrics-text.js";
 
 /** The state of one series: how many values fell into each bucket, the last for those beyond all bounds. */
 export interface HistogramSeries {
   readonly labels: Readonly<Record<string, string>>;
   readonly counts: ArrayLike<number>;
   readonly sum: number;
-}
-
-interface Sample {
-  readonly metricName: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly sharedLabels: Readonly<Record<string, string>>;
-  readonly value: number;
 }
 
 /**
@@ -35,32 +29,37 @@ export class ScrapedHistogram extends Histogram {
     this.#read = read;
   }
 
-  /** Called by prom-client's registry, directly and through `get`; it is missing from prom-client's types. */
-  getForPromString(): Promise<unknown> {
-    const values: Sample[] = [];
-    for (const { labels, counts, sum } of this.#read()) {
-      let count = 0;
-      const add = (what: string, value: number, more: Sample["labels"] = {}): void => {
-        values.push({
-          metricName: `${this.#name}_${what}`,
-          labels: { ...more, ...labels },
-          sharedLabels: {},
-          value,
-        });
-      };
-      for (let i = 0; i < counts.length; i++) {
-        count += counts[i] ?? 0;
-        add("bucket", count, { le: this.#bounds[i] ?? "+Inf" });
-      }
-      add("sum", sum);
-      add("count", count);
-    }
+  /** Called by prom-client's registry for its text, and by `metricsText`; it is missing from prom-client's types. */
+  getForPromString(): Promise<Reading> {
     return Promise.resolve({
       name: this.#name,
       help: this.#help,
       type: "histogram",
-      aggregator: "sum",
-      values,
+      values: this.#samples(),
     });
+  }
+
+  /** Called by prom-client's registry for JSON. */
+  override get(): ReturnType<Histogram["get"]> {
+    const values = Array.from(this.#samples(), ({ labels, sharedLabels, ...sample }) => ({
+      ...sample,
+      labels: { ...labels, ...sharedLabels },
+    }));
+    const reading = { name: this.#name, help: this.#help, type: "histogram", aggregator: "sum", values };
+    return Promise.resolve(reading as unknown as Awaited<ReturnType<Histogram["get"]>>);
+  }
+
+  *#samples(): Generator<Sample> {
+    const [bucket, sumName, countName] = [`${this.#name}_bucket`, `${this.#name}_sum`, `${this.#name}_count`];
+    for (const { labels, counts, sum } of this.#read()) {
+      let count = 0;
+      for (let i = 0; i < counts.length; i++) {
+        count += counts[i] ?? 0;
+        const le = this.#bounds[i] ?? "+Inf";
+        yield { metricName: bucket, labels: { le }, sharedLabels: labels, value: count };
+      }
+      yield { metricName: sumName, sharedLabels: labels, value: sum };
+      yield { metricName: countName, sharedLabels: labels, value: count };
+    }
   }
 }

@@ -10,4 +10,8 @@ describe("boundedLabels", () => {
   it("calls a value of unreasonable length other", () => {
     expect(boundedLabels(2)("x".repeat(257))).to.equal("other");
   });
+
+  it("cuts longer values", () => {
+    expect(boundedLabels(2)("x".repeat(256))).to.equal(`${"x".repeat(61)}...`);
+  });
 });

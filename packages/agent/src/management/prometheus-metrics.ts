@@ -6,7 +6,10 @@ import type { SyncMetrics } from "../sync/sync-metrics.js";
 import { syncProtocols } from "../sync/sync-protocol.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
 import { RequestMetrics } from "./request-metrics.js";
+import { overflowLabels, seriesLimit } from "./series-limit.js";
 import { targetInfo } from "./target-info.js";
+
+type Labels = Readonly<Record<string, string>>;
 
 const endedReasons = [
   "memory",
@@ -19,6 +22,8 @@ const endedReasons = [
   "protocol_error",
   "tls",
 ] satisfies DropReason[];
+/** Of each metric of streams, beside the one that counts the rest: clients choose selectors and provider ids. */
+const maxStreamSeries = 100;
 const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 
 /** Implements the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is generated from those registered here. */
@@ -161,8 +166,9 @@ function storeMetrics(registry: Registry): StoreMetrics {
 function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
   const registers = [registry];
   const provider = { feature_flag_provider_name: "flagd" };
-  const counts = new EvaluationCounts(provider);
-  const ofrepCounts = new EvaluationCounts({ ...provider, protocol: "ofrep" });
+  const metric = { series: 0 };
+  const counts = new EvaluationCounts(provider, metric);
+  const ofrepCounts = new EvaluationCounts({ ...provider, protocol: "ofrep" }, metric);
   EvaluationCounts.register(registry, [counts, ofrepCounts]);
   const requests = new RequestMetrics(registry);
   const ended = new Counter({
@@ -175,16 +181,22 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
   const streams = new Gauge({
     name: "feature_flag_flagd_sync_active_streams",
     help: "Open SyncFlags streams of providers that evaluate in process.",
-    labelNames: ["selector", "provider_id"],
+    labelNames: ["selector", "provider_id", "otel_metric_overflow"],
     registers,
   });
   const streamDuration = new Histogram({
     name: "feature_flag_flagd_sync_stream_duration_seconds",
     help: "Seconds a SyncFlags stream lived, by the reason for its end.",
-    labelNames: ["selector", "provider_id", "reason"],
+    labelNames: ["selector", "provider_id", "reason", "otel_metric_overflow"],
     buckets: streamBuckets,
     registers,
   });
+  const hasSeries = seriesLimit(maxStreamSeries);
+  const hasDurationSeries = seriesLimit(maxStreamSeries);
+  const labelsOf = (selector: string, providerId: string): Labels => {
+    const labels = streamLabels(selector, providerId);
+    return hasSeries(JSON.stringify(labels)) ? labels : overflowLabels;
+  };
   return {
     evaluated: (flagKey, reason, variant) => counts.evaluated(flagKey, reason, variant),
     evaluationFailed: (_flagKey, errorCode) => counts.failed(errorCode),
@@ -195,19 +207,20 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
     rpc: (...call) => requests.call(...call),
     grpcCalls: (isHttp) => requests.grpcCalls(isHttp),
     connectionEnded: (reason) => ended.inc({ reason }),
-    syncStreamOpened: (selector, providerId) => streams.inc(streamLabels(selector, providerId)),
+    syncStreamOpened: (selector, providerId) => streams.inc(labelsOf(selector, providerId)),
     syncStreamClosed: (selector, providerId, reason, durationMs) => {
-      const labels = streamLabels(selector, providerId);
-      streams.dec(labels);
+      streams.dec(labelsOf(selector, providerId));
       // flagd does not tell a client that has gone from a stream that ended well.
       const named = reason === "client_disconnect" ? "normal_close" : reason;
-      streamDuration.observe({ ...labels, reason: named }, durationMs / 1_000);
+      const labels = { ...streamLabels(selector, providerId), reason: named };
+      const isOwn = hasDurationSeries(JSON.stringify(labels));
+      streamDuration.observe(isOwn ? labels : overflowLabels, durationMs / 1_000);
     },
   };
 }
 
 /** As in flagd, a stream without a selector or a provider id has no label for it. */
-function streamLabels(selector: string, providerId: string): Record<string, string> {
+function streamLabels(selector: string, providerId: string): Labels {
   return {
     ...(selector === "" ? {} : { selector }),
     ...(providerId === "" ? {} : { provider_id: providerId }),

@@ -1,16 +1,24 @@
 import { statusCode, type OnCallEnd, type StatusName } from "@bunting/rpc";
 import { Gauge, ScrapedHistogram, type HistogramSeries, type Registry } from "@bunting/runtime";
 import type { HttpRequestRecord, RpcSystem } from "../api/api-metrics.js";
-import { boundedLabels } from "../api/bounded-labels.js";
+import { boundedLabels, otherLabel } from "../api/bounded-labels.js";
 import { Distribution } from "./distribution.js";
+import { overflowLabels } from "./series-limit.js";
 
 /** Those of OpenTelemetry. */
 const durationBoundsMs = [5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000];
 const sizeBounds = [100, 1_000, 10_000, 100_000, 1_000_000];
 const countBounds = [1, 10, 100, 1_000];
 
-/** How many routes and server names are told apart: clients choose both. */
-const maxLabels = 50;
+/** How many server names are told apart: clients choose them. */
+const maxHosts = 8;
+/**
+ * How many series a metric has, beside the one that counts the rest. Clients choose methods, paths, versions and what makes a request fail;
+ * a series is up to 17 lines in each of three to five histograms.
+ */
+const maxStatuses = 64;
+const maxRoutes = 32;
+const maxCalls = 100;
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -53,8 +61,7 @@ export class RequestMetrics {
   readonly #routes = new Map<string, RequestTally>();
   readonly #statuses = new Map<string, RequestTally>();
   readonly #calls = new Map<string, CallTally>();
-  readonly #routeLabel = boundedLabels(maxLabels);
-  readonly #hostLabel = boundedLabels(maxLabels);
+  readonly #hostLabel = boundedLabels(maxHosts);
 
   constructor(registry: Registry) {
     const routes = this.#routes;
@@ -68,7 +75,12 @@ export class RequestMetrics {
       "http_response_status_code",
       "url_scheme",
     ];
-    const otel = ["network_protocol_name", "network_protocol_version", "server_address"];
+    const otel = [
+      "network_protocol_name",
+      "network_protocol_version",
+      "server_address",
+      "otel_metric_overflow",
+    ];
     const all = function* (): Iterable<RequestTally> {
       yield* routes.values();
       yield* statuses.values();
@@ -106,14 +118,20 @@ export class RequestMetrics {
     new Gauge({
       name: "http_server_active_requests",
       help: "HTTP requests that are being answered, native gRPC included.",
-      labelNames: http,
+      labelNames: [...http, "otel_metric_overflow"],
       registers,
       collect() {
         this.reset();
         for (const { labels, open } of routes.values()) this.set(labels, open);
       },
     });
-    const rpc = ["rpc_system", "rpc_service", "rpc_method", ...Object.values(rpcSystems)];
+    const rpc = [
+      "rpc_system",
+      "rpc_service",
+      "rpc_method",
+      ...Object.values(rpcSystems),
+      "otel_metric_overflow",
+    ];
     const families: readonly [
       string,
       string,
@@ -184,18 +202,17 @@ export class RequestMetrics {
     if (!isOfrep) return;
     const host = this.#hostLabel(withoutPort(record.host));
     const key = `${status} ${method} ${record.httpVersion} ${host}`;
-    let tally = this.#statuses.get(key);
-    if (tally === undefined) {
-      tally = new RequestTally({
+    const tally = tallyOf(this.#statuses, key, maxStatuses, (isOverflow) => {
+      const labels = {
         http_request_method: method,
         http_response_status_code: String(status),
         network_protocol_name: "http",
         network_protocol_version: record.httpVersion,
         server_address: host,
         url_scheme: "http",
-      });
-      this.#statuses.set(key, tally);
-    }
+      };
+      return new RequestTally(isOverflow ? overflowLabels : labels);
+    });
     tally.durationMs.record(durationMs);
     tally.requestBytes.record(requestBytes);
     tally.responseBytes.record(responseBytes);
@@ -212,8 +229,9 @@ export class RequestMetrics {
     responses: number,
   ): void {
     const key = `${system} ${code} ${path}`;
-    let tally = this.#calls.get(key);
-    if (tally === undefined) this.#calls.set(key, (tally = newCallTally(system, path, code)));
+    const tally = tallyOf(this.#calls, key, maxCalls, (isOverflow) =>
+      isOverflow ? new CallTally(overflowLabels, overflowLabels) : newCallTally(system, path, code),
+    );
     tally.durationMs.record(durationMs);
     tally.requestBytes.record(requestBytes);
     tally.requests.record(1);
@@ -236,21 +254,34 @@ export class RequestMetrics {
 
   #route(route: string, method: string): RequestTally {
     const key = method === "POST" ? route : `${method} ${route}`;
-    let tally = this.#routes.get(key);
-    if (tally === undefined) {
-      const label = this.#routeLabel(route);
-      if (label !== route) return this.#route(label, method);
-      tally = new RequestTally({
+    return tallyOf(this.#routes, key, maxRoutes, (isOverflow) => {
+      const labels = {
         http_request_method: method,
         http_response_status_code: "200",
-        http_route: label,
+        http_route: route,
         service_name: "flagd",
         url_scheme: "http",
-      });
-      this.#routes.set(key, tally);
-    }
-    return tally;
+      };
+      return new RequestTally(isOverflow ? { ...overflowLabels, http_route: otherLabel } : labels);
+    });
   }
+}
+
+/** The key of the tally of everything beyond a limit; no other key is empty. */
+const overflowKey = "";
+
+function tallyOf<Tally>(
+  tallies: Map<string, Tally>,
+  key: string,
+  max: number,
+  create: (isOverflow: boolean) => Tally,
+): Tally {
+  let tally = tallies.get(key);
+  if (tally !== undefined) return tally;
+  const isOverflow = tallies.size >= max;
+  if (isOverflow) tally = tallies.get(overflowKey);
+  if (tally === undefined) tallies.set(isOverflow ? overflowKey : key, (tally = create(isOverflow)));
+  return tally;
 }
 
 function newCallTally(system: RpcSystem, path: string, code: StatusName): CallTally {
