@@ -110,7 +110,7 @@ function charged(evaluate: Evaluate, work: number): Evaluate {
   return (data, scope) => {
     scope.charge(work);
     const result = evaluate(data, scope);
-    if (typeof result === "string") scope.charge(result.length >> 3);
+    if (typeof result === "string") scope.chargeText(result);
     return result;
   };
 }

@@ -61,19 +61,20 @@ export class CompiledFlag {
     this.#matches ??= this.#plainMatches();
     const match = this.#matches.get(result);
     if (match !== undefined) return match;
-    if (typeof result === "object") {
-      requireWritable(result, scope);
-      if (!this.#namesStructures()) return failed(this.flag, "GENERAL");
-    }
+    if (typeof result === "object") requireWritable(result, scope);
+    if (!this.#mayName(result)) return failed(this.flag, "GENERAL");
     const name = jsonText(result).replaceAll('"', "");
     return this.flag.variants.has(name)
       ? withVariant(this.flag, "TARGETING_MATCH", name)
       : failed(this.flag, "GENERAL");
   }
 
-  /** Whether a list or object could name a variant. Writing one as text takes long if it came from a large context. */
-  #namesStructures(): boolean {
-    return [...this.flag.variants.keys()].some((name) => name.startsWith("[") || name.startsWith("{"));
+  /** Whether a result could name a variant. Writing it as text takes long if it came from a large context. */
+  #mayName(result: Value): boolean {
+    const names = [...this.flag.variants.keys()];
+    if (typeof result === "object") return names.some((name) => name.startsWith("[") || name.startsWith("{"));
+    // JSON without its quotes is never shorter than the text.
+    return typeof result !== "string" || names.some((name) => name.length >= result.length);
   }
 
   #plainMatches(): ReadonlyMap<Value, Resolution> {

@@ -35,6 +35,57 @@ const tooMuch: Readonly<Record<string, JsonValue>> = {
   "a large result that is written": { map: [list(20_000), list(20_000)] },
 };
 
+const megabyte = 980_000;
+const numbers = `1${"_1".repeat(megabyte / 2)}`;
+const version = `1.0.0-${"a.".repeat(megabyte / 2)}a`;
+const groups = list(900, (index) => `a${index}`);
+const wide = Object.fromEntries(Array.from({ length: 80_000 }, (_, index) => [`key-${index}`, 1]));
+
+/** What one rule of a hundred flags does with a large context, and how many of the flags may be answered. */
+const tooMuchTogether: readonly (readonly [string, JsonValue, JsonObject, number])[] = [
+  ["compare a text with a number", { "==": [{ var: "v" }, 1] }, { v: numbers }, 5],
+  ["order a number and a text", { "<": [1, { var: "v" }] }, { v: numbers }, 5],
+  ["calculate with a text", { "+": [{ var: "v" }, 1] }, { v: numbers }, 5],
+  ["look for a number among texts", { in: [1, { var: "v" }] }, { v: [numbers] }, 5],
+  ["parse a version", { sem_ver: [{ var: "v" }, "=", "1.0.0"] }, { v: version }, 5],
+  ["parse the other version", { sem_ver: ["1.0.0", "=", { var: "v" }] }, { v: version }, 5],
+  ["join texts", { cat: [{ var: "v" }, "a"] }, { v: long }, 90],
+  ["hash a text", { fractional: [{ var: "v" }, ["on", 1]] }, { v: version }, 5],
+  ["hash joined texts", { fractional: [{ cat: [{ var: "v" }, "a"] }, ["on", 1]] }, { v: version }, 5],
+  ["compare texts", { "==": [{ var: "v" }, { var: "w" }] }, { v: version, w: version }, 20],
+  ["order texts", { "<": [{ var: "v" }, { var: "w" }] }, { v: version, w: version }, 20],
+  ["compare the beginnings", { starts_with: [{ var: "v" }, { var: "w" }] }, { v: version, w: version }, 20],
+  ["compare the ends", { ends_with: [{ var: "v" }, { var: "w" }] }, { v: version, w: version }, 20],
+  ["cut a text", { substr: [{ var: "v" }, 1, 2] }, { v: version }, 20],
+  ["cut a text of pairs", { substr: [{ var: "v" }, 1, 2] }, { v: "😀".repeat(megabyte / 4) }, 5],
+  ["search a text", { in: ["zzzzzz", { var: "v" }] }, { v: version }, 50],
+  [
+    "search lists in lists",
+    { some: [{ var: "v" }, { in: [{ var: "" }, { var: "w" }] }] },
+    { v: groups, w: list(900) },
+    5,
+  ],
+  ["read the whole context", { "!!": [{ var: "" }] }, wide, 5],
+  ["run data as a rule", { if: [true, { var: "v" }] }, { v: { var: version } }, 5],
+];
+
+/** A hundred flags or more, with each of the rules in turn. */
+function resolveAll(count: number, rules: readonly JsonValue[], context: JsonObject): readonly Resolution[] {
+  const flags = Object.fromEntries(
+    Array.from({ length: count }, (_, index) => [
+      `flag-${String(index).padStart(5, "0")}`,
+      {
+        state: "ENABLED",
+        variants: { on: true, off: false, true: true, false: false },
+        defaultVariant: "on",
+        targeting: rules[index % rules.length] ?? null,
+      },
+    ]),
+  );
+  const { evaluator } = createEvaluator({ flags });
+  return evaluator.resolveAll(context).map(({ resolution }) => resolution);
+}
+
 function resolve(targeting: JsonValue, context: JsonObject = {}, variant = "on"): Resolution {
   const flags = {
     f: { state: "ENABLED", variants: { [variant]: true }, defaultVariant: variant, targeting },
@@ -53,6 +104,25 @@ describe("the work of one evaluation", () => {
     expect(resolve({ map: [list(20_000), list(20_000)] }, {}, "[1]").errorCode).to.equal("PARSE_ERROR");
   });
 
+  it("suffices for ten thousand flags in one request, with rules that look at lists and texts of the context", () => {
+    const rules: JsonValue[] = [
+      { in: ["staff", { var: "groups" }] },
+      { some: [{ var: "groups" }, { "==": [{ var: "" }, "staff"] }] },
+      { sem_ver: [{ var: "version" }, ">=", "1.2.0"] },
+      { and: [{ ends_with: [{ var: "email" }, "@example.com"] }, { ">": [{ var: "age" }, 18] }] },
+      { fractional: [{ cat: [{ var: "$flagd.flagKey" }, { var: "email" }] }, ["on", 50], ["off", 50]] },
+      { "!!": [{ var: "" }] },
+    ];
+    const context = {
+      email: `${"a".repeat(50)}@example.com`,
+      version: "1.20.3-beta.1",
+      age: "42",
+      groups: list(100, (index) => `group-${index}`),
+    };
+    const resolutions = resolveAll(10_000, rules, context);
+    expect(resolutions.filter(({ errorCode }) => errorCode !== undefined)).to.deep.equal([]);
+  });
+
   it("suffices for ten thousand items and a rule of a few conditions", () => {
     const isMine = {
       or: [
@@ -63,5 +133,43 @@ describe("the work of one evaluation", () => {
     const rule = { if: [{ some: [{ var: "items" }, isMine] }, "on", "off"] };
     const items = list(10_000, (index) => ({ group: "other", owner: index === 9_999 ? "me" : "you" }));
     expect(resolve(rule, { items })).to.include({ reason: "TARGETING_MATCH", variant: "on" });
+  });
+});
+
+describe("the work of all evaluations of one request", () => {
+  for (const [what, rule, context, most] of tooMuchTogether) {
+    it(`is bounded where a hundred flags ${what}`, () => {
+      const resolutions = resolveAll(100, [rule], context);
+      const tooLong = resolutions.filter(({ errorCode }) => errorCode === "PARSE_ERROR").length;
+      expect(100 - tooLong).to.be.at.most(most);
+    });
+  }
+
+  it("leaves each flag work of its own, and the next request all of it", () => {
+    const context = { v: version, groups: list(100), small: "1.0.0" };
+    const rules = [
+      { sem_ver: [{ var: "v" }, "=", "1.0.0"] },
+      { and: [{ in: [99, { var: "groups" }] }, { sem_ver: [{ var: "small" }, "=", "1.0.0"] }] },
+    ];
+    const resolutions = resolveAll(100, rules, context);
+    const [long, short] = [0, 1].map((kind) => resolutions.filter((_, index) => index % 2 === kind));
+    expect(long?.slice(-40).map(({ errorCode }) => errorCode)).to.deep.equal(list(40, () => "PARSE_ERROR"));
+    expect(short?.map(({ variant }) => variant)).to.deep.equal(list(50, () => "true"));
+  });
+
+  it("does not depend on the requests before", () => {
+    const flag = {
+      state: "ENABLED",
+      variants: { false: true },
+      targeting: { sem_ver: [{ var: "v" }, "=", "1"] },
+    };
+    const { evaluator } = createEvaluator({ flags: { flag } });
+    const codes = list(20).map(() => evaluator.resolve("flag", { v: version }).errorCode);
+    expect(new Set(codes)).to.deep.equal(new Set([undefined]));
+  });
+
+  it("is none for a long text that is longer than the name of any variant", () => {
+    const resolutions = resolveAll(100, [{ var: "v" }], { v: "<".repeat(megabyte) });
+    expect(new Set(resolutions.map(({ errorCode }) => errorCode))).to.deep.equal(new Set(["GENERAL"]));
   });
 });

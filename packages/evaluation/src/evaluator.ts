@@ -53,15 +53,19 @@ export class Evaluator {
   resolve(key: string, context: EvaluationContext, select?: FlagFilter): Resolution {
     const compiled = this.#index.winner(key, select);
     if (compiled === undefined) return notFound;
-    return compiled.fixed ?? compiled.resolve(context, this.#scope, this.#onFailure);
+    if (compiled.fixed !== undefined) return compiled.fixed;
+    this.#scope.beginRequest();
+    return compiled.resolve(context, this.#scope, this.#onFailure);
   }
 
   /**
    * Lists each selected flag, by flagSetId, then key, with the answer that `resolve` with the same `select` gives for its key: a key of
-   * several flag sets is listed once for each of them.
+   * several flag sets is listed once for each of them. All share the work that a single evaluation may do, beyond a small amount for each
+   * flag: only flags that exceed both answer PARSE_ERROR.
    */
   resolveAll(context: EvaluationContext, select?: FlagFilter): readonly ResolvedFlag[] {
     const resolved: ResolvedFlag[] = [];
+    this.#scope.beginRequest();
     for (const { flag, winner } of this.#index.listed(select)) {
       resolved.push({ flag, resolution: winner.resolve(context, this.#scope, this.#onFailure) });
     }

@@ -35,11 +35,14 @@ export function jsonText(value: Value): string {
 /** @throws RuleFailure if the value contains a number that JSON can't write, or would make too long a text: parts of it may repeat */
 export function requireWritable(value: Value, scope: Scope): void {
   if (typeof value === "number") requireFinite(value);
-  else if (typeof value === "string") scope.charge(value.length >> 3);
+  else if (typeof value === "string") scope.charge(value.length);
   else if (typeof value === "object" && value !== null) {
-    const members = Object.values(value) as readonly Value[];
+    const members = Object.entries(value) as readonly (readonly [string, Value])[];
     scope.charge(1 + members.length);
-    for (const member of members) requireWritable(member, scope);
+    for (const [key, member] of members) {
+      scope.chargeText(key);
+      requireWritable(member, scope);
+    }
   }
 }
 

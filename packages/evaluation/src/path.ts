@@ -1,5 +1,6 @@
 import { flagdProperty, type Scope } from "./scope.js";
-import { toInteger, toNumber } from "./to-number.js";
+import { parseFloatText } from "./parse-float.js";
+import { toInteger } from "./to-number.js";
 import { isList, type Value } from "./value.js";
 
 /** One step from a value to a part of it: a member of an object, or an item of a list. */
@@ -57,7 +58,11 @@ function take(value: Value, { name, index, isInherited }: Step): Value {
 }
 
 function stepOf(name: string): Step {
-  return { name: interned(name), index: toInteger(toNumber(name)), isInherited: name in Object.prototype };
+  return {
+    name: interned(name),
+    index: toInteger(parseFloatText(name) ?? 0),
+    isInherited: name in Object.prototype,
+  };
 }
 
 /** The name as V8 interns property names: reading a property by it is faster. */

@@ -12,11 +12,19 @@ export interface EvaluationClock {
 export const flagdProperty = "$flagd";
 
 /**
- * How much work one evaluation may do: about one step for each item that a list operator visits, for each operator and argument of a rule
- * that is run for items, and for each eight characters of a text that is built or read. Far above what a rule needs, and well below what would block the event loop: nested lists over a large context would otherwise
- * run for minutes, or until memory is exhausted.
+ * How much work all evaluations of one request may do together, beyond `workPerFlag` for each: about one step for each item that a list
+ * operator visits, for each operator and argument of a rule that is run for items, for each eight characters of a text that is built
+ * or compared, and for every second one of a text that is parsed or hashed. Far above what rules need, and well below what would block the event
+ * loop: nested lists over a large context, or a hundred flags that read a text of 1 MB, would otherwise run for seconds to minutes, or until
+ * memory is exhausted.
  */
-const maxWork = 1 << 21;
+export const maxWork = 1 << 21;
+
+/** The work that each evaluation may do whatever others of the same request did, so that large sets of ordinary rules never meet the limit. */
+export const workPerFlag = 1 << 10;
+
+/** The work of copying one member of the context when a rule reads all of it. */
+const workPerMember = 16;
 
 /** How deep data that is run as a rule may be nested. The engine of flagd has no such limit, and crashes. */
 const maxDataRules = 32;
@@ -34,7 +42,12 @@ export class Scope {
   #context = noContext;
   #flagKey = "";
   #flagd: ValueMap | undefined;
-  #work = 0;
+  /** What the evaluations of the request may still do together. */
+  #sharedWork = maxWork;
+  /** What the evaluation may still do: its own share, and what is left of the shared work. */
+  #workLeft = maxWork;
+  /** Counted when a rule first reads the whole context. */
+  #contextMembers: number | undefined;
   #dataRules = 0;
   /** The data around the list whose items are being visited; see operators/shadowed-variable.ts. */
   outer: Value = null;
@@ -43,11 +56,18 @@ export class Scope {
     this.#clock = clock;
   }
 
+  /** Begins a request: one evaluation or several, which share a context and the work they may do. */
+  beginRequest(): void {
+    this.#sharedWork = maxWork;
+    this.#workLeft = maxWork;
+    this.#contextMembers = undefined;
+  }
+
   begin(context: EvaluationContext, flagKey: string): this {
     this.#context = context;
     this.#flagKey = flagKey;
     this.#flagd = undefined;
-    this.#work = 0;
+    this.#workLeft = this.#sharedWork + workPerFlag;
     this.#dataRules = 0;
     return this;
   }
@@ -56,6 +76,7 @@ export class Scope {
   end(): void {
     this.#context = noContext;
     this.outer = null;
+    if (this.#workLeft < this.#sharedWork) this.#sharedWork = Math.max(0, this.#workLeft);
   }
 
   /** True for the context itself, into which `$flagd` is not merged. */
@@ -65,7 +86,10 @@ export class Scope {
 
   /** The data as a rule sees it that reads all of it. */
   whole(data: Value): Value {
-    return this.isContext(data) ? { ...this.#context, [flagdProperty]: this.flagd() } : data;
+    if (!this.isContext(data)) return data;
+    this.#contextMembers ??= Object.keys(this.#context).length;
+    this.charge(workPerMember * this.#contextMembers);
+    return { ...this.#context, [flagdProperty]: this.flagd() };
   }
 
   get contextFlagKey(): string {
@@ -85,11 +109,25 @@ export class Scope {
     return typeof key === "string" ? key : "";
   }
 
-  /** @throws RuleFailure if the evaluation exceeds its limit */
+  /**
+   * Charges work before it is done.
+   *
+   * @throws RuleFailure if the evaluation exceeds its limit
+   */
   charge(steps: number): void {
-    this.#work += steps;
-    if (this.#work > maxWork)
+    this.#workLeft -= steps;
+    if (this.#workLeft < 0)
       fail("the evaluation takes too long: lists or texts are too large for what the rule does with them");
+  }
+
+  /** Charges a text that is copied or compared by its length: texts come from contexts, and a rule can make them grow fast. */
+  chargeText(text: string): void {
+    this.charge(text.length >> 3);
+  }
+
+  /** Charges a text each of whose characters takes some nanoseconds: it is hashed, or parsed as a number or a version. */
+  chargeReading(text: string): void {
+    this.charge(text.length >> 1);
   }
 
   /** @throws RuleFailure if data that is run as a rule is nested too deep */

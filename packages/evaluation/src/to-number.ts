@@ -1,24 +1,29 @@
 import { parseFloatText } from "./parse-float.js";
 import { fail } from "./rule-failure.js";
+import type { Scope } from "./scope.js";
 import { trimSpace } from "./trim-space.js";
 import { integerZero, type Value } from "./value.js";
 
 /** Converts a value for arithmetic. A string that is not a number is 0; other types fail. */
-export function toNumber(value: Value): number {
+export function toNumber(value: Value, scope: Scope): number {
   if (typeof value === "number") return value;
-  if (typeof value === "string") return parseFloatText(value) ?? 0;
+  if (typeof value === "string") {
+    scope.chargeReading(value);
+    return parseFloatText(value) ?? 0;
+  }
   if (value === integerZero) return 0;
   return fail("a number or string is needed");
 }
 
 /** Converts a value for comparison: as JavaScript does, but lists, objects and text around a number give NaN. */
-export function coerceToNumber(value: Value): number {
+export function coerceToNumber(value: Value, scope: Scope): number {
   switch (typeof value) {
     case "number":
       return value;
     case "boolean":
       return value ? 1 : 0;
     case "string":
+      scope.chargeReading(value);
       return coerceText(value);
     case "bigint":
       return 0;

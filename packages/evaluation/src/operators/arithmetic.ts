@@ -4,51 +4,51 @@ import { argument, binary, eager, listOf, type Apply, type Operator } from "./op
 
 export const sum: Operator = binary(
   // Beginning with 0, as Go does: two negative zeros add up to zero.
-  (a, b) => 0 + toNumber(a) + toNumber(b),
+  (a, b, scope) => 0 + toNumber(a, scope) + toNumber(b, scope),
   (args, scope) => {
-    if (!isList(args)) return toNumber(args);
-    if (args.length === 1) return toNumber(argument(args, 0));
-    return listOf(args, scope).reduce<number>((total, value) => total + toNumber(value), 0);
+    if (!isList(args)) return toNumber(args, scope);
+    if (args.length === 1) return toNumber(argument(args, 0), scope);
+    return listOf(args, scope).reduce<number>((total, value) => total + toNumber(value, scope), 0);
   },
 );
 
 export const difference: Operator = binary(
-  (a, b) => toNumber(a) - toNumber(b),
+  (a, b, scope) => toNumber(a, scope) - toNumber(b, scope),
   (args, scope) => {
     const values = listOf(args, scope);
     if (values.length === 0) return integerZero;
-    const first = toNumber(argument(values, 0));
+    const first = toNumber(argument(values, 0), scope);
     if (values.length === 1) return -1 * first;
-    return values.slice(1).reduce<number>((total, value) => total - toNumber(value), first);
+    return values.slice(1).reduce<number>((total, value) => total - toNumber(value, scope), first);
   },
 );
 
 export const product: Operator = binary(
-  (a, b) => toNumber(a) * toNumber(b),
-  (args, scope) => listOf(args, scope).reduce<number>((total, value) => total * toNumber(value), 1),
+  (a, b, scope) => toNumber(a, scope) * toNumber(b, scope),
+  (args, scope) => listOf(args, scope).reduce<number>((total, value) => total * toNumber(value, scope), 1),
 );
 
 export const quotient: Operator = binary(
-  (a, b) => toNumber(a) / toNumber(b),
+  (a, b, scope) => toNumber(a, scope) / toNumber(b, scope),
   (args, scope) => {
     const values = listOf(args, scope);
     if (values.length === 0) return integerZero;
     return values
       .slice(1)
-      .reduce<number>((total, value) => total / toNumber(value), toNumber(argument(values, 0)));
+      .reduce<number>((total, value) => total / toNumber(value, scope), toNumber(argument(values, 0), scope));
   },
 );
 
 export const remainder: Operator = binary(
-  (a, b) => toNumber(a) % toNumber(b),
+  (a, b, scope) => toNumber(a, scope) % toNumber(b, scope),
   (args, scope) => {
     const values = listOf(args, scope);
-    return toNumber(argument(values, 0)) % toNumber(argument(values, 1));
+    return toNumber(argument(values, 0), scope) % toNumber(argument(values, 1), scope);
   },
 );
 
-export const absolute: Operator = eager((args) =>
-  Math.abs(toNumber(isList(args) ? argument(args, 0) : args)),
+export const absolute: Operator = eager((args, scope) =>
+  Math.abs(toNumber(isList(args) ? argument(args, 0) : args, scope)),
 );
 
 export const maximum: Operator = eager(extreme((a, b) => a > b));
@@ -59,10 +59,10 @@ function extreme(beats: (a: number, b: number) => boolean): Apply {
   return (args, scope) => {
     const values = listOf(args, scope);
     if (values.length === 0) return null;
-    let best = toNumber(argument(values, 0));
+    let best = toNumber(argument(values, 0), scope);
     for (let i = 1; i < values.length; i++) {
       const value: Value = argument(values, i);
-      const number = toNumber(value);
+      const number = toNumber(value, scope);
       if (beats(number, best)) best = number;
     }
     return best;

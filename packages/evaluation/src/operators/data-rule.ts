@@ -4,6 +4,8 @@ import type { Compile } from "./operator.js";
 
 /** Compiling a value costs several times as much as visiting it. */
 const workPerNode = 8;
+/** A text may be a path, whose steps are objects. */
+const workPerCharacter = 4;
 
 /**
  * Runs data as a rule. A few operators evaluate the results of their arguments once more, so that an object with one key in the context
@@ -29,6 +31,7 @@ export function isInert(value: Value, scope: Scope): boolean {
 /** Charges the work of compiling a value. */
 export function chargeAsRule(value: Value, scope: Scope): void {
   scope.charge(workPerNode);
+  if (typeof value === "string") scope.charge(workPerCharacter * value.length);
   if (typeof value !== "object" || value === null) return;
   for (const member of Object.values(value) as readonly Value[]) chargeAsRule(member, scope);
 }

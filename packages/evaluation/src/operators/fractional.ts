@@ -3,7 +3,7 @@ import { murmur3 } from "../murmur3.js";
 import type { Scope } from "../scope.js";
 import { isList, isMap, type Value, type ValueMap } from "../value.js";
 import { compileJoinedHash } from "./joined-hash.js";
-import { compileEach, type Compile, type Evaluate, type Operator } from "./operator.js";
+import { compileEach, listOf, type Compile, type Evaluate, type Operator } from "./operator.js";
 
 /**
  * Splits subjects among variants by the hash of a text: of the first argument if that is a string, else of the flag's key and the
@@ -51,7 +51,7 @@ function ofFixedShares(first: Value, shares: readonly Value[], compile: Compile)
 }
 
 function splitBy(args: Value, data: Value, scope: Scope): Value {
-  const [key, ...shares] = isList(args) ? args : [];
+  const [key, ...shares] = isList(args) ? listOf(args, scope) : [];
   return key === undefined || !isMap(data)
     ? null
     : split(key, parseDistribution(shares), shares, data, scope);
@@ -67,7 +67,7 @@ function split(
 ): Value {
   if (key === null) return splitImplicitly(distribution, data, scope);
   if (typeof key !== "string") return splitImplicitly(parseDistribution([key, ...shares]), data, scope);
-  scope.charge(key.length >> 3);
+  scope.chargeReading(key);
   return distribution === undefined ? null : pickVariant(distribution, murmur3(key));
 }
 
@@ -75,6 +75,6 @@ function split(
 function splitImplicitly(distribution: Distribution | undefined, data: ValueMap, scope: Scope): Value {
   const key = data["targetingKey"];
   if (distribution === undefined || typeof key !== "string" || key === "") return null;
-  scope.charge(key.length >> 3);
+  scope.chargeReading(key);
   return pickVariant(distribution, murmur3(scope.flagKey(data), key));
 }

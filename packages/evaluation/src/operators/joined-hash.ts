@@ -3,7 +3,6 @@ import type { Scope } from "../scope.js";
 import { toText } from "../to-text.js";
 import { isSpace, trimSpace } from "../trim-space.js";
 import { isList, isMap, type Value } from "../value.js";
-import { chargeText } from "./text.js";
 import type { Compile } from "./operator.js";
 
 /**
@@ -25,8 +24,8 @@ export function compileJoinedHash(
 }
 
 function joinedHash(start: string, end: string, scope: Scope): number {
-  chargeText(start, scope);
-  chargeText(end, scope);
+  scope.chargeReading(start);
+  scope.chargeReading(end);
   const isTrimmed =
     start === "" || end === "" || isSpace(start.charCodeAt(0)) || isSpace(end.charCodeAt(end.length - 1));
   return isTrimmed ? murmur3(trimSpace(start + end)) : murmur3(start, end);

@@ -108,7 +108,7 @@ const strings: Accumulation = {
   type: "string",
   to: (value, scope) => {
     const text = toText(value);
-    scope.charge(text.length >> 3);
+    scope.chargeText(text);
     return text;
   },
 };

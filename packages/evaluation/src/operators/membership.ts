@@ -1,5 +1,6 @@
 import { fail } from "../rule-failure.js";
 import type { Scope } from "../scope.js";
+import { isSameText } from "../comparison.js";
 import { toNumber } from "../to-number.js";
 import { isList, isMap, isNumber, type Value } from "../value.js";
 import { argument, binary, eager, listOf, type Operator } from "./operator.js";
@@ -47,65 +48,67 @@ function isIn(item: Value, container: Value, scope: Scope): boolean {
   if (!isList(container)) return false;
   scope.charge(container.length);
   for (const element of container) {
-    if (matches(item, element)) return true;
+    if (matches(item, element, scope)) return true;
   }
   return false;
 }
 
-function matches(item: Value, element: Value): boolean {
-  if (isList(element)) return isInRange(item, element);
-  if (typeof item === "number") return toNumber(element) === item;
+function matches(item: Value, element: Value, scope: Scope): boolean {
+  if (isList(element)) return isInRange(item, element, scope);
+  if (typeof item === "number") return toNumber(element, scope) === item;
   if (typeof item === "bigint") {
     // Go's integer equals no JSON number; but an element that can't be converted to a number still fails.
-    toNumber(element);
+    toNumber(element, scope);
     return false;
   }
-  return isSame(item, element);
+  return isSame(item, element, scope);
 }
 
-function isInRange(item: Value, range: readonly Value[]): boolean {
+function isInRange(item: Value, range: readonly Value[], scope: Scope): boolean {
   const low = argument(range, 0);
   const high = argument(range, 1);
-  return toNumber(item) >= toNumber(low) && toNumber(high) >= toNumber(item);
+  return toNumber(item, scope) >= toNumber(low, scope) && toNumber(high, scope) >= toNumber(item, scope);
 }
 
 /** Equality without any conversion. Two lists, or two objects, can't be compared. */
-function isSame(a: Value, b: Value): boolean {
+function isSame(a: Value, b: Value, scope: Scope): boolean {
   if ((isMap(a) && isMap(b)) || (isList(a) && isList(b))) return fail("objects and lists can't be compared");
-  return a === b;
+  return typeof a === "string" && typeof b === "string" ? isSameText(a, b, scope) : a === b;
 }
 
 /** Whether a list contains every item of another. */
-export const containsAll: Operator = onTwoLists(false, (list, wanted) =>
-  wanted.every((item) => contains(list, item)),
+export const containsAll: Operator = onTwoLists(false, (list, wanted, scope) =>
+  wanted.every((item) => contains(list, item, scope)),
 );
 
 /** Whether a list contains at least one item of another. */
-export const containsAny: Operator = onTwoLists(false, (list, wanted) =>
-  wanted.some((item) => contains(list, item)),
+export const containsAny: Operator = onTwoLists(false, (list, wanted, scope) =>
+  wanted.some((item) => contains(list, item, scope)),
 );
 
 /** Whether a list contains no item of another. */
 export const containsNone: Operator = onTwoLists(
   true,
-  (list, wanted) => !wanted.some((item) => contains(list, item)),
+  (list, wanted, scope) => !wanted.some((item) => contains(list, item, scope)),
 );
 
 function onTwoLists(
   otherwise: boolean,
-  test: (list: readonly Value[], wanted: readonly Value[]) => boolean,
+  test: (list: readonly Value[], wanted: readonly Value[], scope: Scope) => boolean,
 ): Operator {
   return eager((args, scope) => {
     if (!isList(args) || args.length !== 2) return otherwise;
     const [list, wanted] = args;
     if (list === undefined || wanted === undefined || !isList(list) || !isList(wanted)) return otherwise;
     scope.charge(list.length * wanted.length);
-    return test(list, wanted);
+    return test(list, wanted, scope);
   });
 }
 
-function contains(list: readonly Value[], wanted: Value): boolean {
+function contains(list: readonly Value[], wanted: Value, scope: Scope): boolean {
   return list.some((item) =>
-    isNumber(item) && isNumber(wanted) ? toNumber(item) === toNumber(wanted) : isSame(item, wanted),
+    isNumber(item) && isNumber(wanted)
+      ? toNumber(item, scope) === toNumber(wanted, scope)
+      : isSame(item, wanted, scope),
   );
 }

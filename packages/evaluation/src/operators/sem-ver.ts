@@ -1,4 +1,5 @@
 import { compareVersions, parseVersion, type Version } from "../semver.js";
+import type { Scope } from "../scope.js";
 import { numberText } from "../to-text.js";
 import { isList, type Value } from "../value.js";
 import { eager, type Operator } from "./operator.js";
@@ -16,10 +17,10 @@ const relations = new Map<Value, Relation>([
   ["~", (a, b) => a.major === b.major && a.minor === b.minor],
 ]);
 
-const general = eager((args) => {
+const general = eager((args, scope) => {
   if (!isList(args) || args.length !== 3) return null;
   const [a = null, relation = null, b = null] = args;
-  return compare(a, relations.get(relation), versionOf(b));
+  return compare(a, relations.get(relation), versionOf(b, scope), scope);
 });
 
 /** Whether two versions are related: `[version, relation, version]`. Anything else gives null. */
@@ -29,13 +30,13 @@ export const semVer: Operator = (args, compile) => {
   if (typeof relationName !== "string" || typeof b !== "string") return general(args, compile);
   const { evaluate } = compile(a);
   const relation = relations.get(relationName);
-  const version = versionOf(b);
-  return (data, scope) => compare(evaluate(data, scope), relation, version);
+  const version = parseVersion(b);
+  return (data, scope) => compare(evaluate(data, scope), relation, version, scope);
 };
 
-function compare(a: Value, relation: Relation | undefined, b: Version | undefined): Value {
+function compare(a: Value, relation: Relation | undefined, b: Version | undefined, scope: Scope): Value {
   if (relation === undefined || b === undefined) return null;
-  const version = versionOf(a);
+  const version = versionOf(a, scope);
   return version === undefined ? null : relation(version, b);
 }
 
@@ -43,8 +44,11 @@ function compare(a: Value, relation: Relation | undefined, b: Version | undefine
 const minExponential = 1e6;
 
 /** A number counts as the version that Go prints it as. */
-function versionOf(value: Value): Version | undefined {
-  if (typeof value === "string") return parseVersion(value);
+function versionOf(value: Value, scope: Scope): Version | undefined {
+  if (typeof value === "string") {
+    scope.chargeReading(value);
+    return parseVersion(value);
+  }
   if (typeof value === "number")
     return Math.abs(value) < minExponential ? parseVersion(numberText(value)) : undefined;
   return typeof value === "bigint" ? parseVersion("0") : undefined;

@@ -20,7 +20,7 @@ export const cat: Operator = binary(
 );
 
 function joined(text: string, scope: Scope): string {
-  chargeText(text, scope);
+  scope.chargeText(text);
   return trimSpace(text);
 }
 
@@ -28,17 +28,22 @@ function joined(text: string, scope: Scope): string {
 export const substr: Operator = eager((args, scope) => {
   const values = listOf(args, scope);
   const text = toText(argument(values, 0));
-  chargeText(text, scope);
-  const start = toInteger(toNumber(argument(values, 1)));
-  const points = hasSurrogates(text) ? Array.from(text) : undefined;
+  scope.chargeText(text);
+  const start = toInteger(toNumber(argument(values, 1), scope));
+  const points = hasSurrogates(text) ? pointsOf(text, scope) : undefined;
   const { length } = points ?? text;
   const from = start < 0 ? start + length : start;
   if (from < 0 || from > length) return text;
-  const count = values.length === 3 ? toInteger(toNumber(argument(values, 2))) : length;
+  const count = values.length === 3 ? toInteger(toNumber(argument(values, 2), scope)) : length;
   const to = count < 0 ? count + length : Math.min(from + count, length);
   if (to < from) return fail("the end of the text asked for lies before its beginning");
   return points?.slice(from, to).join("") ?? text.slice(from, to);
 });
+
+function pointsOf(text: string, scope: Scope): readonly string[] {
+  scope.charge(text.length);
+  return Array.from(text);
+}
 
 function hasSurrogates(text: string): boolean {
   return /[\ud800-\udfff]/.test(text);
@@ -49,14 +54,12 @@ export const endsWith: Operator = onTwoTexts((text, part) => text.endsWith(part)
 
 /** Anything but exactly two strings gives null. */
 function onTwoTexts(test: (text: string, part: string) => boolean): Operator {
-  const applyTwo = (text: Value, part: Value): Value =>
-    typeof text === "string" && typeof part === "string" ? test(text, part) : null;
-  return binary(applyTwo, (args) =>
-    isList(args) && args.length === 2 ? applyTwo(argument(args, 0), argument(args, 1)) : null,
+  const applyTwo = (text: Value, part: Value, scope: Scope): Value => {
+    if (typeof text !== "string" || typeof part !== "string") return null;
+    scope.chargeText(part);
+    return test(text, part);
+  };
+  return binary(applyTwo, (args, scope) =>
+    isList(args) && args.length === 2 ? applyTwo(argument(args, 0), argument(args, 1), scope) : null,
   );
-}
-
-/** Charges a text by its length: a rule can make text grow fast. */
-export function chargeText(text: string, scope: Scope): void {
-  scope.charge(text.length >> 3);
 }

@@ -65,7 +65,7 @@ export const missingSome: Operator = (args, compile) => {
   const { evaluate } = compile(args);
   return (data, scope) => {
     const values = listOf(evaluate(data, scope), scope);
-    const needed = toInteger(toNumber(argument(values, 0)));
+    const needed = toInteger(toNumber(argument(values, 0), scope));
     const names = listOf(argument(values, 1), scope);
     const absent = missingOf(names, data, scope, compile);
     return needed > names.length - absent.length ? absent : [];
