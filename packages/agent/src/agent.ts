@@ -58,6 +58,7 @@ import { createSources } from "./sync/create-sources.js";
 import { parseSources } from "./sync/parse-sources.js";
 import { collectorOf } from "./telemetry/collector.js";
 import { Telemetry } from "./telemetry/telemetry.js";
+import { collectReleased } from "./v8/collect-released.js";
 import { version } from "./version.js";
 
 export interface Agent {
@@ -177,6 +178,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     "idle",
   );
   metrics.peerMemory(memory);
+  collectReleased(memory);
   const limits = {
     maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader,
     // Clients queue further requests. One that may open more would be ended for a burst of ordinary ones.

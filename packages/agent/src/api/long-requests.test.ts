@@ -17,4 +17,13 @@ describe("LongRequests", () => {
     long.run(() => answered.push(4));
     expect(answered).to.have.length(5);
   });
+
+  it("forgets a waiting request that is taken back, without a turn for it", async () => {
+    const long = new LongRequests();
+    const answered: number[] = [];
+    const takeBack = [0, 1, 2].map((index) => long.run(() => answered.push(index)));
+    takeBack[1]?.();
+    for (let index = 0; index < turnsBetween; index++) await setImmediate();
+    expect(answered).to.deep.equal([0, 2]);
+  });
 });

@@ -10,22 +10,33 @@ export const turnsBetween = 16;
  * looks for more.
  */
 export class LongRequests {
-  readonly #waiting: (() => void)[] = [];
+  /** In the order in which they came. */
+  readonly #waiting = new Set<() => void>();
   readonly #next = (): void => {
     if (--this.#turnsLeft > 0) {
       setImmediate(this.#next);
       return;
     }
-    const answer = this.#waiting.shift();
-    if (answer !== undefined) this.#begin(answer);
+    const [answer] = this.#waiting;
+    if (answer === undefined) return;
+    this.#waiting.delete(answer);
+    this.#begin(answer);
   };
   /** Until the next may be answered. */
   #turnsLeft = 0;
 
-  /** Calls `answer`, which must not throw: at once, or when its turn has come. */
-  run(answer: () => void): void {
-    if (this.#turnsLeft > 0) this.#waiting.push(answer);
-    else this.#begin(answer);
+  /**
+   * Calls `answer`, which must not throw: at once, or when its turn has come. The function that is returned takes a request back that is still
+   * waiting; it must be called when its client goes, because the request holds its body.
+   */
+  run(answer: () => void): () => void {
+    if (this.#turnsLeft === 0) {
+      this.#begin(answer);
+      return () => undefined;
+    }
+    const waiting = (): void => answer();
+    this.#waiting.add(waiting);
+    return () => this.#waiting.delete(waiting);
   }
 
   #begin(answer: () => void): void {

@@ -157,6 +157,28 @@ describe("PeerMemory", () => {
       expect(ended.length).to.be.within(3, 4);
     });
   });
+
+  it("reports once when much was released in large pieces, also by connections that closed", async () => {
+    const memory = new PeerMemory(100 * 1024 * 1024);
+    let reports = 0;
+    memory.onReleased(1_000_000, () => reports++);
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    const account = memory.open(() => undefined);
+    for (let index = 0; index < 1_000; index++) {
+      account.charge(8_000);
+      account.release(8_000);
+    }
+    await turn();
+    expect(reports).to.equal(0);
+    account.charge(1_900_000);
+    account.release(800_000);
+    await turn();
+    expect(reports).to.equal(0);
+    account.close();
+    await turn();
+    await turn();
+    expect(reports).to.equal(1);
+  });
 });
 
 /** A ledger, and the names of the connections that it ended. */

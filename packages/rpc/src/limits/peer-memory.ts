@@ -45,6 +45,8 @@ const ordinaryBytes = 64 * 1024;
 /** A connection that holds no more than this is never ended: it has one stream and nothing else. */
 const idleBytes = 36 * 1024;
 const mebibyte = 1024 * 1024;
+/** What is released in smaller pieces V8 collects soon enough by itself. */
+const largeBytes = 16 * 1024;
 /** The part of the budget that connections which are being ended may hold in addition; one may hold more. */
 const endingShare = 1 / 8;
 /** What a connection may hold of requests that have not arrived whole. One request may be larger. */
@@ -71,6 +73,7 @@ export class PeerMemory {
     turned: (account, isIdle) => this.#turned(account, isIdle),
     endingChanged: (bytes) => (this.#endingBytes += bytes),
     discarded: (bytes) => (this.#discardedBytes += bytes),
+    released: (bytes) => this.#released(bytes),
     closed: (account) => this.#forget(account),
   };
   /** In the order in which they were opened. */
@@ -81,6 +84,8 @@ export class PeerMemory {
   #bytes = 0;
   #discardedBytes = 0;
   #surplusBytes = 0;
+  #releasedBytes = 0;
+  #onReleased: { readonly everyBytes: number; readonly listener: () => void } | undefined;
   /** What connections hold that are being ended. */
   #endingBytes = 0;
   #isRelieving = false;
@@ -112,6 +117,14 @@ export class PeerMemory {
   /** An estimate of what requests and connections that have ended left behind, since the process began. It stays until a full collection. */
   get discardedBytes(): number {
     return this.#discardedBytes;
+  }
+
+  /**
+   * Calls the listener, later, whenever so many bytes more have been released in large pieces. They are garbage, most of it outside of V8's
+   * heap, where V8 lets much more accumulate than a small container has memory.
+   */
+  onReleased(everyBytes: number, listener: () => void): void {
+    this.#onReleased = { everyBytes, listener };
   }
 
   /** True while another connection would exceed the budget. */
@@ -163,6 +176,19 @@ export class PeerMemory {
     this.#isRelieving = true;
     // Later, because a charge may come from the middle of anything, where a connection must not end.
     process.nextTick(() => this.#relieve());
+  }
+
+  #released(bytes: number): void {
+    if (bytes < largeBytes || this.#onReleased === undefined) return;
+    const { everyBytes, listener } = this.#onReleased;
+    const isDue = this.#releasedBytes >= everyBytes;
+    this.#releasedBytes += bytes;
+    if (isDue || this.#releasedBytes < everyBytes) return;
+    // Later, because what was released is often still in use by the caller.
+    setImmediate(() => {
+      this.#releasedBytes = 0;
+      listener();
+    });
   }
 
   #turned(account: Account, isIdle: boolean): void {
@@ -226,6 +252,8 @@ interface Ledger {
   endingChanged(bytes: number): void;
   /** Something has ended that took so many bytes. */
   discarded(bytes: number): void;
+  /** So many bytes are charged no longer. */
+  released(bytes: number): void;
   closed(account: Account): void;
 }
 
@@ -272,6 +300,7 @@ class Account implements OpenAccount {
 
   release(bytes: number): void {
     this.charge(-bytes);
+    this.#ledger.released(bytes);
   }
 
   gather(bytes: number, before: number): boolean {
@@ -288,7 +317,10 @@ class Account implements OpenAccount {
   }
 
   close(): void {
-    if (this.#state !== "closed") this.#ledger.discarded(connectionBytes);
+    if (this.#state !== "closed") {
+      this.#ledger.discarded(connectionBytes);
+      this.#ledger.released(surplus(this.#bytes));
+    }
     if (this.#state === "ending") this.#ledger.endingChanged(-this.#bytes);
     if (this.#state === "counted") this.#ledger.closed(this);
     this.#state = "closed";

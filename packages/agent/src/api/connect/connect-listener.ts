@@ -138,6 +138,7 @@ function invoke(call: WebCall, body: Buffer, options: ConnectListenerOptions): v
   try {
     checkUnread(accountOf(exchange.request));
     const message = messageOf(call, body, options.maxRequestBodyBytes);
+    if (call.compression.ofRequest === "gzip") exchange.willParse(message.length);
     if (procedure.kind === "unary")
       answer.reply(countedReply(callCount(call, message, options), procedure[type.codec](message, exchange)));
     else subscribe(call, message, options);

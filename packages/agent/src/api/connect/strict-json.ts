@@ -1,4 +1,4 @@
-import type { JsonValue } from "@bunting/protocol";
+import type { JsonObject, JsonValue } from "@bunting/protocol";
 import { parseJsonBody } from "../http/json-body.js";
 
 const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
@@ -26,10 +26,12 @@ export function parseStrictJson(body: Buffer): JsonValue | undefined {
     } else if (Array.isArray(next)) {
       for (const item of next as readonly JsonValue[]) rest.push(item);
     } else if (typeof next === "object" && next !== null) {
-      for (const [name, member] of Object.entries(next)) {
+      // Not Object.entries, which takes 5 MB for 100,000 members.
+      for (const name of Object.keys(next)) {
         if (hasEscapes && isBroken(name)) return undefined;
         members++;
-        rest.push(member);
+        const member = (next as JsonObject)[name];
+        if (member !== undefined) rest.push(member);
       }
     }
   }

@@ -43,7 +43,9 @@ function inTurn(method: UnaryMethod, aboveBytes: number, longRequests: LongReque
     new Promise((resolve, reject) => {
       const { account } = call.stream.session;
       account.charge(message.length);
-      longRequests.run(() => {
+      const turn = { isWaiting: true };
+      const takeBack = longRequests.run(() => {
+        turn.isWaiting = false;
         account.release(message.length);
         if (!call.stream.isOpen) {
           reject(new RpcError("CANCELLED", "the client has gone"));
@@ -54,6 +56,13 @@ function inTurn(method: UnaryMethod, aboveBytes: number, longRequests: LongReque
         } catch (error) {
           reject(error instanceof Error ? error : new Error(String(error)));
         }
+      });
+      if (!turn.isWaiting) return;
+      call.stream.onClose(() => {
+        takeBack();
+        if (!turn.isWaiting) return;
+        account.release(message.length);
+        reject(new RpcError("CANCELLED", "the client has gone"));
       });
     });
   return {

@@ -17,6 +17,10 @@ type Headers = Readonly<Record<string, string>>;
 
 /** An answer that is not charged: what a connection is charged for anyway covers it. */
 const smallBytes = 4 * 1024;
+/** From this size on, what parsing a body leaves behind counts. */
+const parsedBytes = 64 * 1024;
+/** What parsing takes, in relation to the text: small values take the most. */
+const parsedFactor = 8;
 /** What an answer that goes on takes while nothing is sent: node's request and response. Over HTTP/2 it is charged in addition to the stream. */
 const openAnswerBytes = 4 * 1024;
 
@@ -76,14 +80,24 @@ export class HttpExchange implements RequestHeaders {
     this.#chargedBytes = 0;
   }
 
+  /** To be called with the size of a body, inflated, that is about to be parsed: what becomes of it is garbage soon. */
+  willParse(bytes: number): void {
+    if (bytes < parsedBytes) return;
+    const account = accountOf(this.request);
+    account?.charge(bytes * parsedFactor);
+    account?.release(bytes * parsedFactor);
+  }
+
   /** Calls `answer` when the turn of this request has come, unless its client has gone by then. Its body is charged until then. */
   answerInTurn(longRequests: LongRequests, bodyBytes: number, answer: () => void): void {
     if (bodyBytes > smallBytes) this.charge(bodyBytes);
-    longRequests.run(() => {
+    const takeBack = longRequests.run(() => {
       if (this.#isClosed) return;
       this.release();
+      this.willParse(bodyBytes);
       answer();
     });
+    this.onClose(takeBack);
   }
 
   header(name: string): string | undefined {
