@@ -106,6 +106,7 @@ describe("Connections that make nothing but short calls", () => {
       peers.some((peer) => peer.isClosed),
       "none is ended for it",
     ).to.equal(false);
-    expect(logs.filter(({ msg }) => msg.includes("short calls"))).to.have.length(1);
+    // One a minute, which may pass on a busy machine.
+    expect(logs.filter(({ msg }) => msg.includes("short calls"))).to.have.length.within(1, 2);
   });
 });

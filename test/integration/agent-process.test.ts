@@ -7,7 +7,7 @@ import { isReady, proxySources, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { manifest } from "../support/manifests.js";
 import { startProxy } from "../support/proxy-process.js";
-import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
+import { agentImage, binaries, ServiceProcess, type LogLine } from "../support/service-process.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
@@ -335,8 +335,11 @@ describe("bunting-agent as a process", () => {
         "--uri",
         `file:${directory.file("flags.json")}`,
       );
-      const line = await agent.process.nextLog("the source is unreachable; retrying");
-      expect(line["error"]).to.match(/works in a Pod only .* run bunting-proxy/);
+      // It may be logged before a port listens.
+      const unreachable = (): LogLine | undefined =>
+        agent.process.logs.find(({ msg }) => msg === "the source is unreachable; retrying");
+      await eventually(() => unreachable() !== undefined, "the warning");
+      expect(unreachable()?.["error"]).to.match(/works in a Pod only .* run bunting-proxy/);
       await eventually(async () => (await ask(agent.ofrep, "a")).value === 1, "the flag of the file");
     });
 

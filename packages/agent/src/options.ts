@@ -184,7 +184,8 @@ export const agentOptionTable = {
   keepAliveMinTime: option({
     type: anyDuration,
     default: 30_000,
-    describe: "How often a sync client may ping in flagd, which ends the connections of others.",
+    describe:
+      "How often a sync client may ping in flagd, which ends the connections of others; 0 means as often as it likes.",
     group: limits,
     env: ["FLAGD_KEEP_ALIVE_MIN_TIME"],
     ignoredBecause: keepAliveIgnored,
