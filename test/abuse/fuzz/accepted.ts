@@ -11,7 +11,7 @@ interface Accepted {
 const answers: readonly Accepted[] = [
   {
     pattern:
-      /grpc-status 13 ([Tt]he request is not a valid (message of this method|protobuf message)|the request ended in the middle of a message|a gRPC frame starts with the byte \d+|a message is marked as compressed but no grpc-encoding was given|grpc-timeout is not a timeout|the message is not valid gzip)/,
+      /grpc-status 13 ([Tt]he request is not a valid (message of this method|protobuf message)|the request ended in the middle of a message|a gRPC frame starts with the byte \d+|a message is marked as compressed but no grpc-encoding was given|A message is marked as compressed, but no encoding is named|A message has the flags \d+, which|grpc-timeout is not a timeout|the message is not valid gzip)/,
     reason: "gRPC's own libraries answer a request that breaks the framing with INTERNAL",
   },
   { pattern: /HTTP\/1\.1 505 /, reason: "the first line of the request names no HTTP/1.x" },
