@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createConnection, type Socket } from "node:net";
 import { FlagdProvider } from "@openfeature/flagd-provider";
-import { OpenFeature } from "@openfeature/server-sdk";
+import { OpenFeature, ProviderStatus } from "@openfeature/server-sdk";
 import { expect } from "chai";
 import { isReady, startAgent, type AgentProcess } from "../support/agent-process.js";
 import { Authority } from "../support/certificates.js";
@@ -38,8 +38,14 @@ describe("bunting-agent with TLS", () => {
     agent = await start("--uri", `file:${directory.file("flags.json")}`, ...files("tls.crt", "tls.key"));
   });
   after(async () => {
-    await OpenFeature.close();
     for (const socket of sockets) socket.destroy();
+    // A provider that is closed while it reconnects leaves its timer behind.
+    const clients = ["rpc", "in-process", "meanwhile"].map((domain) => OpenFeature.getClient(domain));
+    await eventually(
+      () => clients.every(({ providerStatus }) => providerStatus === ProviderStatus.READY),
+      "all providers are connected",
+    );
+    await OpenFeature.close();
     for (const one of running) expect(await one.stop(), one.output).to.equal(0);
     directory.remove();
   });

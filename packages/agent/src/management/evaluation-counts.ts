@@ -3,7 +3,7 @@ import { ScrapedCounter, type Registry, type Sample } from "@bunting/runtime";
 /** The limit of series in a metric, as in flagd, for all protocols together; evaluations beyond it are counted in one series marked as overflow. */
 const maxSeries = 2_000;
 /** Of a flag's key and its variant together; evaluations with longer ones are counted as overflow. A series is written at every scrape. */
-const maxLabelCharacters = 128;
+const maxLabelCharacters = 256;
 
 interface Tally {
   readonly flagKey: string;
