@@ -1,5 +1,5 @@
 import type { Reason } from "@bunting/evaluation";
-import type { DropReason, OnCallEnd, RefusalReason, StatusName } from "@bunting/rpc";
+import type { DropReason, OnCallEnd, RefusalReason } from "@bunting/rpc";
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 
@@ -17,15 +17,7 @@ export interface ApiMetrics {
   /** `http.server.active_requests`: 1 when a request's route is known, -1 when it is answered or its client has gone. */
   httpActiveRequests(route: string, method: string, change: 1 | -1): void;
   /** `rpc.server.*`: a call over Connect or gRPC-Web that has ended, or one over gRPC that is not served natively. */
-  rpc(
-    system: RpcSystem,
-    path: string,
-    code: StatusName,
-    durationMs: number,
-    requestBytes: number,
-    responseBytes: number,
-    responses: number,
-  ): void;
+  rpc(system: RpcSystem, ...ended: Parameters<OnCallEnd>): void;
   /** The same for the calls of a gRPC server; `isHttp` counts them as requests of HTTP too. */
   grpcCalls(isHttp: boolean): OnCallEnd;
   /** A connection was ended or refused by a limit. */

@@ -1,3 +1,4 @@
+import type { FlagChange } from "../store/flag-change.js";
 import type { Selection } from "./selection.js";
 
 /** The streams with one selector. What they are sent is encoded once for all of them. */
@@ -19,5 +20,16 @@ export abstract class StreamGroup<Stream> {
 
   delete(stream: Stream): void {
     this.streams.delete(stream);
+  }
+
+  /** True if a flag of the selection is among the changed ones, before or after its change. */
+  protected isChangedBy(changes: readonly FlagChange[]): boolean {
+    const { select } = this.selection;
+    return changes.some(
+      ({ before, after }) =>
+        select === undefined ||
+        (before !== undefined && select(before)) ||
+        (after !== undefined && select(after)),
+    );
   }
 }

@@ -5,6 +5,7 @@ import type { StoreMetrics } from "../store/store-metrics.js";
 import type { SyncMetrics } from "../sync/sync-metrics.js";
 import { syncProtocols } from "../sync/sync-protocol.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
+import { CallMetrics } from "./call-metrics.js";
 import { RequestMetrics } from "./request-metrics.js";
 import { overflowLabels, seriesLimit } from "./series-limit.js";
 import { targetInfo } from "./target-info.js";
@@ -171,6 +172,7 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
   const ofrepCounts = new EvaluationCounts({ ...provider, protocol: "ofrep" }, metric);
   EvaluationCounts.register(registry, [counts, ofrepCounts]);
   const requests = new RequestMetrics(registry);
+  const calls = new CallMetrics(registry);
   const ended = new Counter({
     name: "bunting_agent_api_connections_ended_total",
     help: "Connections that the agent ended or refused, by the limit: memory (what peers may make it hold), headers (--max-request-header), silent (no answer to a PING), flood (of PING or SETTINGS frames), settings (not acknowledged), unfinished_headers (a header block of HTTP/2 did not end), stalled (the peer read nothing for 60 s), protocol_error (it violated HTTP/2), tls (a handshake failed or took 10 s, or the peer spoke plaintext to a port with TLS or the reverse).",
@@ -204,8 +206,13 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
     ofrepEvaluationFailed: (_flagKey, errorCode) => ofrepCounts.failed(errorCode),
     httpRequest: (service, route, record) => requests.http(route, service === "ofrep", record),
     httpActiveRequests: (route, method, change) => requests.active(route, method, change),
-    rpc: (...call) => requests.call(...call),
-    grpcCalls: (isHttp) => requests.grpcCalls(isHttp),
+    rpc: (...call) => calls.record(...call),
+    grpcCalls: (isHttp) => (path, ended, durationMs, requestBytes, responseBytes, responses) => {
+      // A client that has gone is no error of the server: streams end so.
+      const code = ended === "CANCELLED" ? "OK" : ended;
+      calls.record("grpc", path, code, durationMs, requestBytes, responseBytes, responses);
+      if (isHttp) requests.routed(path, "POST", durationMs, responseBytes);
+    },
     connectionEnded: (reason) => ended.inc({ reason }),
     syncStreamOpened: (selector, providerId) => streams.inc(labelsOf(selector, providerId)),
     syncStreamClosed: (selector, providerId, reason, durationMs) => {

@@ -52,10 +52,8 @@ const attributes: Readonly<Record<string, string>> = {
   service_name: "service.name",
   feature_flag_key: "feature_flag.key",
   feature_flag_result_variant: "feature_flag.result.variant",
-  feature_flag_result_reason: "feature_flag.result.reason",
   feature_flag_reason: "feature_flag.reason",
   feature_flag_provider_name: "feature_flag.provider.name",
-  exception_type: "exception.type",
   otel_metric_overflow: "otel.metric.overflow",
   http_route: "http.route",
   http_request_method: "http.request.method",
@@ -65,6 +63,11 @@ const attributes: Readonly<Record<string, string>> = {
   rpc_method: "rpc.method",
   rpc_system: "rpc.system",
   rpc_grpc_status_code: "rpc.grpc.status_code",
+  rpc_grpc_web_status_code: "rpc.grpc_web.status_code",
+  rpc_connect_rpc_error_code: "rpc.connect_rpc.error_code",
+  network_protocol_name: "network.protocol.name",
+  network_protocol_version: "network.protocol.version",
+  server_address: "server.address",
 };
 
 /** The attribute that a label stands for; ours keep their names. */

@@ -118,12 +118,7 @@ function refetchEvent(id: string): RefetchEvent {
 /** The streams with one selector. */
 class SseGroup extends StreamGroup<SseStream> {
   publish(changes: readonly FlagChange[]): void {
-    const { select } = this.selection;
-    const isSelected = ({ before, after }: FlagChange): boolean =>
-      select === undefined ||
-      (before !== undefined && select(before)) ||
-      (after !== undefined && select(after));
-    if (!changes.some(isSelected)) return;
+    if (!this.isChangedBy(changes)) return;
     for (const stream of this.streams) stream.refetch();
   }
 }

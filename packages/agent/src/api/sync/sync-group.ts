@@ -34,12 +34,7 @@ export class SyncGroup extends StreamGroup<SyncSubscriber> {
 
   /** Drops the snapshot if a flag of the set changed, and sends the streams the new one. */
   publish(changes: readonly FlagChange[]): void {
-    const { select } = this.selection;
-    const isSelected = ({ before, after }: FlagChange): boolean =>
-      select === undefined ||
-      (before !== undefined && select(before)) ||
-      (after !== undefined && select(after));
-    if (!changes.some(isSelected)) return;
+    if (!this.isChangedBy(changes)) return;
     this.#snapshot = undefined;
     this.wake();
   }
