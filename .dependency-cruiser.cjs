@@ -10,7 +10,7 @@ const tests = "\\.(test|fixture|child)\\.ts$";
  */
 const stages = {
   rpc: ["limits", "http1", "http2", "port", "call", "services"],
-  proxy: ["source", "snapshot", "topic", "subscriber", "service", "management"],
+  proxy: ["source", "snapshot", "topic", "access", "subscriber", "service", "management"],
   agent: ["document", "sync", "store", "api", "management", "telemetry"],
 };
 
@@ -55,7 +55,7 @@ module.exports = {
       name: "rpc-knows-no-service",
       severity: "error",
       from: { path: "^packages/rpc/" },
-      to: { path: "^packages/(proxy|agent|kube)/" },
+      to: { path: "^packages/(proxy|agent|kube|sync-client)/" },
     },
     {
       name: "calls-see-the-transport-only",
@@ -68,6 +68,25 @@ module.exports = {
       severity: "error",
       from: { path: "^packages/kube/" },
       to: { path: "^packages/", pathNot: "^packages/(kube|runtime)/" },
+    },
+    {
+      name: "identity-imports-runtime-and-kube-only",
+      severity: "error",
+      from: { path: "^packages/identity/" },
+      to: { path: "^packages/", pathNot: "^packages/(identity|runtime|kube)/" },
+    },
+    {
+      name: "sync-client-knows-no-service",
+      severity: "error",
+      from: { path: "^packages/sync-client/" },
+      to: { path: "^packages/", pathNot: "^packages/(sync-client|protocol|runtime|rpc)/" },
+    },
+    {
+      name: "jose-is-loaded-on-first-use",
+      comment: "It takes 8 MB, which only a proxy that verifies tokens needs.",
+      severity: "error",
+      from: { path: "^packages/", pathNot: tests },
+      to: { path: "/jose/", dynamic: false, dependencyTypesNot: ["type-only"] },
     },
     {
       name: "only-kube-imports-client-node",
@@ -90,8 +109,33 @@ module.exports = {
     {
       name: "services-never-meet",
       severity: "error",
-      from: { path: "^packages/(proxy|agent)/" },
-      to: { path: "^packages/(proxy|agent)/", pathNot: "^packages/$1/" },
+      from: { path: "^packages/(proxy|agent|cli)/" },
+      to: { path: "^packages/(proxy|agent|cli)/", pathNot: "^packages/$1/" },
+    },
+    {
+      name: "nothing-imports-the-cli",
+      severity: "error",
+      from: { path: "^packages/", pathNot: "^packages/cli/" },
+      to: { path: "^packages/cli/" },
+    },
+    {
+      name: "cli-loads-commands-on-first-use",
+      comment:
+        "A check of flags starts in a tenth of a second, because it loads nothing of the other commands.",
+      severity: "error",
+      from: { path: "^packages/cli/src/[^/]*$", pathNot: tests },
+      to: {
+        path: "^packages/cli/src/[^/]*/.*-command\\.ts$",
+        dynamic: false,
+        dependencyTypesNot: ["type-only"],
+      },
+    },
+    {
+      name: "cli-loads-no-logger",
+      comment: "The main entry of runtime loads the logger and the metrics; its entry options does not.",
+      severity: "error",
+      from: { path: "^packages/cli/", pathNot: tests },
+      to: { path: "^packages/runtime/src/index\\.ts$", dependencyTypesNot: ["type-only"] },
     },
     {
       name: "agent-never-reaches-client-node",
@@ -127,7 +171,7 @@ module.exports = {
       name: "only-rpc-speaks-http2-to-clients",
       comment: "The HTTP/2 engine is behind rpc's transport interface.",
       severity: "error",
-      from: { path: "^packages/(proxy|agent|runtime|protocol)/", pathNot: tests },
+      from: { path: "^packages/(proxy|agent|runtime|protocol|sync-client)/", pathNot: tests },
       to: { path: "^(node:)?http2$" },
     },
     ...stageRules,

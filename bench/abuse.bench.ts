@@ -36,7 +36,7 @@ export const abuseCase: BenchCase = {
     "The shipped proxy with default options, in the pod of a ServiceAccount of a real kube-apiserver. 1,000 healthy subscribers, half of flagd.sync.v1 and half of bunting.sync.v1, each on a connection of its own, " +
     "follow a FeatureFlag of 10 KB that is edited every 500 ms. Then 50 hostile connections attack for a minute, each in one of the ways of the last table, as fast as the proxy lets it; each reconnects 50 ms after it was dropped. Half of them have an address of their own, " +
     "half share one. The time of an edit runs from just before its write is sent to the API server until a subscriber has this version or a newer one. " +
-    "Memory is the RSS; idle is just before the attack, with the 1,000 subscribers. Subscribers, API server and etcd share their core with the attackers, which have a lower priority (nice 10), so the times include some competition for it.",
+    "The proxy starts as in its image, with jemalloc if it is installed. Memory is the RSS; idle is just before the attack, with the 1,000 subscribers. Subscribers, API server and etcd share their core with the attackers, which have a lower priority (nice 10), so the times include some competition for it.",
   run: runAbuse,
 };
 

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -6,14 +6,15 @@ import { encodeDocument, isJsonObject, type FlagDocument, type JsonObject } from
 import { makeFlagSet, type FlagSet } from "./fixtures/flag-set.js";
 import type { EvaluationCounts, EvaluationLoadHandlers } from "./load/evaluation-load.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
-import { agentBinary, proxyBinary } from "./support/binaries.js";
+import { agentBinary } from "./support/binaries.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits, range } from "./support/format.js";
+import { startAgent } from "./support/start-agent.js";
+import { startProxy, watchedFile } from "./support/start-proxy.js";
 import { countParameter } from "./support/parameters.js";
 import { processMemory, resetPeakMemory, type CorePlan } from "./support/processor.js";
 import { median, spread } from "./support/statistics.js";
-import { freePort, untilReady } from "./support/wait.js";
 
 export const agentMemoryCase: BenchCase = {
   name: "agent-memory",
@@ -125,8 +126,12 @@ async function measureOnce(
     publish(document);
     const proxy = await startProxy(path.join(folder, "watched"), cores.load);
     processes.push(proxy.process);
-    const agent = await startAgent(proxy.port, cores.measured);
+    const sources = JSON.stringify([
+      { uri: `127.0.0.1:${proxy.port}`, provider: "grpc", selector: "default/bench" },
+    ]);
+    const agent = await startAgent(["--sources", sources], cores.measured);
     processes.push(agent.process);
+    await agent.untilReady();
     const keys = Object.values(keysByKind).flat();
     const booleanKeys = keys.filter((key) => isBoolean(document.flags[key]));
     await delay(timing.idleMs);
@@ -167,79 +172,6 @@ async function measureOnce(
     await Promise.all(processes.map((each) => each.stop()));
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** Creates a watched folder, and returns a function that renames a document into it. */
-function watchedFile(folder: string): (document: FlagDocument) => void {
-  mkdirSync(path.join(folder, "watched"));
-  return (document) => {
-    const waiting = path.join(folder, "bench.json");
-    writeFileSync(waiting, encodeDocument(document));
-    renameSync(waiting, path.join(folder, "watched", "bench.json"));
-  };
-}
-
-async function startProxy(
-  folder: string,
-  core: number | undefined,
-): Promise<{ process: ChildProcess; port: number }> {
-  const [port, managementPort] = [await freePort(), await freePort()];
-  const args = [
-    "start",
-    "--host",
-    "127.0.0.1",
-    "--port",
-    String(port),
-    "--management-port",
-    String(managementPort),
-  ];
-  const process = new ChildProcess({
-    name: "bunting-proxy",
-    ...proxyBinary(),
-    hasChannel: false,
-    args: [...args, "--source", `dir:${folder}`],
-    core,
-  });
-  await untilReady(`http://127.0.0.1:${managementPort}/readyz`, () => process.assertRuns());
-  return { process, port };
-}
-
-interface StartedAgent {
-  readonly process: ChildProcess;
-  readonly grpcPort: number;
-  readonly ofrepPort: number;
-}
-
-async function startAgent(proxyPort: number, core: number | undefined): Promise<StartedAgent> {
-  const [grpcPort, managementPort, syncPort, ofrepPort] = [
-    await freePort(),
-    await freePort(),
-    await freePort(),
-    await freePort(),
-  ];
-  const ports = {
-    "--port": grpcPort,
-    "--management-port": managementPort,
-    "--sync-port": syncPort,
-    "--ofrep-port": ofrepPort,
-  };
-  const sources = JSON.stringify([
-    { uri: `127.0.0.1:${proxyPort}`, provider: "grpc", selector: "default/bench" },
-  ]);
-  const process = new ChildProcess({
-    name: "bunting-agent",
-    ...agentBinary(),
-    hasChannel: false,
-    args: [
-      "start",
-      "--sources",
-      sources,
-      ...Object.entries(ports).flatMap(([flag, port]) => [flag, String(port)]),
-    ],
-    core,
-  });
-  await untilReady(`http://127.0.0.1:${managementPort}/readyz`, () => process.assertRuns());
-  return { process, grpcPort, ofrepPort };
 }
 
 /** Resolves once the agent serves the update with this number. */

@@ -4,23 +4,25 @@ import { entries, type EntryName } from "./fan-out/entry.js";
 import { connectSwarm, startPair, stopPair } from "./fan-out/pair.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
 import { digits, percent, range } from "./support/format.js";
-import { countParameter } from "./support/parameters.js";
+import { countParameter, namesParameter } from "./support/parameters.js";
 import { cpuTime, processMemory } from "./support/processor.js";
 import { median, spread } from "./support/statistics.js";
 import { untilQuiet } from "./support/wait.js";
 
 /** How subscribers connect to one kind of server. */
-interface Storm {
+export interface Storm {
   readonly entry: EntryName;
   readonly isAllAtOnce: boolean;
 }
 
-interface StormSample extends Storm {
+export interface StormSample extends Storm {
   readonly round: number;
   readonly elapsedMs: number;
   readonly refused: number;
   /** Why the first of them was refused. */
   readonly refusal?: string;
+  /** Connections that resumed a session of TLS. */
+  readonly resumed: number;
   readonly serverCpuUs: number;
   readonly clientBusyShare: number;
   readonly startMb: number;
@@ -33,6 +35,7 @@ const storms: readonly Storm[] = [
   { entry: "naive", isAllAtOnce: false },
   { entry: "rename", isAllAtOnce: false },
   { entry: "rename", isAllAtOnce: true },
+  { entry: "rename-tls", isAllAtOnce: false },
   { entry: "rename-bunting", isAllAtOnce: false },
 ];
 const maxClientBusyShare = 0.9;
@@ -51,10 +54,13 @@ async function runStorm(options: RunOptions): Promise<CaseOutcome> {
   const { isQuick, parameters, cores, progress } = options;
   const connections = countParameter(parameters, "connections", isQuick ? 200 : 10_000);
   const rounds = countParameter(parameters, "pairs", isQuick ? 1 : 3);
+  const chosen = namesParameter(parameters, "servers", Object.keys(entries), [
+    ...new Set(storms.map(({ entry }) => entry)),
+  ]);
   assertFilesSuffice(connections);
   const samples: StormSample[] = [];
   for (let round = 0; round < rounds; round++) {
-    for (const storm of storms) {
+    for (const storm of storms.filter(({ entry }) => chosen.includes(entry))) {
       const sample = await stormOnce({ storm, connections, round }, options);
       samples.push(sample);
       progress(
@@ -122,7 +128,7 @@ interface StormInput {
   readonly round: number;
 }
 
-async function stormOnce(
+export async function stormOnce(
   { storm, connections, round }: StormInput,
   { isQuick, parameters, cores }: RunOptions,
 ): Promise<StormSample> {
@@ -134,7 +140,7 @@ async function stormOnce(
     const startMb = processMemory(pid).rssMb;
     const before = cpuTime(pid);
     const counts = { connections, streams: 1, ...(storm.isAllAtOnce ? { maxOpening: connections } : {}) };
-    const { elapsedMs, cpuMs, refused, refusal } = await connectSwarm(pair, counts);
+    const { elapsedMs, cpuMs, refused, refusal, resumed } = await connectSwarm(pair, counts);
     const after = cpuTime(pid);
     await delay(restMs);
     return {
@@ -143,6 +149,7 @@ async function stormOnce(
       elapsedMs,
       refused,
       ...(refusal === undefined ? {} : { refusal }),
+      resumed,
       serverCpuUs: ((after.busyMs - before.busyMs) * 1000) / connections,
       clientBusyShare: cpuMs / elapsedMs,
       startMb,
@@ -155,6 +162,7 @@ async function stormOnce(
 
 const shippedNames: ReadonlyMap<EntryName, string> = new Map([
   ["rename", "bunting-proxy, shipped binary"],
+  ["rename-tls", "bunting-proxy, shipped binary, TLS"],
   ["rename-bunting", "bunting-proxy, shipped binary, bunting.sync.v1"],
 ]);
 
@@ -175,11 +183,12 @@ function table(samples: readonly StormSample[]): CaseOutcome["tables"][number] {
       "idle KB per subscriber: median (min–max)",
       "client busy",
     ],
-    rows: storms.map((storm) => {
+    rows: storms.flatMap((storm) => {
       const own = samples.filter(
         ({ entry, isAllAtOnce }) => entry === storm.entry && isAllAtOnce === storm.isAllAtOnce,
       );
-      return [
+      if (own.length === 0) return [];
+      const row = [
         nameOf(storm),
         range(spread(own.map(({ elapsedMs }) => elapsedMs / 1000))),
         String(own.reduce((sum, { refused }) => sum + refused, 0)),
@@ -188,6 +197,7 @@ function table(samples: readonly StormSample[]): CaseOutcome["tables"][number] {
         range(spread(own.map(({ idleKbPerSubscriber }) => idleKbPerSubscriber))),
         percent(median(own.map(({ clientBusyShare }) => clientBusyShare))),
       ];
+      return [row];
     }),
   };
 }

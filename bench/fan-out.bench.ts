@@ -43,6 +43,25 @@ export const fanOutCases = [
     ],
   }),
   fanOutCase({
+    name: "fan-out-tls",
+    method:
+      "The shipped binary with TLS beside the same without it: each connection encrypts the document on its own. The certificate is of ECDSA P-256; " +
+      "node's client and server agree on TLS 1.3. The client is node:tls, and decrypts on its own core.",
+    connections: 10_000,
+    streams: 1,
+    payloads: [10 * KB],
+    entries: ["rename", "rename-tls"],
+    rounds: sevenRounds,
+    targets: (measured) => [
+      {
+        what: "10 KB over TLS: median ratio to the time in plaintext",
+        limit: 2,
+        measured: measured.medianRatio("rename-tls", "rename", 10 * KB),
+        unit: "×",
+      },
+    ],
+  }),
+  fanOutCase({
     name: "fan-out-streams",
     method: "The same 10,000 subscribers on 100 connections: each has 100 streams, which share its window.",
     connections: 100,

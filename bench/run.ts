@@ -1,16 +1,20 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { abuseCase } from "./abuse.bench.js";
+import { agentIdentityCase } from "./agent-identity.bench.js";
 import { agentMemoryCase } from "./agent-memory.bench.js";
 import { clusterCase } from "./cluster.bench.js";
 import { evaluateCase } from "./evaluate.bench.js";
 import { fanOutStormCase } from "./fan-out-storm.bench.js";
 import { fanOutCases } from "./fan-out.bench.js";
 import { renderDocs, resultFile } from "./render.js";
+import { serveCase } from "./serve.bench.js";
 import { isMet, type BenchCase } from "./support/bench-case.js";
 import { digits } from "./support/format.js";
 import { describeMachine } from "./support/machine.js";
 import { pinSelf, planCores } from "./support/processor.js";
+import { tlsStormCase } from "./tls-storm.bench.js";
+import { tokensCase } from "./tokens.bench.js";
 import { updateCase } from "./update.bench.js";
 
 /**
@@ -23,8 +27,12 @@ const cases: readonly BenchCase[] = [
   evaluateCase,
   updateCase,
   agentMemoryCase,
+  agentIdentityCase,
+  serveCase,
   ...fanOutCases,
   fanOutStormCase,
+  tlsStormCase,
+  tokensCase,
   clusterCase,
   abuseCase,
 ];

@@ -21,8 +21,12 @@ export class ServiceProcess {
     if (this.#child.stderr !== null) {
       createInterface(this.#child.stderr).on("line", (line) => process.stdout.write(`  [${name}] ${line}\n`));
     }
+    // When the demonstration dies of an error, as when its output is piped to a `head` that has read enough, nothing else would end it.
+    const endToo = (): void => void this.#child.kill("SIGTERM");
+    process.once("exit", endToo);
     this.#ended = new Promise((resolve) => {
       this.#child.once("exit", (code) => {
+        process.removeListener("exit", endToo);
         if (!this.#isStopping) onUnexpectedEnd(name, code);
         resolve();
       });

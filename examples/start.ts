@@ -5,6 +5,7 @@
 import { cpSync, rmSync } from "node:fs";
 import path from "node:path";
 import { processSignals, readOptions } from "@bunting/runtime";
+import { renderHelp } from "@bunting/runtime/options";
 import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
 import { demoOptionTable, type DemoOptions } from "./demo-options.js";
 import { arrival, flipWelcome } from "./live-edit.js";
@@ -58,7 +59,7 @@ async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<n
 }
 
 function proxyCommand(options: DemoOptions): string[] {
-  const binary = path.join(root, "packages/proxy/dist/main.js");
+  const binary = path.join(root, "packages/proxy/dist/bunting-proxy.cjs");
   const ports = ["--port", `${options.proxyPort}`, "--management-port", `${options.proxyManagementPort}`];
   // No load balancer is in front of this proxy, so there is nothing to wait for before it stops.
   return [
@@ -133,7 +134,7 @@ function showAddresses(options: DemoOptions): void {
   say();
   say("Up and running:");
   say(
-    `  proxy   flagd.sync.v1 127.0.0.1:${options.proxyPort}   management http://127.0.0.1:${options.proxyManagementPort}/metrics`,
+    `  proxy   flagd.sync.v1 127.0.0.1:${options.proxyPort}   status http://127.0.0.1:${options.proxyManagementPort}/status`,
   );
   say(
     `  agent   evaluation 127.0.0.1:${options.agentPort}   OFREP http://127.0.0.1:${options.agentOfrepPort}   sync 127.0.0.1:${options.agentSyncPort}`,
@@ -157,14 +158,37 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-const stop = processSignals();
-try {
+function help(): string {
+  const describe =
+    "Runs proxy and agent on sample flags, and shows four OpenFeature providers asking and an edit arriving.";
+  return renderHelp({
+    usage: "npm start -- [options]",
+    describe,
+    table: demoOptionTable,
+    epilogue: "Ctrl-C ends everything.",
+  });
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  if (argv.includes("--help") || argv.includes("-h")) {
+    say(help());
+    return 0;
+  }
   const { options, warnings } = await readOptions(demoOptionTable, {
-    argv: process.argv.slice(2),
+    argv,
     env: process.env,
+    unknownFlags: "refuse",
+    readsConfig: false,
   });
   warnings.forEach(say);
-  process.exitCode = await demonstrate(options, stop.signal);
+  return demonstrate(options, stop.signal);
+}
+
+const stop = processSignals();
+// A terminal that is closed. The services do not get the signal, and end when this process exits.
+process.once("SIGHUP", () => process.exit(129));
+try {
+  process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   say(`npm start: ${(error as Error).message}`);
   process.exitCode = 1;

@@ -118,6 +118,11 @@ export async function renderFlagdParity(): Promise<string> {
           "`flagd.sync.v1`",
           "better: a slow client costs no memory; streams end with UNAVAILABLE at shutdown",
         ],
+        [
+          "`GET /v1/flags` on the sync port, of later versions (`--sync-http-enabled`, there on by default)",
+          "same, off by default; also `/v1/flags/<selector>` and `?selector=`, and over HTTP/2; no ranges",
+        ],
+        ["`flagd.sync.v1` over Connect and gRPC-Web, of later versions", "not supported"],
         ["`grpc.health.v1`", "better: not serving until there are flags; flagd always says SERVING"],
         ["CORS on the ports for evaluation and OFREP", "same"],
       ],

@@ -8,13 +8,7 @@ import { fuzz, replay, shrink, type FuzzFinding } from "../test/abuse/fuzz/fuzz.
 import { parseCases } from "../test/abuse/fuzz/fuzz-case.js";
 import { keepFinding } from "../test/abuse/fuzz/keep-finding.js";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "60" },
-    seed: { type: "string", default: String(Math.floor(Date.now() / 1000)) },
-    replay: { type: "string" },
-  },
-});
+const { values } = parsedArguments();
 
 if (values.replay !== undefined) {
   const found = await replay(parseCases(readFileSync(values.replay, "utf8")));
@@ -38,4 +32,19 @@ async function report(seed: number, { reason, cases }: FuzzFinding): Promise<voi
   const onTry = (left: number): void =>
     void process.stdout.write(`\rbunting: looking for the case, ${left} left … `);
   console.log(`\n${keepFinding(seed, await shrink(cases, onTry))}`);
+}
+
+function parsedArguments() {
+  try {
+    return parseArgs({
+      options: {
+        seconds: { type: "string", default: "60" },
+        seed: { type: "string", default: String(Math.floor(Date.now() / 1000)) },
+        replay: { type: "string" },
+      },
+    });
+  } catch (error) {
+    console.error(`bunting: ${(error as Error).message}; there are --seconds N, --seed N and --replay FILE`);
+    process.exit(2);
+  }
 }

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
 import { prometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { commands as cliCommands } from "@bunting/cli/internal/commands.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { prometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
 import { renderFlagdParity } from "./flagd-parity.js";
@@ -24,16 +25,23 @@ const errorFiles = [
   "packages/runtime/src/runtime-error.ts",
   "packages/evaluation/src/flag-error.ts",
   "packages/kube/src/kube-error.ts",
+  "packages/identity/src/identity-error.ts",
   "packages/proxy/src/proxy-error.ts",
   "packages/agent/src/agent-error.ts",
+  "packages/cli/src/cli-error.ts",
 ];
 
 rmSync(reference, { recursive: true, force: true });
 mkdirSync(reference, { recursive: true });
 write("proxy-options.md", "Options of bunting-proxy", precedence, renderOptionsReference(proxyOptionTable));
 write("agent-options.md", "Options of bunting-agent", precedence, renderOptionsReference(agentOptionTable));
+write("cli.md", "Commands of bunting", await cliReference());
 write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetrics, true));
-write("agent-metrics.md", "Metrics of bunting-agent", await metricsOf(agentMetrics, false));
+write(
+  "agent-metrics.md",
+  "Metrics of bunting-agent",
+  await metricsOf((registry) => agentMetrics(registry).watches(), false),
+);
 write(
   "errors.md",
   "Error codes",
@@ -63,6 +71,20 @@ async function metricsOf(
     ? "\n\nBeside these: CPU, memory, event loop and garbage collection of the process, as prom-client names them."
     : "";
   return `${table}${rest}`;
+}
+
+async function cliReference(): Promise<string> {
+  const sections = await Promise.all(
+    cliCommands.map(async ({ load }) => {
+      const { usage, describe, table, epilogue } = await load();
+      // The headings of the groups are one level deeper than in the reference of a single command.
+      const options = renderOptionsReference(table).replaceAll(/^## /gm, "### ");
+      return [`## bunting ${usage}`, describe, options, epilogue].filter((part) => part !== "").join("\n\n");
+    }),
+  );
+  return ["A flag overrides its environment variable, which overrides the default.", ...sections].join(
+    "\n\n",
+  );
 }
 
 /** The list in the comment above the closed set of codes; every code must be in it. */

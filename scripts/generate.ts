@@ -1,5 +1,6 @@
 /**
- * Regenerates all generated code: messages from the protos, the descriptors that server reflection answers with, and docs/reference.
+ * Regenerates all generated code: messages from the protos, the descriptors that server reflection answers with, docs/reference, the
+ * dashboards, what the Helm chart shares with other parts, and the proxy's status page.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -21,6 +22,11 @@ writeFileSync(
 );
 
 await import("./generate-docs.js");
+await import("./generate-access-matrix.js");
+await import("./generate-dashboards.js");
+// After the dashboards, of which the chart has copies.
+await import("./generate-chart.js");
+await import("./generate-status-page.js");
 
 /** buf finds its plugin, protoc-gen-ts_proto, by PATH. */
 function buf(...args: readonly string[]): void {

@@ -6,17 +6,21 @@ export interface LeftOut {
   readonly from: string;
   /** The modules as those files name them in `require()`. */
   readonly modules: readonly string[];
+  /** The text of the module that takes their place; a stub that throws, if absent. */
+  readonly instead?: string;
   /** Why the bundle works without them. */
   readonly reason: string;
 }
 
 /**
  * An esbuild plugin that leaves modules out of the bundle which our dependencies load but never call on our behalf: the agent's memory is
- * counted in kilobytes. Each is replaced by a stub that throws its name when called. The build fails if a module is no longer required by
+ * counted in kilobytes. Each is replaced by a stub that throws its name when called, or by what the list has for it. The build fails if a module is no longer required by
  * its package, because a new version of that package has to be looked at.
  */
 export function leaveOut(list: readonly LeftOut[]): Plugin {
-  const entries = list.flatMap(({ from, modules }) => modules.map((module) => ({ from, module })));
+  const entries = list.flatMap(({ from, modules, instead }) =>
+    modules.map((module) => ({ from, module, instead })),
+  );
   return {
     name: "leave-out",
     setup(build) {
@@ -25,9 +29,11 @@ export function leaveOut(list: readonly LeftOut[]): Plugin {
         const entry = entries.find((each) => each.module === module && isIn(importer, each.from));
         if (entry === undefined) return undefined;
         found.add(entry);
-        return { path: `${entry.from}: ${entry.module}`, namespace: "left-out" };
+        return { path: `${entry.from}: ${entry.module}`, namespace: "left-out", pluginData: entry.instead };
       });
-      build.onLoad({ filter: /./, namespace: "left-out" }, ({ path: name }) => ({ contents: stubOf(name) }));
+      build.onLoad({ filter: /./, namespace: "left-out" }, ({ path: name, pluginData }) => ({
+        contents: (pluginData as string | undefined) ?? stubOf(name),
+      }));
       build.onEnd(() => ({
         errors: entries
           .filter((entry) => !found.has(entry))

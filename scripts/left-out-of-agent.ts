@@ -30,7 +30,15 @@ export const leftOutOfAgent: readonly LeftOut[] = [
   },
   {
     from: "pino",
-    modules: ["./lib/transport", "./transport", "./lib/multistream", "@pinojs/redact"],
-    reason: "logs go straight to stderr: no worker thread, no second stream, nothing to redact",
+    modules: ["./lib/transport", "./transport", "./lib/multistream", "@pinojs/redact", "worker_threads"],
+    reason:
+      "logs go straight to stderr: no worker thread, no second stream, nothing to redact; isMainThread, of worker_threads, is read only as a condition, and the stub is true",
+  },
+  {
+    from: "sonic-boom",
+    modules: ["assert"],
+    instead: "module.exports = (isTrue, message) => { if (!isTrue) throw new Error(message); };",
+    reason:
+      "node's assert opens stderr as a stream as soon as it is loaded, which takes some milliseconds of the start",
   },
 ];

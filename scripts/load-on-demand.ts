@@ -3,14 +3,16 @@ import type { Plugin } from "esbuild";
 
 /**
  * An esbuild plugin that keeps each `import("…")`, of a package or of a file of ours, as it is and points it at `chunks/NAME.mjs` beside the
- * bundle. `found` receives the entry file of each such module by name: what to build the chunks from.
+ * bundle. `found` receives the entry file of each such module by name: what to build the chunks from. Those of `inBundle`, as they are named
+ * in `import("…")`, stay in the bundle, which evaluates them on first use.
  */
-export function loadOnDemand(found: Map<string, string>): Plugin {
+export function loadOnDemand(found: Map<string, string>, inBundle: readonly string[] = []): Plugin {
   return {
     name: "load-on-demand",
     setup(build) {
       build.onResolve({ filter: /./ }, async ({ path, kind, resolveDir, pluginData }) => {
-        if (kind !== "dynamic-import" || pluginData === "resolved") return undefined;
+        if (kind !== "dynamic-import" || pluginData === "resolved" || inBundle.includes(path))
+          return undefined;
         const resolved = await build.resolve(path, { kind, resolveDir, pluginData: "resolved" });
         if (resolved.errors.length > 0) return { errors: resolved.errors };
         const name = path.startsWith(".") ? parse(path).name : path;

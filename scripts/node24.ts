@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs"
 import path from "node:path";
 import { cacheDirectory } from "./cache-directory.js";
 
-const version = "24.21.0";
+export const node24Version = "24.21.0";
 
 /** The path of a node 24, or a sentence that says why there is none here. */
 export type Node24 = { readonly binary: string } | { readonly missing: string };
@@ -15,10 +15,10 @@ export type Node24 = { readonly binary: string } | { readonly missing: string };
 export function findNode24(): Node24 {
   if (process.version.startsWith("v24.")) return { binary: process.execPath };
   const packageName = `node-${process.platform}-${process.arch}`;
-  const directory = path.join(cacheDirectory("node"), `${version}-${process.platform}-${process.arch}`);
+  const directory = path.join(cacheDirectory("node"), `${node24Version}-${process.platform}-${process.arch}`);
   const binary = path.join(directory, "node_modules", packageName, "bin/node");
   if (existsSync(binary)) return { binary };
-  console.log(`bunting: fetching node ${version} (once; 190 MB in ${directory}) …`);
+  console.log(`bunting: fetching node ${node24Version} (once; 190 MB in ${directory}) …`);
   // Installed beside its final place and renamed at the end, so that it is never found half-installed.
   mkdirSync(path.dirname(directory), { recursive: true });
   const unfinished = mkdtempSync(path.join(path.dirname(directory), ".fetching-"));
@@ -26,12 +26,12 @@ export function findNode24(): Node24 {
     const flags = ["--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
     const { status, stderr } = spawnSync(
       "npm",
-      ["install", "--prefix", unfinished, ...flags, `${packageName}@${version}`],
+      ["install", "--prefix", unfinished, ...flags, `${packageName}@${node24Version}`],
       { encoding: "utf8", stdio: ["ignore", "ignore", "pipe"] },
     );
     if (status !== 0) {
       const reason = /npm error (?!code)(.*)/.exec(stderr)?.[1] ?? `npm ended with ${status ?? "a signal"}`;
-      return { missing: `${packageName}@${version} could not be installed: ${reason}` };
+      return { missing: `${packageName}@${node24Version} could not be installed: ${reason}` };
     }
     rmSync(directory, { recursive: true, force: true });
     renameSync(unfinished, directory);

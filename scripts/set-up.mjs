@@ -24,10 +24,15 @@ unlessUnchanged("install", "installing dependencies", manifests(), tools, () => 
   run("npx", ["--yes", pnpm, "install", "--frozen-lockfile", "--prefer-offline"]);
 });
 if (process.argv.includes("--build")) {
-  const binaries = ["packages/proxy/dist/main.js", "packages/agent/dist/bunting-agent.cjs"];
+  const binaries = [
+    "packages/proxy/dist/bunting-proxy.cjs",
+    "packages/agent/dist/bunting-agent.cjs",
+    "packages/cli/dist/bundle/bunting.mjs",
+  ];
   unlessUnchanged("build", "building", sources(), binaries, () => {
     run(process.execPath, ["node_modules/typescript/bin/tsc", "-b"]);
-    run(process.execPath, ["--import=tsx", "scripts/bundle-agent.ts"]);
+    run(process.execPath, ["--import=tsx", "scripts/bundle.ts"]);
+    run(process.execPath, ["--import=tsx", "scripts/bundle-cli.ts"]);
   });
 }
 
@@ -66,7 +71,16 @@ function manifests() {
 }
 
 function sources() {
-  const scripts = ["bundle-agent", "leave-out", "left-out-of-agent", "load-on-demand"];
+  const scripts = [
+    "bundle",
+    "bundle-cli",
+    "bundled-packages",
+    "sbom",
+    "write-bill",
+    "leave-out",
+    "left-out-of-agent",
+    "load-on-demand",
+  ];
   const files = ["pnpm-lock.yaml", "tsconfig.base.json", "tsconfig.json"];
   files.push(...scripts.map((name) => `scripts/${name}.ts`));
   for (const folder of packages()) {

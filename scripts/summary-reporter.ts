@@ -1,5 +1,6 @@
+import path from "node:path";
 import mocha from "mocha";
-import { recordCounts, summaryLine } from "./test-counts.js";
+import { recordCounts, summaryLine, type TestFailure } from "./test-counts.js";
 
 /** mocha's dots and failures, then the line that CI reads: `N passed, N failed[, N skipped]`. */
 class SummaryReporter extends mocha.reporters.Dot {
@@ -10,10 +11,15 @@ class SummaryReporter extends mocha.reporters.Dot {
       const { passes: passed, failures: failed, pending: skipped } = this.stats;
       const counts = { passed, failed, skipped };
       console.log(summaryLine(counts));
-      recordCounts(counts);
+      recordCounts(counts, this.failures.map(failureOf));
       process.send?.(counts);
     });
   }
+}
+
+function failureOf(test: mocha.Test): TestFailure {
+  const [error = ""] = String(test.err).split("\n");
+  return { title: test.fullTitle(), file: path.relative(process.cwd(), test.file ?? ""), error };
 }
 
 // mocha takes a reporter from the default export only.

@@ -6,23 +6,56 @@ export interface TestCounts {
   readonly skipped: number;
 }
 
+export interface TestFailure {
+  /** As `--grep` takes it; of a hook, with its name. */
+  readonly title: string;
+  readonly file: string;
+  /** The first line of what was thrown. */
+  readonly error: string;
+}
+
+/** One run of mocha, or what a step says that can't run it. */
+export interface TestRun extends TestCounts {
+  /** The npm script, such as `test:node24`. */
+  readonly step: string;
+  readonly failures: readonly TestFailure[];
+}
+
 /** The line that CI reads. */
 export function summaryLine({ passed, failed, skipped }: TestCounts): string {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }
 
-/** Where several runs make up one result, as in .ci/run, BUNTING_TEST_COUNTS names the file that each appends its counts to. */
-export function recordCounts(counts: TestCounts): void {
+/** Where several runs make up one result, as in .ci/run, BUNTING_TEST_COUNTS names the file that each appends its counts and failures to. */
+export function recordCounts(counts: TestCounts, failures: readonly TestFailure[] = []): void {
   const file = process.env["BUNTING_TEST_COUNTS"];
-  if (file !== undefined) appendFileSync(file, `${JSON.stringify(counts)}\n`);
+  if (file === undefined) return;
+  const run: TestRun = { step: process.env["npm_lifecycle_event"] ?? "tests", ...counts, failures };
+  appendFileSync(file, `${JSON.stringify(run)}\n`);
 }
 
-/** The sum of what the runs have appended to `file`. */
-export function totalOf(file: string): TestCounts {
-  const runs = readFileSync(file, "utf8")
+/** What the runs have appended to `file`. */
+export function recordedRuns(file: string): TestRun[] {
+  return readFileSync(file, "utf8")
     .split("\n")
     .filter(Boolean)
-    .map((line) => JSON.parse(line) as TestCounts);
+    .map((line) => JSON.parse(line) as TestRun);
+}
+
+export function totalOf(runs: readonly TestRun[]): TestCounts {
   const sum = (count: keyof TestCounts): number => runs.reduce((total, run) => total + run[count], 0);
   return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
+}
+
+/**
+ * What comes before the line that CI reads, for those who see only the end of its output: each test that failed, and each step that did
+ * although no test of it has.
+ */
+export function failureLines(runs: readonly TestRun[], failedSteps: readonly string[]): string[] {
+  const tests = runs.flatMap(({ step, failures }) =>
+    failures.flatMap(({ title, file, error }) => [`${step}: ${file}: ${title}`, `    ${error}`]),
+  );
+  const named = new Set(runs.filter(({ failures }) => failures.length > 0).map(({ step }) => step));
+  const others = failedSteps.filter((step) => !named.has(step));
+  return [...tests, ...others.map((step) => `${step}: failed, but not in a test: see its output`)];
 }

@@ -1,18 +1,19 @@
 import { existsSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
 
-/** Every test but those of test/cluster, which need a real API server. */
+/** Every test but those of test/cluster, test/helm, test/images and test/node, which need root or tools that are built first. */
 const allSpecs = [
   "packages/*/src/**/*.test.ts",
-  "test/!(cluster)/**/*.test.ts",
+  "test/!(cluster|helm|images|node)/**/*.test.ts",
   "bench/{fixtures,fan-out,load,servers}/*.test.ts",
+  "scripts/*.test.ts",
 ];
 
 export interface TestArguments {
   /** For mocha: options as given, and what to run as files and globs. */
   readonly mochaArgs: readonly string[];
   readonly watch: boolean;
-  /** Whether a test outside of packages/ runs: those start the built binaries, while unit tests run from sources. */
+  /** Whether a test outside of packages/ and scripts/ runs: those start the built binaries, while unit tests run from sources. */
   readonly needsBuild: boolean;
 }
 
@@ -55,7 +56,7 @@ export function testArguments(argv: readonly string[]): TestArguments {
   return {
     mochaArgs: [...options, ...chosen],
     watch,
-    needsBuild: !chosen.every((spec) => spec.startsWith("packages/")),
+    needsBuild: !chosen.every((spec) => /^(packages|scripts)\//.test(spec)),
   };
 }
 

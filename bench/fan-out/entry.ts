@@ -9,6 +9,10 @@ export interface Entry {
   readonly server: ContenderName;
   readonly protocol: ProtocolName;
   readonly windowBytes?: number;
+  /** Its subscribers connect by TLS. */
+  readonly usesTls?: boolean;
+  /** They resume a session that another connection has begun. */
+  readonly resumesTls?: boolean;
   /** The form that every payload of a round must have for the run to count. */
   readonly form: MessageKind;
 }
@@ -30,6 +34,31 @@ export const entries = {
   naive: { ...document, name: "naive grpc-js", server: "naive" },
   publish: { ...document, name: "bunting-proxy, from publish", server: "publish" },
   rename: { ...document, name: "bunting-proxy, from rename", server: "rename" },
+  "rename-tls": {
+    ...document,
+    name: "bunting-proxy, from rename, TLS",
+    server: "rename-tls",
+    usesTls: true,
+  },
+  "rename-tls-resumed": {
+    ...document,
+    name: "bunting-proxy, from rename, TLS, resumed",
+    server: "rename-tls",
+    usesTls: true,
+    resumesTls: true,
+  },
+  "rename-rsa": {
+    ...document,
+    name: "bunting-proxy, from rename, TLS with RSA-2048",
+    server: "rename-rsa",
+    usesTls: true,
+  },
+  "rename-mutual": {
+    ...document,
+    name: "bunting-proxy, from rename, TLS with client certificates",
+    server: "rename-mutual",
+    usesTls: true,
+  },
   gzip: {
     name: "bunting-proxy, from publish, gzip",
     server: "publish",

@@ -35,12 +35,16 @@ export function connectSwarm(
   { entry, server, swarm }: Pair,
   counts: Pick<SwarmOptions, "connections" | "streams" | "maxOpening">,
 ): Promise<Connected> {
-  const { protocol, windowBytes } = entry;
+  const { protocol, windowBytes, usesTls = false, resumesTls = false } = entry;
+  const { clientCertificate } = server;
   const options = {
     ...counts,
     host: "127.0.0.1",
     port: server.port,
     protocol,
+    usesTls,
+    resumesTls,
+    ...(clientCertificate === undefined ? {} : { clientCertificate }),
     topic: benchTopic,
     ...(windowBytes === undefined ? {} : { windowBytes }),
   };

@@ -1,8 +1,7 @@
-import { Agent, request } from "node:http";
-import { connect, type ClientHttp2Session } from "node:http2";
 import { evaluationV1, type JsonObject } from "@bunting/protocol";
 import { Random } from "../fixtures/random.js";
 import { randomContext } from "../fixtures/targeting-rules.js";
+import { grpcClient, http1Client, type Ask, type Request } from "./request-clients.js";
 import { serveCalls } from "../support/child-protocol.js";
 
 /** Evaluates as applications do: over gRPC and over OFREP at the same time, each caller asking again as soon as it is answered. */
@@ -27,10 +26,12 @@ const contextCount = 256;
 
 class EvaluationLoad {
   readonly #input: EvaluationLoadInput;
-  readonly #session: ClientHttp2Session;
-  readonly #agent: Agent;
-  readonly #grpcFrames: readonly Buffer[];
-  readonly #ofrepBodies: readonly string[];
+  readonly #askGrpc: Ask;
+  readonly #closeGrpc: () => void;
+  readonly #askOfrep: Ask;
+  readonly #closeOfrep: () => void;
+  readonly #grpcRequests: readonly Request[];
+  readonly #ofrepBodies: readonly Buffer[];
   readonly #callers: Promise<void>[] = [];
   #isStopping = false;
   #grpc = 0;
@@ -40,11 +41,10 @@ class EvaluationLoad {
     const random = new Random(7);
     const contexts = Array.from({ length: contextCount }, () => randomContext(random));
     this.#input = input;
-    this.#session = connect(`http://127.0.0.1:${input.grpcPort}`);
-    this.#session.on("error", fail);
-    this.#agent = new Agent({ keepAlive: true, maxSockets: input.concurrency });
-    this.#ofrepBodies = contexts.map((context) => JSON.stringify({ context }));
-    this.#grpcFrames = contexts.map((context, index) =>
+    [this.#askGrpc, this.#closeGrpc] = grpcClient(input.grpcPort, fail);
+    [this.#askOfrep, this.#closeOfrep] = http1Client(input.ofrepPort, input.concurrency);
+    this.#ofrepBodies = contexts.map((context) => Buffer.from(JSON.stringify({ context })));
+    this.#grpcRequests = contexts.map((context, index) =>
       booleanRequest(cyclic(input.booleanKeys, index), context),
     );
   }
@@ -59,8 +59,8 @@ class EvaluationLoad {
   async stop(): Promise<EvaluationCounts> {
     this.#isStopping = true;
     await Promise.all(this.#callers);
-    this.#session.close();
-    this.#agent.destroy();
+    this.#closeGrpc();
+    this.#closeOfrep();
     return { grpc: this.#grpc, ofrep: this.#ofrep };
   }
 
@@ -72,65 +72,21 @@ class EvaluationLoad {
     }
   }
 
-  #evaluateGrpc(index: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const stream = this.#session.request({
-        ":method": "POST",
-        ":path": "/flagd.evaluation.v1.Service/ResolveBoolean",
-        "content-type": "application/grpc",
-        te: "trailers",
-      });
-      let status: string | undefined;
-      const noteStatus = (headers: Record<string, unknown>): void => {
-        const value = headers["grpc-status"];
-        if (typeof value === "string") status = value;
-      };
-      stream.on("response", noteStatus);
-      stream.on("trailers", noteStatus);
-      stream.on("error", reject);
-      stream.on("close", () => {
-        this.#grpc++;
-        if (status === "0") resolve();
-        else reject(new Error(`an evaluation over gRPC ended with status ${status ?? "none"}`));
-      });
-      stream.resume();
-      stream.end(cyclic(this.#grpcFrames, index));
-    });
+  async #evaluateGrpc(index: number): Promise<void> {
+    await this.#askGrpc(cyclic(this.#grpcRequests, index));
+    this.#grpc++;
   }
 
-  #evaluateOfrep(index: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const call = request({
-        agent: this.#agent,
-        host: "127.0.0.1",
-        port: this.#input.ofrepPort,
-        method: "POST",
-        path: `/ofrep/v1/evaluate/flags/${encodeURIComponent(cyclic(this.#input.keys, index))}`,
-        headers: { "content-type": "application/json" },
-      });
-      call.on("error", reject);
-      call.on("response", (response) => {
-        response.resume();
-        response.on("end", () => {
-          this.#ofrep++;
-          if (response.statusCode === 200) resolve();
-          else
-            reject(
-              new Error(`an evaluation over OFREP was answered with status ${response.statusCode ?? "none"}`),
-            );
-        });
-      });
-      call.end(cyclic(this.#ofrepBodies, index));
-    });
+  async #evaluateOfrep(index: number): Promise<void> {
+    const path = `/ofrep/v1/evaluate/flags/${encodeURIComponent(cyclic(this.#input.keys, index))}`;
+    await this.#askOfrep({ path, body: cyclic(this.#ofrepBodies, index) });
+    this.#ofrep++;
   }
 }
 
-function booleanRequest(flagKey: string, context: JsonObject): Buffer {
+function booleanRequest(flagKey: string, context: JsonObject): Request {
   const message = evaluationV1.ResolveBooleanRequest.encode({ flagKey, context }).finish();
-  const frame = Buffer.alloc(5 + message.length);
-  frame.writeUInt32BE(message.length, 1);
-  frame.set(message, 5);
-  return frame;
+  return { path: "/flagd.evaluation.v1.Service/ResolveBoolean", body: Buffer.from(message) };
 }
 
 function cyclic<T>(items: readonly T[], index: number): T {

@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { connect as connectTls, TLSSocket } from "node:tls";
 import { FrameReader, type FrameHandler } from "./frame-reader.js";
 import {
   connectionOpening,
@@ -19,6 +20,12 @@ export interface SubscriberConnectionOptions {
   /** The address to connect from: one address has ports for only 28,000 connections. */
   readonly localAddress?: string;
   readonly protocol: SubscriberProtocol;
+  /** Connects by TLS, and trusts every certificate. */
+  readonly usesTls?: boolean;
+  /** In PEM. */
+  readonly clientCertificate?: { readonly cert: string; readonly key: string };
+  /** The ticket of a session of TLS to resume. */
+  readonly session?: Buffer;
   /** How many subscriptions, each on its own stream. */
   readonly streams: number;
   /** Initial window of the connection and each stream: 65,535 bytes is what most gRPC clients start with. */
@@ -67,6 +74,8 @@ interface SubscriberStream {
   unacknowledgedBytes: number;
 }
 
+/** The certificate is not what is measured. */
+export const trusting = { rejectUnauthorized: false, ALPNProtocols: ["h2"] };
 /** All sockets read into the same buffer: each read is processed before the next begins. */
 const readBuffer = Buffer.allocUnsafeSlow(256 * 1024);
 
@@ -94,23 +103,32 @@ export class SubscriberConnection implements FrameHandler {
     this.#updateAtBytes = Math.floor((windowBytes * 3) / 4);
     this.#frames = new FrameReader(this);
     this.#streams = Array.from({ length: options.streams }, (_, index) => this.#stream(index));
-    this.#socket = connect({
+    const where = {
       host,
       port,
       ...(localAddress === undefined ? {} : { localAddress }),
       noDelay: true,
       onread: {
         buffer: readBuffer,
-        callback: (bytesRead) => {
+        callback: (bytesRead: number) => {
           this.#frames.push(readBuffer, 0, bytesRead);
           this.#updateWindows();
           return true;
         },
       },
-    });
+    };
+    this.#socket =
+      options.usesTls === true
+        ? connectTls({ ...where, ...trusting, ...options.clientCertificate, session: options.session })
+        : connect(where);
     this.#socket.on("error", (error) => this.#fail(error));
     this.#socket.on("close", () => this.#fail(new Error("the server closed the connection")));
     this.#socket.write(options.requests ?? connectionRequests(options));
+  }
+
+  /** Its session of TLS was begun by another connection. */
+  get isResumed(): boolean {
+    return this.#socket instanceof TLSSocket && this.#socket.isSessionReused();
   }
 
   close(): void {

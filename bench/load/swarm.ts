@@ -1,17 +1,22 @@
+import { once } from "node:events";
+import { connect as connectTls } from "node:tls";
 import { monotonicMs } from "../support/monotonic.js";
 import { percentile } from "../support/statistics.js";
 import type { MessageHead, MessageKind } from "./message-head.js";
 import {
   connectionRequests,
   SubscriberConnection,
+  trusting,
   type SubscriberConnectionOptions,
 } from "./subscriber-connection.js";
 import { subscriberProtocol, type ProtocolName, type SubscriberProtocol } from "./subscriber-protocol.js";
 
 export interface SwarmOptions extends Pick<
   SubscriberConnectionOptions,
-  "host" | "port" | "streams" | "windowBytes"
+  "host" | "port" | "streams" | "windowBytes" | "usesTls" | "clientCertificate"
 > {
+  /** All connections resume one session of TLS. */
+  readonly resumesTls?: boolean;
   readonly protocol: ProtocolName;
   readonly topic: string;
   readonly connections: number;
@@ -29,6 +34,8 @@ export interface Connected {
   readonly refused: number;
   /** Why the first of them ended. */
   readonly refusal?: string;
+  /** Connections that resumed a session of TLS. */
+  readonly resumed: number;
 }
 
 /** How one broadcast reached the swarm. Times are on the clock that all processes share. */
@@ -76,6 +83,7 @@ export class Swarm {
   readonly #onFailure: (error: Error) => void;
   #settled = 0;
   #refused = 0;
+  #session: Buffer | undefined;
   #refusal: string | undefined;
   #onConnected: (() => void) | undefined;
   #expected: Expected | undefined;
@@ -95,7 +103,8 @@ export class Swarm {
 
   /** Resolves once every connection either has the first payload on each of its streams or was refused. */
   async connect(): Promise<Connected> {
-    const { maxOpening = defaultMaxOpening, connections } = this.#options;
+    const { maxOpening = defaultMaxOpening, connections, resumesTls = false } = this.#options;
+    if (resumesTls) this.#session = await beginSession(this.#options);
     const startedMs = monotonicMs();
     const cpuBefore = process.cpuUsage();
     await new Promise<void>((resolve) => {
@@ -105,7 +114,13 @@ export class Swarm {
     const refusal = this.#refusal === undefined ? {} : { refusal: this.#refusal };
     const { user, system } = process.cpuUsage(cpuBefore);
     const cpuMs = (user + system) / 1000;
-    return { elapsedMs: monotonicMs() - startedMs, cpuMs, refused: this.#refused, ...refusal };
+    return {
+      elapsedMs: monotonicMs() - startedMs,
+      cpuMs,
+      refused: this.#refused,
+      ...refusal,
+      resumed: this.#resumed,
+    };
   }
 
   /** Resolves once every subscriber has the payload with this number. Call it before the payload is sent. */
@@ -117,12 +132,17 @@ export class Swarm {
     });
   }
 
+  get #resumed(): number {
+    return this.#connections.filter(({ isResumed }) => isResumed).length;
+  }
+
   close(): void {
     for (const connection of this.#connections) connection.close();
   }
 
   #openNext(): void {
-    const { host, port, streams, windowBytes } = this.#options;
+    const { host, port, streams, windowBytes, usesTls = false, clientCertificate } = this.#options;
+    const session = this.#session;
     const index = this.#connections.length;
     const localAddress = sourceAddresses[index % sourceAddresses.length];
     this.#connections.push(
@@ -131,6 +151,9 @@ export class Swarm {
         port,
         streams,
         protocol: this.#protocol,
+        usesTls,
+        ...(clientCertificate === undefined ? {} : { clientCertificate }),
+        ...(session === undefined ? {} : { session }),
         requests: this.#requests,
         ...(windowBytes === undefined ? {} : { windowBytes }),
         ...(localAddress === undefined ? {} : { localAddress }),
@@ -197,4 +220,12 @@ export class Swarm {
       kinds: expected.kinds,
     });
   }
+}
+
+/** The ticket of a session that others can resume. */
+async function beginSession({ host, port }: SwarmOptions): Promise<Buffer> {
+  const socket = connectTls({ host, port, ...trusting });
+  const [session] = (await once(socket, "session")) as [Buffer];
+  socket.destroy();
+  return session;
 }

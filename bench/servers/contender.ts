@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { encodeDocument } from "@bunting/protocol";
+import { Authority, type CertificatePair } from "@bunting/test/support/certificates.js";
 import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { proxyBinary } from "../support/binaries.js";
@@ -18,8 +19,13 @@ export interface Contender {
   publish(input: PublishInput): Promise<Published>;
   /** When the server knew that every subscriber has the latest document; absent if it can't know. */
   converged?(): Promise<{ convergedMs: number }>;
+  /** What its clients have to present. */
+  readonly clientCertificate?: CertificatePair | undefined;
   stop(): Promise<void>;
 }
+
+/** The key of the server's certificate; `mutual` is P-256, and clients have to present a certificate. */
+type Tls = "P-256" | "RSA-2048" | "mutual";
 
 export const benchTopic = "default/bench";
 
@@ -49,8 +55,29 @@ async function startServer(server: ServerScript, core: number | undefined): Prom
   };
 }
 
+/** Writes the files of TLS, and returns the options that name them. */
+async function setUpTls(
+  folder: string,
+  tls: Tls,
+): Promise<{ args: readonly string[]; clientCertificate?: CertificatePair }> {
+  const authority = await Authority.create();
+  const { cert, key } = await authority.issue(tls === "mutual" ? {} : { key: tls });
+  const write = (name: string, content: string): string => {
+    const file = path.join(folder, name);
+    writeFileSync(file, content);
+    return file;
+  };
+  const files = ["--tls-cert-path", write("tls.crt", cert), "--tls-key-path", write("tls.key", key)];
+  const args = ["--tls=on", ...files];
+  if (tls !== "mutual") return { args };
+  return {
+    args: [...args, "--tls-client-auth=require", "--tls-client-ca-path", write("ca.crt", authority.cert)],
+    clientCertificate: await authority.issue({ uris: ["spiffe://cluster.local/ns/default/sa/bench"] }),
+  };
+}
+
 /** The shipped proxy on a directory in which a new file is renamed over the old one: the time starts before the rename. */
-async function startWatchingProxy(core: number | undefined): Promise<Contender> {
+async function startWatchingProxy(core: number | undefined, tls?: Tls): Promise<Contender> {
   const folder = mkdtempSync(path.join(tmpdir(), "bunting-bench-"));
   // Written outside the watched directory, so that the rename is the first event the proxy sees.
   const watched = path.join(folder, "watched");
@@ -62,17 +89,19 @@ async function startWatchingProxy(core: number | undefined): Promise<Contender> 
   write(served, { sequence: firstSequence, bytes: 1024 });
   const [port, managementPort] = [await freePort(), await freePort()];
   const where = ["--host", "127.0.0.1", "--port", String(port), "--management-port", String(managementPort)];
+  const { args = [], clientCertificate } = tls === undefined ? {} : await setUpTls(folder, tls);
   const server = new ChildProcess({
     name: "bunting-proxy",
     ...proxyBinary(),
     hasChannel: false,
-    args: ["start", "--source", `dir:${watched}`, ...where],
+    args: ["start", "--source", `dir:${watched}`, ...where, ...args],
     core,
   });
   await untilReady(`http://127.0.0.1:${managementPort}/readyz`, () => server.assertRuns());
   return {
     pid: server.pid,
     port,
+    clientCertificate,
     publish: (input) => {
       write(waiting, input);
       const publishedMs = monotonicMs();
@@ -97,7 +126,10 @@ export const contenders = {
   naive: (core) => startServer({ script: "servers/naive-server.ts" }, core),
   /** The proxy's own stages from topic to stream, behind a source that the case drives. */
   publish: (core) => startServer({ script: "servers/publishing-proxy.ts", converges: true }, core),
-  rename: startWatchingProxy,
+  rename: (core) => startWatchingProxy(core),
+  "rename-tls": (core) => startWatchingProxy(core, "P-256"),
+  "rename-rsa": (core) => startWatchingProxy(core, "RSA-2048"),
+  "rename-mutual": (core) => startWatchingProxy(core, "mutual"),
 } satisfies Record<string, (core: number | undefined) => Promise<Contender>>;
 
 export type ContenderName = keyof typeof contenders;

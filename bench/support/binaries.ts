@@ -9,7 +9,7 @@ export interface Binary extends ImageEntrypoint {
 }
 
 export function proxyBinary(): Binary {
-  return { script: built("packages/proxy/dist/main.js"), ...imageEntrypoint("proxy.Dockerfile") };
+  return { script: built("packages/proxy/dist/bunting-proxy.cjs"), ...imageEntrypoint("proxy.Dockerfile") };
 }
 
 export function agentBinary(): Binary {

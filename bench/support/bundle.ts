@@ -5,7 +5,7 @@ import { build } from "esbuild";
 export const rootFolder = path.resolve(import.meta.dirname, "../..");
 const outputFolder = path.join(rootFolder, ".bunting/bench");
 
-/** How code is compiled: as in the proxy's build, or as in the agent's (scripts/bundle-agent.ts). */
+/** How code is compiled: as it is written, or minified as the bundles of the agent and the proxy are (scripts/bundle.ts). */
 export type BundleStyle = "proxy" | "agent";
 
 /**

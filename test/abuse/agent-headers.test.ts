@@ -30,9 +30,8 @@ describe("an agent that gets large headers", () => {
     const head = `${method} ${ports[port]} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n`;
     const padding = `x: ${"a".repeat(7_996)}\r\n`.repeat(Math.floor(bytes / 8_000));
     const rest = `x: ${"a".repeat(bytes % 8_000)}\r\n`;
-    await push(socket, `${head}${padding}${rest}${method === "POST" ? json : "a: b"}\r\n\r\n`);
-    if (method === "POST") await push(socket, '{"flagKey":"on"');
-    if (method === "POST") await push(socket, "}");
+    const post = `${json}\r\n\r\n{"flagKey":"on"}`;
+    await push(socket, `${head}${padding}${rest}${method === "POST" ? post : "a: b\r\n\r\n"}`);
     await closed;
     return { status: Number(text.split(" ")[1]), text };
   }

@@ -41,15 +41,16 @@ describe("an agent whose peers send bodies and selectors that take more memory t
   });
 
   it("does not keep selectors that are longer than any name", async () => {
-    for (let index = 0; index < 60; index++) {
+    const [selectors, selectorBytes] = [160, 500_000];
+    for (let index = 0; index < selectors; index++) {
       const response = await fetch(agent.url("ofrep", "/ofrep/v1/evaluate/flags/on"), {
         method: "POST",
         body: "{}",
-        headers: { "flagd-selector": `source=${index}${"x".repeat(500_000)}`, connection: "close" },
+        headers: { "flagd-selector": `source=${index}${"x".repeat(selectorBytes)}`, connection: "close" },
       });
       expect(response.status).to.equal(404);
       await response.text();
     }
-    await agent.isWell();
+    await agent.isWell(selectors * selectorBytes);
   });
 });

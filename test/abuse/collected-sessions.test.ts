@@ -1,9 +1,11 @@
 import { expect } from "chai";
 import { frame, frameFlag, frameType } from "../../bench/load/http2-frames.js";
+import { isReady } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { startProxy, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import { TempDirectory } from "../support/temp-directory.js";
+import { collectsOften } from "./support/collects-often.js";
 import { HostilePeer, literalHeader, requestFrames } from "./support/hostile-peer.js";
 
 const selector = Buffer.concat([Buffer.of(0x12, 13), Buffer.from("default/flags")]);
@@ -22,16 +24,6 @@ const manifest = JSON.stringify({
   },
 });
 
-/** Makes a process collect garbage in the middle of its work, again and again, as it may at any time. */
-const collectsOften = `
-  import { createHook } from "node:async_hooks";
-  import { setFlagsFromString } from "node:v8";
-  import { runInNewContext } from "node:vm";
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc");
-  let resources = 0;
-  createHook({ init: () => { if (++resources % 200 === 0) collect(); } }).enable();`;
-
 /** Node aborts when it collects a session before a stream that holds headers of it. */
 describe("sessions that are collected", () => {
   let directory: TempDirectory;
@@ -42,9 +34,9 @@ describe("sessions that are collected", () => {
   beforeEach(async () => {
     directory = new TempDirectory();
     directory.replace("flags.json", manifest);
-    const nodeOptions = `--import=data:text/javascript,${encodeURIComponent(collectsOften)}`;
-    proxy = await startProxy(directory.path, ["--stall-timeout", "1s"], { NODE_OPTIONS: nodeOptions });
+    proxy = await startProxy(directory.path, ["--stall-timeout", "1s"], { NODE_OPTIONS: collectsOften });
     port = Number(proxy.sync.split(":")[1]);
+    await eventually(() => isReady(proxy.management), "/readyz");
   });
 
   afterEach(async () => {
@@ -62,7 +54,7 @@ describe("sessions that are collected", () => {
   }
 
   async function isWell(): Promise<void> {
-    expect(await readMetric(proxy.management, "bunting_proxy_service_connections")).to.be.a("number");
+    expect(await isReady(proxy.management)).to.equal(true);
     expect(proxy.process.words.join("\n")).not.to.match(/Assertion failed/);
   }
 

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { request } from "node:http";
 import { createConnection, type Socket } from "node:net";
 import { expect } from "chai";
@@ -10,11 +11,13 @@ import { startProxy } from "../support/proxy-process.js";
 import type { ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { HostilePeer, literalHeader } from "./support/hostile-peer.js";
-import { Vitals } from "./support/vitals.js";
+import { mebibyte, Vitals } from "./support/vitals.js";
 
 const attackers = 1_000;
-/** Probes are sent again and again while the attackers come. */
-const attackersPerProbe = 250;
+/** So often probes are sent while the attackers come. */
+const probings = 4;
+/** The port has room for 45 connections; without a bound, all attackers would have one. */
+const maxConnections = 80;
 
 interface Service {
   readonly process: ServiceProcess;
@@ -33,43 +36,64 @@ const services: Readonly<Record<string, (directory: TempDirectory) => Promise<Se
   },
 };
 
-type Attack = (port: number) => Promise<Socket>;
+interface Attack {
+  /** Default: a thousand. */
+  readonly attackers?: number;
+  /** How many answers with metrics the service would hold of each. What others leave unread, the kernel has room for: there, connections are counted. */
+  readonly answersEach?: number;
+  readonly connect: (port: number) => Promise<Socket>;
+}
 
 const attacks: Readonly<Record<string, Attack>> = {
-  "hold idle HTTP/2 connections": async (port) => (await HostilePeer.connect(port)).socket,
-  "watch the health over HTTP/2": async (port) => {
-    const peer = await HostilePeer.connect(port);
-    await peer.request("/grpc.health.v1.Health/Watch", { message: Buffer.alloc(0) });
-    return peer.socket;
+  "hold idle HTTP/2 connections": { connect: async (port) => (await HostilePeer.connect(port)).socket },
+  "watch the health over HTTP/2": {
+    connect: async (port) => {
+      const peer = await HostilePeer.connect(port);
+      await peer.request("/grpc.health.v1.Health/Watch", { message: Buffer.alloc(0) });
+      return peer.socket;
+    },
   },
-  "hold idle HTTP/1.1 connections": async (port) => {
-    const socket = await connect(port);
-    socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
-    await once(socket.resume(), "data");
-    return socket;
+  "hold idle HTTP/1.1 connections": {
+    connect: async (port) => {
+      const socket = await connect(port);
+      socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n");
+      await once(socket.resume(), "data");
+      return socket;
+    },
   },
-  "begin requests that do not end": async (port) => {
-    const socket = await connect(port);
-    socket.write("GET /healthz HTTP/1.1\r\nhost: ");
-    return socket;
+  "begin requests that do not end": {
+    connect: async (port) => {
+      const socket = await connect(port);
+      socket.write("GET /healthz HTTP/1.1\r\nhost: ");
+      return socket;
+    },
   },
-  "read no metrics over HTTP/1.1": async (port) => {
-    const socket = await connect(port);
-    socket.write("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(20));
-    return socket;
+  // To make metrics takes time, to the service and so to the test.
+  "read no metrics over HTTP/1.1": {
+    attackers: 400,
+    connect: async (port) => {
+      const socket = await connect(port);
+      socket.write("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(10));
+      return socket;
+    },
   },
-  "read no metrics over HTTP/2": async (port) => {
-    const peer = await HostilePeer.connect(port, { windowBytes: 0 });
-    for (let index = 0; index < 5; index++) await peer.send(metricsRequest(peer.takeStreamId()));
-    return peer.socket;
+  "read no metrics over HTTP/2": {
+    attackers: 600,
+    answersEach: 16,
+    connect: async (port) => {
+      const peer = await HostilePeer.connect(port, { windowBytes: 0 });
+      for (let index = 0; index < 16; index++) await peer.send(metricsRequest(peer.takeStreamId()));
+      return peer.socket;
+    },
   },
 };
 
 for (const [name, start] of Object.entries(services)) {
-  describe(`the management port of the ${name}, answering probes while a thousand peers`, () => {
+  describe(`the management port of the ${name}, answering probes while hundreds of peers`, () => {
     let directory: TempDirectory;
     let service: Service;
     let vitals: Vitals;
+    let descriptors: number;
     const sockets: Socket[] = [];
 
     before(async () => {
@@ -79,6 +103,7 @@ for (const [name, start] of Object.entries(services)) {
       service = await start(directory);
       await eventually(() => isReady(service.management), "it is ready");
       vitals = new Vitals(service.process.pid);
+      descriptors = descriptorsOf(service.process.pid);
     });
     afterEach(() => {
       for (const socket of sockets.splice(0)) socket.destroy();
@@ -94,17 +119,37 @@ for (const [name, start] of Object.entries(services)) {
       it(what, async () => {
         vitals.markWarm();
         const port = Number(new URL(service.management).port);
-        for (let index = 1; index <= attackers; index++) {
-          sockets.push(await attack(port));
-          if (index % attackersPerProbe > 0) continue;
-          if (index === attackersPerProbe) vitals.markWarm();
+        const count = attack.attackers ?? attackers;
+        const perProbing = count / probings;
+        for (let index = 1; index <= count; index++) {
+          sockets.push(await attack.connect(port));
+          if (index % perProbing > 0) continue;
+          if (index === perProbing) vitals.markWarm();
           for (const path of ["/healthz", "/readyz", "/metrics"])
             expect(await probe(service.management + path), `${path} after ${index} attackers`).to.equal(200);
         }
-        vitals.expectGrowthBelow(48);
+        expect(descriptorsOf(service.process.pid) - descriptors, "connections").to.be.below(maxConnections);
+        if (attack.answersEach === undefined) return;
+        const answers = (count - perProbing) * attack.answersEach;
+        const answerBytes = (await (await fetch(`${service.management}/metrics`)).text()).length;
+        vitals.expectGrowth({ below: 48, attack: (answers * answerBytes) / mebibyte });
       });
     }
+
+    // A bound of connections alone would let each of them hold any number of answers.
+    it("leave more and more answers unread, for which they are ended", async () => {
+      const peer = await HostilePeer.connect(Number(new URL(service.management).port), { windowBytes: 0 });
+      sockets.push(peer.socket);
+      await eventually(async () => {
+        await peer.send(metricsRequest(peer.takeStreamId()));
+        return peer.isClosed;
+      }, "the peer to be ended");
+    });
   });
+}
+
+function descriptorsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
 }
 
 /** The status of one request on a connection of its own, as kubelet and Prometheus send it; 0 if there is no answer. */

@@ -80,7 +80,7 @@ describe("odd options", () => {
       for (const [name, { type, describe: meaning }] of options) {
         if (!["duration", "n", "port"].includes(type.placeholder)) continue;
         const range = type.range ?? (type.placeholder === "port" ? "0 to 65535" : "");
-        expect(range, name).to.match(/^[\da-z.]+ to [\da-z.]+(, or 0)?$/);
+        expect(range, name).to.match(/^-?[\da-z.]+ to [\da-z.]+(, or 0)?$/);
         if (/^0 |or 0$/.test(range)) expect(meaning, name).to.match(/\b0\b/);
       }
     });

@@ -6,13 +6,17 @@ import { readMetric } from "../support/read-metric.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { HostilePeer, prefixed } from "./support/hostile-peer.js";
 import { dataFrame } from "../../bench/load/http2-frames.js";
-import { Vitals } from "./support/vitals.js";
+import { mebibyte, Vitals } from "./support/vitals.js";
 
 const selector = Buffer.concat([Buffer.of(0x12, 13), Buffer.from("default/flags")]);
 const fetchAll = "/flagd.sync.v1.FlagSyncService/FetchAllFlags";
+const documentMebibytes = 1;
+const questionsPerCall = 300;
+/** Of server reflection, at least. */
+const answerBytes = 1_600;
 const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
-/** A FeatureFlag whose document is a megabyte. */
+/** A FeatureFlag whose document is 1 MiB. */
 const manifest = JSON.stringify({
   apiVersion: "core.openfeature.dev/v1beta1",
   kind: "FeatureFlag",
@@ -66,15 +70,16 @@ describe("responses that are not read", () => {
   it("cost one frame, however many calls of FetchAllFlags have it, and are reset after the stall timeout", async () => {
     const peer = await connect();
     const calls = 300;
+    const warmUp = calls / 4;
     for (let call = 0; call < calls; call++) {
-      if (call === calls / 4) vitals.markWarm();
+      if (call === warmUp) vitals.markWarm();
       await peer.request(fetchAll, { message: selector });
     }
     await eventually(() => peer.resets.size === calls, "resets");
     expect(new Set(peer.resets.values()), "REFUSED_STREAM").to.deep.equal(new Set([7]));
     expect(peer.isClosed).to.equal(false);
     expect(await metric("bunting_proxy_subscriber_stalled_total")).to.equal(calls);
-    vitals.expectGrowthBelow(48);
+    vitals.expectGrowth({ below: 96, attack: (calls - warmUp) * documentMebibytes });
   });
 
   it("of server reflection stop the reading of requests", async () => {
@@ -85,15 +90,17 @@ describe("responses that are not read", () => {
         messageRequest: { $case: "fileContainingSymbol", value: "flagd.sync.v1.FlagSyncService" },
       }).finish(),
     );
-    const questions = Buffer.concat(Array<Buffer>(90).fill(question));
-    const calls = 200;
+    const questions = Buffer.concat(Array<Buffer>(questionsPerCall).fill(question));
+    const calls = 300;
+    const warmUp = calls / 4;
     for (let call = 0; call < calls; call++) {
-      if (call === calls / 4) vitals.markWarm();
+      if (call === warmUp) vitals.markWarm();
       const streamId = await peer.request(reflection, { endsStream: false });
       await peer.send(dataFrame(streamId, questions, false));
     }
     await eventually(() => peer.resets.size === calls, "resets");
-    vitals.expectGrowthBelow(32);
+    const attack = ((calls - warmUp) * questionsPerCall * answerBytes) / mebibyte;
+    vitals.expectGrowth({ below: 64, attack });
   });
 
   it("are reset after the stall timeout, whatever the method; an error needs no window", async () => {
@@ -107,19 +114,22 @@ describe("responses that are not read", () => {
         endsStream: false,
       }),
       await peer.request("/flagd.sync.v1.FlagSyncService/GetMetadata", { message: empty }),
-      await peer.request("/x", { message: empty, headers: { "content-type": "text/plain" } }),
     ];
-    const refused = await peer.request("/flagd.sync.v1.FlagSyncService/NoSuchMethod", { message: empty });
+    const refused = [
+      await peer.request("/x", { message: empty, headers: { "content-type": "text/plain" } }),
+      await peer.request("/flagd.sync.v1.FlagSyncService/NoSuchMethod", { message: empty }),
+    ];
     await eventually(() => unread.every((streamId) => peer.resets.has(streamId)), "resets");
-    expect([...peer.ended]).to.deep.equal([refused]);
+    expect([...peer.ended]).to.deep.equal(refused);
     expect(peer.isClosed).to.equal(false);
   });
 
   it("end the connection of a peer that does not read its socket", async () => {
     const peer = await connect({ windowBytes: 2 ** 31 - 1, reads: false });
-    const calls = 100;
+    const calls = 300;
+    const warmUp = calls / 4;
     for (let call = 0; call < calls; call++) {
-      if (call === calls / 4) vitals.markWarm();
+      if (call === warmUp) vitals.markWarm();
       await peer.request(fetchAll, { message: selector });
     }
     // More than a connection's window, or flow control would hold the responses back.
@@ -129,6 +139,6 @@ describe("responses that are not read", () => {
       async () => (await metric('bunting_proxy_service_connections_ended_total{reason="stalled"}')) === 1,
       "the end of the connection",
     );
-    vitals.expectGrowthBelow(48);
+    vitals.expectGrowth({ below: 96, attack: (calls - warmUp) * documentMebibytes });
   });
 });

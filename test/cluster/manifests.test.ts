@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { goModuleSource } from "../helm/support/go-module-source.js";
 import type { ApiObject } from "./support/api-client.js";
 import { freshCluster } from "./support/use-cluster.js";
 
@@ -114,6 +115,94 @@ describe("deploy/kustomize on a real API server", () => {
     expect(images?.map((line) => line.trim())).to.deep.equal(["image: registry.example/proxy:v7"]);
   });
 
+  it("is for known callers only in the overlay secure, which takes RBAC as a component", async () => {
+    const overlay = path.join(cluster().directory, "secure");
+    mkdirSync(overlay);
+    const folder = (name: string): string => path.relative(overlay, path.resolve(base, "..", name));
+    const render = async (components: readonly string[]): Promise<ApiObject[]> => {
+      const kustomization = { resources: [folder("secure")], components: components.map(folder) };
+      writeFileSync(path.join(overlay, "kustomization.yaml"), JSON.stringify(kustomization));
+      const rendered = await cluster().kubectl(["kustomize", overlay]);
+      return parseObjects(
+        await cluster().kubectl(["create", "--dry-run=client", "-o", "json", "-f", "-"], rendered),
+      );
+    };
+    const argsOf = (rendered: readonly ApiObject[]): unknown =>
+      rendered
+        .filter(({ kind }) => kind === "Deployment")
+        .map((each) => templateOf(each).spec.containers[0]?.args);
+    const rulesOf = (rendered: readonly ApiObject[]): string[] =>
+      rendered
+        .filter(({ kind }) => kind === "ClusterRole")
+        .flatMap((role) => role["rules"] as { resources: string[]; verbs: string[] }[])
+        .map(({ resources, verbs }) => `${resources.join()} ${verbs.join()}`)
+        .sort();
+    const secure = await render([]);
+    const tls = [
+      ...["--tls=on", "--management-tls=on"],
+      ...["--tls-cert-path=/etc/bunting/tls/tls.crt", "--tls-key-path=/etc/bunting/tls/tls.key"],
+    ];
+    const args = ["start", "--auth=token", "--token-review", ...tls];
+    expect(argsOf(secure)).to.deep.equal([args]);
+    const { spec } = templateOf(secure.find(({ kind }) => kind === "Deployment") ?? one("Deployment"));
+    const [container] = spec.containers;
+    expect(container?.volumeMounts).to.deep.equal([
+      { name: "bunting-tls", mountPath: "/etc/bunting/tls", readOnly: true },
+    ]);
+    expect(spec.volumes).to.deep.equal([
+      { name: "bunting-tls", secret: { secretName: "bunting-proxy-tls" } },
+    ]);
+    for (const probe of [container?.readinessProbe, container?.livenessProbe])
+      expect(probe?.httpGet).to.include({ port: "management", scheme: "HTTPS" });
+    expect(secure.map(({ kind }) => kind)).to.include("NetworkPolicy");
+    expect(rulesOf(secure)).to.deep.equal(["featureflags get,list,watch", "tokenreviews create"]);
+    const review = "subjectaccessreviews create";
+    const withPages = await render(["components/management-auth"]);
+    expect(argsOf(withPages)).to.deep.equal([[...args, "--management-auth=rbac"]]);
+    expect(rulesOf(withPages).filter((rule) => rule === review)).to.deep.equal([review]);
+    const withAll = await render(["components/rbac-authorization", "components/management-auth"]);
+    expect(argsOf(withAll)).to.deep.equal([[...args, "--authorize=rbac", "--management-auth=rbac"]]);
+    expect(rulesOf(withAll)).to.include(review);
+    const others = withAll.filter(({ kind }) => kind !== "Namespace");
+    const { code, stderr } = await dryRun({ apiVersion: "v1", kind: "List", items: others });
+    expect([code, stderr]).to.deep.equal([0, ""]);
+    expect(await dryRun(pod(spec))).to.include({ code: 0, stderr: "" });
+  });
+
+  it("has its certificate made by cert-manager with a component of its own", async function () {
+    const certManager = goModuleSource(
+      "github.com/cert-manager/cert-manager",
+      "v1.21.2",
+      "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=",
+    );
+    if (certManager === undefined) return this.skip();
+    const type = path.join(certManager, "deploy/crds/cert-manager.io_certificates.yaml");
+    await cluster().kubectl(["apply", "--server-side", "-f", type]);
+    await cluster().kubectl(["wait", "--for=condition=Established", "--timeout=60s", "-f", type]);
+    const overlay = path.join(cluster().directory, "cert-manager");
+    mkdirSync(overlay);
+    const folder = (name: string): string => path.relative(overlay, path.resolve(base, "..", name));
+    const patch = JSON.stringify([{ op: "replace", path: "/spec/issuerRef/name", value: "mine" }]);
+    const kustomization = {
+      resources: [folder("secure")],
+      components: [folder("components/tls-cert-manager")],
+      patches: [{ target: { kind: "Certificate", name: "bunting-proxy" }, patch }],
+    };
+    writeFileSync(path.join(overlay, "kustomization.yaml"), JSON.stringify(kustomization));
+    const rendered = parseObjects(
+      await cluster().kubectl(
+        ["create", "--dry-run=client", "-o", "json", "-f", "-"],
+        await cluster().kubectl(["kustomize", overlay]),
+      ),
+    );
+    const certificate = rendered.find(({ kind }) => kind === "Certificate");
+    expect(certificate).to.have.nested.property("spec.issuerRef.name", "mine");
+    expect(certificate).to.have.nested.property("spec.secretName", "bunting-proxy-tls");
+    expect(await dryRun(certificate)).to.include({ code: 0, stderr: "" });
+    const wrong = { ...certificate, spec: { ...(certificate?.["spec"] as object), dnsName: "x" } };
+    expect((await dryRun(wrong)).code, "the check can fail").to.equal(1);
+  });
+
   describe("once its RBAC is there", () => {
     const account = "system:serviceaccount:bunting-system:bunting-proxy";
     const canI = async (verb: string, resource: string, ...more: string[]): Promise<boolean> => {
@@ -207,6 +296,7 @@ interface PodTemplate {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };
   readonly spec: {
     readonly securityContext?: unknown;
+    readonly volumes?: unknown;
     readonly topologySpreadConstraints: readonly {
       readonly labelSelector: Selector;
     }[];
@@ -214,6 +304,9 @@ interface PodTemplate {
       readonly image: string;
       readonly args: readonly string[];
       readonly securityContext?: unknown;
+      readonly volumeMounts?: unknown;
+      readonly readinessProbe?: { readonly httpGet: object };
+      readonly livenessProbe?: { readonly httpGet: object };
       readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
     }[];
   };

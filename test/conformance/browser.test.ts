@@ -1,18 +1,12 @@
-import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import { expect } from "chai";
 import { build } from "esbuild";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { isReady, startAgent, type AgentProcess } from "../support/agent-process.js";
+import { startChromium } from "../support/chromium.js";
 import { eventually } from "../support/event-queue.js";
 import { TempDirectory } from "../support/temp-directory.js";
-
-/** Debian's, which `apt-get install chromium` brings. */
-const executablePath = (process.env["PATH"] ?? "")
-  .split(path.delimiter)
-  .map((folder) => path.join(folder, "chromium"))
-  .find((file) => existsSync(file));
 
 /** What runs in the page: `evaluations` are what the handlers of events and the test read. */
 const script = `
@@ -22,9 +16,12 @@ import { OpenFeature, ProviderEvents } from "@openfeature/web-sdk";
 
 window.start = async (way, port) => {
   await OpenFeature.setContext({ targetingKey: "é-1", email: "ada@example.com" });
+  const baseUrl = "http://127.0.0.1:" + port;
   const provider = way === "flagd-web"
     ? new FlagdWebProvider({ host: "127.0.0.1", port, tls: false })
-    : new OFREPWebProvider({ baseUrl: "http://127.0.0.1:" + port, pollInterval: 50 });
+    : way === "OFREP, polling"
+      ? new OFREPWebProvider({ baseUrl, pollInterval: 50, changeDetection: "polling" })
+      : new OFREPWebProvider({ baseUrl, cacheMode: "disabled" });
   await OpenFeature.setProviderAndWait(way, provider);
   const client = OpenFeature.getClient(way);
   window.changes = 0;
@@ -67,10 +64,8 @@ describe("the OpenFeature web providers from npm, in Chromium", () => {
 
   before(async function () {
     directory.replace("flags.json", flagFile("red"));
-    if (executablePath === undefined) {
-      console.log("    skipped: there is no chromium here; 'apt-get install chromium' brings it");
-      this.skip();
-    }
+    browser = await startChromium();
+    if (browser === undefined) this.skip();
     const bundle = await build({
       stdin: { contents: script, resolveDir: path.dirname(import.meta.dirname) },
       bundle: true,
@@ -85,8 +80,8 @@ describe("the OpenFeature web providers from npm, in Chromium", () => {
       response.end(isScript ? text : '<!doctype html><script src="/page.js"></script>');
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    agent = await startAgent(["--uri", `file:${directory.file("flags.json")}`]);
-    browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu"] });
+    const uri = `file:${directory.file("flags.json")}`;
+    agent = await startAgent(["--uri", uri, "--ofrep-sse-enabled"]);
   });
   after(async () => {
     await browser?.close();
@@ -99,7 +94,9 @@ describe("the OpenFeature web providers from npm, in Chromium", () => {
 
   for (const [way, service] of [
     ["flagd-web", "evaluation"],
-    ["OFREP", "ofrep"],
+    ["OFREP, polling", "ofrep"],
+    // Without polling: the edit comes because an event of the stream says so.
+    ["OFREP, event stream", "ofrep"],
   ] as const) {
     it(`resolve flags, and receive an edit (${way})`, async () => {
       if (agent === undefined || browser === undefined) throw new Error("nothing was started");
@@ -110,6 +107,10 @@ describe("the OpenFeature web providers from npm, in Chromium", () => {
       const page = await browser.newPage();
       const problems: string[] = [];
       page.on("pageerror", (error) => problems.push(error.message));
+      const requests: string[] = [];
+      page.on("request", (request) =>
+        requests.push(`${request.resourceType()} ${new URL(request.url()).pathname}`),
+      );
       await page.goto(`http://localhost:${port}/`);
       await call(page, "start", way, ports.get(service));
       const resolve = (key: string): Promise<Details> => call(page, "resolve", key);
@@ -120,6 +121,8 @@ describe("the OpenFeature web providers from npm, in Chromium", () => {
       directory.replace("flags.json", flagFile("blue"));
       await eventually(async () => (await resolve("colour")).value === "blue", "the edit");
       expect(await page.evaluate("window.changes")).to.be.above(0);
+      const streams = requests.filter((request) => request.startsWith("eventsource"));
+      expect(streams).to.deep.equal(way === "OFREP, event stream" ? ["eventsource /ofrep/v1/sse"] : []);
       expect(problems).to.deep.equal([]);
       await page.close();
     });

@@ -1,43 +1,14 @@
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { gunzipSync } from "node:zlib";
-import { createEvaluator, parseDocument, type Metadata, type Resolution } from "@bunting/evaluation";
-import type { JsonObject, JsonValue } from "@bunting/protocol";
+import { createEvaluator, parseDocument, type Resolution } from "@bunting/evaluation";
+import type { JsonValue } from "@bunting/protocol";
 import { expect } from "chai";
+import { goldenAnswers, type GoldenAnswer } from "../support/golden-answers.js";
 
-interface Golden {
-  readonly tier: "A" | "B" | "C";
-  readonly doc: {
-    readonly flags: JsonObject;
-    readonly metadata?: Metadata;
-    readonly $evaluators?: JsonObject;
-  };
-  readonly key: string;
-  readonly ctx: JsonObject;
-  /** Go refuses the whole document for one bad flag; we refuse only that flag. */
-  readonly documentRefused?: string;
-  readonly expect: {
-    readonly value?: JsonValue;
-    readonly variant?: string;
-    readonly reason: string;
-    readonly errorCode?: string;
-    readonly metadata?: Metadata;
-  };
-}
-
-const file = path.join(import.meta.dirname, "../fixtures/evaluation/golden.jsonl.gz");
-const answers = gunzipSync(readFileSync(file))
-  .toString("utf8")
-  .trim()
-  .split("\n")
-  .map((line) => JSON.parse(line) as Golden);
-
-function answer({ doc, key, ctx }: Golden): Resolution {
+function answer({ doc, key, ctx }: GoldenAnswer): Resolution {
   return createEvaluator(doc).evaluator.resolve(key, ctx);
 }
 
-function agrees(golden: Golden, ours: Resolution): boolean {
+function agrees(golden: GoldenAnswer, ours: Resolution): boolean {
   const { value, variant, reason, errorCode, metadata } = golden.expect;
   if (ours.errorCode !== errorCode || ours.reason !== reason) return false;
   if (errorCode !== undefined) return true;
@@ -53,7 +24,7 @@ describe("the golden answers of flagd", () => {
     ["C", "states, defaults, metadata and references at their edges", 1_196 - 123],
   ] as const) {
     it(`are also ours, every one, for ${what}`, () => {
-      const asked = answers.filter((one) => one.tier === tier && one.documentRefused === undefined);
+      const asked = goldenAnswers.filter((one) => one.tier === tier && one.documentRefused === undefined);
       expect(asked).to.have.length(count);
       const different = asked.filter((one) => !agrees(one, answer(one)));
       expect(different.slice(0, 3).map((one) => ({ ...one, ours: answer(one) }))).to.deep.equal([]);
@@ -61,7 +32,7 @@ describe("the golden answers of flagd", () => {
   }
 
   it("differ where flagd refuses a document for one bad flag: we refuse that flag, and serve the others", () => {
-    const refused = answers.filter(({ documentRefused }) => documentRefused !== undefined);
+    const refused = goldenAnswers.filter(({ documentRefused }) => documentRefused !== undefined);
     expect(refused).to.have.length(123);
     for (const golden of refused) {
       const good: JsonValue = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };

@@ -11,7 +11,7 @@ import {
 } from "@openfeature/server-sdk";
 import { expect } from "chai";
 import { isReady, proxySources, startAgent } from "../support/agent-process.js";
-import { EventQueue, eventually } from "../support/event-queue.js";
+import { EventQueue, eventually, patienceMs } from "../support/event-queue.js";
 import { startProxy } from "../support/proxy-process.js";
 import type { ServiceProcess } from "../support/service-process.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -69,18 +69,32 @@ interface Way {
 const ways: readonly Way[] = [
   {
     name: "flagd provider, rpc",
-    provider: ({ agent }) => new FlagdProvider({ resolverType: "rpc", host, port: agent, cache: "disabled" }),
+    provider: ({ agent }) =>
+      new FlagdProvider({
+        resolverType: "rpc",
+        host,
+        deadlineMs: patienceMs,
+        port: agent,
+        cache: "disabled",
+      }),
     announcesChanges: true,
   },
   {
     name: "flagd provider, in-process against the proxy",
     provider: ({ proxy }) =>
-      new FlagdProvider({ resolverType: "in-process", host, port: proxy, selector: "default/flags" }),
+      new FlagdProvider({
+        resolverType: "in-process",
+        host,
+        deadlineMs: patienceMs,
+        port: proxy,
+        selector: "default/flags",
+      }),
     announcesChanges: true,
   },
   {
     name: "flagd provider, in-process against the agent",
-    provider: ({ sync }) => new FlagdProvider({ resolverType: "in-process", host, port: sync }),
+    provider: ({ sync }) =>
+      new FlagdProvider({ resolverType: "in-process", host, deadlineMs: patienceMs, port: sync }),
     announcesChanges: true,
   },
   {

@@ -71,7 +71,8 @@ describe("a rolling restart of two proxies", function () {
       const next = await startReplica();
       // As in Kubernetes: the new one is among the backends before the old one is stopped.
       service.setBackends([...others, next].map(portOf));
-      expect(await old?.process.stop("SIGTERM")).to.equal(0);
+      const exitCode = await old?.process.stop("SIGTERM");
+      expect(exitCode, old?.process.output).to.equal(0);
       proxies = proxies.map((each) => (each === old ? next : each));
     }
     edits.end();

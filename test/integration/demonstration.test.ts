@@ -1,22 +1,28 @@
 import { spawn } from "node:child_process";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { connect, createServer, type AddressInfo, type Server } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 
+const startArgs = ["--conditions=@bunting/source", "--import=tsx", "examples/start.ts"];
+const portFlags = [
+  "proxy-port",
+  "proxy-management-port",
+  "agent-port",
+  "agent-management-port",
+  "agent-sync-port",
+  "agent-ofrep-port",
+];
+
 /** What `npm start` runs once everything is built. */
 async function demonstrate(
   args: readonly string[],
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const child = spawn(
-    process.execPath,
-    ["--conditions=@bunting/source", "--import=tsx", "examples/start.ts", ...args],
-    {
-      cwd: root,
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
+  const child = spawn(process.execPath, [...startArgs, ...args], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding("utf8").on("data", (chunk: string) => (output += chunk));
@@ -29,6 +35,14 @@ function listen(): Promise<Server> {
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
 }
 
+function isTaken(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
+
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(Array.from({ length: count }, listen));
   const ports = servers.map((server) => (server.address() as AddressInfo).port);
@@ -38,18 +52,10 @@ async function freePorts(count: number): Promise<number[]> {
 
 describe("npm start", () => {
   it("shows four providers answering and an edit arriving at each, and ends cleanly", async () => {
-    const flags = [
-      "proxy-port",
-      "proxy-management-port",
-      "agent-port",
-      "agent-management-port",
-      "agent-sync-port",
-      "agent-ofrep-port",
-    ];
-    const ports = await freePorts(flags.length);
+    const ports = await freePorts(portFlags.length);
     const { code, output } = await demonstrate([
       "--once",
-      ...flags.flatMap((flag, i) => [`--${flag}`, `${ports[i] ?? 0}`]),
+      ...portFlags.flatMap((flag, i) => [`--${flag}`, `${ports[i] ?? 0}`]),
     ]);
     expect(code, output).to.equal(0);
     expect(output.match(/banner="Welcome, and happy holidays!" \(TARGETING_MATCH\)/g), output).to.have.length(
@@ -60,6 +66,33 @@ describe("npm start", () => {
       `curl -s -X POST http://127.0.0.1:${ports[5] ?? 0}/ofrep/v1/evaluate/flags/new-welcome`,
     );
   });
+
+  it("refuses an option that does not exist, and lists those there are", async () => {
+    const refused = await demonstrate(["--proxy-prt", "1"]);
+    expect(refused.code).to.equal(1);
+    expect(refused.output).to.contain("--proxy-prt (did you mean --proxy-port?); --help lists all flags");
+    const { code, output } = await demonstrate(["--help"]);
+    expect(code).to.equal(0);
+    expect(output).to.contain("npm start -- [options]").and.to.contain("--agent-ofrep-port");
+  });
+
+  for (const way of ["its terminal is closed", "its output is read no more"] as const) {
+    it(`leaves no service behind when ${way}`, async () => {
+      const ports = await freePorts(6);
+      const args = [...startArgs, ...portFlags.flatMap((flag, i) => [`--${flag}`, `${ports[i] ?? 0}`])];
+      const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "ignore"] });
+      const closed = new Promise((resolve) => child.once("exit", resolve));
+      await new Promise<void>((resolve) => {
+        child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+          if (chunk.includes("[proxy]")) resolve();
+        });
+      });
+      if (way === "its terminal is closed") child.kill("SIGHUP");
+      else child.stdout.destroy();
+      await closed;
+      while (await isTaken(ports[0] ?? 0)) await new Promise((resolve) => setTimeout(resolve, 20));
+    });
+  }
 
   it("says which port is taken and how to choose another", async () => {
     const server = await listen();

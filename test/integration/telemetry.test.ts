@@ -5,6 +5,7 @@ import { isReady, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { OtlpCollector, type ReceivedMetric, type ReceivedSpan } from "../support/otlp-collector.js";
 import { agentImage, binaries, ServiceProcess } from "../support/service-process.js";
+import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
 const flags = JSON.stringify({
@@ -105,6 +106,30 @@ describe("telemetry to an OpenTelemetry collector", () => {
     const [point] = duration.points;
     expect(point?.counts).to.have.length((point?.bounds.length ?? 0) + 1);
     expect(point?.counts.reduce((sum, each) => sum + each)).to.equal(point?.value);
+  });
+
+  it("has what flagd counts up and down as sums that are not monotonic", async () => {
+    collector = await OtlpCollector.grpc();
+    const { sync } = await start([
+      ...["--metrics-exporter", "otel", "--otel-collector-uri", `127.0.0.1:${collector.port}`],
+    ]);
+    const client = new StockSyncClient(sync);
+    const stream = client.subscribe();
+    await stream.messages.nextEvent("the flags");
+    const open = await metric("feature_flag.flagd.sync.active_streams", ({ points }) =>
+      points.some(({ value }) => value === 1),
+    );
+    expect(open).to.include({ kind: "sum", isMonotonic: false, unit: "{stream}" });
+    stream.cancel();
+    client.close();
+    await metric("feature_flag.flagd.sync.active_streams", ({ points }) =>
+      points.every(({ value }) => value === 0),
+    );
+    expect(await resolve("banner")).to.equal(200);
+    const requests = await metric("http.server.active_requests", ({ points }) => points.length > 0);
+    expect(requests).to.include({ kind: "sum", isMonotonic: false, unit: "{request}" });
+    const flagCount = await metric("bunting_agent_store_flags", ({ points }) => points.length > 0);
+    expect(flagCount).to.include({ kind: "gauge" });
   });
 
   it("has what failed as an error where it is not the client's, and OFREP requests by their route", async () => {

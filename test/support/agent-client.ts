@@ -37,13 +37,14 @@ export class AgentConnection {
     return new AgentConnection(session);
   }
 
-  /** A new stream, which has sent its hello unless told otherwise. */
-  stream(saysHello = true): AgentClientStream {
+  /** A new stream, which has sent its hello unless told otherwise, and presents a token if one is given. */
+  stream(saysHello = true, token?: string): AgentClientStream {
     const stream = this.#session.request({
       ":method": "POST",
       ":path": "/bunting.sync.v1.SyncService/Sync",
       "content-type": "application/grpc+proto",
       te: "trailers",
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     });
     const agent = new AgentClientStream(stream);
     if (saysHello) agent.send({ $case: "hello", value: { agent: "test/1", providerId: "" } });

@@ -26,9 +26,14 @@ export async function startAgent(
     ...options,
   });
   const ports = new Map<string, number>();
-  while (ports.size < 4) {
-    const line = await process.nextLog("listening");
-    ports.set(line["service"] as string, line["port"] as number);
+  try {
+    while (ports.size < 4) {
+      const line = await process.nextLog("listening");
+      ports.set(line["service"] as string, line["port"] as number);
+    }
+  } catch (error) {
+    await process.stop("SIGKILL");
+    throw error;
   }
   const at = (service: string): string => `127.0.0.1:${ports.get(service) ?? 0}`;
   return {

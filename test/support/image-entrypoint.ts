@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
 const dockerFolder = path.join(path.dirname(path.dirname(import.meta.dirname)), "deploy/docker");
@@ -20,11 +20,22 @@ export function imageEntrypoint(dockerfile: "agent.Dockerfile" | "proxy.Dockerfi
   const variables = [...stage.matchAll(/^ENV (.*)$/gm)].flatMap(([, text = ""]) => text.split(" "));
   return {
     nodeFlags: words.filter((word) => word.startsWith("--")),
-    environment: Object.fromEntries(
-      variables.map((variable) => [
-        variable.slice(0, variable.indexOf("=")),
-        variable.slice(variable.indexOf("=") + 1),
-      ]),
-    ),
+    environment: Object.fromEntries(variables.flatMap(environmentEntry)),
   };
+}
+
+function environmentEntry(variable: string): [name: string, value: string][] {
+  const name = variable.slice(0, variable.indexOf("="));
+  const value = variable.slice(variable.indexOf("=") + 1);
+  if (name !== "LD_PRELOAD") return [[name, value]];
+  const library = installedLibrary(path.basename(value));
+  return library === undefined ? [] : [[name, library]];
+}
+
+/** Where Debian has installed a library that the image has in a place of its own; undefined if it is not installed. */
+function installedLibrary(name: string): string | undefined {
+  return readdirSync("/usr/lib")
+    .filter((folder) => folder.endsWith("-linux-gnu"))
+    .map((folder) => path.join("/usr/lib", folder, name))
+    .find((file) => existsSync(file));
 }

@@ -26,3 +26,13 @@ export function versionOf(document: string): number {
   const { flags } = JSON.parse(document) as { flags: { "on-off": { metadata: { version: number } } } };
   return flags["on-off"].metadata.version;
 }
+
+/** The manifest of team-a/checkout in JSON, whose one flag `f` has this state, for tests to follow. */
+export function checkoutManifest(state: string): string {
+  return JSON.stringify({
+    apiVersion: "core.openfeature.dev/v1beta1",
+    kind: "FeatureFlag",
+    metadata: { name: "checkout", namespace: "team-a" },
+    spec: { flagSpec: { flags: { f: { state, variants: { a: 1 } } } } },
+  });
+}

@@ -4,8 +4,10 @@ import {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   type IncomingHttpHeaders,
+  type SecureClientSessionOptions,
 } from "node:http2";
 import { once } from "node:events";
+import type { TLSSocket } from "node:tls";
 import { syncV1 } from "@bunting/protocol";
 
 /** A client on plain node:http2: cheap enough for a thousand of them, and it can stop reading, which a gRPC library does not allow. */
@@ -16,21 +18,36 @@ export class RawSyncConnection {
     this.#session = session;
   }
 
-  /** @param windowBytes the initial window of a stream. */
-  static async open(port: number, windowBytes = 65_535): Promise<RawSyncConnection> {
-    const session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: windowBytes } });
+  /**
+   * @param windowBytes the initial window of a stream.
+   * @param tls with it, the connection is encrypted.
+   */
+  static async open(
+    port: number,
+    windowBytes = 65_535,
+    tls?: SecureClientSessionOptions,
+  ): Promise<RawSyncConnection> {
+    const scheme = tls === undefined ? "http" : "https";
+    const settings = { initialWindowSize: windowBytes };
+    const session = connect(`${scheme}://127.0.0.1:${port}`, { ...tls, settings });
     session.on("error", () => undefined);
     // Once our SETTINGS are acknowledged, the window applies to every stream.
     await once(session, "localSettings");
     return new RawSyncConnection(session);
   }
 
-  subscribe(selector: string): RawSyncStream {
+  /** Of the certificate that the server has presented. */
+  get serialNumber(): string {
+    return (this.#session.socket as TLSSocket).getPeerCertificate().serialNumber;
+  }
+
+  subscribe(selector: string, headers: Readonly<Record<string, string>> = {}): RawSyncStream {
     const stream = this.#session.request({
       ":method": "POST",
       ":path": "/flagd.sync.v1.FlagSyncService/SyncFlags",
       "content-type": "application/grpc+proto",
       te: "trailers",
+      ...headers,
     });
     const request = syncV1.SyncFlagsRequest.encode({ providerId: "", selector }).finish();
     const frame = Buffer.alloc(5 + request.length);

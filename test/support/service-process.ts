@@ -8,8 +8,9 @@ const root = path.dirname(path.dirname(import.meta.dirname));
 
 /** The binaries that `npm run build` makes; tests of processes start only these. */
 export const binaries = {
-  proxy: path.join(root, "packages/proxy/dist/main.js"),
+  proxy: path.join(root, "packages/proxy/dist/bunting-proxy.cjs"),
   agent: path.join(root, "packages/agent/dist/bunting-agent.cjs"),
+  cli: path.join(root, "packages/cli/dist/bundle/bunting.mjs"),
 };
 
 /** How the images start the binaries: the `image` of a process. */

@@ -2,6 +2,7 @@ import {
   Client,
   credentials,
   Metadata,
+  type ChannelCredentials,
   type ChannelOptions,
   type ClientReadableStream,
   type StatusObject,
@@ -21,6 +22,8 @@ export interface SubscribeOptions {
   /** The `flagd-selector` header, if it is to differ from the field. */
   readonly header?: string;
   readonly legacy?: boolean;
+  /** Sent as `authorization: Bearer`. */
+  readonly token?: string;
 }
 
 const paths = { current: "/flagd.sync.v1.FlagSyncService", legacy: "/sync.v1.FlagSyncService" };
@@ -30,9 +33,13 @@ export class StockSyncClient {
   readonly address: string;
   readonly #client: Client;
 
-  constructor(address: string, options: ChannelOptions = {}) {
+  constructor(
+    address: string,
+    options: ChannelOptions = {},
+    channel: ChannelCredentials = credentials.createInsecure(),
+  ) {
     this.address = address;
-    this.#client = new Client(address, credentials.createInsecure(), {
+    this.#client = new Client(address, channel, {
       "grpc.initial_reconnect_backoff_ms": 100,
       "grpc.use_local_subchannel_pool": 1,
       ...options,
@@ -40,9 +47,10 @@ export class StockSyncClient {
   }
 
   subscribe(options: SubscribeOptions = {}): SyncSubscription {
-    const { selector = "", header, legacy = false } = options;
+    const { selector = "", header, legacy = false, token } = options;
     const metadata = new Metadata();
     if (header !== undefined) metadata.set("flagd-selector", header);
+    if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
     const call = this.#client.makeServerStreamRequest(
       `${legacy ? paths.legacy : paths.current}/SyncFlags`,
       (request: syncV1.SyncFlagsRequest) => Buffer.from(syncV1.SyncFlagsRequest.encode(request).finish()),

@@ -6,15 +6,9 @@
  * - DOCUMENT_INVALID: a source sent something that is not a flag document; the previous one is still served.
  * - DOCUMENT_TOO_LARGE: a document needs more memory than there is; the previous one is still served.
  * - BIND_FAILED: the agent can't listen on a port or socket.
- * - CACHE_INVALID: a last-known-good copy can't be used.
  */
 export type AgentErrorCode =
-  | "OPTION_INVALID"
-  | "SOURCE_UNSUPPORTED"
-  | "DOCUMENT_INVALID"
-  | "DOCUMENT_TOO_LARGE"
-  | "BIND_FAILED"
-  | "CACHE_INVALID";
+  "OPTION_INVALID" | "SOURCE_UNSUPPORTED" | "DOCUMENT_INVALID" | "DOCUMENT_TOO_LARGE" | "BIND_FAILED";
 
 /** The one error of this package. Its message says what to do. */
 export class AgentError extends Error {

@@ -32,19 +32,22 @@ import { createEvaluationService } from "./api/evaluation-service.js";
 import { evaluationV1 } from "./api/evaluation-v1.js";
 import { evaluationV2 } from "./api/evaluation-v2.js";
 import { EventStreams } from "./api/events/event-stream.js";
-import { grpcMethods } from "./api/grpc/grpc-methods.js";
+import { evaluationMethods } from "./api/grpc/grpc-methods.js";
 import { createCors } from "./api/http/cors.js";
+import { admittedCalls } from "./api/grpc/admitted-calls.js";
 import { evaluationGrpcHeaders } from "./api/grpc/grpc-headers.js";
 import { createConnectListener } from "./api/connect/connect-listener.js";
 import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
 import { LongRequests } from "./api/long-requests.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
+import { syncHttp } from "./api/sync/sync-http.js";
 import { syncGrpcHeaders } from "./api/sync/sync-headers.js";
 import { SseStreams } from "./api/sse/sse-streams.js";
 import { SyncService } from "./api/sync/sync-service.js";
 import { endpoints, type NamedEndpoint } from "./endpoints.js";
 import { endedConnections, refusedRequests } from "./management/report-limits.js";
+import { callerTokens } from "./management/caller-tokens.js";
 import { AgentReadiness } from "./management/agent-readiness.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
 import { serverTls } from "./management/server-tls.js";
@@ -55,6 +58,7 @@ import { FlagStore } from "./store/flag-store.js";
 import { HeapBudget } from "./store/heap-budget.js";
 import { LastKnownGood } from "./store/last-known-good.js";
 import { createSources } from "./sync/create-sources.js";
+import { SourceFreshness } from "./sync/source-freshness.js";
 import { parseSources } from "./sync/parse-sources.js";
 import { collectorOf } from "./telemetry/collector.js";
 import { Telemetry } from "./telemetry/telemetry.js";
@@ -72,8 +76,9 @@ export interface Agent {
 
 /** @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message that says what to change. */
 export function createAgent(options: AgentOptions, logger: Logger, clock: Clock = systemClock): Agent {
-  const configs = parseSources({ uris: options.uri, sources: options.sources }, (warning) =>
-    logger.warn(warning),
+  const configs = parseSources(
+    { uris: options.uri, sources: options.sources, credentials: options },
+    (warning) => logger.warn(warning),
   );
   if (configs.length === 0) {
     throw new AgentError(
@@ -113,11 +118,24 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     health.changed();
     onReady?.();
   };
+  const evaluator = new Evaluator({
+    clock,
+    onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
+  });
+  const freshness = new SourceFreshness({
+    sources: configs,
+    staleAfterMs: options.staleAfter,
+    evaluator,
+    clock,
+    logger,
+    metrics,
+  });
   const sources = createSources(configs, {
     deliver: (delivery) => intake.deliver(delivery),
     held: (sourceIndex) => store.held(sourceIndex),
     answeredEmpty: answered,
     confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
+    contact: (...contact) => freshness.contact(...contact),
     logger,
     clock,
     metrics,
@@ -126,22 +144,16 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     deletionGraceMs: options.deletionGrace,
     maxDocumentBytes: store.maxDocumentBytes,
   });
-  const evaluator = new Evaluator({
-    clock,
-    onFailure: (flag, error) => logger.debug({ flag: flag.key, error }, "a targeting rule failed"),
-  });
 
   const selections = createSelections();
-  const context = createContextEnrichment({
-    contextValues: options.contextValue,
-    contextFromHeader: options.contextFromHeader,
-  });
+  const { contextValue: contextValues, contextFromHeader } = options;
+  const context = createContextEnrichment({ contextValues, contextFromHeader });
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     telemetry.evaluations(
       createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
     ),
   );
-  const streamDeadlineMs = options.streamDeadline;
+  const { maxRequestBody: maxRequestBodyBytes, streamDeadline: streamDeadlineMs } = options;
   const events = new EventStreams({ selections, clock, streamDeadlineMs });
   const sse = options.ofrepSseEnabled ? new SseStreams({ clock, streamDeadlineMs }) : undefined;
   const sync = new SyncService({
@@ -149,7 +161,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     selections,
     metrics,
     clock,
-    contextValues: options.contextValue,
+    contextValues,
     isMetadataDisabled: options.disableSyncMetadata,
     streamDeadlineMs,
   });
@@ -164,11 +176,11 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     sourceCount: configs.length,
     status: () => sources.map((source) => source.status()),
     servesFlags: (sourceIndex) => store.servesFlags(sourceIndex),
+    isStale: (sourceIndex) => freshness.isStale(sourceIndex),
     clock,
   });
   const health = new ReadinessHealth(() => readiness.check());
 
-  const maxRequestBodyBytes = options.maxRequestBody;
   const maxMessageBytes = maxRequestBodyBytes === 0 ? Infinity : maxRequestBodyBytes;
   const grpc = (methods: readonly Method[], onCallEnd?: OnCallEnd, malformed?: "connect-go"): GrpcServer =>
     new GrpcServer({ methods, logger, clock, maxMessageBytes, onCallEnd, ...(malformed && { malformed }) });
@@ -184,13 +196,13 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     // Clients queue further requests. One that may open more would be ended for a burst of ordinary ones.
     maxStreamsPerConnection: memory.streamsPerConnection,
   };
-  // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
-  const managementMemory = new PeerMemory(memory.budgetBytes / 8, "any");
-  // One for the ports that applications call, for the same reason.
+  // One for the ports that applications call: probes have their own turns, for the same reason as their own memory.
   const turns = new ReadTurns();
   const longRequests = new LongRequests();
+  metrics.longRequests(longRequests);
   const cors = createCors(options.corsOrigin);
-  const shared = { cors, metrics, clock, logger, maxRequestBodyBytes, longRequests };
+  const { callers, components: callerComponents } = callerTokens(options, { metrics, logger, clock });
+  const shared = { cors, callers, metrics, clock, logger, maxRequestBodyBytes, longRequests };
   const listening = {
     logger,
     limits,
@@ -206,32 +218,32 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const managementPort = new PortListener({
     ...managementEndpoint,
     ...listening,
-    memory: managementMemory,
+    // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
+    memory: new PeerMemory(memory.budgetBytes / 8, "any"),
     grpc: grpc(healthService(health)),
     http: managementHandler(() => readiness.check(), registry, { onMetrics: chargeAnswer }),
   });
+  const methods = evaluationMethods(services, events, longRequests);
   const evaluationPort = new PortListener({
     ...evaluationEndpoint,
     ...listening,
     tls: tlsOf(evaluationEndpoint),
     memory,
     turns,
-    grpc: grpc(
-      services.flatMap((service) => [...grpcMethods(service, longRequests), events.method(service.dialect)]),
-      metrics.grpcCalls(true),
-      "connect-go",
-    ),
+    grpc: admittedCalls(grpc(methods, metrics.grpcCalls(true), "connect-go"), callers),
     grpcHeaders: evaluationGrpcHeaders,
     http: createConnectListener({ services, events, ...shared }),
   });
+  const flagsOverHttp = options.syncHttpEnabled && syncHttp({ sync, selections, ...shared });
   const syncPort = new PortListener({
     ...syncEndpoint,
     ...listening,
     tls: tlsOf(syncEndpoint),
     memory,
     turns,
-    grpc: grpc(sync.methods(), metrics.grpcCalls(false)),
+    grpc: admittedCalls(grpc(sync.methods(), metrics.grpcCalls(false)), callers),
     grpcHeaders: syncGrpcHeaders,
+    ...(flagsOverHttp && { http: flagsOverHttp.listener }),
   });
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,
@@ -254,6 +266,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
 
   const components: Component[] = [
     ...tls.components,
+    ...callerComponents,
     servingComponent({
       name: "management",
       reason: "starts first and stops last: probes and Prometheus see the start and the drain",
@@ -267,6 +280,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       start: () => intake.load(),
       stop: () => lastKnownGood.flush(),
     },
+    runnableComponent(freshness, "before the sources, each of which is away until it has answered"),
     ...sources.map((source) => runnableComponent(source, "flags may arrive before the first request")),
     servingComponent({
       name: "ofrep",
@@ -275,6 +289,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
       logger,
       ...(sse && { drainHttp: () => sse.drain() }),
     }),
+    ...(flagsOverHttp ? [flagsOverHttp.component] : []),
     servingComponent({
       name: "sync",
       reason: "called by applications",

@@ -19,7 +19,7 @@ export function endpoints(options: AgentOptions): {
     optionName,
   });
   const socket = (socketPath: string, optionName: string): NamedEndpoint => ({
-    endpoint: { socketPath, mode: options.socketMode },
+    endpoint: { socketPath, mode: options.socketMode, uid: options.socketUid, gid: options.socketGid },
     optionName,
   });
   return {

@@ -8,7 +8,6 @@ import { collectStartUpGarbage } from "./v8/collect-start-up-garbage.js";
 import { version } from "./version.js";
 
 const optimise = delayOptimisation();
-collectEarly();
 // No await: the bundle is CommonJS, which starts with 0.4 MB less.
 void runProgram(
   {
@@ -25,6 +24,8 @@ void runProgram(
       try {
         await createAgent(options, logger).run(stop.signal, () => {
           optimise();
+          // Not before: the garbage of the start is collected once, when the start is over.
+          collectEarly();
           collectStartUpGarbage();
         });
       } finally {

@@ -25,6 +25,8 @@ const general = "General";
 /** What flagd accepts, but for negative durations. */
 const anyDuration = duration({ minMs: 0, maxMs: longestMs, zero: "off" });
 const keepAliveIgnored = "clients may ping at any pace that is not a flood, with and without streams";
+/** The largest id of a user or group; one more means none. */
+const maxId = 2 ** 32 - 2;
 const bytes = integer({ min: 0, max: 1_000_000_000 });
 
 /** Every option of `bunting-agent start`: those of `flagd start` and our own. docs/reference/agent-options.md is generated from this. */
@@ -84,6 +86,22 @@ export const agentOptionTable = {
       "Permissions of both sockets; the shared volume is the boundary, so every container of the pod may connect.",
     group: listening,
     env: ["BUNTING_SOCKET_MODE"],
+  }),
+  socketUid: option({
+    type: integer({ min: -1, max: maxId }),
+    default: -1,
+    describe:
+      "The user that both sockets are given to; -1 leaves them to the agent's. Needs the right to do so.",
+    group: listening,
+    env: ["BUNTING_SOCKET_UID"],
+  }),
+  socketGid: option({
+    type: integer({ min: -1, max: maxId }),
+    default: -1,
+    describe:
+      "The group that both sockets are given to, which must be one of the agent's, such as the Pod's fsGroup; -1 leaves them to its first. With --socket-mode=0660, only this group may connect.",
+    group: listening,
+    env: ["BUNTING_SOCKET_GID"],
   }),
   host: option({
     type: text,
@@ -148,6 +166,14 @@ export const agentOptionTable = {
     describe: "How long an event or sync stream may last; 0 means without limit.",
     group: limits,
     env: ["FLAGD_STREAM_DEADLINE"],
+  }),
+  syncHttpEnabled: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Serves GET /v1/flags on the sync port, over HTTP/1.1 and HTTP/2: the flags as a document, for clients that poll, such as an http source of another agent.",
+    group: sourceGroup,
+    env: ["FLAGD_SYNC_HTTP_ENABLED"],
   }),
   disableSyncMetadata: option({
     type: toggle,
@@ -215,6 +241,14 @@ export const agentOptionTable = {
     describe: "A file with the private key of that certificate, in PEM and without a password.",
     group: security,
     env: ["FLAGD_SERVER_KEY_PATH"],
+  }),
+  authTokenFile: option({
+    type: text,
+    default: "",
+    describe:
+      "A file with tokens, one a line. With it, calls of the evaluation, sync and OFREP ports and sockets are answered only with one of them, as Authorization: Bearer; the management port needs none. It is read again when it changes.",
+    group: security,
+    env: ["BUNTING_AUTH_TOKEN_FILE"],
   }),
   corsOrigin: option({
     type: list,

@@ -1,4 +1,4 @@
-import { choice, duration, jsonText, list, longestMs, option, text } from "@bunting/runtime";
+import { choice, duration, jsonText, list, longestMs, option, text, toggle } from "@bunting/runtime";
 
 export const sourceGroup = "Where flags come from";
 
@@ -21,6 +21,45 @@ export const sourceOptions = {
     group: sourceGroup,
     env: ["FLAGD_SOURCES"],
   }),
+  tokenFile: option({
+    type: text,
+    default: "",
+    describe:
+      "A file with the token that proves to a proxy who the agent is, such as a projected ServiceAccount token; it is read again when it changes. This and the next three options apply to sources of provider grpc whose selector names a FeatureFlag, unless the source has its own. Over TLS the token is sent only to servers that --ca-file verifies.",
+    group: sourceGroup,
+    env: ["BUNTING_TOKEN_FILE", "FLAGD_BUNTING_TOKEN_FILE"],
+  }),
+  caFile: option({
+    type: text,
+    default: "",
+    describe:
+      "A file with the certificates of the authorities that the proxy's certificate must come from, in PEM. With it, or a client certificate, these sources use TLS. It is read for each connection.",
+    group: sourceGroup,
+    env: ["BUNTING_CA_FILE", "FLAGD_BUNTING_CA_FILE"],
+  }),
+  clientCertFile: option({
+    type: text,
+    default: "",
+    describe:
+      "A file with the certificate that the agent presents to the proxy, in PEM. It is read for each connection.",
+    group: sourceGroup,
+    env: ["BUNTING_CLIENT_CERT_FILE", "FLAGD_BUNTING_CLIENT_CERT_FILE"],
+  }),
+  clientKeyFile: option({
+    type: text,
+    default: "",
+    describe: "A file with the private key of that certificate, in PEM and without a password.",
+    group: sourceGroup,
+    env: ["BUNTING_CLIENT_KEY_FILE", "FLAGD_BUNTING_CLIENT_KEY_FILE"],
+  }),
+  tokenOverPlaintext: option({
+    type: toggle,
+    default: false,
+    describe:
+      "Sends tokens of grpc sources over connections in plaintext too, where whoever can read the traffic can use them; for networks that encrypt it.",
+    group: sourceGroup,
+    env: ["BUNTING_TOKEN_OVER_PLAINTEXT", "FLAGD_BUNTING_TOKEN_OVER_PLAINTEXT"],
+  }),
   cacheDir: option({
     type: text,
     default: "",
@@ -28,6 +67,14 @@ export const sourceOptions = {
       "A directory for the last-known-good copies of each source's flags, to start from while the source is unreachable; if empty, no copies are kept.",
     group: sourceGroup,
     env: ["BUNTING_CACHE_DIR"],
+  }),
+  staleAfter: option({
+    type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
+    default: 0,
+    describe:
+      "After how long without contact to a source the values of its flags are answered with reason STALE, until it confirms or replaces them; 0 never does so.",
+    group: sourceGroup,
+    env: ["BUNTING_STALE_AFTER"],
   }),
   serviceAccountDirectory: option({
     type: text,

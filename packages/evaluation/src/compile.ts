@@ -10,7 +10,7 @@ import { operators } from "./operators/registry.js";
 import { shadowedVariable } from "./operators/shadowed-variable.js";
 import { isReferenced } from "./inline-references.js";
 import { fail } from "./rule-failure.js";
-import { isList, isMap, type Value } from "./value.js";
+import { isList, isMap, type Value, type ValueMap } from "./value.js";
 
 /** How deep a rule may be nested. Rules are compiled and run by recursive functions; this is a fifth of what exhausts the stack. */
 const maxNesting = 1000;
@@ -23,8 +23,13 @@ const shadowed: Readonly<Record<Surroundings, Operator>> = {
   outerThenItem: shadowedVariable("outerThenItem"),
 };
 
-/** Called with the name of each operator of a rule that does not exist. */
-type OnUnknown = (name: string) => void;
+/** Observes a rule while it is compiled or, by what `wrap` returns, while it is evaluated. */
+export interface RuleObserver {
+  /** Called with the name of each operator that does not exist. */
+  readonly onUnknown?: (name: string) => void;
+  /** Called for each operator; what it returns is evaluated instead. */
+  readonly wrap?: (name: string, rule: ValueMap, evaluate: Evaluate) => Evaluate;
+}
 
 /**
  * Turns a rule into a function, once, so that each evaluation only calls it. An object with one key is an operator and its arguments; any
@@ -33,8 +38,8 @@ type OnUnknown = (name: string) => void;
  *
  * @throws RuleFailure if the rule is nested too deep
  */
-export function compile(rule: Value, onUnknown?: OnUnknown): Evaluate {
-  return compileAt(rule, { variables: "plain", depth: 0, isRepeated: false, onUnknown }).evaluate;
+export function compile(rule: Value, observer?: RuleObserver): Evaluate {
+  return compileAt(rule, { variables: "plain", depth: 0, isRepeated: false, observer }).evaluate;
 }
 
 /** Where in the whole rule a part of it is. */
@@ -43,14 +48,14 @@ interface Place {
   readonly depth: number;
   /** It is run for each item of a list. Operators name the variables of such parts, and of no others. */
   readonly isRepeated: boolean;
-  readonly onUnknown: OnUnknown | undefined;
+  readonly observer: RuleObserver | undefined;
 }
 
 function compileAt(rule: Value, place: Place): Expression {
   const { depth } = place;
   if (typeof rule !== "object" || rule === null) return constant(rule);
   if (depth > maxNesting) return fail(`the rule is nested more than ${maxNesting} levels deep`);
-  if (!isReferenced(rule) || place.onUnknown !== undefined) return compileStructure(rule, place);
+  if (!isReferenced(rule) || place.observer !== undefined) return compileStructure(rule, place);
   const variant = `${place.variables} ${place.isRepeated}`;
   let variants = referenced.get(rule);
   if (variants === undefined) referenced.set(rule, (variants = new Map<string, Expression>()));
@@ -63,34 +68,33 @@ function compileAt(rule: Value, place: Place): Expression {
 const referenced = new WeakMap<object, Map<string, Expression>>();
 
 function compileStructure(rule: Value, place: Place): Expression {
-  const { variables, depth, isRepeated, onUnknown } = place;
+  const { variables, depth, isRepeated, observer } = place;
   const compileInner: Compile = (inner, itemVariables) =>
     compileAt(inner, {
       variables: itemVariables ?? variables,
       depth: depth + 1,
       isRepeated: isRepeated || itemVariables !== undefined,
-      onUnknown,
+      observer,
     });
   return isMap(rule) ? compileMap(rule, place, compileInner) : compileList(rule, isRepeated, compileInner);
 }
 
 function compileMap(rule: Value, place: Place, compileInner: Compile): Expression {
-  const { variables, isRepeated, onUnknown } = place;
+  const { variables, isRepeated, observer } = place;
   const members = Object.entries(rule as object) as [string, Value][];
   const [member] = members;
   if (member === undefined || members.length > 1) return constant(rule);
   const [name, args] = member;
   const operator = name === "var" && variables !== "plain" ? shadowed[variables] : operators.get(name);
   if (operator !== undefined) {
-    const evaluate = operator(args, compileInner);
+    const plain = operator(args, compileInner);
     const work = workOf(args);
-    return {
-      constant: undefined,
-      evaluate: isRepeated || work >= minCharged ? charged(evaluate, work) : evaluate,
-    };
+    const evaluate = isRepeated || work >= minCharged ? charged(plain, work) : plain;
+    return { constant: undefined, evaluate: observer?.wrap?.(name, rule as ValueMap, evaluate) ?? evaluate };
   }
-  onUnknown?.(name);
-  return { constant: undefined, evaluate: unknown(name) };
+  observer?.onUnknown?.(name);
+  const evaluate = unknown(name);
+  return { constant: undefined, evaluate: observer?.wrap?.(name, rule as ValueMap, evaluate) ?? evaluate };
 }
 
 /** Of an operator that runs once, work below this is not worth counting. */

@@ -40,6 +40,13 @@ export class CompiledFlag {
     else if (!hasRule) this.fixed = this.#fallback;
   }
 
+  /** A flag whose rule was compiled by the caller, to be observed. */
+  static withRule(flag: Flag, rule: Evaluate): CompiledFlag {
+    const compiled = new CompiledFlag(flag);
+    compiled.#rule = rule;
+    return compiled;
+  }
+
   /** Never throws: a rule that fails is an answer too. */
   resolve(context: EvaluationContext, scope: Scope, onFailure: OnFailure | undefined): Resolution {
     if (this.fixed !== undefined) return this.fixed;

@@ -19,6 +19,58 @@ const variants: JsonObject = {
 };
 
 describe("Evaluator", () => {
+  describe("setStale", () => {
+    const flags = ["fixed", "targeted", "disabled", "codeDefault", "broken"].map((key, at) =>
+      parseFlag(
+        key,
+        {
+          state: key === "disabled" ? "DISABLED" : "ENABLED",
+          variants,
+          ...(key === "codeDefault" ? {} : { defaultVariant: "on" }),
+          ...(key === "targeted" ? { targeting: { if: [{ var: "off" }, "off"] } } : {}),
+          ...(key === "broken" ? { targeting: { nonsense: [] } } : {}),
+        },
+        { metadata: {}, evaluators: {}, source: "test", sourceIndex: at === 0 ? 1 : 0 },
+      ),
+    );
+    const reasons = (evaluator: Evaluator): readonly string[] =>
+      flags.map(({ key }) => evaluator.resolve(key, { off: true }).reason);
+
+    it("marks the values of stale sources, and nothing else, until they are no longer", () => {
+      const evaluator = new Evaluator();
+      evaluator.apply({ upserted: flags, removed: [] });
+      const fresh = ["STATIC", "TARGETING_MATCH", "DISABLED", "FALLBACK", "ERROR"];
+      expect(reasons(evaluator)).to.deep.equal(fresh);
+      const before = evaluator.resolve("targeted", { off: true });
+
+      evaluator.setStale(new Set([0]));
+      expect(reasons(evaluator)).to.deep.equal(["STATIC", "STALE", ...fresh.slice(2)]);
+      expect(evaluator.resolve("targeted", { off: true })).to.deep.equal({ ...before, reason: "STALE" });
+      expect(evaluator.resolve("targeted", {})).to.include({ reason: "STALE", variant: "on" });
+      const all = evaluator
+        .resolveAll({ off: true })
+        .map(({ flag, resolution }) => [flag.key, resolution.reason]);
+      expect(Object.fromEntries(all)).to.include({
+        fixed: "STATIC",
+        targeted: "STALE",
+        disabled: "DISABLED",
+      });
+
+      evaluator.setStale(new Set([0, 1]));
+      expect(reasons(evaluator)).to.deep.equal(["STALE", "STALE", ...fresh.slice(2)]);
+      evaluator.setStale(new Set());
+      expect(reasons(evaluator)).to.deep.equal(fresh);
+    });
+
+    it("shares the answers that are marked, as it shares all others", () => {
+      const evaluator = new Evaluator();
+      evaluator.apply({ upserted: flags, removed: [] });
+      evaluator.setStale(new Set([0, 1]));
+      for (const key of ["fixed", "targeted"])
+        expect(evaluator.resolve(key, {})).to.equal(evaluator.resolve(key, {}));
+    });
+  });
+
   describe("resolve", () => {
     it("gives the default variant of a flag without targeting as STATIC", () => {
       expect(resolve({ variants, defaultVariant: "on" })).to.deep.include({

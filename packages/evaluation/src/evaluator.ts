@@ -1,5 +1,5 @@
 import type { Flag } from "./flag.js";
-import type { OnFailure } from "./compiled-flag.js";
+import type { CompiledFlag, OnFailure } from "./compiled-flag.js";
 import { FlagIndex, type FlagFilter } from "./flag-index.js";
 import type { EvaluationContext, Resolution } from "./resolution.js";
 import { Scope, type EvaluationClock } from "./scope.js";
@@ -24,6 +24,13 @@ export interface EvaluatorOptions {
   readonly onFailure?: OnFailure;
 }
 
+interface StaleFlags {
+  /** By index. */
+  readonly sources: ReadonlySet<number>;
+  /** The answers with reason STALE, by those without: made once, as answers are. */
+  readonly answers: WeakMap<Resolution, Resolution>;
+}
+
 const notFound: Resolution = Object.freeze({
   reason: "ERROR",
   variant: undefined,
@@ -32,11 +39,20 @@ const notFound: Resolution = Object.freeze({
   errorCode: "FLAG_NOT_FOUND",
 });
 
+/** The same answer with reason STALE if it has a value. */
+function staleAnswer(resolution: Resolution, answers: WeakMap<Resolution, Resolution>): Resolution {
+  if (resolution.variant === undefined) return resolution;
+  let stale = answers.get(resolution);
+  if (stale === undefined) answers.set(resolution, (stale = { ...resolution, reason: "STALE" }));
+  return stale;
+}
+
 /** Answers evaluations from the flags that are served now. It never throws, and never changes an answer it has given. */
 export class Evaluator {
   readonly #index = new FlagIndex();
   readonly #scope: Scope;
   readonly #onFailure: OnFailure | undefined;
+  #stale: StaleFlags | undefined;
 
   constructor({ clock = Date, onFailure }: EvaluatorOptions = {}) {
     this.#scope = new Scope(clock);
@@ -49,13 +65,19 @@ export class Evaluator {
     this.#index.put(upserted);
   }
 
+  /** From now on, values of flags of these sources, by their index, are answered with reason STALE; those of all others are not. */
+  setStale(sources: ReadonlySet<number>): void {
+    this.#stale =
+      sources.size === 0 ? undefined : { sources, answers: this.#stale?.answers ?? new WeakMap() };
+  }
+
   /** Evaluates the flag with this key. Of several, that of the latest source among those that `select` takes. */
   resolve(key: string, context: EvaluationContext, select?: FlagFilter): Resolution {
     const compiled = this.#index.winner(key, select);
     if (compiled === undefined) return notFound;
-    if (compiled.fixed !== undefined) return compiled.fixed;
+    if (compiled.fixed !== undefined) return this.#marked(compiled, compiled.fixed);
     this.#scope.beginRequest();
-    return compiled.resolve(context, this.#scope, this.#onFailure);
+    return this.#marked(compiled, compiled.resolve(context, this.#scope, this.#onFailure));
   }
 
   /**
@@ -67,8 +89,16 @@ export class Evaluator {
     const resolved: ResolvedFlag[] = [];
     this.#scope.beginRequest();
     for (const { flag, winner } of this.#index.listed(select)) {
-      resolved.push({ flag, resolution: winner.resolve(context, this.#scope, this.#onFailure) });
+      const resolution = winner.resolve(context, this.#scope, this.#onFailure);
+      resolved.push({ flag, resolution: this.#marked(winner, resolution) });
     }
     return resolved;
+  }
+
+  #marked(compiled: CompiledFlag, resolution: Resolution): Resolution {
+    const stale = this.#stale;
+    return stale?.sources.has(compiled.flag.sourceIndex) === true
+      ? staleAnswer(resolution, stale.answers)
+      : resolution;
   }
 }

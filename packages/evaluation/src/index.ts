@@ -1,6 +1,8 @@
-export { checkTargeting } from "./check-targeting.js";
+export { checkTargeting, targetingProblems, type TargetingProblem } from "./check-targeting.js";
 export { createEvaluator } from "./create-evaluator.js";
+export { parseDistribution, type Distribution } from "./distribution.js";
 export { Evaluator, type EvaluatorOptions, type FlagChanges, type ResolvedFlag } from "./evaluator.js";
+export { explain, type Explanation, type RuleStep } from "./explain.js";
 export { FlagError, type FlagErrorCode } from "./flag-error.js";
 export { parseFlagSelector, type FlagSelector } from "./flag-selector.js";
 export { compareFlagSetIds, type Flag, type Metadata, type MetadataValue } from "./flag.js";
@@ -16,3 +18,4 @@ export { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 export type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
 export { hasSameVariants, isSameFlag, isSameJson } from "./same-flag.js";
 export type { EvaluationClock } from "./scope.js";
+export { parseVersion, type Version } from "./semver.js";

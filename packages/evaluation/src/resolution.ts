@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "@bunting/protocol";
 import type { Metadata } from "./flag.js";
 
-/** Why a flag has the value it has. FALLBACK is internal: "use the default in the code"; each protocol has its own word for it. */
-export type Reason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "DISABLED" | "FALLBACK" | "ERROR";
+/** Why a flag has the value it has. FALLBACK is internal: "use the default in the code"; each protocol has its own word for it. STALE: the flag may have changed since. */
+export type Reason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "STALE" | "DISABLED" | "FALLBACK" | "ERROR";
 
 export type EvaluationErrorCode = "FLAG_NOT_FOUND" | "PARSE_ERROR" | "GENERAL";
 

@@ -14,6 +14,13 @@ export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 export { ProtocolError } from "./protocol-error.js";
 export { quoted } from "./quoted.js";
 export {
+  parseReaders,
+  readersAnnotation,
+  readersOfMetadata,
+  type ParsedReaders,
+  type Readers,
+} from "./readers.js";
+export {
   isNamespaceName,
   isObjectName,
   parseTopicSelector,

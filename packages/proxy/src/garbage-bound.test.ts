@@ -28,9 +28,21 @@ describe("GarbageBound", () => {
   });
 
   it("collects less often while what is in use grows", () => {
-    isExceeded(120);
+    isExceeded(115);
     collected(100);
     expect([200, 216, 217].map((used) => isExceeded(used))).to.deep.equal([false, false, true]);
+  });
+
+  it("collects at once in a burst, unless that would take long", () => {
+    const isOutrun = (usedMb: number, atSecond: number): boolean =>
+      bound.isOutrun(usedMb * megabyte, atSecond * 1_000);
+    isExceeded(200);
+    collected(100, { atSecond: 10 });
+    expect([141, 142].map((usedMb) => isOutrun(usedMb, 11))).to.deep.equal([false, true]);
+    expect(isOutrun(142, 12), "no burst").to.equal(false);
+    isExceeded(400);
+    collected(200, { atSecond: 20 });
+    expect(isOutrun(400, 21), "a long pause").to.equal(false);
   });
 
   it("counts what requests and connections leave behind outside of the heap", () => {

@@ -5,8 +5,12 @@ const slackBytes = 16 * megabyte;
 const slackShare = 0.25;
 /** The same after a collection that found little garbage: as when thousands of clients connect. */
 const growthShare = 1;
-/** What is left by a collection that found little garbage, at least. */
-const growthLeft = 0.7;
+/** What is left by a collection that found little garbage, at least. In the middle of a burst three quarters are left. */
+const growthLeft = 0.85;
+/** A burst is when V8 has to collect again so soon. */
+const burstMs = 2_000;
+/** Where more is in use, collecting at once would hold everything up for longer than 100 ms. */
+const maxPausedBytes = 128 * megabyte;
 /** What requests and connections may leave behind beyond that: it is charged with more than it takes on the heap. */
 const discardedSlackBytes = 24 * megabyte;
 /** A pause in which this much was left behind, and this part of what is in use, ends with a collection. */
@@ -42,11 +46,23 @@ export class GarbageBound {
     const slack = this.#liveBytes * this.#slackShare;
     this.#mostBytes = Math.max(this.#mostBytes, usedBytes);
     this.#isDue ||=
-      usedBytes > this.#liveBytes + slack + slackBytes ||
+      this.#hasMuchGarbage(usedBytes) ||
       discarded > slack + discardedSlackBytes ||
       (discarded > this.#liveBytes * pauseSlackShare + pauseSlackBytes &&
         nowMs >= this.#collectedMs + pauseMs);
     return this.#isDue;
+  }
+
+  /**
+   * True if V8 has to collect at once, in one pause: in a burst, as much garbage as was allowed accumulates again while V8 collects beside the
+   * program, and what became garbage meanwhile is not found.
+   */
+  isOutrun(usedBytes: number, nowMs: number): boolean {
+    return (
+      nowMs < this.#collectedMs + burstMs &&
+      this.#liveBytes <= maxPausedBytes &&
+      this.#hasMuchGarbage(usedBytes)
+    );
   }
 
   /** To be called after each full collection, whoever wanted it. */
@@ -57,5 +73,9 @@ export class GarbageBound {
     this.#liveBytes = usedBytes;
     this.#discardedBytes = discardedBytes;
     this.#isDue = false;
+  }
+
+  #hasMuchGarbage(usedBytes: number): boolean {
+    return usedBytes > this.#liveBytes * (1 + this.#slackShare) + slackBytes;
   }
 }

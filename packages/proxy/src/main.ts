@@ -5,7 +5,8 @@ import { proxyOptionTable } from "./options.js";
 import { createProxy } from "./proxy.js";
 import { version } from "./version.js";
 
-process.exitCode = await runProgram(
+// No await: the bundle is CommonJS.
+void runProgram(
   {
     name: "bunting-proxy",
     version,
@@ -27,4 +28,6 @@ process.exitCode = await runProgram(
   },
   process.argv.slice(2),
   process.env,
-);
+).then((exitCode) => {
+  process.exitCode = exitCode;
+});

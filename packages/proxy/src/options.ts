@@ -3,12 +3,16 @@ import {
   choice,
   duration,
   integer,
+  kubeconfigOptions,
   option,
   port,
   text,
   toggle,
   type OptionsOf,
 } from "@bunting/runtime";
+import { accessOptionTable } from "./access-options.js";
+import { cacheOptionTable } from "./cache-options.js";
+import { tlsOptionTable } from "./tls-options.js";
 
 const listening = "Listening";
 const flags = "Where flags come from";
@@ -29,7 +33,8 @@ export const proxyOptionTable = {
     type: port,
     default: 8015,
     short: "p",
-    describe: "Port of the sync services: gRPC over plaintext HTTP/2; 0 takes a free one.",
+    describe:
+      "Port of the sync services: gRPC over HTTP/2, plaintext unless --tls says otherwise; 0 takes a free one.",
     group: listening,
     env: ["FLAGD_PROXY_PORT", "BUNTING_PORT"],
   }),
@@ -49,6 +54,7 @@ export const proxyOptionTable = {
     group: listening,
     env: ["BUNTING_HOST"],
   }),
+  ...tlsOptionTable,
   source: option({
     type: text,
     default: "",
@@ -57,6 +63,7 @@ export const proxyOptionTable = {
     group: flags,
     env: ["BUNTING_SOURCE"],
   }),
+  ...cacheOptionTable,
   watchScope: option({
     type: choice("auto", "object", "namespace", "cluster"),
     default: "auto",
@@ -77,21 +84,7 @@ export const proxyOptionTable = {
     group: cluster,
     env: ["BUNTING_WATCH_TIMEOUT"],
   }),
-  kubeconfig: option({
-    type: text,
-    default: "",
-    describe:
-      "Kubeconfig file for the cluster; if not given, the pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
-    group: cluster,
-    env: ["BUNTING_KUBECONFIG"],
-  }),
-  kubeContext: option({
-    type: text,
-    default: "",
-    describe: "Context of the kubeconfig; if not given, its current-context.",
-    group: cluster,
-    env: ["BUNTING_KUBE_CONTEXT"],
-  }),
+  ...kubeconfigOptions(cluster),
   serviceAccountDirectory: option({
     type: text,
     default: "",
@@ -108,6 +101,7 @@ export const proxyOptionTable = {
     group: flags,
     env: ["BUNTING_ALLOW_FILE_SELECTORS"],
   }),
+  ...accessOptionTable,
   missingPolicy: option({
     type: choice("hold", "fail"),
     default: "hold",
@@ -258,7 +252,7 @@ export const proxyOptionTable = {
     type: choice("loopback", "all", "off"),
     default: "loopback",
     describe:
-      "Who may read /status on the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward; requests that a proxy or the sidecar of a service mesh forwards are refused.",
+      "Who may read /status on the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward; requests that a proxy or the sidecar of a service mesh forwards are refused. With all, callers from elsewhere need an identity, unless --auth=anonymous (see --management-auth).",
     group: listening,
     env: ["BUNTING_STATUS"],
   }),

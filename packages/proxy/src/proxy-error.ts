@@ -10,6 +10,9 @@
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
  * - LIMIT_REACHED: a peer has reached a limit; it may try again later.
  * - CALLER_GONE: the caller that waited for a response is gone.
+ * - UNAUTHENTICATED: the caller has to say who it is, or its credentials are not (or no longer) accepted.
+ * - PERMISSION_DENIED: the caller may not read that topic.
+ * - ACCESS_UNDECIDED: it can't be found out for now who the caller is, or what it may read; it may try again later.
  * - SHUTTING_DOWN: the proxy accepts no new subscribers.
  */
 export type ProxyErrorCode =
@@ -22,6 +25,9 @@ export type ProxyErrorCode =
   | "TOPIC_DELETED"
   | "LIMIT_REACHED"
   | "CALLER_GONE"
+  | "UNAUTHENTICATED"
+  | "PERMISSION_DENIED"
+  | "ACCESS_UNDECIDED"
   | "SHUTTING_DOWN";
 
 /** The only error class of this package. The message says what to do about it, where something can be done. */

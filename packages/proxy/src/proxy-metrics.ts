@@ -1,10 +1,11 @@
+import type { AccessMetrics } from "./access/access-metrics.js";
 import type { SourceMetrics } from "./source/source-metrics.js";
 
 /**
  * The metrics of all stages, including those of the source; management/prometheus-metrics.ts implements them. Called on hot paths: a call
  * allocates nothing.
  */
-export interface ProxyMetrics extends SourceMetrics {
+export interface ProxyMetrics extends SourceMetrics, AccessMetrics {
   /** SyncFlags streams opened (1) or closed (-1): `sync_active_streams`, the name flagd-proxy gave it. */
   activeStreams(delta: number): void;
   /** Topics that entered a state (1) or left it (-1): `bunting_proxy_topic_topics{state}`. */
@@ -81,6 +82,17 @@ export const noMetrics: ProxyMetrics = {
   connectionEnded: ignore,
   callsWaiting: ignore,
   callDelayed: ignore,
+  admitted: ignore,
+  identityRefused: ignore,
+  topicRefused: ignore,
+  pageRefused: ignore,
+  accessEnded: ignore,
+  watchedIdentities: ignore,
+  tokenVerified: ignore,
+  cachedTokens: ignore,
+  keysRead: ignore,
+  reviewed: ignore,
+  cachedReviews: ignore,
   sourceError: ignore,
   documentInvalid: ignore,
   documentWarning: ignore,
@@ -88,6 +100,8 @@ export const noMetrics: ProxyMetrics = {
   watchEvent: ignore,
   writtenToEvent: ignore,
   watchCounts: ignore,
+  unconfirmedTopics: ignore,
+  copyFailed: ignore,
 };
 
 function ignore(): void {

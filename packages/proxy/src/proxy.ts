@@ -1,6 +1,6 @@
 /**
  * The only file that sees the whole proxy. Read from top to bottom it is the way of a flag change: source → topics (which encode snapshots
- * and hold subscriptions) → the services on the sync port. Nothing is started here; `components` is the order of the start.
+ * and hold subscriptions) → access (who may read them) → the services on the sync port. Nothing is started here; `components` is the order of the start.
  */
 import {
   CallPacing,
@@ -33,9 +33,11 @@ import {
   type Logger,
   RateLimitedLog,
 } from "@bunting/runtime";
+import { createAccess, readsReaders } from "./access/create-access.js";
+import { guardPage } from "./management/page-guard.js";
 import { prometheusMetrics } from "./management/prometheus-metrics.js";
-import { statusPage } from "./management/status-page.js";
-import { statusReport } from "./management/status-report.js";
+import { ProxyStatus } from "./management/proxy-status.js";
+import { StatusObservations, steadyNow } from "./management/status/status-observations.js";
 import type { ProxyOptions } from "./options.js";
 import { AgentSync } from "./service/bunting-sync-v1/agent-sync.js";
 import { ConnectionAge } from "./service/connection-age.js";
@@ -43,6 +45,7 @@ import { DrainingPort } from "./service/draining-port.js";
 import { FlagSync } from "./service/flag-sync.js";
 import { legacySyncService } from "./service/sync-v1/legacy-sync-service.js";
 import { listeningComponent } from "./service/listening-component.js";
+import { proxyTls } from "./service/proxy-tls.js";
 import { ProxyReadiness } from "./service/proxy-readiness.js";
 import { flagdSyncService } from "./service/flagd-sync-v1/flagd-sync-service.js";
 import { createSource } from "./source/create-source.js";
@@ -82,9 +85,12 @@ const endedMessages: Partial<Record<DropReason, string>> = {
  */
 export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock = systemClock): Proxy {
   const registry = createRegistry(true);
-  const metrics = prometheusMetrics(registry);
+  const { nowMs, fromMonotonic } = steadyNow(clock);
+  const observations = new StatusObservations(nowMs);
+  const metrics = observations.observe(prometheusMetrics(registry));
 
-  const source = createSource(options, { clock, logger, metrics, env: process.env });
+  const sourceParts = { clock, logger, metrics, env: process.env, readsReaders: readsReaders(options) };
+  const source = createSource(options, sourceParts);
   const log = new RateLimitedLog(logger, clock);
   const topics = new TopicRegistry({
     source,
@@ -102,9 +108,18 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     deletionGraceMs: options.deletionGrace,
     deletionPolicy: options.deletionPolicy,
   });
+  const { access, runnables, grants, pages } = createAccess(options, {
+    clock,
+    logger,
+    log,
+    metrics,
+    env: process.env,
+    readersOf: (topic) => source.readersOf?.(topic),
+  });
   const { stallTimeout, firstSnapshotRate, maxConnectionAge, allowFileSelectors } = options;
   const subscribing = {
     topics,
+    access,
     parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors }),
     clock,
     metrics,
@@ -157,10 +172,16 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     logger,
     clock,
     maxMessageBytes: maxRequestBytes,
-    onSession: (session) => connectionAge?.add(session),
+    onSession: (session) => {
+      metrics.connectionOpened(session);
+      connectionAge?.add(session);
+    },
   });
-  const onDropped = (reason: DropReason): void => {
+  const tls = proxyTls(options, logger, metrics.tls);
+  const onDropped = (reason: DropReason, detail?: string, peer?: string): void => {
     metrics.connectionEnded(reason);
+    if (detail !== undefined)
+      log.warn(`connection ${reason} ${detail}`, { peer }, `ended a connection: ${detail}`);
     const message = endedMessages[reason];
     if (message !== undefined) log.warn(`connection ${reason}`, {}, message);
   };
@@ -187,6 +208,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
         );
       },
     }),
+    tls: tls.sync,
     limits: { maxStreamsPerConnection: options.maxStreamsPerConnection, maxHeaderBytes },
     memory,
     turns: new ReadTurns({ perTurn: 128, restFactor: 1, clock }),
@@ -211,19 +233,25 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       );
     },
   });
+  metrics.readConnections(() => syncPort.sessions);
   const startedMs = clock.monotonicMs();
-  const status = statusPage(
-    () =>
-      statusReport({
-        version,
-        startedMs,
-        clock,
-        readiness: () => readiness.check(),
-        topics: () => topics.topics(),
-        watches: () => metrics.readWatchCounts(),
-        connections: () => syncPort.sessions.size,
-      }),
+  const status = new ProxyStatus(
+    {
+      version,
+      startedMs,
+      clock,
+      fromMonotonic,
+      observations,
+      memory,
+      readiness: () => readiness.check(),
+      topics: () => topics.topics(),
+      grants,
+      watches: () => metrics.readWatchCounts(),
+      programs: () => agentSync.programs.all,
+      connections: () => syncPort.sessions.size,
+    },
     options.status,
+    pages,
   );
   // A ledger of its own, so that probes are answered while the sync port is under attack, and one that always has room for them.
   const managementMemory = new PeerMemory(memory.budgetBytes / 8, "any");
@@ -231,17 +259,22 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     endpoint: endpoint(options.managementPort, options.host),
     optionName: "--management-port",
     logger,
+    tls: tls.management,
     memory: managementMemory,
     onDropped,
     onRefused,
     grpc: new GrpcServer({ methods: healthMethods, logger, clock }),
     http: managementHandler(() => readiness.check(), registry, {
-      pages: new Map([["/status", status]]),
+      pages: new Map([["/status", status.page]]),
       onMetrics: chargeAnswer,
+      ...(pages === undefined || options.managementAuth === "off"
+        ? {}
+        : { guardMetrics: (metricsPage) => guardPage(pages, "/metrics", metricsPage) }),
     }),
   });
 
   const components: Component[] = [
+    ...tls.components,
     listeningComponent({
       name: "management",
       reason: "starts first and stops last: probes and Prometheus see the start and the drain",
@@ -249,7 +282,11 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       logger,
     }),
     runnableComponent(source, "reads before the first subscriber, and watches until the last one is gone"),
+    ...runnables.map((each) =>
+      runnableComponent(each, "starts before the first caller comes, and ends after the last is gone"),
+    ),
     runnableComponent(topics, "outlive the streams that they feed"),
+    runnableComponent(status, "records what /status shows of the last minutes"),
     ...(connectionAge === undefined
       ? []
       : [runnableComponent(connectionAge, "runs as long as there are connections")]),

@@ -5,6 +5,7 @@ export type { OnCallEnd } from "./call/server-call.js";
 export { GrpcServer } from "./call/grpc-server.js";
 export { parseGrpcTimeout } from "./call/grpc-timeout.js";
 export { defaultGrpcHeaders } from "./http2/http2-request-routing.js";
+export { keepClientSessions } from "./http2/keep-client-sessions.js";
 export { statusHeaders as statusTrailers } from "./http2/status-headers.js";
 export { healthService } from "./services/health-service.js";
 export type { ListenEndpoint } from "./port/listen-endpoint.js";
@@ -18,13 +19,17 @@ export {
   type Method,
   type ResponseStream,
 } from "./call/method.js";
-export { PeerMemory, type PeerAccount } from "./limits/peer-memory.js";
+export type { PeerAccount } from "./limits/peer-account.js";
+export { PeerMemory } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
 export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";
 export { ReadTurns } from "./limits/read-turns.js";
+export { requestPeer } from "./port/request-peer.js";
 export { PortListener, type DropReason } from "./port/port-listener.js";
-export { TlsCertificate } from "./port/tls-certificate.js";
-export { TlsTermination } from "./port/tls-termination.js";
+export { ClientAuthorities } from "./tls/client-authorities.js";
+export { tlsMetrics, type TlsMetrics } from "./tls/tls-metrics.js";
+export { TlsCertificate } from "./tls/tls-certificate.js";
+export { TlsTermination } from "./tls/tls-termination.js";
 export { ReadinessHealth } from "./services/readiness-health.js";
 export { reflectionService } from "./services/reflection-service.js";
 export { accountOf, chargeAnswer } from "./limits/request-account.js";
@@ -37,4 +42,11 @@ export {
   type RpcStatus,
   type StatusName,
 } from "./status.js";
-export type { GrpcHeaderRules, HeaderFields, TransportSession, TransportStream } from "./transport.js";
+export type {
+  GrpcHeaderRules,
+  HeaderFields,
+  PeerCertificate,
+  TransportHandler,
+  TransportSession,
+  TransportStream,
+} from "./transport.js";

@@ -31,7 +31,7 @@ export const refusals = {
     "a request over HTTP/1.1 that did not arrive in time, or a connection on which nothing did",
   unfinished_messages: "too many bytes of messages that have not arrived whole, on one connection",
   unread_answers: "too many bytes of answers that have not been read, on one connection",
-  pipelining: "too many requests over HTTP/1.1 ahead of their answers",
+  pipelining: "too many requests over HTTP/1.1, or questions to reflection, ahead of their answers",
   stalled: "an answer of which the peer took nothing for too long",
   memory: "a connection that is refused or ended because peers hold as much memory as --peer-memory allows",
 } as const;

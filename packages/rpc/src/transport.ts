@@ -1,11 +1,11 @@
-import type { PeerAccount } from "./limits/peer-memory.js";
+import type { PeerAccount } from "./limits/peer-account.js";
 import type { RefusalReason, RpcStatus } from "./status.js";
 
 /**
  * The seam between gRPC and the HTTP/2 engine. A call passes these files, in this order:
  *
  * - `port/port-listener.ts` accepts the connection, and `port/preface-sniffer.ts` finds out whether it speaks HTTP/2 or HTTP/1.1 (`http1/`),
- *   from which `port/h2c-upgrade.ts` leads to HTTP/2;
+ *   from which `port/h2c-upgrade.ts` leads to HTTP/2, or TLS, which `tls/tls-termination.ts` takes off it;
  * - `http2/http2-transport.ts` is the engine: one `http2-session.ts` for each connection, one `http2-stream.ts` for each gRPC request;
  * - the interfaces of this file, which are all that the rest sees of the engine;
  * - `call/grpc-server.ts` finds the method by its path;
@@ -16,8 +16,8 @@ import type { RefusalReason, RpcStatus } from "./status.js";
  * What peers may cost is bounded in `limits/`: the memory held because of them (`peer-memory.ts`), answers that are not read
  * (`stall-watch.ts`), and the time of the event loop (`read-turns.ts`, `start-queue.ts`).
  *
- * So another engine can replace node:http2 without any change to a service. An engine is responsible for HTTP/2 framing, flow control
- * and limits; it knows no message types.
+ * So another engine can replace ours without any change to a service, as ours has replaced node:http2. An engine is responsible for HTTP/2
+ * framing, flow control and limits; it knows no message types.
  */
 
 /** Why a stream is cut off without trailers. REFUSED_STREAM is what clients read as UNAVAILABLE; CANCEL would stop .NET for good. */
@@ -55,11 +55,11 @@ export interface TransportStream {
   end(status: RpcStatus): void;
   /** Ends the stream at once and drops everything queued. */
   reset(code: ResetCode): void;
-  /** Delivers request bytes as they arrive, then calls `onEnd` when the client half-closes. Call it once, synchronously in `onStream`. */
-  receive(onData: (chunk: Buffer) => void, onEnd: () => void): void;
+  /** Delivers request bytes as they arrive, then the end when the client half-closes. Until it is called, which is once, they wait. */
+  receive(receiver: StreamReceiver): void;
   /**
-   * Delivers no more request bytes until `resumeReading`: flow control then holds the client back, at its stream's window (64 KB) and
-   * what node buffers (16 KB, or 64 KB on Node 24) at the latest. A chunk that is being delivered is delivered whole. `end` resumes reading, and what then comes is to be ignored.
+   * Delivers no more request bytes until `resumeReading`: flow control then holds the client back, at its stream's window (64 KB) at the latest.
+   * A chunk that is being delivered is delivered whole. `end` resumes reading, and what then comes is to be ignored.
    */
   pauseReading(): void;
   resumeReading(): void;
@@ -68,10 +68,37 @@ export interface TransportStream {
   onClose(listener: () => void): void;
 }
 
+/** Receives the content of a request; the same object for all of it, so that a call needs no functions of its own. */
+export interface StreamReceiver {
+  onData(chunk: Buffer): void;
+  onEnd(): void;
+}
+
+/**
+ * A client's certificate that has been verified: an authority that this port trusts has issued it, it was valid at the handshake, and the client
+ * has its private key. A connection ends soon after its certificate has expired, or after its authority is no longer trusted.
+ */
+export interface PeerCertificate {
+  /** The URIs among its alternative names, for instance `spiffe://cluster.local/ns/team-a/sa/checkout`; often none. */
+  readonly uriSans: readonly string[];
+  /** Its subject, one attribute a line, for instance `CN=checkout`. Empty if it has none. */
+  readonly subject: string;
+  /** The subject of the authority that has issued it. */
+  readonly issuer: string;
+  /** SHA-256 of the certificate: pairs of upper-case hexadecimal digits with colons in between. */
+  readonly fingerprint256: string;
+  /** When it expires, in milliseconds since 1970. */
+  readonly validToMs: number;
+}
+
 /** One client connection. */
 export interface TransportSession {
   /** IP address of the peer, or "unix" on a unix socket. */
   readonly remoteAddress: string;
+  /** True if the connection is encrypted with TLS. */
+  readonly isEncrypted: boolean;
+  /** The certificate with which the client proved its name. Undefined if it presented none, or none was asked for. */
+  readonly peerCertificate: PeerCertificate | undefined;
   /** To be charged for whatever is held because of this peer. */
   readonly account: PeerAccount;
   /** Open streams, oldest first. */
@@ -114,22 +141,16 @@ export interface GrpcHeaderRules {
 export interface TransportLimits {
   /** SETTINGS_MAX_CONCURRENT_STREAMS. */
   readonly maxStreamsPerConnection: number;
-  /** Bytes of all request headers of one stream (RFC 9113 10.5.1 counting). */
+  /** Bytes of all request headers of one stream (RFC 9113 6.5.2 counting). */
   readonly maxHeaderBytes: number;
   /** How long the peer may take to acknowledge our SETTINGS, which all clients do at once; it gets at most twice as long. */
   readonly settingsTimeoutMs: number;
-  /**
-   * Memory of the engine per connection, in bytes. It must be above streams × largest snapshot, because a shared frame counts once for each
-   * stream; beyond it every new stream is refused. So it bounds nothing: that is what accounts are for.
-   */
-  readonly maxSessionMemoryBytes: number;
 }
 
 export const defaultTransportLimits: TransportLimits = {
   maxStreamsPerConnection: 1_000,
   maxHeaderBytes: 64 * 1024,
   settingsTimeoutMs: 10_000,
-  maxSessionMemoryBytes: 1_000_000_000_000,
 };
 
 /** Receives what an engine accepts. */

@@ -14,10 +14,12 @@ export { GatheredBytes } from "./gathered-bytes.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";
-export { flagName, option, type OptionSpec, type OptionsOf } from "./options/option.js";
+export { kubeconfigOptions } from "./options/kubeconfig-options.js";
+export { flagName, option, type OptionSpec, type OptionsOf, type OptionTable } from "./options/option.js";
 export { readOptions } from "./options/read-options.js";
 export { renderOptionsReference } from "./options/render-reference.js";
 export {
+  byteSize,
   byteSizeOrAuto,
   choice,
   duration,
@@ -37,4 +39,7 @@ export { quoted } from "./quoted.js";
 export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";
 export { Semaphore } from "./semaphore.js";
+export { readSmallFile, stampOfFile } from "./small-file.js";
+export { tokenSyntax } from "./token-syntax.js";
 export { Turns } from "./turns.js";
+export { WatchedFiles, type ReloadOptions } from "./watched-files.js";

@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createConnection, type AddressInfo } from "node:net";
 import { managementHandler } from "./management-handler.js";
-import { Counter, createRegistry } from "./metrics.js";
+import { Counter, createRegistry, Gauge } from "./metrics.js";
 
 describe("managementHandler", () => {
   let server: Server;
@@ -35,6 +35,32 @@ describe("managementHandler", () => {
     expect(await response.text()).to.contain(
       "# HELP demo_total A demo.\n# TYPE demo_total counter\ndemo_total 3",
     );
+  });
+
+  it("makes metrics once for all requests of a turn of the event loop", async () => {
+    let collected = 0;
+    const registry = createRegistry(false);
+    new Gauge({
+      name: "demo",
+      help: "A demo.",
+      registers: [registry],
+      collect() {
+        this.set(++collected);
+      },
+    });
+    server.removeAllListeners("request").on(
+      "request",
+      managementHandler(() => readiness, registry),
+    );
+    const socket = createConnection((server.address() as AddressInfo).port, "127.0.0.1");
+    socket.write("GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n".repeat(20));
+    let answers = "";
+    for await (const chunk of socket) {
+      answers += String(chunk);
+      if (answers.split("\ndemo ").length > 20) break;
+    }
+    expect(answers.match(/^demo .*$/gm)).to.deep.equal(Array.from({ length: 20 }, () => "demo 1"));
+    expect(await (await fetch(`${base}/metrics`)).text()).to.contain("\ndemo 2\n");
   });
 
   it("compresses metrics for clients that accept gzip", async () => {

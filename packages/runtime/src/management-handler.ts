@@ -1,5 +1,6 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { posix } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { gzip } from "node:zlib";
 import type { Registry } from "prom-client";
 import { metricsText } from "./metrics-text.js";
@@ -16,6 +17,7 @@ export interface Readiness {
  *
  * @param options.pages further pages by path, for GET and HEAD only.
  * @param options.onMetrics called when metrics were written to a response, with their size: it may be minutes until the client has read them.
+ * @param options.guardMetrics makes, of what serves /metrics, what serves it only to those who may read it.
  */
 export function managementHandler(
   readiness: () => Readiness,
@@ -23,16 +25,38 @@ export function managementHandler(
   options: {
     readonly pages?: ReadonlyMap<string, RequestListener>;
     readonly onMetrics?: (response: ServerResponse, bytes: number) => void;
+    readonly guardMetrics?: (serve: RequestListener) => RequestListener;
   } = {},
 ): RequestListener {
-  const { pages = new Map<string, RequestListener>(), onMetrics } = options;
-  const paths = ["/healthz", "/readyz", "/metrics", ...pages.keys()];
+  const { onMetrics, guardMetrics = (serve: RequestListener): RequestListener => serve } = options;
+  let text: Promise<Buffer[]> | undefined;
+  // Once in a turn of the event loop, for all that ask in it: to make it takes milliseconds, which a probe behind them would wait for.
+  const sharedText = (): Promise<Buffer[]> =>
+    (text ??= setImmediate().then(() => {
+      text = undefined;
+      return metricsText(registry);
+    }));
+  const metrics: RequestListener = (_, response) => {
+    sharedText().then(
+      (slices) => {
+        if (response.destroyed) return;
+        answerMetrics(response, slices, `${registry.contentType}; escaping=underscores`);
+        onMetrics?.(response, bytesOf(slices));
+      },
+      (error: unknown) => answer(response, 500, `metrics can't be read: ${String(error)}\n`),
+    );
+  };
+  const pages = new Map<string, RequestListener>([
+    ["/metrics", guardMetrics(metrics)],
+    ...(options.pages ?? []),
+  ]);
+  const paths = ["/healthz", "/readyz", ...pages.keys()];
   const hint = `There is ${paths.slice(0, -1).join(", ")} and ${paths.at(-1) ?? ""}.\n`;
   return (request, response) => {
     const path = request.url?.split("?", 1)[0] ?? "";
     const page = pages.get(path);
     const isProbe = path === "/healthz" || path === "/readyz";
-    if (page === undefined && !isProbe && path !== "/metrics") {
+    if (page === undefined && !isProbe) {
       const shortest = posix.normalize(path);
       if (shortest === path || !path.startsWith("/")) answer(response, 404, hint);
       else redirect(response, `${shortest}${request.url?.slice(path.length) ?? ""}`);
@@ -46,15 +70,6 @@ export function managementHandler(
     } else if (path === "/readyz") {
       const { isReady, reason } = readiness();
       answer(response, isReady ? 200 : 412, `${reason}\n`);
-    } else {
-      metricsText(registry).then(
-        (slices) => {
-          if (response.destroyed) return;
-          answerMetrics(response, slices, `${registry.contentType}; escaping=underscores`);
-          onMetrics?.(response, bytesOf(slices));
-        },
-        (error: unknown) => answer(response, 500, `metrics can't be read: ${String(error)}\n`),
-      );
     }
   };
 }

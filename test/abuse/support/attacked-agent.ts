@@ -4,14 +4,17 @@ import { FlagdProvider } from "@openfeature/flagd-provider";
 import { OpenFeature, ProviderStatus } from "@openfeature/server-sdk";
 import { expect } from "chai";
 import { isReady, startAgent } from "../../support/agent-process.js";
-import { eventually } from "../../support/event-queue.js";
+import { eventually, patienceMs } from "../../support/event-queue.js";
 import { readMetric } from "../../support/read-metric.js";
 import { TempDirectory } from "../../support/temp-directory.js";
 import { HostilePeer, type HostilePeerOptions } from "./hostile-peer.js";
-import { Vitals } from "./vitals.js";
+import { mebibyte, Vitals } from "./vitals.js";
 
 /** How far the agent may grow under any attack: its pod has 64 MiB, of which it takes 16 (Node 20) or 19 (Node 24) when it is idle. */
 export const maxGrowthMebibytes = 48;
+
+/** What an answer with all flags of an attacked agent takes, at least. */
+export const flagBytes = 800_000;
 
 export type AgentPort = "evaluation" | "sync" | "ofrep" | "management";
 
@@ -45,6 +48,7 @@ export class AttackedAgent {
       host: "127.0.0.1",
       port: agent.ports.get("evaluation") ?? 0,
       cache: "disabled",
+      deadlineMs: patienceMs,
     });
     await OpenFeature.setProviderAndWait(domain, provider);
     return new AttackedAgent(agent, directory, domain);
@@ -69,21 +73,27 @@ export class AttackedAgent {
   }
 
   /** A connection on which the test writes what it likes, and reads nothing unless it resumes it. */
-  async connect(name: AgentPort): Promise<Socket> {
-    const socket = createConnection(this.port(name), "127.0.0.1");
+  async connect(name: AgentPort, localAddress?: string): Promise<Socket> {
+    const from = localAddress === undefined ? {} : { localAddress };
+    const socket = createConnection({ port: this.port(name), host: "127.0.0.1", ...from });
     socket.on("error", () => undefined).pause();
     this.#sockets.push(socket);
     await Promise.race([once(socket, "connect"), once(socket, "close")]);
     return socket;
   }
 
-  /** An evaluation by the OpenFeature client, and one over OFREP, are answered; probes too; and the agent has not grown too much. */
-  async isWell(): Promise<void> {
+  /**
+   * An evaluation by the OpenFeature client, and one over OFREP, are answered; probes too; and the agent has not grown too much.
+   *
+   * @param attackBytes what it would hold outside of V8's heap with the defect. Heap of that size would end it.
+   */
+  async isWell(attackBytes?: number): Promise<void> {
     const client = OpenFeature.getClient(this.#domain);
     await eventually(async () => client.getBooleanValue("on", false), "an evaluation over gRPC");
     await eventually(async () => (await this.#ask()) === true, "an evaluation over OFREP");
     expect((await fetch(this.url("management", "/readyz"))).status).to.equal(200);
-    this.#vitals.expectGrowthBelow(maxGrowthMebibytes);
+    if (attackBytes === undefined) this.#vitals.expectWithinContainer(maxGrowthMebibytes);
+    else this.#vitals.expectGrowth({ below: maxGrowthMebibytes, attack: attackBytes / mebibyte });
   }
 
   /** How many of so many evaluations at once, all on the one connection of the OpenFeature client, fail. */
@@ -96,8 +106,8 @@ export class AttackedAgent {
   }
 
   /** The value of a metric's series. */
-  metric(series: string): Promise<number> {
-    return readMetric(this.management, series);
+  metric(series: string, absent?: number): Promise<number> {
+    return readMetric(this.management, series, absent);
   }
 
   async stop(): Promise<void> {
@@ -139,7 +149,7 @@ export async function push(socket: Socket, bytes: Uint8Array | string): Promise<
 function flags(): Record<string, unknown> {
   const big = Array.from({ length: 20 }, (_, index): [string, unknown] => [
     `big-${index}`,
-    { state: "ENABLED", variants: { v: "x".repeat(40_000) }, defaultVariant: "v" },
+    { state: "ENABLED", variants: { v: "x".repeat(flagBytes / 20) }, defaultVariant: "v" },
   ]);
   return {
     on: { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" },

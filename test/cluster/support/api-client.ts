@@ -51,13 +51,19 @@ export class ApiError extends Error {
 
 /** The API server over HTTPS, for test setup; deliberately not the product's own client. */
 export class ApiClient {
+  readonly #host: string;
   readonly #port: number;
   readonly #token: string;
   readonly #certificateAuthority: () => Buffer;
   #agent = new Agent({ keepAlive: true, maxSockets: 32 });
 
   /** @param certificateAuthority is called with each request: the API server makes its certificate when it first starts. */
-  constructor(port: number, token: string, certificateAuthority: () => Buffer) {
+  constructor(
+    { host, port }: { readonly host: string; readonly port: number },
+    token: string,
+    certificateAuthority: () => Buffer,
+  ) {
+    this.#host = host;
     this.#port = port;
     this.#token = token;
     this.#certificateAuthority = certificateAuthority;
@@ -73,7 +79,7 @@ export class ApiClient {
     } = options;
     return new Promise((resolve, reject) => {
       const request = httpsRequest({
-        host: "127.0.0.1",
+        host: this.#host,
         port: this.#port,
         method,
         path,

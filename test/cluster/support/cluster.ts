@@ -4,6 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { eventually } from "../../support/event-queue.js";
 import { ApiClient, type ApiList, type ApiObject } from "./api-client.js";
 import { AuditLog, auditPolicy, type AuditedRequest } from "./audit-log.js";
 import { ClusterProcess } from "./cluster-process.js";
@@ -12,7 +13,7 @@ import { reaper } from "./reaper.js";
 import { ServiceAccount } from "./service-account.js";
 
 /*
- * A control plane of real processes on 127.0.0.1: etcd, kube-apiserver and, where wanted, kube-controller-manager. There are no nodes: pods stay
+ * A control plane of real processes on 127.0.0.1: etcd, kube-apiserver and, where wanted, kube-controller-manager. There are no nodes (those of test/node join it): pods stay
  * Pending, Services route nowhere, and without the controller-manager nothing is garbage-collected and no namespace ends.
  *
  *   describe("…", () => {
@@ -37,8 +38,18 @@ export interface ClusterOptions {
   readonly crds?: boolean;
   /** Also runs kube-controller-manager: garbage collection, namespace deletion, default ServiceAccounts. */
   readonly controllerManager?: boolean;
+  /** Lets Pods run, on nodes that the caller starts: every controller, Services, ServiceAccounts in Pods. */
+  readonly forNodes?: NodeNetwork;
   /** Further flags of kube-apiserver; of a flag given twice the last counts. */
   readonly apiServerFlags?: readonly string[];
+}
+
+export interface NodeNetwork {
+  /** The address at which Pods reach the API server. */
+  readonly address: string;
+  readonly port: number;
+  /** The range of Services. */
+  readonly services: string;
 }
 
 export type Component = "etcd" | "kube-apiserver" | "kube-controller-manager";
@@ -47,7 +58,7 @@ export class Cluster {
   /** Clusters that were started and not stopped. */
   static readonly running = new Set<Cluster>();
 
-  readonly host = "127.0.0.1";
+  readonly host: string;
   /** Port of the API server: HTTPS, the same after restarts. */
   readonly port: number;
   readonly etcdUrl: string;
@@ -72,6 +83,8 @@ export class Cluster {
       );
     }
     this.#options = options;
+    // Its certificate names the address that Pods reach it at, and no other.
+    this.host = options.forNodes?.address ?? "127.0.0.1";
     this.#apiServerFlags = options.apiServerFlags ?? [];
     this.directory = mkdtempSync(path.join(tmpdir(), "bunting-cluster-"));
     reaper.directory(this.directory);
@@ -79,7 +92,7 @@ export class Cluster {
     this.etcdUrl = `http://127.0.0.1:${ports[1]}`;
     this.#etcdPeerPort = ports[2];
     this.#audit = new AuditLog(this.#file("audit-0.log"));
-    this.api = new ApiClient(this.port, this.#adminToken, () => this.certificateAuthority);
+    this.api = new ApiClient(this, this.#adminToken, () => this.certificateAuthority);
     const component = (name: Component, binary: string = name): ClusterProcess =>
       new ClusterProcess(path.join(binaries, binary), name, this.directory);
     this.#processes = {
@@ -91,7 +104,8 @@ export class Cluster {
 
   /** Starts a cluster, and waits until it is ready and, unless told otherwise, serves our resource types. The caller must stop it. */
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
-    const cluster = new Cluster(options, [await freePort(), await freePort(), await freePort()]);
+    const port = options.forNodes?.port ?? (await freePort());
+    const cluster = new Cluster(options, [port, await freePort(), await freePort()]);
     Cluster.running.add(cluster);
     try {
       cluster.#writeFiles();
@@ -154,7 +168,7 @@ export class Cluster {
   }
 
   /** Binds the ClusterRole that the open-feature-operator binds for its flagd-proxy. `deleteStockRole` revokes it. */
-  async grantStockRole(account: ServiceAccount): Promise<void> {
+  async grantStockRole(account: Pick<ServiceAccount, "namespace" | "name">): Promise<void> {
     const name = "open-feature-operator-flagd-kubernetes-sync";
     await this.api.apply(`${rbac}/clusterroles/${name}`, {
       apiVersion: "rbac.authorization.k8s.io/v1",
@@ -176,6 +190,30 @@ export class Cluster {
       roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name },
       subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
     });
+    await this.untilAllowed(account, { resource: "featureflags", verb: "watch" });
+  }
+
+  /** Waits until roles that were just granted count: the API server reads them by watches of its own, and answers 403 until those have delivered. */
+  async untilAllowed(
+    { namespace, name }: Pick<ServiceAccount, "namespace" | "name">,
+    attributes: {
+      readonly resource: string;
+      readonly verb: string;
+      readonly namespace?: string;
+      readonly name?: string;
+    },
+  ): Promise<void> {
+    const isAllowed = async (): Promise<boolean> => {
+      const review = await this.api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+        spec: {
+          user: `system:serviceaccount:${namespace}:${name}`,
+          groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"],
+          resourceAttributes: { group: "core.openfeature.dev", ...attributes },
+        },
+      });
+      return (review["status"] as { allowed: boolean }).allowed;
+    };
+    await eventually(isAllowed, `${name} may ${attributes.verb} ${attributes.resource}`);
   }
 
   async deleteStockRole(account: ServiceAccount): Promise<void> {
@@ -356,9 +394,7 @@ export class Cluster {
       `--service-account-signing-key-file=${this.#file("accounts.key")}`,
       `--service-account-key-file=${this.#file("accounts.pub")}`,
       "--api-audiences=https://kubernetes.default.svc",
-      "--service-cluster-ip-range=10.0.0.0/24",
-      "--endpoint-reconciler-type=none",
-      "--disable-admission-plugins=ServiceAccount",
+      ...(this.#options.forNodes === undefined ? withoutNodes : withNodes(this.#options.forNodes)),
       `--audit-policy-file=${this.#file("audit-policy.json")}`,
       `--audit-log-path=${auditFile}`,
       ...flags,
@@ -445,7 +481,7 @@ export class Cluster {
       "--secure-port=0",
       `--service-account-private-key-file=${this.#file("accounts.key")}`,
       `--root-ca-file=${this.#file("certificates/apiserver.crt")}`,
-      "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller",
+      ...(this.#options.forNodes === undefined ? [controllersWithoutNodes] : []),
     ]);
   }
 
@@ -505,6 +541,18 @@ export class Cluster {
   }
 }
 
+const withoutNodes = [
+  "--service-cluster-ip-range=10.0.0.0/24",
+  "--endpoint-reconciler-type=none",
+  "--disable-admission-plugins=ServiceAccount",
+];
+const controllersWithoutNodes =
+  "--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,root-ca-certificate-publisher-controller";
+
+function withNodes({ services }: NodeNetwork): string[] {
+  return [`--service-cluster-ip-range=${services}`, "--kubelet-preferred-address-types=InternalIP"];
+}
+
 const group = "/apis/core.openfeature.dev/v1beta1";
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
@@ -515,6 +563,6 @@ export function featureFlagPath(namespace?: string, name?: string): string {
   return name === undefined ? collection : `${collection}/${encodeURIComponent(name)}`;
 }
 
-function bindingOf(account: ServiceAccount): string {
+function bindingOf(account: Pick<ServiceAccount, "namespace" | "name">): string {
   return `stock-${account.namespace}-${account.name}`;
 }

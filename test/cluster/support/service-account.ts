@@ -61,13 +61,25 @@ export class ServiceAccount {
     await this.#api.delete(`/api/v1/namespaces/${this.namespace}/serviceaccounts/${this.name}`);
   }
 
-  /** Writes a new token into the directory, atomically, as the kubelet does. The API server refuses lifetimes below 600 s. */
-  async rotate(seconds = 3600): Promise<void> {
+  /** A token that is not written anywhere; without audiences it is for the API server. */
+  async requestToken(
+    options: { readonly seconds?: number; readonly audiences?: readonly string[] } = {},
+  ): Promise<string> {
+    const { seconds: expirationSeconds = 3600, audiences } = options;
     const answer = await this.#api.create(
       `/api/v1/namespaces/${this.namespace}/serviceaccounts/${this.name}/token`,
-      { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: { expirationSeconds: seconds } },
+      {
+        apiVersion: "authentication.k8s.io/v1",
+        kind: "TokenRequest",
+        spec: { expirationSeconds, ...(audiences === undefined ? {} : { audiences }) },
+      },
     );
-    this.#token = (answer["status"] as { token: string }).token;
+    return (answer["status"] as { token: string }).token;
+  }
+
+  /** Writes a new token into the directory, atomically, as the kubelet does. The API server refuses lifetimes below 600 s. */
+  async rotate(seconds = 3600): Promise<void> {
+    this.#token = await this.requestToken({ seconds });
     const next = path.join(this.directory, ".token");
     writeFileSync(next, this.#token);
     renameSync(next, path.join(this.directory, "token"));

@@ -3,6 +3,7 @@ import type { Exchange } from "./exchange.js";
 import type { GoldenCase, World } from "./golden-case.js";
 import { GoldenServer, until } from "./golden-server.js";
 import { messageCount, readAnswer } from "./read-answer.js";
+import type { TransportName } from "./transport.js";
 
 /** How long a stream may take to get a message that flagd's had. */
 const streamMs = 1_500;
@@ -17,9 +18,12 @@ interface OpenStream {
 }
 
 /** Asks an agent all cases of a world, in the order in which flagd was asked. */
-export async function askWorld(world: World): Promise<ReadonlyMap<GoldenCase, Answer>> {
+export async function askWorld(
+  world: World,
+  transport: TransportName,
+): Promise<ReadonlyMap<GoldenCase, Answer>> {
   const answers = new Map<GoldenCase, Answer>();
-  const server = await GoldenServer.start(world);
+  const server = await GoldenServer.start(world, transport);
   try {
     const ask = async (one: GoldenCase): Promise<void> => {
       for (const before of one.before ?? []) await makeBefore(server, before);

@@ -7,6 +7,7 @@ import { Exchange } from "./exchange.js";
 import type { Edit, GoldenRequest, SourceFile, World } from "./golden-case.js";
 import { requestOverHttp1 } from "./http1-client.js";
 import { requestOverHttp2 } from "./http2-client.js";
+import { connectTo, transportArgs, type TransportName } from "./transport.js";
 
 type Process = Awaited<ReturnType<typeof startAgent>>;
 
@@ -16,19 +17,22 @@ const pollMs = 10;
 export class GoldenServer {
   readonly #directory: TempDirectory;
   readonly #agent: Process;
+  readonly #transport: TransportName;
 
-  private constructor(directory: TempDirectory, agent: Process) {
+  private constructor(directory: TempDirectory, agent: Process, transport: TransportName) {
     this.#directory = directory;
     this.#agent = agent;
+    this.#transport = transport;
   }
 
   /** Resolves once the agent is ready. */
-  static async start({ server }: World): Promise<GoldenServer> {
+  static async start({ server }: World, transport: TransportName): Promise<GoldenServer> {
     const directory = new TempDirectory();
     for (const source of server.sources) write(directory, source);
     const uris = server.sources.flatMap(({ uri }) => ["--uri", `file:${uri}`]);
-    const agent = await startAgent([...uris, ...server.args], { directory: directory.path });
-    const started = new GoldenServer(directory, agent);
+    const args = [...uris, ...transportArgs(transport, directory.path), ...server.args];
+    const agent = await startAgent(args, { directory: directory.path });
+    const started = new GoldenServer(directory, agent, transport);
     const ready = { port: "management", http: "1.1", method: "GET", path: "/readyz" } as const;
     await until(async () => (await started.ask(ready)).status === 200);
     return started;
@@ -36,7 +40,8 @@ export class GoldenServer {
 
   send(request: GoldenRequest): Exchange {
     const port = this.#agent.ports.get(request.port) ?? 0;
-    return request.http === "2" ? requestOverHttp2(port, request) : requestOverHttp1(port, request);
+    const connect = connectTo(this.#transport, request.port, { port, directory: this.#directory.path });
+    return request.http === "2" ? requestOverHttp2(connect, request) : requestOverHttp1(connect, request);
   }
 
   /** The whole exchange of a request whose answer ends by itself. */

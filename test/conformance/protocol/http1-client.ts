@@ -1,20 +1,20 @@
-import net from "node:net";
 import { Exchange } from "./exchange.js";
 import { bodyOf, type GoldenRequest } from "./golden-case.js";
 import { Http1Reader } from "./http1-reader.js";
+import type { Connect } from "./transport.js";
 import { UpgradedReader } from "./upgraded-reader.js";
 
 /** Sends a request over HTTP/1.1, exactly as it is written, on a connection of its own. */
-export function requestOverHttp1(port: number, request: GoldenRequest): Exchange {
+export function requestOverHttp1(connect: Connect, request: GoldenRequest): Exchange {
   const exchange = new Exchange();
-  const socket = net.connect({ port, host: "127.0.0.1", noDelay: true });
+  const socket = connect("http/1.1");
   exchange.onDrop = () => socket.destroy();
   const reader = new Http1Reader(exchange, request.method === "HEAD", (rest) => {
     upgraded = new UpgradedReader(exchange, socket);
     upgraded.push(rest);
   });
   let upgraded: UpgradedReader | undefined;
-  socket.on("connect", () => socket.write(bytesOf(request)));
+  socket.write(bytesOf(request));
   socket.on("data", (chunk) => (upgraded ?? reader).push(chunk));
   socket.on("error", (error: NodeJS.ErrnoException) =>
     exchange.finish(error.code === "ECONNREFUSED" ? "refused" : reader.endNow()),

@@ -1,6 +1,8 @@
 import http2 from "node:http2";
+import { TLSSocket } from "node:tls";
 import { Exchange } from "./exchange.js";
 import { bodyOf, type GoldenRequest } from "./golden-case.js";
+import type { Connect } from "./transport.js";
 
 /** The error codes of HTTP/2, by number. */
 const codeNames =
@@ -13,9 +15,12 @@ export function resetEnd(code: number): `reset:${string}` {
 }
 
 /** Sends a request over HTTP/2 with prior knowledge, on a connection of its own. */
-export function requestOverHttp2(port: number, request: GoldenRequest): Exchange {
+export function requestOverHttp2(connect: Connect, request: GoldenRequest): Exchange {
   const exchange = new Exchange();
-  const session = http2.connect(`http://127.0.0.1:${port}`);
+  const socket = connect("h2");
+  const session = http2.connect(`${socket instanceof TLSSocket ? "https" : "http"}://127.0.0.1`, {
+    createConnection: () => socket,
+  });
   let isHttp2 = false;
   session.once("remoteSettings", () => {
     isHttp2 = true;

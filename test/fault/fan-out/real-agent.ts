@@ -1,8 +1,8 @@
+import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
-import type { DocumentVersion } from "@bunting/agent/internal/sync/bunting-messages.js";
 import { createSource } from "@bunting/agent/internal/sync/create-sources.js";
 import type { Delivery, DeliveryResult, FlagSource } from "@bunting/agent/internal/sync/flag-source.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";

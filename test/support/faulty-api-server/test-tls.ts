@@ -10,4 +10,9 @@ export const testTls = {
   /** For clients: the authority that signed `cert`. */
   ca: readFileSync(`${directory}ca1.crt`),
   caFile: `${directory}ca1.crt`,
+  /** Of the same authority. */
+  client: {
+    cert: readFileSync(`${directory}client1.crt`, "utf8"),
+    key: readFileSync(`${directory}client1.key`, "utf8"),
+  },
 } as const;

@@ -3,7 +3,7 @@ import type { ApiErrorCode } from "./evaluation-error.js";
 import type { Accessor, TypedValue } from "./typed-value.js";
 
 /** The reasons that clients see. */
-export type AnswerReason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "DISABLED" | "ERROR";
+export type AnswerReason = "STATIC" | "DEFAULT" | "TARGETING_MATCH" | "STALE" | "DISABLED" | "ERROR";
 
 /** The answer to one evaluation, in the terms of a protocol. */
 export interface Answer {

@@ -24,6 +24,10 @@ export interface ApiMetrics {
   connectionEnded(reason: DropReason): void;
   /** A request was refused, or ended early, by a limit. */
   requestRefused(reason: RefusalReason): void;
+  /** A request without a token of `--auth-token-file`. */
+  unadmitted(reason: "missing" | "wrong"): void;
+  /** Reports from now on how many of these requests wait. */
+  longRequests(requests: { readonly waiting: number }): void;
   /** `feature_flag.flagd.sync.active_streams`. */
   syncStreamOpened(selector: string, providerId: string): void;
   /** `feature_flag.flagd.sync.active_streams` and `feature_flag.flagd.sync.stream.duration`. */
@@ -51,6 +55,6 @@ export interface HttpRequestRecord {
 /** The protocols of an RPC, as OpenTelemetry names them. */
 export type RpcSystem = "grpc" | "grpc_web" | "connect_rpc";
 
-export type HttpServiceName = "evaluation" | "ofrep";
+export type HttpServiceName = "evaluation" | "ofrep" | "sync";
 
 export type SyncStreamEndReason = "normal_close" | "deadline_exceeded" | "client_disconnect" | "error";

@@ -80,6 +80,8 @@ export function recordingMetrics(): RecordingMetrics {
     evaluationFailed: record("evaluationFailed"),
     connectionEnded: record("connectionEnded"),
     requestRefused: record("requestRefused"),
+    unadmitted: record("unadmitted"),
+    longRequests: record("longRequests"),
     ofrepEvaluated: record("ofrepEvaluated"),
     ofrepEvaluationFailed: record("ofrepEvaluationFailed"),
     rpc: record("rpc"),

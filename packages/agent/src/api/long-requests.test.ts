@@ -22,8 +22,11 @@ describe("LongRequests", () => {
     const long = new LongRequests();
     const answered: number[] = [];
     const takeBack = [0, 1, 2].map((index) => long.run(() => answered.push(index)));
+    expect(long.waiting).to.equal(2);
     takeBack[1]?.();
+    expect(long.waiting).to.equal(1);
     for (let index = 0; index < turnsBetween; index++) await setImmediate();
     expect(answered).to.deep.equal([0, 2]);
+    expect(long.waiting).to.equal(0);
   });
 });

@@ -25,6 +25,11 @@ export class LongRequests {
   /** Until the next may be answered. */
   #turnsLeft = 0;
 
+  /** How many wait for their turn. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /**
    * Calls `answer`, which must not throw: at once, or when its turn has come. The function that is returned takes a request back that is still
    * waiting; it must be called when its client goes, because the request holds its body.

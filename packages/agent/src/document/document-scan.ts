@@ -54,7 +54,7 @@ export class DocumentScan {
 
   run(): DocumentIndex {
     this.#readDocument();
-    if (!this.#hasFlags) throw new ScanError('it has no "flags"', 0);
+    if (!this.#hasFlags) throw new ScanError(`it has no "flags"${this.#manifestHint()}`, 0);
     if (this.#list !== undefined) this.#readList(this.#list);
     this.#entries.trim();
     return {
@@ -65,6 +65,12 @@ export class DocumentScan {
       evaluators: this.#evaluators,
       hasDuplicates: this.#hasDuplicates,
     };
+  }
+
+  /** A file source that names a FeatureFlag manifest is a common mistake. */
+  #manifestHint(): string {
+    if (!this.#scanner.bytes.includes('"flagSpec"')) return "";
+    return " at its top level; of a FeatureFlag manifest, the agent takes what is below spec.flagSpec. bunting-proxy serves manifests (--source dir:DIRECTORY)";
   }
 
   #readDocument(): void {

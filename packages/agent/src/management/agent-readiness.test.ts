@@ -20,15 +20,34 @@ function status(over: Partial<SourceStatus>): SourceStatus {
 }
 
 function readinessOf(...sources: SourceStatus[]): AgentReadiness {
+  return readinessWith([], ...sources);
+}
+
+function readinessWith(stale: readonly number[], ...sources: SourceStatus[]): AgentReadiness {
   return new AgentReadiness({
     sourceCount: sources.length,
     status: () => sources,
     servesFlags: (sourceIndex) => sources[sourceIndex]?.lastUpdate !== undefined,
+    isStale: (sourceIndex) => stale.includes(sourceIndex),
     clock: systemClock,
   });
 }
 
 describe("AgentReadiness", () => {
+  it("says which sources are stale", () => {
+    const away = status({ state: "disconnected", error: "refused" });
+    const readiness = readinessWith([0], away, status({ sourceIndex: 1, uri: "file", selector: "" }));
+    readiness.answered(0);
+    readiness.answered(1);
+    const { isReady, reason } = readiness.check();
+    expect(isReady).to.equal(true);
+    expect(reason.split("\n")).to.deep.equal([
+      "ready, but flags are stale",
+      "source 0 proxy:8015 (demo/flags): disconnected for 0 s, newest flags 0 s old, answered as STALE: refused",
+      "source 1 file: connected for 0 s, newest flags 0 s old",
+    ]);
+  });
+
   it("is not ready until every source has answered, even while its stream is open (flagd is ready then, without flags)", () => {
     const readiness = readinessOf(status({}), status({ sourceIndex: 1, uri: "file" }));
     expect(readiness.check().isReady).to.equal(false);

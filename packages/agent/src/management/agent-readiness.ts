@@ -12,6 +12,7 @@ export class AgentReadiness {
   readonly #waitingFor: Set<number>;
   readonly #status: () => readonly SourceStatus[];
   readonly #servesFlags: (sourceIndex: number) => boolean;
+  readonly #isStale: (sourceIndex: number) => boolean;
   #isStopping = false;
 
   constructor(options: {
@@ -19,11 +20,14 @@ export class AgentReadiness {
     readonly status: () => readonly SourceStatus[];
     /** Whether a source has flags that are served. */
     readonly servesFlags: (sourceIndex: number) => boolean;
+    /** Whether the flags of a source are answered with reason STALE. */
+    readonly isStale: (sourceIndex: number) => boolean;
     readonly clock: Clock;
   }) {
     this.#clock = options.clock;
     this.#status = options.status;
     this.#servesFlags = options.servesFlags;
+    this.#isStale = options.isStale;
     this.#waitingFor = new Set(Array.from({ length: options.sourceCount }, (_, index) => index));
   }
 
@@ -39,7 +43,9 @@ export class AgentReadiness {
   check(): Readiness {
     if (this.#isStopping) return { isReady: false, reason: "shutting down" };
     const sources = this.#status();
-    const lines = sources.map((source) => describe(source, this.#clock.now()));
+    const lines = sources.map((source) =>
+      describe(source, this.#clock.now(), this.#isStale(source.sourceIndex)),
+    );
     if (this.#waitingFor.size > 0) {
       const missing = [...this.#waitingFor].map((index) => sources[index]?.uri ?? String(index));
       return {
@@ -51,6 +57,7 @@ export class AgentReadiness {
   }
 
   #headline(sources: readonly SourceStatus[]): string {
+    if (sources.some(({ sourceIndex }) => this.#isStale(sourceIndex))) return "ready, but flags are stale";
     if (sources.some(({ state }) => state !== "connected")) return "ready, but flags may be stale";
     const empty = sources.filter(({ warning }) => warning !== undefined);
     if (empty.length === 0) return "ready";
@@ -68,12 +75,12 @@ function named(sources: readonly SourceStatus[]): string {
   return sources.map(({ uri, selector }) => (selector === "" ? uri : selector)).join(", ");
 }
 
-function describe(source: SourceStatus, now: number): string {
+function describe(source: SourceStatus, now: number, isStale: boolean): string {
   const seconds = (since: number): string => `${Math.max(0, Math.round((now - since) / 1_000))} s`;
   const selector = source.selector === "" ? "" : ` (${source.selector})`;
   const age =
     source.lastUpdate === undefined ? "no flags yet" : `newest flags ${seconds(source.lastUpdate)} old`;
   const protocol = source.protocol === undefined ? "" : ` (${source.protocol})`;
   const reason = source.error ?? source.warning;
-  return `source ${source.sourceIndex} ${source.uri}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${reason === undefined ? "" : `: ${reason}`}`;
+  return `source ${source.sourceIndex} ${source.uri}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}`;
 }

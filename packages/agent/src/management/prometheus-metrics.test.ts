@@ -3,6 +3,20 @@ import { expect } from "chai";
 import { prometheusMetrics } from "./prometheus-metrics.js";
 
 describe("the agent's metrics", () => {
+  it("have those of watches only where there is one", async () => {
+    const registry = createRegistry(false);
+    const metrics = prometheusMetrics(registry);
+    expect(await registry.metrics()).to.not.contain("bunting_agent_source_");
+    metrics.watches().relisted("start");
+    metrics.watches().relisted("expired");
+    metrics.watches().watchEvent("MODIFIED");
+    metrics.watches().watchFailed("forbidden");
+    const text = await registry.metrics();
+    expect(text).to.contain('bunting_agent_source_relists_total{reason="expired"} 1');
+    expect(text).to.contain('bunting_agent_source_watch_events_total{type="MODIFIED"} 1');
+    expect(text).to.contain('bunting_agent_source_errors_total{kind="forbidden"} 1');
+  });
+
   it("count evaluations by flag, variant and reason under flagd's names", async () => {
     const registry = createRegistry(false);
     const metrics = prometheusMetrics(registry);

@@ -2,13 +2,14 @@ import { serverMetrics, type DropReason, type ServerMetrics } from "@bunting/rpc
 import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";
-import type { SyncMetrics } from "../sync/sync-metrics.js";
+import type { SyncMetrics, WatchMetrics } from "../sync/sync-metrics.js";
 import { syncProtocols } from "../sync/sync-protocol.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
 import { CallMetrics } from "./call-metrics.js";
 import { RequestMetrics } from "./request-metrics.js";
 import { overflowLabels, seriesLimit } from "./series-limit.js";
 import { targetInfo } from "./target-info.js";
+import { watchMetrics } from "./watch-metrics.js";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -54,6 +55,22 @@ function syncMetrics(registry: Registry): SyncMetrics {
     labelNames: ["source"],
     registers,
   });
+  const stale = new Gauge({
+    name: "bunting_agent_sync_stale",
+    help: "1 while the values of the source's flags are answered with reason STALE (--stale-after).",
+    labelNames: ["source"],
+    registers,
+  });
+  let unconfirmed: Parameters<SyncMetrics["readUnconfirmed"]>[0] = () => [];
+  new Gauge({
+    name: "bunting_agent_sync_unconfirmed_seconds",
+    help: "Seconds since the flags of the source were last known to be the newest: 0 while it is connected, since the start before it was.",
+    labelNames: ["source"],
+    registers,
+    collect() {
+      for (const [source, seconds] of unconfirmed()) this.set({ source }, seconds);
+    },
+  });
   const lastDocument = new Gauge({
     name: "bunting_agent_sync_last_document_timestamp_seconds",
     help: "When the newest document of the source was received or last confirmed as the newest, in seconds since the epoch.",
@@ -96,9 +113,21 @@ function syncMetrics(registry: Registry): SyncMetrics {
     labelNames: ["source", "reason"],
     registers,
   });
+  const renewals = new Counter({
+    name: "bunting_agent_sync_stream_renewals_total",
+    help: "Streams opened because the token file of the source has a newer token: taken_over from the stream before, or failed, so that it went on with the token before.",
+    labelNames: ["source", "result"],
+    registers,
+  });
+  let watches: WatchMetrics | undefined;
   return {
+    watches: () => (watches ??= watchMetrics(registry)),
     connected: (source, isConnected) => connected.set({ source }, isConnected ? 1 : 0),
     empty: (source, isEmpty) => empty.set({ source }, isEmpty ? 1 : 0),
+    stale: (source, isStale) => stale.set({ source }, isStale ? 1 : 0),
+    readUnconfirmed: (read) => {
+      unconfirmed = read;
+    },
     speaks: (source, protocol) => {
       for (const each of syncProtocols) protocols.set({ source, protocol: each }, each === protocol ? 1 : 0);
     },
@@ -116,6 +145,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
       failures.inc({ source, reason });
       connected.set({ source }, 0);
     },
+    streamRenewed: (source, result) => renewals.inc({ source, result }),
   };
 }
 
@@ -180,6 +210,21 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
     registers,
   });
   for (const reason of endedReasons) ended.inc({ reason }, 0);
+  const unadmitted = new Counter({
+    name: "bunting_agent_api_unauthenticated_total",
+    help: "Requests refused because their token was missing, or is not in --auth-token-file (wrong).",
+    labelNames: ["reason"],
+    registers,
+  });
+  let longRequests: { readonly waiting: number } = { waiting: 0 };
+  new Gauge({
+    name: "bunting_agent_api_long_requests_waiting",
+    help: "Requests that take long, those for all flags and those of more than 16 KiB, which wait for their turn, so that evaluations of single flags are answered between them.",
+    registers,
+    collect() {
+      this.set(longRequests.waiting);
+    },
+  });
   const streams = new Gauge({
     name: "feature_flag_flagd_sync_active_streams",
     help: "Open SyncFlags streams of providers that evaluate in process.",
@@ -214,6 +259,10 @@ function apiMetrics(registry: Registry): Omit<ApiMetrics, "requestRefused"> {
       if (isHttp) requests.routed(path, "POST", durationMs, responseBytes);
     },
     connectionEnded: (reason) => ended.inc({ reason }),
+    unadmitted: (reason) => unadmitted.inc({ reason }),
+    longRequests: (requests) => {
+      longRequests = requests;
+    },
     syncStreamOpened: (selector, providerId) => streams.inc(labelsOf(selector, providerId)),
     syncStreamClosed: (selector, providerId, reason, durationMs) => {
       streams.dec(labelsOf(selector, providerId));

@@ -1,7 +1,7 @@
+import { versionOfDigest } from "@bunting/sync-client/messages";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
-import { versionOfDigest } from "../sync/encode-sync-request.js";
 import { FlagIntake } from "./flag-intake.js";
 import { FlagStore } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";

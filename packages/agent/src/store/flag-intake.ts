@@ -1,5 +1,5 @@
+import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { AgentError } from "../agent-error.js";
-import type { DocumentVersion } from "../sync/bunting-messages.js";
 import type { Delivery, DeliveryResult } from "../sync/flag-source.js";
 import type { FlagStore } from "./flag-store.js";
 import type { LastKnownGood } from "./last-known-good.js";

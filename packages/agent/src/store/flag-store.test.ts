@@ -109,7 +109,12 @@ describe("FlagStore", () => {
     ["nothing", "", /expected "\{".*\(line 1, byte 1\)/],
     ["half a document", '{"flags":{"a":{"state"', /1 unclosed bracket.*line 1/],
     ["a list", "[]", /expected "\{"/],
-    ["a document without flags", "{}", /it has no "flags"/],
+    ["a document without flags", "{}", /it has no "flags" \(line 1/],
+    [
+      "a FeatureFlag manifest",
+      '{"kind":"FeatureFlag","spec":{"flagSpec":{"flags":{}}}}',
+      /it has no "flags" at its top level; .*below spec\.flagSpec.* bunting-proxy/,
+    ],
     ["flags that are neither an object nor a list", '{"flags":5}', /"flags" must be an object or a list/],
     ["metadata that is a list", '{"flags":{},"metadata":[]}', /"metadata" must be an object/],
     [

@@ -1,8 +1,8 @@
+import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { compareFlagSetIds, type Flag, type RejectedFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
 import { cut, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
-import type { DocumentVersion } from "../sync/bunting-messages.js";
 import type { HeldDocument } from "../sync/held-document.js";
 import { EffectiveFlags } from "./effective-flags.js";
 import type { FlagChange } from "./flag-change.js";

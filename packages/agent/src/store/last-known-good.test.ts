@@ -1,3 +1,4 @@
+import { decodeVersion, type DocumentVersion } from "@bunting/sync-client/messages";
 import { buntingSyncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { expect } from "chai";
@@ -18,9 +19,7 @@ import {
 import path from "node:path";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import type { DocumentVersion } from "../sync/bunting-messages.js";
-import { decodeVersion } from "../sync/decode-sync-response.js";
-import { LastKnownGoodFile, type CopySource } from "./last-known-good-file.js";
+import { lastKnownGoodFile, type CopySource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
 import { noStoreMetrics } from "./store-metrics.fixture.js";
 
@@ -59,8 +58,7 @@ describe("LastKnownGood", () => {
     });
     return loaded;
   };
-  const fileOf = (source: CopySource): LastKnownGoodFile =>
-    new LastKnownGoodFile(directory.path, source, maxDocumentBytes);
+  const fileOf = (source: CopySource) => lastKnownGoodFile(directory.path, source, maxDocumentBytes);
   const copyOf = (source: CopySource) => fileOf(source).load((copy) => copy);
   const keepOnDisk = async (source: CopySource, document: Buffer): Promise<string> => {
     const lastKnownGood = lastKnownGoodOf([source]);
@@ -188,7 +186,7 @@ describe("LastKnownGood", () => {
       })
       .catch((error: unknown) => expect(error).to.equal(crash));
     expect(await loadAll([proxy])).to.deep.equal({});
-    expect(logLines[0]).to.contain("an agent ended while it took it over");
+    expect(logLines[0]).to.contain("a process ended while it took it over");
     expect(readdirSync(directory.path)).to.deep.equal([`${path.basename(file)}.refused`]);
     await keepOnDisk(proxy, older);
     expect(await loadAll([proxy])).to.deep.equal({ 0: older.toString() });

@@ -1,29 +1,40 @@
-import type { Clock } from "@bunting/runtime";
+import {
+  type CallEnd,
+  callEnd,
+  runCall,
+  type StreamCall,
+  type StreamParts,
+  type SyncChannel,
+  silenceMs,
+  SilenceWatch,
+} from "@bunting/sync-client";
+import {
+  cutToBytes,
+  decodeSyncResponse,
+  type Deleted,
+  encodeHello,
+  encodeSubscribe,
+  syncPath,
+  type SyncResponse,
+  type TopicError,
+} from "@bunting/sync-client/messages";
 import { version } from "../version.js";
-import { syncPath, type Deleted, type SyncResponse, type TopicError } from "./bunting-messages.js";
-import { decodeSyncResponse } from "./decode-sync-response.js";
-import { encodeHello, encodeSubscribe } from "./encode-sync-request.js";
-import { cutToBytes } from "./cut-to-bytes.js";
-import { callEnd, runCall, type CallEnd, type StreamCall } from "./stream-call.js";
 import { OutgoingMessages } from "./outgoing-messages.js";
-import type { SyncChannel } from "./sync-channel.js";
 import type { TopicDocument } from "./topic-document.js";
 
-/** A proxy sends at least a heartbeat every 20 s. */
-export const silenceMs = 60_000;
 /** More than any proxy sends on a stream of one topic: after each version it waits for the ack. */
 const maxMessagesPerSecond = 1_000;
 /** The proxy's limit; it ends the stream of an agent that exceeds it. */
 const maxProviderIdBytes = 256;
 
-export interface BuntingCall extends Pick<StreamCall, "headers" | "clock" | "connectTimeoutMs" | "opened"> {
+export interface BuntingCall extends StreamParts, Pick<StreamCall, "opened"> {
   readonly topic: string;
   readonly providerId: string;
   readonly document: TopicDocument;
   /** Called with each message before it is applied. */
   received(response: SyncResponse, messageBytes: number): void;
-  /** The topic was refused, or its subscription ended. Returns when to subscribe again, in ms. */
-  refused(error: TopicError): number;
+  /** The topic was refused, or its subscription ended. Returns when to subscribe again, in ms, or that the stream is to end. */
+  refused(error: TopicError): number | CallEnd;
   deleted(policy: Deleted["policy"]): void;
 }
 
@@ -41,7 +52,7 @@ export async function callBuntingSync(
   let received = 0;
   let cancelRetry: () => void = () => undefined;
   const subscribe = (): void => send(encodeSubscribe(topic, document.version()));
-  const silence = new SilenceWatch(clock);
+  const silence = new SilenceWatch(clock, maxMessagesPerSecond);
 
   const take = (response: SyncResponse): void => {
     switch (response.kind) {
@@ -53,15 +64,18 @@ export async function callBuntingSync(
       case "deleted":
         call.deleted(response.policy);
         return;
-      case "topic_error":
+      case "topic_error": {
         cancelRetry();
-        cancelRetry = clock.after(call.refused(response), subscribe);
+        const then = call.refused(response);
+        if (typeof then === "number") cancelRetry = clock.after(then, subscribe);
+        else endCall(then);
         return;
+      }
       default:
     }
   };
 
-  const { headers, connectTimeoutMs } = call;
+  const { headers, connectTimeoutMs, redact, hold } = call;
   try {
     return await runCall(
       channel,
@@ -69,6 +83,8 @@ export async function callBuntingSync(
         headers,
         clock,
         connectTimeoutMs,
+        redact,
+        hold,
         messageName: "SyncResponse",
         open: (client, metadata, end) => {
           const stream = client.makeBidiStreamRequest<Buffer, Buffer>(
@@ -110,42 +126,5 @@ export async function callBuntingSync(
   } finally {
     cancelRetry();
     silence.stop();
-  }
-}
-
-/** Calls back once if nothing was received for `silenceMs`, and counts what is. A message costs no timer. */
-class SilenceWatch {
-  readonly #clock: Clock;
-  #heardMs = 0;
-  #secondMs = 0;
-  #messages = 0;
-  #cancel: () => void = () => undefined;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  start(silent: () => void): void {
-    this.heard();
-    const look = (): void => {
-      const leftMs = this.#heardMs + silenceMs - this.#clock.monotonicMs();
-      if (leftMs <= 0) silent();
-      else this.#cancel = this.#clock.after(leftMs, look);
-    };
-    look();
-  }
-
-  /** False if there are more messages than a proxy sends. */
-  heard(): boolean {
-    this.#heardMs = this.#clock.monotonicMs();
-    if (this.#heardMs - this.#secondMs >= 1_000) {
-      this.#secondMs = this.#heardMs;
-      this.#messages = 0;
-    }
-    return ++this.#messages <= maxMessagesPerSecond;
-  }
-
-  stop(): void {
-    this.#cancel();
   }
 }

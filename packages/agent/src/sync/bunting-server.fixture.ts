@@ -1,4 +1,5 @@
 /** Not a test: a proxy of bunting.sync.v1 whose part a test plays by hand, and a source over a real store. */
+import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { buntingSyncV1, encodeDocument, syncV1, type FlagDocument } from "@bunting/protocol";
 import {
   bidiStreaming,
@@ -14,8 +15,12 @@ import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.fixture.js";
-import { readRequest, writeResponse, type Request, type Response } from "./bunting-messages.fixture.js";
-import type { DocumentVersion } from "./bunting-messages.js";
+import {
+  readRequest,
+  writeResponse,
+  type Request,
+  type Response,
+} from "@bunting/sync-client/internal/bunting-messages.fixture.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { Delivery, SourceOptions } from "./flag-source.js";
 import { SourceProbe, TcpRelay } from "./sync.fixture.js";
@@ -134,6 +139,7 @@ export class StoreProbe {
   readonly confirmed: DocumentVersion[] = [];
   readonly nacks: string[] = [];
   readonly messages: string[] = [];
+  readonly renewals: string[] = [];
   readonly options: SourceOptions;
 
   constructor(clock?: Clock, maxDocumentBytes?: number) {
@@ -147,6 +153,7 @@ export class StoreProbe {
         ...metrics,
         nacked: (_source, reason) => void this.nacks.push(reason),
         messageReceived: (_source, kind) => void this.messages.push(kind),
+        streamRenewed: (_source, result) => void this.renewals.push(result),
       },
       deliver: (delivery) => this.#deliver(delivery),
       held: (sourceIndex) => this.store.held(sourceIndex),
@@ -159,6 +166,11 @@ export class StoreProbe {
 
   get deliveries(): EventQueue<Delivery> {
     return this.#base.deliveries;
+  }
+
+  /** The log, as text. */
+  get log(): string {
+    return JSON.stringify(this.#base.logs);
   }
 
   get failures(): readonly string[] {

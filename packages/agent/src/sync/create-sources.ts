@@ -1,7 +1,6 @@
 import { version } from "../version.js";
 import { FileSource } from "./file-source.js";
 import type { FlagSource, SourceOptions } from "./flag-source.js";
-import { GrpcSource } from "./grpc-source.js";
 import type { SharedCluster } from "./kubernetes/shared-cluster.js";
 import { OnDemandSource } from "./on-demand-source.js";
 import type { SourceConfig } from "./source-config.js";
@@ -16,7 +15,10 @@ export function createSources(
   return configs.map((config): FlagSource => {
     switch (config.provider) {
       case "grpc":
-        return new GrpcSource(config, options);
+        return new OnDemandSource(config, options, async (parts, signal) => {
+          const { GrpcSource } = await import("./grpc-source.js");
+          await new GrpcSource(parts.config, parts.options, {}, parts.state).run(signal);
+        });
       case "file":
         return new FileSource(config, options);
       case "http":

@@ -33,7 +33,7 @@ export class FileSource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // Loaded here, because most agents have no file to watch.
+    // Evaluated here, because most agents have no file to watch.
     const { isNotFound, watchedFile } = await import("@bunting/files");
     const file: WatchedDirectory = watchedFile(this.#config.path, {
       clock: this.#options.clock,

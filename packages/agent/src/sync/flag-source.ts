@@ -1,6 +1,6 @@
+import type { DocumentVersion } from "@bunting/sync-client/messages";
 import type { RejectedFlag } from "@bunting/evaluation";
 import type { Clock, Logger, Runnable } from "@bunting/runtime";
-import type { DocumentVersion } from "./bunting-messages.js";
 import type { HeldDocument } from "./held-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
@@ -61,6 +61,8 @@ export interface SourceOptions {
   readonly answeredEmpty: (sourceIndex: number) => void;
   /** Sets the version of the document that is held of a source. */
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
+  /** Called with false when a source is lost, and with true when what is held of it is known to be the newest. */
+  readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: SyncMetrics;

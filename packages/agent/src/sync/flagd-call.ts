@@ -1,13 +1,18 @@
 import {
+  type CallEnd,
+  runCall,
+  type StreamCall,
+  type StreamParts,
+  type SyncChannel,
+} from "@bunting/sync-client";
+import {
   decodeSyncFlagsResponse,
   encodeSyncFlagsRequest,
   syncFlagsPath,
   type SyncFlagsRequest,
 } from "./flagd-wire.js";
-import { runCall, type CallEnd, type StreamCall } from "./stream-call.js";
-import type { SyncChannel } from "./sync-channel.js";
 
-export interface SyncFlagsCall extends Pick<StreamCall, "headers" | "clock" | "connectTimeoutMs" | "opened"> {
+export interface SyncFlagsCall extends StreamParts, Pick<StreamCall, "opened"> {
   readonly request: SyncFlagsRequest;
   /** `document` shares memory with the message it came in. */
   received(document: Buffer, messageBytes: number): void;
@@ -19,12 +24,14 @@ export function callSyncFlags(
   call: SyncFlagsCall,
   signal: AbortSignal,
 ): Promise<CallEnd> {
-  const { request, headers, clock, connectTimeoutMs } = call;
+  const { request, headers, clock, connectTimeoutMs, redact, hold } = call;
   return runCall(
     channel,
     {
       clock,
       connectTimeoutMs,
+      redact,
+      hold,
       headers: request.selector === "" ? headers : { ...headers, "flagd-selector": request.selector },
       messageName: "SyncFlagsResponse",
       open: (client, metadata) =>

@@ -3,7 +3,7 @@ import { frameMessage } from "@bunting/rpc";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
-import { writeResponse, type Response } from "./bunting-messages.fixture.js";
+import { writeResponse, type Response } from "@bunting/sync-client/internal/bunting-messages.fixture.js";
 import { BuntingServer, flagdFrame, StoreProbe, topic, versionOf } from "./bunting-server.fixture.js";
 import { GrpcSource } from "./grpc-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
@@ -257,7 +257,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       stream.send(added);
       await stream.next("ack");
       expect(probe.text).to.equal(encodeDocument(two));
-      expect(source.status().lastUpdate).to.be.a("number");
+      expect(source.status().lastUpdate).to.be.closeTo(Date.now(), 60_000);
     });
 
     it("counts as confirmed by an unchanged, without a document", async () => {
@@ -269,7 +269,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
       await stream.subscribed();
       stream.send({ unchanged: { topic, version: versionOf(one) } });
       await stream.next("ack");
-      expect(source.status().lastUpdate).to.be.a("number");
+      expect(source.status().lastUpdate).to.be.closeTo(Date.now(), 60_000);
     });
   });
 

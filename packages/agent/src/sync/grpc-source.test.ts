@@ -5,7 +5,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { Metadata, ServerCredentials, status } from "@grpc/grpc-js";
 import { expect } from "chai";
-import { eventually } from "@bunting/test/support/event-queue.js";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
@@ -91,6 +91,42 @@ describe("GrpcSource", () => {
       const plain = run({ target: await server.start(), isTls: true, certPath: testTls.caFile });
       await plain.probe.failure("unavailable");
       expect(server.streams.size).to.equal(0);
+    });
+
+    it("presents a client certificate, which is read again for each connection", async () => {
+      server = new StockServer(
+        ServerCredentials.createSsl(
+          testTls.ca,
+          [{ private_key: testTls.key, cert_chain: testTls.cert }],
+          true,
+        ),
+      );
+      const target = await server.start();
+      const files = { clientCertPath: directory.file("tls.crt"), clientKeyPath: directory.file("tls.key") };
+      const { source, probe } = run({ target, isTls: true, certPath: testTls.caFile, ...files });
+      await probe.failure("certificate");
+      expect(source.status().error).to.equal(
+        `"clientCertPath" ${files.clientCertPath} can't be used: ENOENT`,
+      );
+      directory.replace("tls.crt", testTls.client.cert);
+      directory.replace("tls.key", testTls.key.toString());
+      await eventually(
+        () => source.status().error?.startsWith(`"clientCertPath" ${files.clientCertPath} with`) === true,
+        "a pair that does not fit is named",
+      );
+      directory.replace("tls.key", testTls.client.key);
+      (await server.nextStream()).send(document);
+      expect(await probe.nextDocument()).to.equal(document);
+    });
+
+    it("uses no public authority in place of a file without any", async () => {
+      directory.replace("ca.crt", "");
+      const certPath = directory.file("ca.crt");
+      const { source, probe } = run({ target: await server.start(), isTls: true, certPath });
+      await probe.failure("certificate");
+      expect(source.status().error).to.equal(
+        `"certPath" ${certPath} can't be used: it has no certificate in PEM`,
+      );
     });
 
     it("expects the certificate of the service behind an envoy", async () => {
@@ -604,10 +640,34 @@ describe("GrpcSource", () => {
   });
 
   it("uses one connection for all streams to a server that stays", async () => {
-    run({ target: await server.start() });
+    const { probe } = run({ target: await server.start() });
     for (let i = 0; i < 3; i++) (await server.nextStream()).fail({ code: status.NOT_FOUND });
     await server.nextStream();
-    expect(server.relay.accepted).to.equal(1);
+    expect(server.relay.accepted, JSON.stringify(probe.logs)).to.equal(1);
+    expect(probe.failures).to.deep.equal(["not_found", "not_found", "not_found"]);
+  });
+
+  it("opens one connection for each attempt that fails", async () => {
+    const clock = new ManualClock();
+    const accepted = new EventQueue<number>();
+    const gate = createTcpServer((socket) => {
+      accepted.push(0);
+      socket.on("error", () => undefined).destroy();
+    });
+    await new Promise<void>((resolve) => gate.listen(0, "127.0.0.1", resolve));
+    try {
+      const target = `127.0.0.1:${(gate.address() as AddressInfo).port}`;
+      const { probe } = run({ target }, {}, new SourceProbe(clock));
+      for (let attempt = 1; attempt <= 3; attempt++) {
+        await accepted.nextEvent(`connection ${attempt}`);
+        await waitsAfter(attempt, probe, clock);
+        // grpc-js waits for 100 ms.
+        await accepted.nothing(200);
+        clock.advance(5_000);
+      }
+    } finally {
+      gate.close();
+    }
   });
 
   it("connects to a unix socket", async () => {

@@ -1,16 +1,25 @@
-import { readFile } from "node:fs/promises";
+import {
+  type CallEnd,
+  callEnd,
+  grpcTls,
+  MessageHold,
+  runRenewing,
+  SentSecrets,
+  type StreamTurn,
+  SyncChannel,
+  TokenFile,
+} from "@bunting/sync-client";
 import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
-import { parseTopicSelector, ProtocolError } from "@bunting/protocol";
 import { Backoff, sleep } from "@bunting/runtime";
 import { callSyncFlags } from "./flagd-call.js";
 import { replaceFlagSets } from "./flag-sets.js";
 import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
+import { topicOf } from "./grpc-config.js";
+import { refusalAdvice } from "./refusal-advice.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { callEnd, type CallEnd } from "./stream-call.js";
-import { SyncChannel } from "./sync-channel.js";
 import type { SyncProtocol } from "./sync-protocol.js";
-import { TopicStream } from "./topic-stream.js";
+import { TopicStream, type TopicStreamParts } from "./topic-stream.js";
 
 /**
  * Waits between streams: none after a stream that was healthy, then up to 0.3 s, doubling up to 5 s; see Backoff for the jitter.
@@ -44,6 +53,10 @@ export interface GrpcSourceTiming {
   readonly connectTimeoutMs: number;
   /** How long a stream of flagd.sync.v1 may stay without a document before that counts as the answer that there is none. */
   readonly holdMs: number;
+  /** How often the token file is looked at. */
+  readonly tokenIntervalMs: number;
+  /** How long a stream with a newer token may take to be answered. */
+  readonly renewalTimeoutMs: number;
 }
 
 const defaultTiming: GrpcSourceTiming = {
@@ -51,7 +64,18 @@ const defaultTiming: GrpcSourceTiming = {
   keepaliveTimeoutMs: 10_000,
   connectTimeoutMs: 10_000,
   holdMs: 5_000,
+  tokenIntervalMs: 2_000,
+  renewalTimeoutMs: 10_000,
 };
+
+/** The fields of a source that name the files. */
+const tlsFileNames = {
+  certPath: '"certPath"',
+  clientCertPath: '"clientCertPath"',
+  clientKeyPath: '"clientKeyPath"',
+};
+
+type TurnParts = Omit<TopicStreamParts, "heard">;
 
 /**
  * A stream that is opened again whenever it ends, with any status, including OK.
@@ -68,38 +92,43 @@ export class GrpcSource implements FlagSource {
   readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
   readonly #pushbackFloor = new Backoff(pushbackFloor);
   readonly #maxDocumentBytes: number;
+  readonly #secrets: SentSecrets;
+  readonly #tokenFile: TokenFile | undefined;
   /** Undefined if the selector does not name a single topic: then only flagd.sync.v1 can be used. */
   readonly #topicStream: TopicStream | undefined;
   /** The server at the other end of the channel does not know bunting.sync.v1. */
   #isFlagdOnly = false;
-  /** Number of messages on the current stream. */
-  #heard = 0;
   /** When the current stream brought its first answer, or the first after its topic was refused. */
   #answeredMs: number | undefined;
   #keepaliveMs: number;
   /** False while the server can be reached but its messages can't be used. */
   #isOpenEnough = true;
 
-  constructor(config: GrpcSourceConfig, options: SourceOptions, timing: Partial<GrpcSourceTiming> = {}) {
+  constructor(
+    config: GrpcSourceConfig,
+    options: SourceOptions,
+    timing: Partial<GrpcSourceTiming> = {},
+    state = new SourceState(config, options),
+  ) {
     this.name = `source-${config.sourceIndex}`;
     this.#config = config;
     this.#options = options;
     this.#timing = { ...defaultTiming, ...timing };
     this.#keepaliveMs = this.#timing.keepaliveMs;
-    this.#state = new SourceState(config, options);
+    this.#state = state;
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
+    this.#secrets = new SentSecrets(config.headers);
+    if (config.tokenFile !== "")
+      this.#tokenFile = new TokenFile(config.tokenFile, options.clock, this.#timing.tokenIntervalMs);
     // Flag sets come as documents of flagd.sync.v1.
-    const topic = config.isIncremental ? undefined : topicIn(config.selector);
+    const topic = config.isIncremental ? undefined : topicOf(config.selector);
     if (topic === undefined) return;
     this.#topicStream = new TopicStream(
       topic,
       { config, options, state: this.#state },
       {
         opened: () => this.#opened("bunting.sync.v1"),
-        heard: () => {
-          this.#heard++;
-        },
-        answered: () => this.#answered(),
+        advice: (reason) => refusalAdvice(config, reason),
         waitMs: (pushbackMs) => this.#waitMs(pushbackMs),
       },
     );
@@ -135,9 +164,9 @@ export class GrpcSource implements FlagSource {
     this.#isFlagdOnly = false;
     let transport: ChannelCredentials;
     try {
-      transport = isTls ? await this.#tls() : credentials.createInsecure();
+      transport = isTls ? await grpcTls(this.#config, tlsFileNames) : credentials.createInsecure();
     } catch (error) {
-      return callEnd("certificate", `"certPath" ${this.#config.certPath} can't be used: ${String(error)}`);
+      return callEnd("certificate", (error as Error).message);
     }
     const options: ChannelOptions = {
       "grpc.max_receive_message_length": this.#maxDocumentBytes + contextSlackBytes,
@@ -151,26 +180,74 @@ export class GrpcSource implements FlagSource {
     return new SyncChannel(target, options, transport);
   }
 
-  /** The file is read for each connection, so that a renewed one is used without a restart. */
-  async #tls(): Promise<ChannelCredentials> {
-    const { certPath } = this.#config;
-    return credentials.createSsl(certPath === "" ? null : await readFile(certPath));
+  async #stream(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
+    this.#answeredMs = undefined;
+    const tokenFile = this.#tokenFile;
+    if (tokenFile === undefined) {
+      const turn = { token: "", hold: new MessageHold(), isRenewal: false, answered: () => undefined };
+      return this.#open(channel, turn, signal);
+    }
+    let token: string;
+    try {
+      token = await tokenFile.read();
+    } catch (error) {
+      return callEnd("token", (error as Error).message);
+    }
+    return runRenewing(
+      {
+        token,
+        tokenFile,
+        clock: this.#options.clock,
+        answerTimeoutMs: this.#timing.renewalTimeoutMs,
+        open: (turn, until) => this.#open(channel, turn, until),
+        renewed: () => this.#state.renewed(),
+        renewalFailed: ({ reason, message }) =>
+          this.#state.renewalFailed(message, refusalAdvice(this.#config, reason)),
+      },
+      signal,
+    );
   }
 
-  async #stream(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
-    const { connectTimeoutMs } = this.#timing;
-    this.#answeredMs = undefined;
-    this.#heard = 0;
+  /** One stream, of the better protocol that the server knows. */
+  async #open(channel: SyncChannel, turn: StreamTurn, signal: AbortSignal): Promise<CallEnd> {
+    const { token, hold, isRenewal } = turn;
+    if (token !== "") this.#secrets.sent(token);
+    const parts: TurnParts = {
+      headers:
+        token === "" ? this.#config.headers : { ...this.#config.headers, authorization: `Bearer ${token}` },
+      clock: this.#options.clock,
+      connectTimeoutMs: this.#timing.connectTimeoutMs,
+      redact: this.#secrets.redact,
+      hold,
+      isRenewal,
+      answered: () => {
+        turn.answered();
+        this.#answered();
+      },
+    };
     if (this.#topicStream !== undefined && !this.#isFlagdOnly) {
-      const end = await this.#topicStream.run(channel, connectTimeoutMs, signal);
-      if (signal.aborted || this.#heard > 0 || !unknownMethod.has(end.reason)) return end;
+      const stream = { isHeard: false };
+      const heard = (): void => {
+        stream.isHeard = true;
+      };
+      const end = await this.#topicStream.run(channel, { ...parts, heard }, signal);
+      if (signal.aborted || stream.isHeard || isRenewal || !unknownMethod.has(end.reason)) return end;
       this.#isFlagdOnly = true;
     }
-    return this.#streamFlagd(channel, signal);
+    const end = await this.#streamFlagd(channel, parts, turn, signal);
+    // It said nothing about the other protocol.
+    if (refused.has(end.reason)) this.#isFlagdOnly = false;
+    return end;
   }
 
-  #streamFlagd(channel: SyncChannel, signal: AbortSignal): Promise<CallEnd> {
-    const { sourceIndex, selector, providerId, headers } = this.#config;
+  #streamFlagd(
+    channel: SyncChannel,
+    parts: TurnParts,
+    turn: StreamTurn,
+    signal: AbortSignal,
+  ): Promise<CallEnd> {
+    const { sourceIndex, selector, providerId } = this.#config;
+    const { headers, connectTimeoutMs, redact, hold, isRenewal } = parts;
     const { clock, metrics } = this.#options;
     let stopWaiting: (() => void) | undefined;
     const call = callSyncFlags(
@@ -179,16 +256,21 @@ export class GrpcSource implements FlagSource {
         request: { providerId, selector },
         headers,
         clock,
-        connectTimeoutMs: this.#timing.connectTimeoutMs,
+        connectTimeoutMs,
+        redact,
+        hold,
         opened: () => {
-          this.#opened("flagd.sync.v1");
+          if (!isRenewal) this.#opened("flagd.sync.v1");
           // The protocol has no message for a topic without a document: servers keep the stream open and say nothing.
-          stopWaiting = clock.after(this.#timing.holdMs, () => this.#held());
+          stopWaiting = clock.after(this.#timing.holdMs, () => {
+            turn.answered();
+            this.#held();
+          });
         },
         received: (document, messageBytes) => {
           stopWaiting?.();
           metrics.messageReceived(sourceIndex, "document", messageBytes);
-          this.#answered();
+          parts.answered();
           this.#state.documentReceived(document.length);
           const bytes = this.#config.isIncremental
             ? replaceFlagSets(this.#options.held(sourceIndex)?.layout.bytes, document)
@@ -226,7 +308,7 @@ export class GrpcSource implements FlagSource {
       const seconds = this.#keepaliveMs / 1_000;
       this.#state.failed(reason, `the server wants fewer pings: the agent now sends one every ${seconds} s`);
     } else {
-      this.#state.failed(reason, message);
+      this.#state.failed(reason, message, refusalAdvice(this.#config, reason));
     }
   }
 
@@ -257,14 +339,8 @@ export class GrpcSource implements FlagSource {
  */
 const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
 
-function topicIn(selector: string): string | undefined {
-  try {
-    return parseTopicSelector(selector);
-  } catch (error) {
-    if (error instanceof ProtocolError) return undefined;
-    throw error;
-  }
-}
+/** Statuses that say nothing about what the server knows. */
+const refused: ReadonlySet<string> = new Set(["unauthenticated", "permission_denied"]);
 
 /** TypeScript keeps the narrowing of `aborted` across the await. */
 function isAborted(signal: AbortSignal): boolean {

@@ -1,6 +1,6 @@
+import type { DocumentVersion } from "@bunting/sync-client/messages";
 import type { RejectedFlag } from "@bunting/evaluation";
 import type { DocumentIndex } from "../document/document-index.js";
-import type { DocumentVersion } from "./bunting-messages.js";
 
 /** The newest document of one source that the store has accepted. */
 export interface HeldDocument {

@@ -1,7 +1,7 @@
+import type { Delta, DeltaFlag } from "@bunting/sync-client/messages";
 import { hash } from "node:crypto";
 import { compareUtf8, digestBytes } from "@bunting/protocol";
 import type { DocumentIndex } from "../document/document-index.js";
-import type { Delta, DeltaFlag } from "./bunting-messages.js";
 import { digestDocument } from "./flag-hashes.js";
 
 /** The result of applying a delta. */

@@ -13,7 +13,7 @@ export interface SourceParts<Config extends SourceConfig = SourceConfig> {
 /** How long after a bug, or after its code could not be loaded, the source is started again. */
 const retry = { firstMs: 1_000, capMs: 60_000 };
 
-/** A source whose code is in a chunk beside the bundle, so that agents without such a source pay nothing for it. */
+/** A source whose code is loaded when it runs, so that agents without such a source pay nothing for it. */
 export class OnDemandSource<Config extends SourceConfig> implements FlagSource {
   readonly name: string;
   readonly #parts: SourceParts<Config>;

@@ -154,9 +154,9 @@ describe("parseSources", () => {
     expect(
       warnings({ uri: "a", provider: "grpc", certPath: "/ca", bearerToken: "t", intervall: 1 }),
     ).to.deep.equal([
-      'source 1 of --sources: "bearerToken" has no effect with provider grpc',
       'source 1 of --sources: "intervall" is not a field of a source, and has no effect',
       'source 1 of --sources: "certPath" has no effect without "tls": the connection is in plaintext',
+      'source 1 of --sources: the connection is in plaintext, so the token is not sent: set "tls" or --ca-file, or send it anyway with --token-over-plaintext',
     ]);
     const oauth = { clientID: "a", clientSecret: "b", tokenUrl: "http://sso" };
     expect(

@@ -4,20 +4,39 @@ import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
 import type {
   FileSourceConfig,
-  GrpcSourceConfig,
   HttpSourceConfig,
   KubernetesSourceConfig,
   OauthConfig,
   SourceConfig,
   UnsupportedSourceConfig,
 } from "./source-config.js";
+import { grpcConfig, topicOf, type SourceContext } from "./grpc-config.js";
+import {
+  apiServerTokenWarning,
+  checkSharedCredentials,
+  noSharedCredentials,
+  type SharedCredentials,
+} from "./grpc-credentials.js";
 import { readSourceFields, sourceFieldNames, type SourceFields } from "./source-fields.js";
 
 type FieldName = (typeof sourceFieldNames)[number];
 
 const used: Readonly<Record<"file" | "grpc" | "http" | "kubernetes", readonly FieldName[]>> = {
   file: [],
-  grpc: ["selector", "providerID", "tls", "certPath", "headers", "maxMsgSize", "incrementalUpdates"],
+  grpc: [
+    "selector",
+    "providerID",
+    "tls",
+    "certPath",
+    "clientCertPath",
+    "clientKeyPath",
+    "authHeader",
+    "bearerToken",
+    "tokenFile",
+    "headers",
+    "maxMsgSize",
+    "incrementalUpdates",
+  ],
   http: ["authHeader", "bearerToken", "headers", "interval", "intervalSeed", "timeoutS", "certPath", "oauth"],
   kubernetes: [],
 };
@@ -53,6 +72,8 @@ export interface SourceOptionTexts {
   readonly uris: readonly string[];
   /** The value of `--sources`: a JSON list; "" for none. */
   readonly sources: string;
+  /** Absent: none. */
+  readonly credentials?: SharedCredentials;
 }
 
 /**
@@ -63,9 +84,10 @@ export interface SourceOptionTexts {
  * @throws AgentError OPTION_INVALID, or SOURCE_UNSUPPORTED if no source is supported, with a message that says what to change
  */
 export function parseSources(
-  { uris, sources }: SourceOptionTexts,
+  { uris, sources, credentials = noSharedCredentials }: SourceOptionTexts,
   warn: (message: string) => void = () => undefined,
 ): readonly SourceConfig[] {
+  checkSharedCredentials(credentials);
   const described = [
     ...uris.map((uri, i) => ({ where: `--uri ${quoted(uri)}`, fields: fieldsOfUri(uri, i) })),
     ...parseList(sources).map((value, i) => ({
@@ -74,15 +96,28 @@ export function parseSources(
     })),
   ];
   const configs = described.map(({ where, fields }, i) => {
-    const config = configOf(fields, i, where);
-    for (const sentence of unusedFields(fields, config)) warn(`${where}: ${sentence}`);
+    const warnings: string[] = [];
+    const config = configOf(fields, i, { where, credentials, warn: (sentence) => warnings.push(sentence) });
+    for (const sentence of [...unusedFields(fields, config), ...warnings]) warn(`${where}: ${sentence}`);
     return Object.freeze(config);
   });
+  const { tokenFile, caFile, clientCertFile } = credentials;
+  if (tokenFile + caFile + clientCertFile !== "" && !configs.some(takesShared))
+    warn(
+      "--token-file, --ca-file and --client-cert-file have no effect: no source of provider grpc names a FeatureFlag with its selector",
+    );
+  const tokenWarning = apiServerTokenWarning([tokenFile, ...described.map(({ fields }) => fields.tokenFile)]);
+  if (tokenWarning !== undefined) warn(tokenWarning);
   const [first] = configs;
   if (first?.provider === "unsupported" && configs.every(({ provider }) => provider === "unsupported")) {
     throw new AgentError("SOURCE_UNSUPPORTED", `${described[0]?.where ?? ""}: ${first.problem}`);
   }
   return Object.freeze(configs);
+}
+
+/** Whether the shared credentials apply to it. */
+function takesShared({ provider, selector }: SourceConfig): boolean {
+  return provider === "grpc" && topicOf(selector) !== undefined;
 }
 
 function fieldsOfUri(uri: string, index: number): SourceFields {
@@ -102,22 +137,23 @@ function parseList(text: string): readonly JsonValue[] {
     value = parseJson(text);
   } catch (cause) {
     if (!(cause instanceof JsonSyntaxError)) throw cause;
-    const near = quoted(text.slice(Math.max(0, cause.position - 10), cause.position + 10));
-    throw invalid(
-      `--sources is not JSON: ${cause.message} at character ${cause.position + 1}, near ${near}`,
-      cause,
-    );
+    // Not where it may be part of a token.
+    const near = /auth|token|headers|secret/i.test(text)
+      ? ""
+      : `, near ${quoted(text.slice(Math.max(0, cause.position - 10), cause.position + 10))}`;
+    throw invalid(`--sources is not JSON: ${cause.message} at character ${cause.position + 1}${near}`, cause);
   }
   if (Array.isArray(value)) return value as readonly JsonValue[];
   throw invalid('--sources must be a list: [{"uri":"…","provider":"…"}]');
 }
 
-function configOf(fields: SourceFields, sourceIndex: number, where: string): SourceConfig {
+function configOf(fields: SourceFields, sourceIndex: number, context: SourceContext): SourceConfig {
+  const { where } = context;
   switch (kinds.get(fields.provider)) {
     case "file":
       return fileConfig(fields, sourceIndex);
     case "grpc":
-      return grpcConfig(fields, sourceIndex, where);
+      return grpcConfig(fields, sourceIndex, context);
     case "http":
       return httpConfig(fields, sourceIndex, where);
     case "kubernetes":
@@ -136,7 +172,7 @@ function configOf(fields: SourceFields, sourceIndex: number, where: string): Sou
 }
 
 /** What the author of the source should know: no field is ignored without a word. */
-function unusedFields({ given, provider, tls, certPath }: SourceFields, config: SourceConfig): string[] {
+function unusedFields({ given, provider }: SourceFields, config: SourceConfig): string[] {
   if (config.provider === "unsupported") return [];
   const effective: readonly string[] = ["uri", "provider", ...used[config.provider]];
   const unused = given.filter((name) => !effective.includes(name));
@@ -145,9 +181,6 @@ function unusedFields({ given, provider, tls, certPath }: SourceFields, config: 
       ? `"${name}" has no effect with provider ${provider}`
       : `${quoted(name)} is not a field of a source, and has no effect`,
   );
-  if (config.provider === "grpc" && !config.isTls && !tls && certPath !== "") {
-    sentences.push(`"certPath" has no effect without "tls": the connection is in plaintext`);
-  }
   if (config.provider === "http" && config.certPath !== "" && !config.url.startsWith("https:")) {
     sentences.push(`"certPath" has no effect, because the URI is not https`);
   }
@@ -236,51 +269,6 @@ function withoutPassword(text: string): string {
   if (url.username === "" && url.password === "") return text;
   url.username = url.password = "";
   return url.href;
-}
-
-function grpcConfig(
-  fields: SourceFields,
-  sourceIndex: number,
-  where: string,
-): GrpcSourceConfig | UnsupportedSourceConfig {
-  if (!/^[\x20-\x7e]*$/.test(fields.selector)) {
-    throw invalid(
-      `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(fields.selector)}`,
-    );
-  }
-  const uri = fields.uri.replace(/^grpcs?:\/\//, "");
-  if (uri.startsWith("xds:")) {
-    return unsupportedConfig(
-      fields,
-      sourceIndex,
-      "xds targets are not supported: use dns:///HOST:PORT, or envoy://HOST:PORT/SERVICE",
-    );
-  }
-  const { target, authority } = targetOf(uri, where);
-  return {
-    provider: "grpc",
-    sourceIndex,
-    uri,
-    selector: fields.selector,
-    target,
-    authority,
-    isTls: fields.tls || fields.uri.startsWith("grpcs://"),
-    certPath: fields.certPath,
-    providerId: fields.providerId,
-    headers: fields.headers,
-    maxMessageBytes: fields.maxMsgSize === 0 ? undefined : fields.maxMsgSize,
-    isIncremental: fields.incrementalUpdates,
-  };
-}
-
-/** Translates targets of grpc-go and flagd to those of grpc-js. */
-function targetOf(uri: string, where: string): { target: string; authority: string | undefined } {
-  const envoy = /^envoy:\/\/([^/]+)\/(.+)$/.exec(uri);
-  if (envoy !== null) return { target: `dns:///${envoy[1] ?? ""}`, authority: envoy[2] };
-  if (uri.startsWith("envoy:"))
-    throw invalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
-  if (uri === "") throw invalid(`${where}: the address after grpc:// is missing`);
-  return { target: uri.replace(/^uds:/, "unix:"), authority: undefined };
 }
 
 function invalid(message: string, cause?: unknown): AgentError {

@@ -21,8 +21,13 @@ export interface GrpcSourceConfig extends CommonConfig {
   readonly isTls: boolean;
   /** The certificates of the authorities to trust; "" for those of Node. */
   readonly certPath: string;
+  /** The certificate that the agent presents, and its private key; "" for none. */
+  readonly clientCertPath: string;
+  readonly clientKeyPath: string;
+  /** A file with the token that each stream carries as `authorization: Bearer`; "" for none. */
+  readonly tokenFile: string;
   readonly providerId: string;
-  /** Sent with the request, by lower-case name. */
+  /** Sent with the request, by lower-case name; `authorization` among them if it is fixed. */
   readonly headers: Readonly<Record<string, string>>;
   /** Largest message in bytes; undefined means the limit of the heap budget. */
   readonly maxMessageBytes: number | undefined;

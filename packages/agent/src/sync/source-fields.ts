@@ -9,12 +9,15 @@ export interface SourceFields {
   readonly providerId: string;
   readonly tls: boolean;
   readonly certPath: string;
+  readonly clientCertPath: string;
+  readonly clientKeyPath: string;
   readonly headers: Readonly<Record<string, string>>;
   /** In bytes; 0 if absent. */
   readonly maxMsgSize: number;
   readonly incrementalUpdates: boolean;
   readonly authHeader: string;
   readonly bearerToken: string;
+  readonly tokenFile: string;
   /** In seconds; 0 if absent. */
   readonly interval: number;
   readonly intervalSeed: string;
@@ -34,7 +37,9 @@ export interface OauthFields {
   readonly reloadDelayS: number;
 }
 
-/** The fields of flagd's SourceConfig, and bearerToken, which the operator still writes. */
+/**
+ * The fields of flagd's SourceConfig; bearerToken, which the operator still writes; and our own: clientCertPath, clientKeyPath and tokenFile.
+ */
 export const sourceFieldNames = [
   "uri",
   "provider",
@@ -42,11 +47,14 @@ export const sourceFieldNames = [
   "providerID",
   "tls",
   "certPath",
+  "clientCertPath",
+  "clientKeyPath",
   "headers",
   "maxMsgSize",
   "incrementalUpdates",
   "authHeader",
   "bearerToken",
+  "tokenFile",
   "interval",
   "intervalSeed",
   "timeoutS",
@@ -70,11 +78,14 @@ export function readSourceFields(value: JsonValue, where: string): SourceFields 
     providerId: read.text("providerID"),
     tls: read.toggle("tls"),
     certPath: read.text("certPath"),
+    clientCertPath: read.text("clientCertPath"),
+    clientKeyPath: read.text("clientKeyPath"),
     headers: readHeaders(read.value("headers"), where),
     maxMsgSize: read.whole("maxMsgSize", maxMsgSizeLimit),
     incrementalUpdates: read.toggle("incrementalUpdates"),
     authHeader: read.secret("authHeader"),
     bearerToken: read.secret("bearerToken"),
+    tokenFile: read.text("tokenFile"),
     interval: read.whole("interval", maxSeconds),
     intervalSeed: read.text("intervalSeed"),
     timeoutS: read.whole("timeoutS", maxSeconds),

@@ -9,6 +9,7 @@ export interface SourceStateOptions {
   readonly clock: Clock;
   readonly metrics: SyncMetrics;
   readonly answeredEmpty: (sourceIndex: number) => void;
+  readonly contact?: ((sourceIndex: number, isConfirmed: boolean) => void) | undefined;
 }
 
 const unreachable = "the source is unreachable; retrying";
@@ -77,6 +78,7 @@ export class SourceState {
   /** The source is connected but has no document, so its last flags are still served. Logged once until there is a document. */
   warned(warning: string): void {
     this.connected();
+    this.#options.contact?.(this.#config.sourceIndex, true);
     this.#answeredEmpty();
     if (this.#warning === warning) return;
     this.#warning = warning;
@@ -86,19 +88,39 @@ export class SourceState {
   /**
    * @param reason one of a small set of words: a new one is logged, the same one again is not.
    * @param text may be long: it is cut
+   * @param advice what to do about it, for the log
    */
-  failed(reason: string, text: string): void {
+  failed(reason: string, text: string, advice?: string): void {
     const message = cut(text);
     const { logger, metrics } = this.#options;
     const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
+    this.#options.contact?.(this.#config.sourceIndex, false);
     this.#error = { reason, message };
     if (reason === "not_found") this.#answeredEmpty();
     if (this.#state === "connected") this.#enter("disconnected");
-    const fields = { ...this.#fields(), reason, error: message };
+    const fields = { ...this.#fields(), reason, error: message, ...(advice === undefined ? {} : { advice }) };
     if (!isNewFailure) logger.debug(fields, "the source is still unreachable");
     else
       this.#log.warn("failure", fields, this.#lastUpdate === undefined ? unreachable : lost, linesPerMinute);
+  }
+
+  /** A stream with a newer token has taken over. */
+  renewed(): void {
+    this.#options.metrics.streamRenewed(this.#config.sourceIndex, "taken_over");
+    const text = "the token has changed: a stream with the new one has taken over";
+    this.#log.info("renewed", this.#fields(), text, linesPerMinute);
+  }
+
+  /** @param text may be long: it is cut */
+  renewalFailed(text: string, advice: string | undefined): void {
+    this.#options.metrics.streamRenewed(this.#config.sourceIndex, "failed");
+    this.#log.warn(
+      "renewal",
+      { ...this.#fields(), error: cut(text), ...(advice === undefined ? {} : { advice }) },
+      "the token has changed, but a stream with the new one does not begin; the stream with the one before goes on until it expires",
+      linesPerMinute,
+    );
   }
 
   /** The source can't work with this agent. Counts as the answer that it has no flags, so that the other sources are served. */
@@ -112,6 +134,7 @@ export class SourceState {
 
   #updated(): void {
     this.connected();
+    this.#options.contact?.(this.#config.sourceIndex, true);
     this.#warning = undefined;
     this.#lastUpdate = this.#options.clock.now();
     if (this.#isEmpty) this.#setEmpty(false);

@@ -18,6 +18,10 @@ export interface SyncMetrics {
   connected(sourceIndex: number, isConnected: boolean): void;
   /** Whether the source said that it has no document: its topic is missing or was deleted. */
   empty(sourceIndex: number, isEmpty: boolean): void;
+  /** Whether the flags of a source are answered with reason STALE. */
+  stale(sourceIndex: number, isStale: boolean): void;
+  /** `read` gives, for each source, the seconds since its flags were last known to be the newest: 0 while it is connected. */
+  readUnconfirmed(read: () => Iterable<readonly [sourceIndex: number, seconds: number]>): void;
   /** Which protocol is used with a source. */
   speaks(sourceIndex: number, protocol: SyncProtocol): void;
   messageReceived(sourceIndex: number, kind: MessageKind, messageBytes: number): void;
@@ -29,4 +33,16 @@ export interface SyncMetrics {
   documentConfirmed(sourceIndex: number): void;
   /** A stream ended, or a file could not be read. `reason` is one of a small set of words. */
   sourceFailed(sourceIndex: number, reason: string): void;
+  /** A stream with a newer token was to take over from the one before. */
+  streamRenewed(sourceIndex: number, result: "taken_over" | "failed"): void;
+  /** Those of watches of the API server: an agent without any does not have them. */
+  watches(): WatchMetrics;
+}
+
+/** Each word is one of few. */
+export interface WatchMetrics {
+  /** A consistent read begins. */
+  relisted(reason: string): void;
+  watchEvent(type: string): void;
+  watchFailed(kind: string): void;
 }

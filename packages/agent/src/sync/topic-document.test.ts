@@ -1,3 +1,4 @@
+import { decodeVersion, type Delta, type DocumentVersion } from "@bunting/sync-client/messages";
 import { createHash, hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import {
@@ -16,9 +17,11 @@ import fc from "fast-check";
 import { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import { noStoreMetrics } from "../store/store-metrics.fixture.js";
-import { readRequest, writeVersion, type Request } from "./bunting-messages.fixture.js";
-import type { Delta, DocumentVersion } from "./bunting-messages.js";
-import { decodeVersion } from "./decode-sync-response.js";
+import {
+  readRequest,
+  writeVersion,
+  type Request,
+} from "@bunting/sync-client/internal/bunting-messages.fixture.js";
 import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { TopicDocument } from "./topic-document.js";
 

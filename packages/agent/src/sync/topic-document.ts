@@ -1,9 +1,16 @@
+import {
+  cutToBytes,
+  type Delta,
+  type DocumentVersion,
+  encodeAck,
+  encodeNack,
+  type Snapshot,
+  type Unchanged,
+  versionOfDigest,
+} from "@bunting/sync-client/messages";
 import type { RejectedFlag } from "@bunting/evaluation";
 import type { DocumentIndex } from "../document/document-index.js";
 import type { Slice } from "../document/slice.js";
-import type { Delta, DocumentVersion, Snapshot, Unchanged } from "./bunting-messages.js";
-import { encodeAck, encodeNack, versionOfDigest } from "./encode-sync-request.js";
-import { cutToBytes } from "./cut-to-bytes.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
 import type { SourceOptions } from "./flag-source.js";
 import { mergeDelta } from "./merge-delta.js";

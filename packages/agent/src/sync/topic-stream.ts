@@ -1,26 +1,33 @@
+import { type CallEnd, callEnd, statusName, type StreamParts, type SyncChannel } from "@bunting/sync-client";
+import type { Deleted, SyncResponse, TopicError } from "@bunting/sync-client/messages";
 import { cut } from "@bunting/runtime";
 import { callBuntingSync } from "./bunting-call.js";
-import type { Deleted, SyncResponse, TopicError } from "./bunting-messages.js";
 import type { SourceOptions } from "./flag-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import type { SourceState } from "./source-state.js";
-import { statusName, type CallEnd } from "./stream-call.js";
-import type { SyncChannel } from "./sync-channel.js";
 import { TopicDocument } from "./topic-document.js";
+
+/** One stream. */
+export interface TopicStreamParts extends StreamParts {
+  /** A message arrived, so the server supports the protocol. */
+  heard(): void;
+  /** The server sent the state of the topic. */
+  answered(): void;
+  /** Ends as soon as the topic is refused, unless the server has sent its state before: the stream that it is to take over from goes on. */
+  readonly isRenewal: boolean;
+}
 
 /** Callbacks to the source that opens the streams. */
 export interface StreamListener {
   /** Response headers have come. */
   opened(): void;
-  /** A message arrived, so the server supports the protocol. */
-  heard(): void;
-  /** The server sent the state of the topic. */
-  answered(): void;
+  /** What to do about a refusal. */
+  advice(reason: string): string | undefined;
   /** When to try again after a failure, in ms. */
   waitMs(pushbackMs: number | undefined): number;
 }
 
-/** Syncs the topic of one source over bunting.sync.v1, one stream after the other. */
+/** Syncs the topic of one source over bunting.sync.v1, over any number of streams. */
 export class TopicStream {
   readonly #topic: string;
   readonly #config: GrpcSourceConfig;
@@ -57,9 +64,11 @@ export class TopicStream {
   }
 
   /** One stream; see runCall. */
-  run(channel: SyncChannel, connectTimeoutMs: number, signal: AbortSignal): Promise<CallEnd> {
-    const { providerId, headers, sourceIndex } = this.#config;
-    const { clock, metrics } = this.#options;
+  run(channel: SyncChannel, parts: TopicStreamParts, signal: AbortSignal): Promise<CallEnd> {
+    const { providerId, sourceIndex } = this.#config;
+    const { headers, clock, connectTimeoutMs, redact, hold } = parts;
+    let isTakingOver = parts.isRenewal;
+    const { metrics } = this.#options;
     return callBuntingSync(
       channel,
       {
@@ -69,12 +78,25 @@ export class TopicStream {
         headers,
         clock,
         connectTimeoutMs,
-        opened: () => this.#listener.opened(),
+        redact,
+        hold,
+        opened: () => {
+          if (!isTakingOver) this.#listener.opened();
+        },
         received: (response, messageBytes) => {
           metrics.messageReceived(sourceIndex, response.kind, messageBytes);
+          parts.heard();
+          if (!isAnswer(response)) return;
+          isTakingOver = false;
+          parts.answered();
           this.#note(response);
         },
-        refused: (error) => this.#refused(error),
+        refused: (error) => {
+          const { reason, message } = this.#refusal(error, redact);
+          if (isTakingOver) return callEnd(reason, message);
+          this.#state.failed(reason, message, this.#listener.advice(reason));
+          return this.#listener.waitMs(error.retryAfterMs === 0 ? undefined : error.retryAfterMs);
+        },
         deleted: (policy) => this.#deleted(policy),
       },
       signal,
@@ -82,9 +104,6 @@ export class TopicStream {
   }
 
   #note({ kind }: SyncResponse): void {
-    this.#listener.heard();
-    if (kind === "heartbeat" || kind === "unknown" || kind === "topic_error") return;
-    this.#listener.answered();
     if (kind === "unchanged") this.#state.documentConfirmed();
     else if (kind === "missing")
       this.#state.warned(
@@ -98,10 +117,17 @@ export class TopicStream {
     this.#state.warned(`the FeatureFlag ${this.#topic} was deleted; ${then}`);
   }
 
-  /** Returns when to subscribe to the topic again, in ms. */
-  #refused({ code, message, retryAfterMs }: TopicError): number {
+  #refusal(
+    { code, message }: TopicError,
+    redact: StreamParts["redact"],
+  ): { reason: string; message: string } {
     const name = statusName(code);
-    this.#state.failed(name.toLowerCase(), `the proxy refused ${this.#topic}: ${name}: ${cut(message)}`);
-    return this.#listener.waitMs(retryAfterMs === 0 ? undefined : retryAfterMs);
+    const reason = name.toLowerCase();
+    return { reason, message: `the proxy refused ${this.#topic}: ${name}: ${cut(redact(message))}` };
   }
+}
+
+/** Whether it has the state of the topic. */
+function isAnswer({ kind }: SyncResponse): boolean {
+  return kind !== "heartbeat" && kind !== "unknown" && kind !== "topic_error";
 }

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import type { Agent } from "node:http";
 import { credentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { OTLPMetricExporter as GrpcMetricExporter } from "@opentelemetry/exporter-metrics-otlp-grpc";
 import { OTLPMetricExporter as HttpMetricExporter } from "@opentelemetry/exporter-metrics-otlp-proto";
@@ -7,8 +8,16 @@ import { OTLPTraceExporter as HttpTraceExporter } from "@opentelemetry/exporter-
 import type { PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
 import { AgentError } from "../agent-error.js";
+import "../keep-grpc-sessions.js";
 import type { Clock, Logger } from "@bunting/runtime";
+import { boundedAgent } from "./bounded-agent.js";
 import { signalUrl, type Collector } from "./collector.js";
+
+/**
+ * How many exports of a signal may wait for the collector; further ones are dropped. The exporters would let 30 wait, for 10 s each, and hold up
+ * to 4 MB of each answer over gRPC.
+ */
+const concurrencyLimit = 2;
 
 /** PEM; undefined where no file is given. */
 interface Certificates {
@@ -100,16 +109,16 @@ function createExporters(collector: Collector, certificates: Certificates): Expo
   if (collector.protocol === "grpc") {
     const channel = channelCredentials(collector, certificates);
     return {
-      traces: new GrpcTraceExporter({ url: tracesUrl, credentials: channel }),
-      metrics: new GrpcMetricExporter({ url: metricsUrl, credentials: channel }),
+      traces: new GrpcTraceExporter({ url: tracesUrl, credentials: channel, concurrencyLimit }),
+      metrics: new GrpcMetricExporter({ url: metricsUrl, credentials: channel, concurrencyLimit }),
     };
   }
   const { ca, key, cert } = certificates;
   const tls = Object.fromEntries(Object.entries({ ca, key, cert }).filter(([, pem]) => pem !== undefined));
-  const httpAgentOptions = { keepAlive: true, ...tls };
+  const httpAgentOptions = (scheme: string): Agent => boundedAgent(scheme, { keepAlive: true, ...tls });
   return {
-    traces: new HttpTraceExporter({ url: tracesUrl, httpAgentOptions }),
-    metrics: new HttpMetricExporter({ url: metricsUrl, httpAgentOptions }),
+    traces: new HttpTraceExporter({ url: tracesUrl, httpAgentOptions, concurrencyLimit }),
+    metrics: new HttpMetricExporter({ url: metricsUrl, httpAgentOptions, concurrencyLimit }),
   };
 }
 

@@ -19,7 +19,7 @@ import {
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { hostname } from "node:os";
-import { RateLimitedLog } from "@bunting/runtime";
+import { cut, RateLimitedLog } from "@bunting/runtime";
 import type { RequestHeaders } from "../api/request-headers.js";
 import type { Collector } from "./collector.js";
 import { CollectorConnection } from "./collector-connection.js";
@@ -81,7 +81,7 @@ export class OpenTelemetry {
     const log = new RateLimitedLog(options.logger, options.clock);
     const { uri } = options.collector;
     const failed = (error: unknown): void => {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = cut(error instanceof Error ? error.message : String(error));
       log.warn(
         "telemetry",
         { collector: uri, reason },

@@ -9,6 +9,7 @@ describe("otelName", () => {
       "bunting_agent_store_update_seconds",
       "bunting_agent_sync_message_bytes_total",
       "bunting_agent_store_flags",
+      "http_server_active_requests",
     ];
     expect(names.map(otelName)).to.deep.equal([
       { name: "feature_flag.flagd.impression", unit: "{impression}" },
@@ -16,6 +17,7 @@ describe("otelName", () => {
       { name: "bunting_agent_store_update", unit: "s" },
       { name: "bunting_agent_sync_message", unit: "By" },
       { name: "bunting_agent_store_flags", unit: "" },
+      { name: "http.server.active_requests", unit: "{request}", isUpDown: true },
     ]);
   });
 });

@@ -3,6 +3,8 @@ export interface OtelName {
   readonly name: string;
   /** In UCUM, as flagd has it. */
   readonly unit: string;
+  /** Whether it is an up-down counter: a gauge of Prometheus whose values add up over processes. */
+  readonly isUpDown?: boolean;
 }
 
 /** flagd's metrics: the names that Prometheus gets are derived from these. */
@@ -12,6 +14,7 @@ const named: Readonly<Record<string, OtelName>> = {
   feature_flag_flagd_sync_active_streams: {
     name: "feature_flag.flagd.sync.active_streams",
     unit: "{stream}",
+    isUpDown: true,
   },
   feature_flag_flagd_sync_stream_duration_seconds: {
     name: "feature_flag.flagd.sync.stream.duration",
@@ -25,7 +28,7 @@ const named: Readonly<Record<string, OtelName>> = {
   rpc_server_response_size_bytes: { name: "rpc.server.response.size", unit: "By" },
   rpc_server_requests_per_rpc: { name: "rpc.server.requests_per_rpc", unit: "{count}" },
   rpc_server_responses_per_rpc: { name: "rpc.server.responses_per_rpc", unit: "{count}" },
-  http_server_active_requests: { name: "http.server.active_requests", unit: "{request}" },
+  http_server_active_requests: { name: "http.server.active_requests", unit: "{request}", isUpDown: true },
 };
 
 const units: readonly (readonly [suffix: string, unit: string])[] = [

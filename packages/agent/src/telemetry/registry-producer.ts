@@ -54,26 +54,20 @@ interface Times {
 }
 
 function metricData(family: PrometheusMetric, times: Times): MetricData {
-  const { name, unit } = otelName(family.name);
+  const { name, unit, isUpDown = false } = otelName(family.name);
   const base = {
     descriptor: { name, description: family.help, unit, valueType: ValueType.DOUBLE },
     aggregationTemporality: AggregationTemporality.CUMULATIVE,
   };
   const values = family.values as readonly PrometheusValue[];
   // The types of prom-client declare an enumeration, but the values are these words.
-  switch (String(family.type)) {
-    case "histogram":
-      return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(values, times) };
-    case "counter":
-      return {
-        ...base,
-        dataPointType: DataPointType.SUM,
-        isMonotonic: true,
-        dataPoints: points(values, times),
-      };
-    default:
-      return { ...base, dataPointType: DataPointType.GAUGE, dataPoints: points(values, times) };
-  }
+  const type = String(family.type);
+  if (type === "histogram")
+    return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(values, times) };
+  const dataPoints = points(values, times);
+  return type === "counter" || isUpDown
+    ? { ...base, dataPointType: DataPointType.SUM, isMonotonic: type === "counter", dataPoints }
+    : { ...base, dataPointType: DataPointType.GAUGE, dataPoints };
 }
 
 function points(values: readonly PrometheusValue[], times: Times): DataPoint<number>[] {

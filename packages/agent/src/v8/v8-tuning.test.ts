@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { expect } from "chai";
-import { agentImage } from "@bunting/test/support/service-process.js";
+import { agentImage, proxyImage } from "@bunting/test/support/service-process.js";
 import { v8Tuning } from "./v8-tuning.js";
 
 const { stdout: v8Options } = spawnSync(process.execPath, ["--v8-options"], { encoding: "utf8" });
@@ -43,15 +43,15 @@ describe("v8Tuning", () => {
   });
 });
 
-describe("the entrypoint of the agent's image", () => {
-  it("has flags that this node knows, and starts without printing anything", () => {
-    const { nodeFlags, environment } = agentImage;
-    const unknown = nodeFlags.filter((flag) => !isOfV8(flag) && !nodeOptions.has(flag.split("=")[0] ?? ""));
-    expect(unknown).to.deep.equal([]);
-    const { status, stdout, stderr } = spawnSync(process.execPath, [...nodeFlags, "-e", "0"], {
-      encoding: "utf8",
-      env: environment,
+for (const [name, { nodeFlags, environment }] of Object.entries({ agent: agentImage, proxy: proxyImage }))
+  describe(`the entrypoint of the ${name}'s image`, () => {
+    it("has flags that this node knows, and starts without printing anything", () => {
+      const unknown = nodeFlags.filter((flag) => !isOfV8(flag) && !nodeOptions.has(flag.split("=")[0] ?? ""));
+      expect(unknown).to.deep.equal([]);
+      const { status, stdout, stderr } = spawnSync(process.execPath, [...nodeFlags, "-e", "0"], {
+        encoding: "utf8",
+        env: environment,
+      });
+      expect({ status, stdout, stderr }).to.deep.equal({ status: 0, stdout: "", stderr: "" });
     });
-    expect({ status, stdout, stderr }).to.deep.equal({ status: 0, stdout: "", stderr: "" });
   });
-});

@@ -16,16 +16,15 @@ export type TextErrorReason = "encoding" | "empty" | "syntax" | "too_large";
 /** One document of a text, with the way back to the lines it came from. */
 export interface ParsedDocument {
   readonly value: JsonValue;
-  /** The line, from 1, of the key or item at the path, or of the nearest around it that is there. */
-  lineOf(path: readonly string[]): number;
+  /** Where the key or item at the path is, or the nearest around it that is there. */
+  positionOf(path: readonly string[]): TextPosition;
   /** Values that the author may have meant differently. */
   warnings(): readonly TextWarning[];
 }
 
-export interface TextWarning {
+export interface TextWarning extends TextPosition {
   /** yaml_1_1: a plain scalar that YAML 1.1, and with it kubectl, reads otherwise. */
   readonly kind: "yaml_1_1" | "other";
-  readonly line: number;
   readonly message: string;
 }
 

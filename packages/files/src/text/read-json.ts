@@ -25,10 +25,10 @@ export function readJson(text: string, limits: TextLimits): ParsedText {
     let places: JsonPlaces | undefined;
     documents.push({
       value: JSON.parse(text.slice(start, end)) as JsonValue,
-      lineOf: (path) => {
-        if (path.length === 0) return lines.positionOf(start).line;
+      positionOf: (path) => {
+        if (path.length === 0) return lines.positionOf(start);
         places ??= new JsonPlaces(text, limits, start);
-        return lines.positionOf(places.offsetOf(path)).line;
+        return lines.positionOf(places.offsetOf(path));
       },
       warnings: () => [],
     });

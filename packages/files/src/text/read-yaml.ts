@@ -72,12 +72,11 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
 }
 
 function toDocument(tree: Document.Parsed, lines: LineIndex): ParsedDocument {
-  const lineAt = (offset: number): number => lines.positionOf(offset).line;
   const places = new YamlPlaces(tree);
   return {
     value: valuesOf(tree),
-    lineOf: (path) => lineAt(places.offsetOf(path)),
-    warnings: () => warningsOf(tree, lineAt),
+    positionOf: (path) => lines.positionOf(places.offsetOf(path)),
+    warnings: () => warningsOf(tree, (offset) => lines.positionOf(offset)),
   };
 }
 

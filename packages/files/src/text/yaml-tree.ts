@@ -10,7 +10,7 @@ import {
   type Document,
   type YAMLMap,
 } from "yaml";
-import type { TextWarning } from "./parsed-text.js";
+import type { TextPosition, TextWarning } from "./parsed-text.js";
 import { readAsYaml11 } from "./yaml-11.js";
 
 interface Entry {
@@ -80,10 +80,13 @@ export function startOf(node: unknown): number {
 }
 
 /** A warning for every plain scalar, keys too, that YAML 1.1 reads otherwise, and those of the parser itself. */
-export function warningsOf(document: Document.Parsed, lineAt: (offset: number) => number): TextWarning[] {
+export function warningsOf(
+  document: Document.Parsed,
+  positionOf: (offset: number) => TextPosition,
+): TextWarning[] {
   const warnings: TextWarning[] = document.warnings.map((warning) => ({
     kind: "other",
-    line: lineAt(warning.pos[0]),
+    ...positionOf(warning.pos[0]),
     message: warning.message,
   }));
   // Most scalars of a document stand in it many times over.
@@ -101,7 +104,7 @@ export function warningsOf(document: Document.Parsed, lineAt: (offset: number) =
       if (isSame) return;
       warnings.push({
         kind: "yaml_1_1",
-        line: lineAt(range?.[0] ?? 0),
+        ...positionOf(range?.[0] ?? 0),
         message: `${source} is ${describe(value)} here, but YAML 1.1, which kubectl reads, makes ${describe(there)} of it: put it in quotes, or write it so that both agree`,
       });
     },

@@ -26,7 +26,7 @@ interface LoadedFile {
   readonly directory: string;
   readonly rawUsers: readonly (Entry & { readonly user?: RawUser | null })[];
 }
-type ClientNode = typeof import("@kubernetes/client-node");
+type ClientNode = typeof import("./client-node.js");
 
 /**
  * Reads kubeconfig files, merged as kubectl merges them: the first file to name something wins. client-node costs 80 MB once loaded, so it
@@ -36,7 +36,7 @@ export async function readKubeconfig(
   files: readonly string[],
   context: string | undefined,
 ): Promise<KubeconfigSelection> {
-  const library = await import("@kubernetes/client-node");
+  const library = await import("./client-node.js");
   const loaded = await Promise.all(files.map((file) => load(library, file)));
   const where = files.join(", ");
   const name =
@@ -44,7 +44,8 @@ export async function readKubeconfig(
     loaded
       .map(({ config }) => config.currentContext)
       .find((each) => (each as unknown) !== undefined && each !== "");
-  if (name === undefined) throw invalid(`${where} has no current-context: set it, or name a context`);
+  if (name === undefined)
+    throw invalid(`${where} has no current-context: set it, or name a context with --kube-context`);
   const contexts = loaded.flatMap(({ config }) => config.contexts);
   const chosen = named<Context>(contexts, name);
   if (chosen === undefined) {
@@ -87,7 +88,7 @@ async function load(library: ClientNode, file: string): Promise<LoadedFile> {
   try {
     text = await readFile(file, "utf8");
   } catch (cause) {
-    throw invalid(`the kubeconfig ${file} can't be read`, cause);
+    throw invalid(`the kubeconfig ${file} can't be read: ${reasonOf(cause)}`, cause);
   }
   try {
     const config = new library.KubeConfig();
@@ -97,15 +98,16 @@ async function load(library: ClientNode, file: string): Promise<LoadedFile> {
     const { users } = library.loadYaml<{ readonly users?: LoadedFile["rawUsers"] | null }>(text);
     return { config, directory, rawUsers: users ?? [] };
   } catch (cause) {
-    throw invalid(
-      `the kubeconfig ${file} can't be used: ${cause instanceof Error ? cause.message : String(cause)}`,
-      cause,
-    );
+    throw invalid(`the kubeconfig ${file} can't be used: ${reasonOf(cause)}`, cause);
   }
 }
 
 function named<T extends Entry>(entries: readonly T[], name: string): T | undefined {
   return entries.find((entry) => entry.name === name);
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 function invalid(message: string, cause?: unknown): KubeError {

@@ -169,7 +169,7 @@ describe("the configuration of a kubeconfig", () => {
 
   it("says what is wrong", async () => {
     expect(await refusal(kubeconfigConfig({ path: directory.file("nowhere") }))).to.include(
-      "nowhere can't be read",
+      "nowhere can't be read: ENOENT",
     );
     directory.replace("broken", "clusters: [");
     expect(await refusal(kubeconfigConfig({ path: directory.file("broken") }))).to.include(
@@ -244,7 +244,7 @@ describe("the configuration of a kubeconfig", () => {
     it("says what to do when there is nothing", async () => {
       for (const env of [{}, { HOME: directory.path, KUBECONFIG: "" }]) {
         expect(await refusal(loadClusterConfig({ env }))).to.include(
-          "Name a kubeconfig, or run in a cluster",
+          "Name a kubeconfig with --kubeconfig, or run in a cluster",
         );
       }
     });

@@ -37,7 +37,7 @@ export async function loadClusterConfig(options: LoadClusterConfigOptions): Prom
   throw new KubeError(
     "CONFIG_INVALID",
     "no cluster was found: this process does not run in a pod, KUBECONFIG is not set, and " +
-      `${standard ?? "~/.kube/config"} does not exist. Name a kubeconfig, or run in a cluster`,
+      `${standard ?? "~/.kube/config"} does not exist. Name a kubeconfig with --kubeconfig, or run in a cluster`,
   );
 }
 

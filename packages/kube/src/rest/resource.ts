@@ -17,6 +17,8 @@ export interface ResourceScope {
   readonly namespace?: string;
   /** Absent: all objects of the namespace. In a list or watch it becomes the fieldSelector `metadata.name=`. */
   readonly name?: string;
+  /** Lists and watches only the metadata of the objects, as PartialObjectMetadata. */
+  readonly isMetadataOnly?: boolean;
 }
 
 /** An object as the API server sent it; only the fields that every object has are typed. */

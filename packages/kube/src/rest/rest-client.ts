@@ -47,6 +47,8 @@ export interface RawRequest {
   readonly body?: unknown;
   /** Absent: application/json. */
   readonly contentType?: string;
+  /** Absent: application/json. */
+  readonly accept?: string;
 }
 
 export interface RestClientOptions {
@@ -100,7 +102,12 @@ export class RestClient implements KubeClient {
     signal: AbortSignal,
   ): Promise<ListPage> {
     const path = collectionPath(scope);
-    const request: RawRequest = { method: "GET", path, query: selecting(scope, query) };
+    const request: RawRequest = {
+      method: "GET",
+      path,
+      query: selecting(scope, query),
+      ...(scope.isMetadataOnly === true ? { accept: partialObject("PartialObjectMetadataList") } : {}),
+    };
     const limits = { silenceMs, clock: this.#clock };
     return this.#call(request, signal, async (body) => {
       let count = 0;
@@ -138,7 +145,10 @@ export class RestClient implements KubeClient {
     isGuess?: () => boolean,
   ): Promise<Readable> {
     const path = `${collectionPath(scope)}${queryOf(selecting(scope, { ...query, watch: true }))}`;
-    const response = await this.#transport.request({ method: "GET", path, kind: "watch", isGuess }, signal);
+    const headers =
+      scope.isMetadataOnly === true ? { headers: { accept: partialObject("PartialObjectMetadata") } } : {};
+    const request: KubeRequest = { method: "GET", path, kind: "watch", isGuess, ...headers };
+    const response = await this.#transport.request(request, signal);
     if (response.status !== 200) throw await this.#errorOf(response, signal);
     return response.body;
   }
@@ -236,13 +246,14 @@ export class RestClient implements KubeClient {
       throw abortedError(reason);
     });
     try {
-      const { method, path, query = {}, body, contentType = "application/json" } = request;
-      const payload =
-        body === undefined
-          ? {}
-          : { body: Buffer.from(JSON.stringify(body)), headers: { "content-type": contentType } };
+      const { method, path, query = {}, body, contentType = "application/json", accept } = request;
+      const headers = {
+        ...(accept === undefined ? {} : { accept }),
+        ...(body === undefined ? {} : { "content-type": contentType }),
+      };
+      const payload = body === undefined ? {} : { body: Buffer.from(JSON.stringify(body)) };
       const response = await this.#transport.request(
-        { method, path: `${path}${queryOf(query)}`, kind: "call", ...payload },
+        { method, path: `${path}${queryOf(query)}`, kind: "call", headers, ...payload },
         signal,
       );
       if (response.status < 200 || response.status > 299) throw await this.#errorOf(response, signal);
@@ -271,6 +282,11 @@ export class RestClient implements KubeClient {
     if (signal.aborted) return abortedError(signal.reason);
     return statusError({ status, headers, body: beginning }, this.#clock.now());
   }
+}
+
+/** An API server that can't convert to this kind answers 406. */
+function partialObject(kind: string): string {
+  return `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 }
 
 function parse(text: string, path: string): unknown {

@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import type { AddressInfo } from "node:net";
 import type { Readable } from "node:stream";
-import { createServer as createTcpServer } from "node:net";
+import { createServer as createTcpServer, type AddressInfo } from "node:net";
 import { constants } from "node:http2";
 import { expect } from "chai";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";

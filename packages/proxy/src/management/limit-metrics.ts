@@ -17,6 +17,7 @@ const endedReasons = [
   "headers",
   "unfinished_headers",
   "tls",
+  "certificate",
   "age",
 ] satisfies (DropReason | "age")[];
 
@@ -41,7 +42,7 @@ export function limitMetrics(registry: Registry): LimitMetrics {
   });
   const ended = new Counter({
     name: "bunting_proxy_service_connections_ended_total",
-    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), headers (too large, over HTTP/1.1), unfinished_headers (a header block of HTTP/2 did not end), tls (the peer spoke TLS, which the proxy does not), age (--max-connection-age).",
+    help: "Connections ended by the proxy: silent (no answer to a PING), stalled (the peer read nothing at all for --stall-timeout), flood (of PING or SETTINGS frames), protocol_error (the peer violated HTTP/2), memory (held more than others, or new, while --peer-memory was used up), settings (not acknowledged), headers (too large, over HTTP/1.1), unfinished_headers (a header block of HTTP/2 did not end), tls (a handshake failed, or the peer spoke TLS to a port without, or plaintext to one with it), certificate (the client's has expired, or is no longer trusted), age (--max-connection-age).",
     labelNames: ["reason"],
     registers,
   });

@@ -1,6 +1,9 @@
-import { serverMetrics, type ServerMetrics } from "@bunting/rpc";
+import { serverMetrics, tlsMetrics, type ServerMetrics, type TlsMetrics } from "@bunting/rpc";
 import { Counter, Gauge, Histogram, HotHistogram, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
+import { connectionMetrics, type ConnectionMetrics } from "./connection-metrics.js";
+import { accessMetrics } from "./access-metrics.js";
+import { copyMetrics } from "./copy-metrics.js";
 import { limitMetrics } from "./limit-metrics.js";
 import { agentMetrics } from "./agent-metrics.js";
 import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
@@ -8,7 +11,9 @@ import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** Implements the metrics of all stages with Prometheus; docs/reference/proxy-metrics.md is rendered from what is registered here. */
-export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetrics & ServerMetrics {
+export function prometheusMetrics(
+  registry: Registry,
+): ProxyMetrics & WatchMetrics & ServerMetrics & ConnectionMetrics & { readonly tls: TlsMetrics } {
   const registers = [registry];
   const activeStreams = new Gauge({
     name: "sync_active_streams",
@@ -99,9 +104,13 @@ export function prometheusMetrics(registry: Registry): ProxyMetrics & WatchMetri
     sourceError: (kind) => sourceErrors.inc({ kind }),
     documentInvalid: () => invalidDocuments.inc(),
     documentWarning: () => documentWarnings.inc(),
+    ...accessMetrics(registry),
     ...limitMetrics(registry),
     ...serverMetrics(registry, "bunting_proxy_service", "proxy"),
+    ...connectionMetrics(registry),
+    tls: tlsMetrics(registry, "bunting_proxy_service"),
     ...agentMetrics(registry),
     ...watchMetrics(registry),
+    ...copyMetrics(registry),
   };
 }

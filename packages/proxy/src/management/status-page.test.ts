@@ -1,8 +1,11 @@
-import { createServer, type Server } from "node:http";
+import { createHash } from "node:crypto";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
 import { expect } from "chai";
-import { statusPage, type StatusAudience } from "./status-page.js";
+import type { StatusAudience } from "./status/status-access.js";
+import type { TopicQuery } from "./status/topic-rows.js";
+import { statusPage } from "./status-page.js";
 import type { StatusReport } from "./status-report.js";
 
 const report: StatusReport = {
@@ -45,14 +48,39 @@ const report: StatusReport = {
 };
 
 describe("statusPage", () => {
-  let server: Server;
-  afterEach(() => new Promise((resolve) => server.close(resolve)));
+  const servers: Server[] = [];
+  let asked: TopicQuery[] = [];
+  let opened: boolean[] = [];
+  afterEach(() => {
+    for (const server of servers.splice(0)) server.close();
+  });
 
-  async function ask(audience: StatusAudience, host = "127.0.0.1", accept = "*/*"): Promise<Response> {
-    server = createServer(statusPage(() => report, audience));
+  async function ask(
+    audience: StatusAudience,
+    host = "127.0.0.1",
+    accept = "*/*",
+    path = "/status",
+  ): Promise<Response> {
+    asked = [];
+    opened = [];
+    const answers = {
+      report: () => report,
+      feed: {
+        open: (_: unknown, response: ServerResponse, seesAddresses: boolean) => {
+          opened.push(seesAddresses);
+          response.end();
+        },
+      },
+      search: (query: TopicQuery) => {
+        asked.push(query);
+        return { total: 0, offset: 0, shown: [] };
+      },
+    };
+    const server = createServer(statusPage(answers, audience));
+    servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, () => resolve()));
     const { port } = server.address() as AddressInfo;
-    return fetch(`http://${host}:${port}/status`, { headers: { accept, connection: "close" } });
+    return fetch(`http://${host}:${port}${path}`, { headers: { accept, connection: "close" } });
   }
 
   it("is JSON", async () => {
@@ -62,11 +90,37 @@ describe("statusPage", () => {
     expect(await response.json()).to.deep.equal(JSON.parse(JSON.stringify(report)));
   });
 
-  it("is HTML for a browser, with all text escaped", async () => {
-    const text = await (await ask("loopback", "127.0.0.1", "text/html,*/*")).text();
-    expect(text).to.contain("default/b").and.contain("2.5 ms / – / –").and.contain("4 (01234567)");
-    expect(text).to.contain("default/b 01234567: 3 agents refuse the flag &#60;b&#62;: no variants");
-    expect(text).to.contain("stale: &#60;script&#62; &#38; more").and.not.contain("<script>");
+  it("is a page for a browser, whose policy allows its own script and style and nothing else", async () => {
+    const response = await ask("loopback", "127.0.0.1", "text/html,*/*");
+    const text = await response.text();
+    expect(text).to.match(/^<!doctype html>/i);
+    const policy = response.headers.get("content-security-policy") ?? "";
+    expect(policy).to.contain("default-src 'none'").and.not.contain("unsafe");
+    for (const [name, directive] of [
+      ["script", "script-src"],
+      ["style", "style-src"],
+    ] as const) {
+      const inline = new RegExp(`<${name}>(.*)</${name}>`, "s").exec(text)?.[1] ?? "";
+      const hash = createHash("sha256").update(inline).digest("base64");
+      expect(policy).to.contain(`${directive} 'sha256-${hash}'`);
+    }
+  });
+
+  it("is a stream of events for that page", async () => {
+    await ask("loopback", "127.0.0.1", "text/event-stream");
+    expect(opened).to.deep.equal([true]);
+  });
+
+  it("is a page of topics where some are searched", async () => {
+    const response = await ask("all", "127.0.0.1", "*/*", "/status?search=%20Default/&only=stale&offset=50");
+    expect(await response.json()).to.deep.equal({ total: 0, offset: 0, shown: [] });
+    await ask("all", "127.0.0.1", "*/*", "/status?offset=-1e99");
+    expect(asked).to.deep.equal([{ search: "", only: "", offset: 0 }]);
+    await ask("all", "127.0.0.1", "*/*", `/status?search=${"x".repeat(5_000)}`);
+    expect(asked[0]?.search).to.have.lengthOf(200);
+    expect(await (await ask("all", "127.0.0.1", "*/*", "/status?t=1")).json()).to.have.property(
+      "uptimeSeconds",
+    );
   });
 
   const outside = Object.values(networkInterfaces())
@@ -78,8 +132,9 @@ describe("statusPage", () => {
     const refused = await ask("loopback", outside);
     expect(refused.status).to.equal(403);
     expect(await refused.text()).to.contain("--status=all");
-    server.close();
     expect((await ask("all", outside)).status).to.equal(200);
+    await ask("all", outside, "text/event-stream");
+    expect(opened, "sees addresses").to.deep.equal([false]);
   });
 
   it("is not shown if it is off", async () => {

@@ -1,129 +1,78 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { chargeAnswer } from "@bunting/rpc";
-import type { StatusReport, TopicReport } from "./status-report.js";
+import type { RequestListener, ServerResponse } from "node:http";
+import type { PageAccess } from "../access/page-access.js";
+import { answerPage } from "./answer-page.js";
+import { statusPageHtml, statusPagePolicy } from "./gen/status-page-asset.js";
+import { guardPage } from "./page-guard.js";
+import { statusAccess, type StatusAudience } from "./status/status-access.js";
+import type { StatusFeed } from "./status/status-feed.js";
+import type { TopicsSection } from "./status/status-view.js";
+import type { TopicQuery } from "./status/topic-rows.js";
+import type { StatusReport } from "./status-report.js";
 
-/** Who may see it: clients on the same machine or pod (also by `kubectl port-forward`), all, or none. */
-export type StatusAudience = "loopback" | "all" | "off";
-
-/** /status: JSON, or HTML for browsers. */
-export function statusPage(report: () => StatusReport, audience: StatusAudience): RequestListener {
-  return (request, response) => {
-    const refusal = refusalOf(request, audience);
-    if (refusal !== undefined) answer(response, 403, "text/plain; charset=utf-8", `${refusal}.\n`);
-    else if (request.headers.accept?.includes("text/html") === true) {
-      answer(response, 200, "text/html; charset=utf-8", page(report()));
-    } else answer(response, 200, "application/json", `${JSON.stringify(report(), null, 1)}\n`);
-  };
-}
-
-/** Why the status is not shown, and what to do. */
-function refusalOf({ socket, headers }: IncomingMessage, audience: StatusAudience): string | undefined {
-  if (audience === "all") return undefined;
-  if (audience === "off") return "The status is off: start the proxy with --status=loopback or --status=all";
-  const reason = forwardedReason({ socket, headers });
-  return reason === undefined
-    ? undefined
-    : `${reason}: use kubectl port-forward, or start the proxy with --status=all`;
+export interface StatusAnswers {
+  readonly report: (seesSubscribers: boolean) => StatusReport;
+  readonly feed: Pick<StatusFeed, "open">;
+  readonly search: (query: TopicQuery, seesSubscribers: boolean) => TopicsSection;
 }
 
 /**
- * Why a request may come from outside of the pod. The sidecar of a service mesh forwards the requests of other pods over loopback, so an address alone proves
- * nothing: `kubectl port-forward` connects from loopback to loopback, asks for localhost, and adds no header.
+ * /status, in the form that the request accepts: a page for browsers, events for that page, else JSON: the whole report, or with
+ * `?search=…&only=…&offset=…` one page of topics.
+ *
+ * @param pages given where callers have an identity: then everyone who does not ask on loopback needs one. What subscribers are called is shown on
+ * loopback, and to those whom RBAC lets read it.
  */
-function forwardedReason({
-  socket,
-  headers,
-}: Pick<IncomingMessage, "socket" | "headers">): string | undefined {
-  if (!isLoopback(socket.remoteAddress) || !isLoopback(socket.localAddress))
-    return "The status is shown on loopback only";
-  const added = Object.keys(headers).find((name) => proxyHeader.test(name));
-  if (added !== undefined) return `The status is not shown through a proxy, such as one that adds ${added}`;
-  if (!localHost.test(headers.host ?? ""))
-    return "The status is shown to requests for localhost or a loopback address only";
-  return undefined;
+export function statusPage(
+  answers: StatusAnswers,
+  audience: StatusAudience,
+  pages?: Pick<PageAccess, "admit" | "watch" | "isByPermission">,
+): RequestListener {
+  const local = inForm(answers, true);
+  const remote =
+    pages === undefined
+      ? inForm(answers, false)
+      : guardPage(pages, "/status", inForm(answers, pages.isByPermission));
+  return (request, response) => {
+    const access = statusAccess(request, audience);
+    if (!access.isGranted) answer(response, 403, "text/plain; charset=utf-8", `${access.refusal}.\n`);
+    else if (access.isLocal) local(request, response);
+    else remote(request, response);
+  };
 }
 
-/** The addresses from which Istio forwards. */
-const istio = /^(127\.0\.0\.6|::6)$/;
-
-function isLoopback(address = ""): boolean {
-  const plain = address.replace(/^::ffff:/, "");
-  return (plain === "::1" || plain.startsWith("127.")) && !istio.test(plain);
+/** @param seesSubscribers whether addresses and ServiceAccounts of subscribers are shown */
+function inForm({ report, feed, search }: StatusAnswers, seesSubscribers: boolean): RequestListener {
+  return (request, response) => {
+    const accepts = request.headers.accept ?? "";
+    const query = queryOf(request.url ?? "");
+    if (accepts.includes("text/event-stream")) feed.open(request, response, seesSubscribers);
+    else if (accepts.includes("text/html")) {
+      response.setHeader("content-security-policy", statusPagePolicy);
+      response.setHeader("referrer-policy", "no-referrer");
+      answer(response, 200, "text/html; charset=utf-8", statusPageHtml);
+    } else if (query !== undefined)
+      answer(response, 200, "application/json", `${JSON.stringify(search(query, seesSubscribers))}\n`);
+    else answer(response, 200, "application/json", `${JSON.stringify(report(seesSubscribers), null, 1)}\n`);
+  };
 }
 
-/** Headers that Envoy, Linkerd and other proxies add, and clients do not. */
-const proxyHeader = /^(?:forwarded|via|x-real-ip|x-request-id|x-forwarded-.*|x-envoy-.*|x-b3-.*|l5d-.*)$/;
-const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
+const maxSearchCharacters = 200;
+
+/** Undefined unless one page of the topics is asked for. */
+function queryOf(url: string): TopicQuery | undefined {
+  const at = url.indexOf("?");
+  if (at < 0) return undefined;
+  const parameters = new URLSearchParams(url.slice(at + 1));
+  if (!["search", "only", "offset"].some((name) => parameters.has(name))) return undefined;
+  const offset = Number(parameters.get("offset") ?? 0);
+  return {
+    search: (parameters.get("search") ?? "").slice(0, maxSearchCharacters).trim().toLowerCase(),
+    only: parameters.get("only") ?? "",
+    offset: Number.isSafeInteger(offset) && offset > 0 ? offset : 0,
+  };
+}
 
 function answer(response: ServerResponse, status: number, type: string, body: string): void {
-  const bytes = Buffer.byteLength(body);
-  response.writeHead(status, { "content-type": type, "content-length": bytes, "cache-control": "no-store" });
-  response.end(response.req.method === "HEAD" ? undefined : body);
-  chargeAnswer(response, bytes);
-}
-
-function page(report: StatusReport): string {
-  const { version, isReady, reason, watches, connections, subscribers, behind, topics } = report;
-  const head = [
-    "topic",
-    "state",
-    "version",
-    "flags",
-    "bytes",
-    "age",
-    "subscribers",
-    "behind",
-    "50 / 99 / 100 % after",
-  ];
-  const rows = topics.map(
-    (topic) =>
-      `<tr>${cells(topic)
-        .map((cell) => `<td>${escaped(cell)}</td>`)
-        .join("")}</tr>`,
-  );
-  return `<!doctype html><html lang="en"><meta charset="utf-8"><title>bunting-proxy</title>
-<style>body{font:14px system-ui;margin:2em}table{border-collapse:collapse}td,th{padding:.3em .8em;border-bottom:1px solid #ddd;text-align:left}</style>
-<h1>bunting-proxy ${escaped(version)}</h1>
-<p>${isReady ? "Ready" : "Not ready"}: ${escaped(reason)}. ${connections} connections, ${subscribers} subscribers, ${behind} of them behind.
-Watches: ${watches.object} of FeatureFlags, ${watches.namespace} of namespaces, ${watches.cluster} of the cluster.</p>
-<table><thead><tr>${head.map((cell) => `<th>${cell}</th>`).join("")}</tr></thead><tbody>${rows.join("")}</tbody></table>
-${rejected(topics)}</html>
-`;
-}
-
-function rejected(topics: readonly TopicReport[]): string {
-  const lines = topics.flatMap(({ topic, rejections = [] }) =>
-    rejections.map(({ digest, flag, reason, subscribers }) => {
-      const what = flag === undefined ? "the whole version" : `the flag ${flag}`;
-      return `${topic} ${digest.slice(0, 8)}: ${subscribers} agents refuse ${what}: ${reason}`;
-    }),
-  );
-  if (lines.length === 0) return "";
-  return `<h2>Refused by agents</h2><ul>${lines.map((line) => `<li>${escaped(line)}</li>`).join("")}</ul>\n`;
-}
-
-function cells({ topic, state, staleReason, subscribers, newest }: TopicReport): string[] {
-  const described = staleReason === undefined ? state : `${state}: ${staleReason}`;
-  if (newest === undefined) return [topic, described, "", "", "", "", String(subscribers), "", ""];
-  const { digest, resourceVersion, sequence, flags, bytes, ageSeconds, behind, afterMs } = newest;
-  const version = resourceVersion ?? `${sequence} (${digest.slice(0, 8)})`;
-  const after = ["50", "99", "100"].map((share) =>
-    afterMs[share] === undefined ? "–" : `${afterMs[share]} ms`,
-  );
-  return [
-    topic,
-    described,
-    version,
-    String(flags),
-    String(bytes),
-    `${ageSeconds} s`,
-    String(subscribers),
-    String(behind),
-    after.join(" / "),
-  ];
-}
-
-/** Names of topics can't contain markup; reasons of errors can. */
-function escaped(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+  response.setHeader("vary", "accept");
+  answerPage(response, status, type, body);
 }

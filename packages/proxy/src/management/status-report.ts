@@ -1,10 +1,12 @@
 import type { Clock } from "@bunting/runtime";
+import type { Grant } from "../access/grants.js";
 import type { WatchCounts } from "../source/source-metrics.js";
 import type { Rejection } from "../topic/topic-acks.js";
+import { readersByTopic, type Reader } from "./status/readers.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
 
-/** The content of /status: names of topics, versions and counts, but no flags and no addresses. */
+/** The content of /status: names of topics and readers, versions and counts, but no flags and no addresses. */
 export interface StatusReport {
   readonly version: string;
   readonly uptimeSeconds: number;
@@ -44,6 +46,8 @@ export interface TopicReport {
   };
   /** By digest, how many agents say they hold that version; bunting.sync.v1 only. */
   readonly held?: Readonly<Record<string, number>>;
+  /** By ServiceAccount, how many subscriptions it has; of callers with an identity only, and not for viewers from outside of the pod. */
+  readonly readers?: Readonly<Record<string, number>>;
   /** What agents refuse now; without a flag it is the whole version. */
   readonly rejections?: readonly Rejection[];
 }
@@ -56,12 +60,18 @@ export interface StatusSources {
   readonly topics: () => Iterable<Topic>;
   readonly watches: () => WatchCounts;
   readonly connections: () => number;
+  /** Who is subscribed to what; absent where callers have no identity. */
+  readonly grants?: (() => Iterable<Grant>) | undefined;
 }
 
-export function statusReport(sources: StatusSources): StatusReport {
+export function statusReport(sources: StatusSources, seesReaders: boolean): StatusReport {
   const { version, startedMs, clock, readiness, connections, watches } = sources;
   const nowMs = clock.monotonicMs();
-  const topics = [...sources.topics()].map((topic) => topicReport(topic, nowMs));
+  const readers = readersByTopic((seesReaders ? sources.grants?.() : undefined) ?? []);
+  const topics = [...sources.topics()].map((topic) => ({
+    ...topicReport(topic, nowMs),
+    ...readersReport(readers.get(topic.key)),
+  }));
   topics.sort((a, b) => (a.topic < b.topic ? -1 : 1));
   const sum = (count: (topic: TopicReport) => number): number =>
     topics.reduce((total, topic) => total + count(topic), 0);
@@ -107,6 +117,11 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
     ...(acks.held.size === 0 ? {} : { held: Object.fromEntries(acks.held) }),
     ...(rejections.length === 0 ? {} : { rejections }),
   };
+}
+
+function readersReport(readers: readonly Reader[] | undefined): Pick<TopicReport, "readers"> {
+  if (readers === undefined) return {};
+  return { readers: Object.fromEntries(readers.map(({ name, subscriptions }) => [name, subscriptions])) };
 }
 
 function seconds(ms: number): number {

@@ -1,6 +1,8 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, ResponseStream, RpcStatus, StartQueue, TransportStream } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
+import { anonymousAccess, type Access, type Admission } from "../access/access.js";
+import { admitToTopic } from "../access/admit-to-topic.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
@@ -21,6 +23,8 @@ export interface FlagSyncOptions {
   /** Whether streams that accept gzip receive it; true if not given. */
   readonly compresses?: boolean;
   readonly startQueue?: StartQueue | undefined;
+  /** Everyone may read everything if not given. */
+  readonly access?: Access;
 }
 
 /** The frames in which a protocol sends snapshots. */
@@ -40,15 +44,17 @@ export interface SelectingRequest {
 /** What flagd.sync.v1 and sync.v1 share: a request becomes a subscription, and that a stream or one response. */
 export class FlagSync {
   readonly #options: FlagSyncOptions;
+  readonly #access: Access;
   readonly #streams = new Map<TransportStream, SubscriberStream>();
 
   constructor(options: FlagSyncOptions) {
     this.#options = options;
+    this.#access = options.access ?? anonymousAccess;
   }
 
   /** The handler of SyncFlags of a protocol that sends snapshots in these frames. */
   syncFlags(frames: SnapshotFrames): (request: SelectingRequest, out: ResponseStream) => void {
-    const { topics, clock, metrics, startQueue, compresses = true } = this.#options;
+    const { clock, metrics, startQueue, compresses = true } = this.#options;
     const common = { statusOf, clock, metrics, startQueue };
     const plain: SubscriberProtocol = { ...common, frameOf: frames.plain };
     const gzip: SubscriberProtocol = {
@@ -58,13 +64,11 @@ export class FlagSync {
     };
     return (request, out) => {
       const protocol = compresses && acceptsGzip(out.header("grpc-accept-encoding")) ? gzip : plain;
-      const subscriber = new SubscriberStream(protocol, out);
       try {
         const topic = this.#topicOf(out, request);
-        const subscription = topics.subscribe(topic, subscriber);
-        this.#streams.set(out.stream, subscriber);
-        out.onClose(() => this.#streams.delete(out.stream));
-        subscriber.open(subscription);
+        const admission = admitToTopic(this.#access, out, topic);
+        if (admission instanceof Promise) this.#openLater(admission, topic, protocol, out);
+        else this.#open(admission, topic, protocol, out);
       } catch (error) {
         throw rpcErrorOf(error);
       }
@@ -76,6 +80,8 @@ export class FlagSync {
     const { topics, clock, fetchTimeoutMs: timeoutMs = 5_000 } = this.#options;
     try {
       const topic = this.#topicOf(call, request);
+      const admission = admitToTopic(this.#access, call, topic);
+      if (admission instanceof Promise) await admission;
       const { session: connection } = call.stream;
       const snapshot = await firstSnapshot(topics, topic, { clock, timeoutMs, caller: call, connection });
       return snapshot.fetchAllFrame;
@@ -89,6 +95,34 @@ export class FlagSync {
     const subscriber = this.#streams.get(stream);
     subscriber?.drain(status);
     return subscriber !== undefined;
+  }
+
+  #open(admission: Admission, topic: TopicKey, protocol: SubscriberProtocol, out: ResponseStream): void {
+    const subscriber = new SubscriberStream(protocol, out);
+    const subscription = this.#options.topics.subscribe(topic, subscriber);
+    this.#streams.set(out.stream, subscriber);
+    const access = this.#access;
+    access.watchAdmission(admission, subscriber);
+    access.watchTopic(admission, topic, subscriber);
+    out.onClose(() => {
+      this.#streams.delete(out.stream);
+      access.forget(subscriber);
+      access.forgetTopic(subscriber);
+    });
+    subscriber.open(subscription);
+  }
+
+  #openLater(
+    admission: Promise<Admission>,
+    topic: TopicKey,
+    protocol: SubscriberProtocol,
+    out: ResponseStream,
+  ): void {
+    admission
+      .then((settled) => {
+        if (out.stream.isOpen) this.#open(settled, topic, protocol, out);
+      })
+      .catch((error: unknown) => out.fail(rpcErrorOf(error)));
   }
 
   #topicOf(call: Call, request: SelectingRequest): TopicKey {

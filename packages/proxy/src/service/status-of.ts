@@ -12,6 +12,9 @@ const statusNames: Readonly<Record<ProxyErrorCode, StatusName>> = {
   DOCUMENT_INVALID: "UNAVAILABLE",
   LIMIT_REACHED: "UNAVAILABLE",
   CALLER_GONE: "CANCELLED",
+  UNAUTHENTICATED: "UNAUTHENTICATED",
+  PERMISSION_DENIED: "PERMISSION_DENIED",
+  ACCESS_UNDECIDED: "UNAVAILABLE",
   OPTION_INVALID: "INTERNAL",
   PORT_UNUSABLE: "UNAVAILABLE",
 };
@@ -21,9 +24,9 @@ export function statusOf(error: ProxyError): RpcStatus {
   return { code: statusNames[error.code], message: error.message, trailers: trailersOf(error) };
 }
 
-/** When a client refused for a limit may retry: at random, so that many do not return at once. */
+/** When a client that is refused for now may retry: at random, so that many do not return at once. */
 function trailersOf(error: ProxyError): Readonly<Record<string, string>> {
-  if (error.code !== "LIMIT_REACHED") return {};
+  if (error.code !== "LIMIT_REACHED" && error.code !== "ACCESS_UNDECIDED") return {};
   return { "grpc-retry-pushback-ms": String(5_000 + Math.floor(Math.random() * 10_000)) };
 }
 

@@ -1,12 +1,13 @@
 import { isInCluster } from "@bunting/kube";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ProxyOptions } from "../options.js";
+import { CachedSource } from "./cached/cached-source.js";
 import { DirectorySource } from "./directory/directory-source.js";
 import { FileSelectorSource } from "./directory/file-selector-source.js";
 import type { FlagSource } from "./flag-source.js";
 import { connectCluster } from "./kubernetes/connect-cluster.js";
 import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
-import { parseSourceOption } from "./parse-source-option.js";
+import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
 import { RoutedSource } from "./routed-source.js";
 import type { SourceMetrics } from "./source-metrics.js";
 
@@ -19,6 +20,8 @@ export type SourceOptions = Pick<
   | "kubeconfig"
   | "kubeContext"
   | "serviceAccountDirectory"
+  | "cacheDir"
+  | "cacheSize"
 >;
 
 export interface SourceParts {
@@ -26,6 +29,8 @@ export interface SourceParts {
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether anything asks whom FeatureFlags are shared with. */
+  readonly readsReaders?: boolean;
 }
 
 /**
@@ -34,12 +39,25 @@ export interface SourceParts {
  * @throws ProxyError OPTION_INVALID if they do not name one.
  */
 export function createSource(options: SourceOptions, parts: SourceParts): FlagSource {
-  const source = createMain(options, parts);
-  return options.allowFileSelectors ? new RoutedSource(source, new FileSelectorSource(parts)) : source;
+  const named = parseSourceOption(options.source, isInCluster(parts.env));
+  const source = createMain(named, options, parts);
+  const { cacheDir, cacheSize, kubeconfig, kubeContext } = options;
+  const cached =
+    cacheDir === ""
+      ? source
+      : new CachedSource({
+          ...parts,
+          source,
+          sourceName: JSON.stringify(
+            named.kind === "kubernetes" ? { ...named, kubeconfig, kubeContext } : named,
+          ),
+          directory: cacheDir,
+          maxBytes: cacheSize,
+        });
+  return options.allowFileSelectors ? new RoutedSource(cached, new FileSelectorSource(parts)) : cached;
 }
 
-function createMain(options: SourceOptions, parts: SourceParts): FlagSource {
-  const named = parseSourceOption(options.source, isInCluster(parts.env));
+function createMain(named: SourceOption, options: SourceOptions, parts: SourceParts): FlagSource {
   if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
   return new KubernetesSource({
     ...parts,

@@ -1,4 +1,4 @@
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
 
 /**
@@ -25,6 +25,11 @@ export interface FlagSource extends Runnable {
    * @param asker where the peer comes from
    */
   refresh?(topic: TopicKey, done: () => void, asker?: unknown): () => void;
+  /**
+   * Whom a FeatureFlag is shared with by its annotation, as far as the source knows already: it costs nothing, whatever names peers guess.
+   * Undefined if with nobody, as for one that does not exist; `unknown` until that is known. A source without this shares nothing.
+   */
+  readersOf?(topic: TopicKey): Readers | undefined | "unknown";
 }
 
 /** How a topic receives what a source knows. */
@@ -52,4 +57,6 @@ export interface SourceVersion {
   readonly uid?: string;
   readonly generation?: number;
   readonly resourceVersion?: string;
+  /** It is of a copy on disk that the source has not confirmed since this process started; absent otherwise. */
+  readonly isUnconfirmed?: true;
 }

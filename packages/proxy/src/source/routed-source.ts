@@ -1,4 +1,4 @@
-import type { TopicKey } from "@bunting/protocol";
+import type { Readers, TopicKey } from "@bunting/protocol";
 import type { FlagSource, SourceSink } from "./flag-source.js";
 import { filePathOf } from "./selector.js";
 
@@ -31,6 +31,10 @@ export class RoutedSource implements FlagSource {
     // A source without refresh is always current.
     done();
     return () => undefined;
+  }
+
+  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
+    return filePathOf(topic) === undefined ? this.#main.readersOf?.(topic) : undefined;
   }
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {

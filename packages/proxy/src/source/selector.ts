@@ -1,6 +1,6 @@
 import { extname, resolve } from "node:path";
+import { flagFileExtensions } from "@bunting/files/manifests";
 import { parseTopicSelector, ProtocolError, type TopicKey } from "@bunting/protocol";
-import { flagFileExtensions } from "./flag-file-extensions.js";
 
 const filePrefix = "file:";
 

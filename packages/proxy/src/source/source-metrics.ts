@@ -1,17 +1,4 @@
-/**
- * Why a file, or one FeatureFlag in it, is not served as it stands.
- *
- * - empty, encoding, too_large: the file as a whole can't be flags.
- * - syntax: it is not YAML or JSON.
- * - manifest: it is neither a FeatureFlag manifest nor a flagd file, or its names are wrong.
- * - document: providers can't read the flags in it.
- * - duplicate: the FeatureFlag is served from another place already.
- */
-export type InvalidReason =
-  "empty" | "encoding" | "too_large" | "syntax" | "manifest" | "document" | "duplicate";
-
-/** Why the author of a document that is served is warned. */
-export type WarningKind = "yaml_1_1" | "stripped_metadata" | "other";
+import type { InvalidReason, WarningKind } from "@bunting/files/manifests";
 
 /** What a source counts: each once per version of a file or object, however often it is read. */
 export interface SourceMetrics {
@@ -27,6 +14,10 @@ export interface SourceMetrics {
   watchEvent(type: string): void;
   /** An edit arrived this many ms after its author made it, by the annotation that says when. */
   writtenToEvent(ms: number): void;
+  /** Topics of which a copy on disk is served (1), or no longer is (-1), because the source has not said what they are. */
+  unconfirmedTopics(delta: number): void;
+  /** A copy on disk could not be used or written, or was removed because copies take too much. */
+  copyFailed(kind: "unusable" | "write" | "full"): void;
   /** Hands over how to count the watches, for metrics and the status page. */
   watchCounts(read: () => WatchCounts): void;
 }

@@ -10,6 +10,8 @@ import { DirectorySource } from "./directory/directory-source.js";
 import type { FlagSource, SourceSink, SourceVersion } from "./flag-source.js";
 import type { SourceMetrics, WatchCounts } from "./source-metrics.js";
 
+export { flags, manifest, textOf } from "@bunting/files/internal/manifest/manifest.fixture.js";
+
 export type SinkEvent =
   | { readonly kind: "document"; readonly text: string; readonly version: SourceVersion }
   | { readonly kind: "missing" | "deleted" }
@@ -192,6 +194,14 @@ export class CountingMetrics implements SourceMetrics {
     this.#count("writtenToEvent");
   }
 
+  unconfirmedTopics(delta: number): void {
+    this.counts["unconfirmed"] = (this.counts["unconfirmed"] ?? 0) + delta;
+  }
+
+  copyFailed(kind: string): void {
+    this.#count(`copy:${kind}`);
+  }
+
   watchCounts(read: () => WatchCounts): void {
     this.watches = read;
   }
@@ -294,34 +304,4 @@ export async function noWatchLeft(): Promise<void> {
   await wait(1);
   const left = process.getActiveResourcesInfo().filter((resource) => resource === "FSEventWrap");
   expect(left, "watches left").to.deep.equal([]);
-}
-
-/** Flags that differ by their version. */
-export function flags(version: number): { readonly flags: object } {
-  return { flags: { greeting: { state: "ENABLED", variants: { v: version }, defaultVariant: "v" } } };
-}
-
-/** The document of `flags` as a topic receives it. */
-export function textOf(version: number): string {
-  return `{"flags":{"greeting":{"defaultVariant":"v","state":"ENABLED","variants":{"v":${version}}}}}`;
-}
-
-/** A FeatureFlag manifest. */
-export function manifest(name: string, version: number, namespace?: string): string {
-  return [
-    "apiVersion: core.openfeature.dev/v1beta1",
-    "kind: FeatureFlag",
-    "metadata:",
-    `  name: ${name}`,
-    ...(namespace === undefined ? [] : [`  namespace: ${namespace}`]),
-    "spec:",
-    "  flagSpec:",
-    "    flags:",
-    "      greeting:",
-    "        state: ENABLED",
-    "        variants:",
-    `          v: ${version}`,
-    "        defaultVariant: v",
-    "",
-  ].join("\n");
 }

@@ -57,7 +57,7 @@ function decode(bytes: Uint8Array): AgentRequest | undefined {
   try {
     return buntingSyncV1.SyncRequest.decode(bytes).message;
   } catch (cause) {
-    throw new RpcError("INVALID_ARGUMENT", "the message is not a SyncRequest", { cause });
+    throw abuse("the message is not a SyncRequest", { cause });
   }
 }
 
@@ -70,7 +70,7 @@ function checkVersion(version: buntingSyncV1.Version | undefined): void {
 
 function checkDigest(digest: Buffer, what: string): void {
   if (digestBytes.includes(digest.length)) return;
-  throw new RpcError("INVALID_ARGUMENT", `${what} has ${digest.length} bytes; SHA-256 has 32`);
+  throw abuse(`${what} has ${digest.length} bytes; SHA-256 has 32`);
 }
 
 /** A UTF-16 unit takes at most three bytes of UTF-8, so most texts need not be encoded to be checked. */
@@ -80,5 +80,10 @@ function textAtMost(max: number, text: string, what: string): void {
 
 function atMost(max: number, count: number, what: string, unit = "bytes"): void {
   if (count <= max) return;
-  throw new RpcError("INVALID_ARGUMENT", `${what} has ${count} ${unit}; at most ${max} are allowed`);
+  throw abuse(`${what} has ${count} ${unit}; at most ${max} are allowed`);
+}
+
+/** The error that ends the stream of an agent that violates the protocol. */
+export function abuse(message: string, options?: ErrorOptions): RpcError {
+  return new RpcError("INVALID_ARGUMENT", message, options);
 }

@@ -1,39 +1,14 @@
-import { ProtocolError, type TopicKey } from "@bunting/protocol";
-import {
-  RpcError,
-  statusCode,
-  type ResponseStream,
-  type RpcStatus,
-  type TransportSession,
-} from "@bunting/rpc";
-import type { Deadlines } from "@bunting/runtime";
+import { ProtocolError, type buntingSyncV1, type TopicKey } from "@bunting/protocol";
+import { statusCode, type ResponseStream, type RpcStatus, type TransportSession } from "@bunting/rpc";
+import type { Admission, Admitted } from "../access/access.js";
 import { ProxyError } from "../proxy-error.js";
 import { frameResponse } from "../snapshot/topic-frames.js";
-import type { Subscription, Subscriber } from "../topic/subscription.js";
-import { readAgentRequest, type AgentRequest } from "./agent-request.js";
-import type { Requester, RequestTurns } from "./request-turns.js";
-import {
-  TopicSubscriber,
-  type AgentMessage,
-  type SubscriberOwner,
-  type TopicSubscriberContext,
-} from "./topic-subscriber.js";
-
-/** What all streams of bunting.sync.v1 share. */
-export interface AgentStreamContext extends TopicSubscriberContext {
-  readonly maxTopics: number;
-  /** Throws a ProtocolError that names the expected form. */
-  readonly parseTopic: (selector: string) => TopicKey;
-  /** Throws a ProxyError if the topic is refused. */
-  readonly subscribe: (topic: TopicKey, subscriber: Subscriber) => Subscription;
-  readonly statusOf: (error: ProxyError) => RpcStatus;
-  /** Decides when a stream may subscribe once more. */
-  readonly requestTurns: RequestTurns;
-  /** Counts and logs that a limit was reached, and returns the error to refuse with. */
-  readonly limitReached: (reason: string, session: TransportSession, message: string) => ProxyError;
-  /** Calls `beat` for streams on which nothing was written for a while. */
-  readonly silent: Deadlines<AgentStream>;
-}
+import type { AgentProgram } from "./agent-programs.js";
+import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
+import type { AgentStreamContext } from "./agent-stream-context.js";
+import type { Requester } from "./request-turns.js";
+import { TopicSubscriber, type AgentMessage, type SubscriberOwner } from "./topic-subscriber.js";
+import { WaitingRequests } from "./waiting-requests.js";
 
 const heartbeat: AgentMessage = {
   kind: "heartbeat",
@@ -41,36 +16,35 @@ const heartbeat: AgentMessage = {
 };
 /** How many errors may wait to be written before no more requests are read. */
 const maxErrors = 64;
-/** What a request that waits takes in addition to its bytes. */
-const waitingBytes = 128;
-/**
- * A stream is read on while fewer requests than this wait, and no large one does: that is all an ordinary agent sends, so that in a reconnect
- * storm few are charged for what a stream may hold while it is not read.
- */
-const maxWaiting = 64;
-const maxWaitingRequestBytes = 1024;
+/** How many authorizations of a stream may wait, those of topics that it has unsubscribed from included, before no more requests are read. */
+const maxAuthorizing = 64;
 
 /**
  * One stream of bunting.sync.v1. Its topics take turns: one message is written at a time, and each is made when the turn of its topic comes.
  * So an agent that does not read costs no more than one frame, which others share, and a bounded number of errors: while they wait, and while
  * other agents have their turn to subscribe, only so many of its requests are read. What had arrived with the last of these waits here as well.
  */
-export class AgentStream implements SubscriberOwner, Requester {
+export class AgentStream implements SubscriberOwner, Requester, Admitted {
   readonly #context: AgentStreamContext;
   readonly #out: ResponseStream;
   readonly #subscribers = new Map<TopicKey, TopicSubscriber>();
   /** Subscribers that may have something to send, in the order of their wakes. */
   readonly #due = new Set<TopicSubscriber>();
   readonly #errors: AgentMessage[] = [];
-  /** Requests that were received and wait to be handled. */
-  #waiting: Uint8Array[] = [];
-  #hasSaidHello = false;
+  /** Undefined if none ever had to wait. */
+  #waiting: WaitingRequests | undefined;
+  /** Undefined until it is known who the agent is; its requests wait that long. */
+  #admission: Admission | undefined;
+  /** What it said in `hello`. */
+  #program: AgentProgram | undefined;
   /** Messages written so far: the number of the last one, which both ends count. */
   #written = 0;
   #isWriting = false;
   #speaking: TopicSubscriber | undefined;
   #lastStatus: RpcStatus | undefined;
   #hasEnded = false;
+  /** Authorizations that wait for a decision. */
+  #authorizing = 0;
   readonly #onWritten: (error?: Error) => void;
 
   constructor(context: AgentStreamContext, out: ResponseStream) {
@@ -90,13 +64,23 @@ export class AgentStream implements SubscriberOwner, Requester {
     this.#context.silent.start(this);
   }
 
+  /** The agent may subscribe, as far as access allows. */
+  admit(admission: Admission): void {
+    if (this.#hasEnded) return;
+    this.#admission = admission;
+    this.#context.access.watchAdmission(admission, this);
+    if (this.#mustWait) this.#context.requestTurns.enter(this);
+  }
+
   /** @throws RpcError to end the call with, if the agent violates the protocol. */
   receive(message: Uint8Array): void {
     if (this.#hasEnded) return;
     try {
       const request = readAgentRequest(message);
       if (request === undefined) return;
-      if (this.#waiting.length === 0 && this.#mayTake(request)) this.#take(request);
+      const admission = this.#admission;
+      if (admission !== undefined && !this.#mustWait && this.#mayTake(request))
+        this.#take(request, admission);
       else this.#wait(message);
     } catch (error) {
       this.#close();
@@ -106,21 +90,19 @@ export class AgentStream implements SubscriberOwner, Requester {
 
   /** Handles the next request that waits. */
   handleNext(): boolean {
-    // Until some are written.
-    if (this.#errors.length >= maxErrors) return false;
-    const message = this.#waiting.shift();
+    // Until some errors are written, or some authorizations decided.
+    if (this.#isFull || this.#admission === undefined) return false;
+    const message = this.#waiting?.take();
     if (message === undefined) return false;
-    this.connection.account.release(message.length + waitingBytes);
     try {
       const request = readAgentRequest(message);
-      if (request !== undefined) this.#take(request);
+      if (request !== undefined) this.#take(request, this.#admission);
     } catch (error) {
-      this.#close();
-      this.#out.fail(error);
+      this.fail(error);
       return false;
     }
-    if (this.#waiting.length === 0) this.#out.stream.resumeReading();
-    return this.#waiting.length > 0;
+    if (!this.#mustWait) this.#out.stream.resumeReading();
+    return this.#mustWait;
   }
 
   /** Sends the newest versions, as far as the agent answers, then ends. */
@@ -135,6 +117,17 @@ export class AgentStream implements SubscriberOwner, Requester {
     this.#out.end(status);
   }
 
+  /** Ends at once, as if the handler of the call had thrown this error. */
+  fail(error: unknown): void {
+    this.#close();
+    this.#out.fail(error);
+  }
+
+  /** The agent's admission has ended. */
+  refuse(error: ProxyError): void {
+    this.end(this.#context.statusOf(error));
+  }
+
   /** Called when nothing was written for a while. */
   beat(): void {
     if (this.#hasEnded) return;
@@ -144,6 +137,10 @@ export class AgentStream implements SubscriberOwner, Requester {
 
   get connection(): TransportSession {
     return this.#out.stream.session;
+  }
+
+  get program(): string | undefined {
+    return this.#program?.name;
   }
 
   due(subscriber: TopicSubscriber): void {
@@ -159,34 +156,43 @@ export class AgentStream implements SubscriberOwner, Requester {
   }
 
   #mayTake({ $case }: AgentRequest): boolean {
-    return this.#errors.length < maxErrors && ($case !== "subscribe" || this.#context.requestTurns.take());
+    return !this.#isFull && ($case !== "subscribe" || this.#context.requestTurns.take());
+  }
+
+  get #isFull(): boolean {
+    return this.#errors.length >= maxErrors || this.#authorizing >= maxAuthorizing;
+  }
+
+  get #mustWait(): boolean {
+    return this.#waiting !== undefined && this.#waiting.size > 0;
   }
 
   #wait(message: Uint8Array): void {
-    if (this.#waiting.length === 0) this.#context.requestTurns.enter(this);
-    this.#waiting.push(message);
-    this.connection.account.charge(message.length + waitingBytes);
-    if (this.#waiting.length >= maxWaiting || message.length > maxWaitingRequestBytes)
-      this.#out.stream.pauseReading();
+    if (!this.#mustWait && this.#admission !== undefined) this.#context.requestTurns.enter(this);
+    this.#waiting ??= new WaitingRequests(this.#out.stream);
+    this.#waiting.add(message);
   }
 
-  #take(request: AgentRequest): void {
-    if (this.#hasSaidHello === (request.$case === "hello"))
+  #take(request: AgentRequest, admission: Admission): void {
+    if ((this.#program !== undefined) === (request.$case === "hello"))
       throw abuse("hello is the first message of a stream, and comes once");
     switch (request.$case) {
       case "hello":
-        this.#hasSaidHello = true;
+        this.#program = this.#context.programs.enter(request.value.agent);
         return;
       case "subscribe":
-        this.#subscribe(request.value);
+        this.#subscribe(request.value, admission);
         return;
       default:
         this.#answer(request);
     }
   }
 
-  #subscribe({ topic: selector, held }: Extract<AgentRequest, { $case: "subscribe" }>["value"]): void {
-    const { maxTopics, parseTopic, subscribe, statusOf, limitReached } = this.#context;
+  #subscribe(
+    { topic: selector, held }: Extract<AgentRequest, { $case: "subscribe" }>["value"],
+    admission: Admission,
+  ): void {
+    const { maxTopics, parseTopic, statusOf, limitReached } = this.#context;
     try {
       const topic = parseTopic(selector);
       if (this.#subscribers.has(topic)) throw abuse(`this stream is subscribed to ${topic} already`);
@@ -195,15 +201,56 @@ export class AgentStream implements SubscriberOwner, Requester {
         this.#refuse(selector, statusOf(limitReached("topics_per_stream", this.connection, message)));
         return;
       }
-      const subscriber = new TopicSubscriber(this.#context, this, topic);
+      this.#authorize(new TopicSubscriber(this.#context, this, topic), admission, held);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.#refuse(selector, { code: "INVALID_ARGUMENT", message: error.message });
+    }
+  }
+
+  #authorize(
+    subscriber: TopicSubscriber,
+    admission: Admission,
+    held: buntingSyncV1.Version | undefined,
+  ): void {
+    const { topic } = subscriber;
+    const refusal = this.#context.access.authorize(admission, topic, this.connection);
+    if (!(refusal instanceof Promise)) {
+      this.#join(subscriber, admission, held, refusal);
+      return;
+    }
+    // It has its place meanwhile, but receives nothing.
+    this.#subscribers.set(topic, subscriber);
+    this.#authorizing++;
+    refusal
+      .finally(() => {
+        this.#authorizing--;
+        if (this.#mustWait) this.#context.requestTurns.enter(this);
+      })
+      .then((settled) => {
+        if (this.#subscribers.get(topic) === subscriber) this.#join(subscriber, admission, held, settled);
+      })
+      .catch((error: unknown) => this.fail(error));
+  }
+
+  #join(
+    subscriber: TopicSubscriber,
+    admission: Admission,
+    held: buntingSyncV1.Version | undefined,
+    refusal: ProxyError | undefined,
+  ): void {
+    const { topic } = subscriber;
+    const { access, subscribe, statusOf } = this.#context;
+    try {
+      if (refusal !== undefined) throw refusal;
       const subscription = subscribe(topic, subscriber);
       this.#subscribers.set(topic, subscriber);
+      access.watchTopic(admission, topic, subscriber);
       subscriber.open(subscription, held);
     } catch (error) {
-      if (error instanceof ProxyError) this.#refuse(selector, statusOf(error));
-      else if (error instanceof ProtocolError)
-        this.#refuse(selector, { code: "INVALID_ARGUMENT", message: error.message });
-      else throw error;
+      this.#subscribers.delete(topic);
+      if (!(error instanceof ProxyError)) throw error;
+      this.#refuse(topic, statusOf(error));
     }
   }
 
@@ -214,25 +261,20 @@ export class AgentStream implements SubscriberOwner, Requester {
     if (request.$case === "unsubscribe") {
       this.#drop(subscriber);
       this.#speak();
-    } else if (!this.#isAnswer(subscriber, request)) {
+    } else if (!subscriber.answer(request, this.#written)) {
       this.#drop(subscriber);
       const message = `the ${request.$case} answers nothing that was sent; subscribe again`;
       this.#refuse(subscriber.topic, { code: "INVALID_ARGUMENT", message });
     }
   }
 
-  #isAnswer(subscriber: TopicSubscriber, request: Extract<AgentRequest, { $case: "ack" | "nack" }>): boolean {
-    const number = Number(request.value.number);
-    if (number < 1 || number > this.#written) return false;
-    if (request.$case === "ack")
-      return subscriber.ack(number, request.value.digest.toString("hex"), request.value.rejectedFlags);
-    const { heldDigest, reason, isDeltaMismatch } = request.value;
-    subscriber.nack(number, heldDigest.toString("hex"), reason, isDeltaMismatch);
-    return true;
-  }
-
-  /** Refuses or ends the subscription of a topic; the others go on. */
-  #refuse(topic: string, { code, message, trailers }: RpcStatus): void {
+  /** Refuses or ends the subscription of a topic; the others go on, unless the agent's admission has ended. */
+  #refuse(topic: string, status: RpcStatus): void {
+    const { code, message, trailers } = status;
+    if (code === "UNAUTHENTICATED") {
+      this.end(status);
+      return;
+    }
     const retryAfterMs = Number(trailers?.["grpc-retry-pushback-ms"] ?? 0);
     const value = { topic, code: statusCode[code], message, retryAfterMs };
     this.#errors.push({ kind: "topic_error", frame: frameResponse({ $case: "topicError", value }) });
@@ -242,6 +284,7 @@ export class AgentStream implements SubscriberOwner, Requester {
   #drop(subscriber: TopicSubscriber): void {
     this.#subscribers.delete(subscriber.topic);
     this.#due.delete(subscriber);
+    this.#context.access.forgetTopic(subscriber);
     subscriber.close();
   }
 
@@ -249,7 +292,7 @@ export class AgentStream implements SubscriberOwner, Requester {
     if (this.#isWriting || this.#hasEnded) return;
     const error = this.#errors.shift();
     if (error !== undefined) {
-      if (this.#waiting.length > 0) this.#context.requestTurns.enter(this);
+      if (this.#mustWait) this.#context.requestTurns.enter(this);
       this.#write(error);
       return;
     }
@@ -294,14 +337,15 @@ export class AgentStream implements SubscriberOwner, Requester {
     this.#hasEnded = true;
     this.#context.silent.cancel(this);
     this.#context.requestTurns.leave(this);
-    for (const { length } of this.#waiting) this.connection.account.release(length + waitingBytes);
-    this.#waiting = [];
-    for (const subscriber of this.#subscribers.values()) subscriber.close();
+    this.#waiting?.clear();
+    if (this.#program !== undefined) this.#context.programs.leave(this.#program);
+    const { access } = this.#context;
+    access.forget(this);
+    for (const subscriber of this.#subscribers.values()) {
+      access.forgetTopic(subscriber);
+      subscriber.close();
+    }
     this.#subscribers.clear();
     this.#due.clear();
   }
-}
-
-function abuse(message: string): RpcError {
-  return new RpcError("INVALID_ARGUMENT", message);
 }

@@ -45,6 +45,15 @@ describe("ResumeGuard", () => {
     expect(guard.mustWait(version("4"), false)).to.be.false;
   });
 
+  it("waits for the source where a copy on disk can't be compared with what the agent holds", () => {
+    const { guard, reads } = useGuard();
+    const unconfirmed = { noticedMs: 0, isUnconfirmed: true } as const;
+    expect(guard.mustWait({ ...version("6"), isUnconfirmed: true }, false)).to.be.false;
+    expect(guard.mustWait(unconfirmed, false)).to.be.true;
+    expect(reads).to.have.length(1);
+    expect(guard.mustWait({ noticedMs: 0 }, false), "the source has answered").to.be.false;
+  });
+
   it("does not pass what is served in place of a deleted FeatureFlag", () => {
     const { guard, reads } = useGuard();
     expect(guard.mustWait(version("4"), true)).to.be.true;

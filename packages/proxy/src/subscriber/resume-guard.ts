@@ -1,6 +1,6 @@
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { SourceVersion } from "../source/flag-source.js";
-import { isNewer, type ComparedVersion } from "./is-newer.js";
+import { isComparable, isNewer, type ComparedVersion } from "./is-newer.js";
 
 export interface ResumeGuardOptions {
   /** What the agent says it holds. */
@@ -28,7 +28,10 @@ export class ResumeGuard {
 
   /** @param isDeleted the FeatureFlag was deleted, and the version is what is served in its place */
   mustWait(served: SourceVersion, isDeleted: boolean): boolean {
-    if (!isNewer(this.#options.held, served)) return false;
+    const { held } = this.#options;
+    // A copy on disk that may be older than what the agent holds is of no use to it.
+    const mayBeOlder = served.isUnconfirmed === true && !isComparable(held, served);
+    if (!mayBeOlder && !isNewer(held, served)) return false;
     if (this.#read === "not asked") this.#ask();
     return this.#read === "under way" || isDeleted;
   }

@@ -9,12 +9,13 @@ import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
 import type { Rejection, TopicAcks } from "../topic/topic-acks.js";
 import type { DeletedView, LiveView } from "../topic/topic-view.js";
-import { maxKeyCharacters } from "./agent-request.js";
+import { maxKeyCharacters, type AgentRequest } from "./agent-request.js";
 import { ResumeGuard } from "./resume-guard.js";
 
 /** The stream that a subscriber is part of. */
 export interface SubscriberOwner {
   readonly connection: TransportSession;
+  readonly program: string | undefined;
   /** The subscriber may have something to send: `next` is called when its turn comes. */
   due(subscriber: TopicSubscriber): void;
   /** The topic has ended the subscription. */
@@ -109,6 +110,14 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#owner.connection;
   }
 
+  get program(): string | undefined {
+    return this.#owner.program;
+  }
+
+  get held(): string {
+    return this.#held;
+  }
+
   start(): void {
     this.#isQueued = false;
     this.#hasStarted = true;
@@ -151,10 +160,21 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   /**
-   * The agent now holds what it was sent with this number, except for some flags. An answer that comes late or twice is ignored. False if
-   * the agent claims to hold something else.
+   * Takes the agent's answer to a message. False if it answers nothing that was sent: `written` is the number of the last message of the
+   * stream. An answer that comes late or twice is ignored.
    */
-  ack(number: number, digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
+  answer(request: Extract<AgentRequest, { $case: "ack" | "nack" }>, written: number): boolean {
+    const number = Number(request.value.number);
+    if (number < 1 || number > written) return false;
+    if (request.$case === "ack")
+      return this.#ack(number, request.value.digest.toString("hex"), request.value.rejectedFlags);
+    const { heldDigest, reason, isDeltaMismatch } = request.value;
+    this.#nack(number, heldDigest.toString("hex"), reason, isDeltaMismatch);
+    return true;
+  }
+
+  /** The agent now holds what it was sent with this number, except for some flags. False if it claims to hold something else. */
+  #ack(number: number, digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
     if (number !== this.#sentNumber) return true;
     if (digest !== this.#sent) return false;
     this.#answered(digest);
@@ -165,7 +185,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   /** The agent has applied nothing of what it was sent with this number. */
-  nack(number: number, heldDigest: string, reason: string, isDeltaMismatch: boolean): void {
+  #nack(number: number, heldDigest: string, reason: string, isDeltaMismatch: boolean): void {
     if (number !== this.#sentNumber) return;
     const digest = this.#sent;
     // A snapshot can't mismatch; to send it again would never end.

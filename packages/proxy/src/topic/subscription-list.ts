@@ -14,6 +14,11 @@ export class SubscriptionList {
     return this.#size;
   }
 
+  /** All of them, for a walk within one turn of the event loop. */
+  *[Symbol.iterator](): Generator<Subscription> {
+    for (let one = this.#first; one !== undefined; one = one.next) yield one;
+  }
+
   /** Adds at the end. A walk that has reached the end already does not see it. */
   add(subscription: Subscription): void {
     subscription.previous = this.#last;

@@ -13,6 +13,10 @@ export interface Subscriber {
    * `close` ends other subscribers.
    */
   readonly readsTombstones?: boolean;
+  /** How the program names itself, if its protocol says so. */
+  readonly program?: string | undefined;
+  /** Digest of what it says it holds, if its protocol says so; empty if nothing. */
+  readonly held?: string;
   /** The view may have changed: look at it now, or when the write under way is done. */
   wake(): void;
   /** The topic ends this subscription; there is nothing to take any more. */
@@ -60,6 +64,10 @@ export class Subscription {
   /** Where subscribers whose protocol has acks report them. */
   get acks(): TopicAcks | undefined {
     return this.#topic?.acks;
+  }
+
+  get settledSequence(): number {
+    return this.#settledSequence;
   }
 
   /** True if the subscriber has written this version, or one in its place, or subscribed later. */

@@ -36,6 +36,11 @@ export class TopicSubscribers {
     return this.#subscriptions.size;
   }
 
+  /** All of them, for a walk within one turn of the event loop. */
+  get all(): Iterable<Subscription> {
+    return this.#subscriptions;
+  }
+
   /** How far the newest snapshot has got. */
   get convergence(): ConvergenceState {
     return this.#convergence;

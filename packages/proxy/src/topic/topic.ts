@@ -24,6 +24,7 @@ import {
 } from "./topic-state.js";
 import { TopicSubscribers } from "./topic-subscribers.js";
 import { startingView, viewOf, type TopicView } from "./topic-view.js";
+import { VersionHistory } from "./version-history.js";
 
 export interface TopicPolicies {
   /** What subscribers of a document that does not exist get: `hold` keeps them waiting, `fail` ends them with TOPIC_MISSING. */
@@ -63,6 +64,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   /** What agents that speak bunting.sync.v1 hold and refuse. */
   readonly acks: TopicAcks;
   readonly charge: TopicCharge | undefined;
+  readonly versions = new VersionHistory();
   readonly #options: TopicOptions;
   readonly #subscribers: TopicSubscribers;
   #state: TopicState = starting();
@@ -100,6 +102,11 @@ export class Topic implements SourceSink, SubscribedTopic {
   /** Subscriptions at the moment. */
   get size(): number {
     return this.#subscribers.size;
+  }
+
+  /** Those who are subscribed, for a walk within one turn of the event loop. */
+  get subscriptions(): Iterable<Subscription> {
+    return this.#subscribers.all;
   }
 
   /** The number of snapshots published so far: the sequence of the last one. */
@@ -248,6 +255,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       const message = "the document is larger than most gRPC clients accept by default (4 MiB)";
       log.warn("topic_large", { topic: this.key, bytes }, message, linesPerMinute);
     }
+    this.versions.add(snapshot, this.convergence.behind === 0 ? this.acks.held : undefined);
     this.#subscribers.publish(snapshot.version.noticedMs);
   }
 

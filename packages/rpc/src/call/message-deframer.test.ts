@@ -2,7 +2,8 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { frameMessage } from "./framing.js";
 import { MessageDeframer, soleMessage } from "./message-deframer.js";
-import { PeerMemory, type OpenAccount } from "../limits/peer-memory.js";
+import { type OpenAccount } from "../limits/peer-account.js";
+import { PeerMemory } from "../limits/peer-memory.js";
 import { RpcError } from "../status.js";
 
 function account(): OpenAccount {

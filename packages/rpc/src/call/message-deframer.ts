@@ -1,5 +1,5 @@
 import { framePrefixBytes } from "./framing.js";
-import type { PeerAccount } from "../limits/peer-memory.js";
+import type { PeerAccount } from "../limits/peer-account.js";
 import { RpcError } from "../status.js";
 
 const nothing = Buffer.alloc(0);

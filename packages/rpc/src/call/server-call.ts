@@ -5,7 +5,7 @@ import { MessageDeframer, soleMessage, type MalformedRules } from "./message-def
 import type { Call } from "./method.js";
 import type { Overdue } from "../limits/overdue.js";
 import { RpcError, type RpcStatus, type StatusName } from "../status.js";
-import type { TransportStream } from "../transport.js";
+import type { StreamReceiver, TransportStream } from "../transport.js";
 
 /** Called for each call that ends, with the sizes of its messages; a client that has gone ends it with CANCELLED. */
 export type OnCallEnd = (
@@ -46,7 +46,7 @@ const decompressedBytesPerWork = 16 * 1024;
  * What all kinds of call have in common: the request's messages, the deadline, the signal, and exactly one end. A subclass handles the
  * messages, and calls `start` when it is ready for the first.
  */
-export abstract class ServerCall implements Call {
+export abstract class ServerCall implements Call, StreamReceiver {
   readonly stream: TransportStream;
   readonly deadlineMs: number | undefined;
   readonly #context: CallContext;
@@ -118,6 +118,11 @@ export abstract class ServerCall implements Call {
   /** Called when the client has sent its last message. If it throws, the call ends (see `fail`). */
   protected abstract onRequestEnd(): void;
 
+  /** Called once, when the call has ended in any way. */
+  protected onFinished(): void {
+    // Nothing, but for streams.
+  }
+
   protected start(): void {
     this.#awaitMessage();
     try {
@@ -126,10 +131,7 @@ export abstract class ServerCall implements Call {
     } catch (error) {
       this.fail(error);
     }
-    this.stream.receive(
-      (chunk) => this.#read(chunk),
-      () => this.#endRequest(),
-    );
+    this.stream.receive(this);
   }
 
   /** Called when a message has not arrived for too long. */
@@ -176,7 +178,8 @@ export abstract class ServerCall implements Call {
     });
   }
 
-  #read(chunk: Buffer): void {
+  /** Called by the stream only. */
+  onData(chunk: Buffer): void {
     // After the call has ended, bytes are still read and dropped: unread ones would close the window of the whole connection.
     if (this.hasEnded) return;
     const { maxMessageBytes, malformed } = this.#context;
@@ -226,7 +229,8 @@ export abstract class ServerCall implements Call {
     return decompressed;
   }
 
-  #endRequest(): void {
+  /** Called by the stream only. */
+  onEnd(): void {
     if (this.hasEnded) return;
     try {
       if (this.#deframer?.isAtBoundary === false) {
@@ -246,6 +250,7 @@ export abstract class ServerCall implements Call {
     this.#deframer?.close();
     this.#cancelDeadline?.();
     this.#abort?.abort();
+    this.onFinished();
     const { onCallEnd, clock } = this.#context;
     onCallEnd?.(
       this.stream.path,

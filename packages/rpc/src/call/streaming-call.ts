@@ -30,6 +30,7 @@ type ServerStreaming = Extract<Method, { kind: "server-streaming" }>;
 export class ServerStreamingCall extends StreamingCall {
   readonly #method: ServerStreaming;
   #hasMessage = false;
+  #isCounted = false;
 
   constructor(context: CallContext, stream: TransportStream, method: ServerStreaming) {
     super(context, stream);
@@ -41,7 +42,13 @@ export class ServerStreamingCall extends StreamingCall {
     if (this.#hasMessage)
       throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent a second");
     this.#hasMessage = true;
+    this.stream.session.account.beginStream();
+    this.#isCounted = true;
     this.#method.invoke(message, this);
+  }
+
+  protected override onFinished(): void {
+    if (this.#isCounted) this.stream.session.account.endStream();
   }
 
   protected override onRequestEnd(): void {

@@ -1,6 +1,9 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { createConnection } from "node:net";
 import { expect } from "chai";
-import { afterwards, listen, rawClient, releaseAfterEach } from "../rpc.fixture.js";
+import type { DropReason } from "../port/port-listener.js";
+import { afterwards, eventually, listen, ManualClock, rawClient, releaseAfterEach } from "../rpc.fixture.js";
 
 describe("an HTTP/1.1 connection", () => {
   releaseAfterEach();
@@ -36,5 +39,52 @@ describe("an HTTP/1.1 connection", () => {
     const { answers, parsed } = await answersTo(1_000);
     expect(answers).to.equal(0);
     expect(parsed).to.be.below(100);
+  });
+
+  it("gives way to others after 64 requests", async () => {
+    let inTurn = 0;
+    let mostInTurn = 0;
+    let answers = 0;
+    const listener = await listen({
+      http: (request, response) => {
+        if (++inTurn === 1) setImmediate(() => (inTurn = 0));
+        mostInTurn = Math.max(mostInTurn, inTurn);
+        answers++;
+        request.resume();
+        response.end("an answer");
+      },
+    });
+    const client = createConnection(listener.port, "127.0.0.1");
+    afterwards(() => client.destroy());
+    client.resume();
+    // Of a chunk of 64 KB they are four: none is too many. Node reads 32 such chunks at once.
+    const request = `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 16000\r\n\r\n${"x".repeat(16_000)}`;
+    for (let sent = 0; sent < 500; sent++) client.write(request);
+    await eventually(() => answers === 500);
+    expect(mostInTurn).to.be.within(1, 70);
+  });
+
+  it("is ended if its client takes nothing of an answer for too long, even if the client goes on sending", async () => {
+    const dropped: DropReason[] = [];
+    const clock = new ManualClock();
+    const listener = await listen({
+      http: (_request, response) => void response.write(Buffer.alloc(16_000_000)),
+      stall: { timeoutMs: 800, clock },
+      onDropped: (reason) => dropped.push(reason),
+    });
+    const client = createConnection(listener.port, "127.0.0.1");
+    afterwards(() => client.destroy());
+    client.on("error", () => undefined);
+    client.write("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(client, "readable");
+    client.write("GET / HTTP/1.1\r\nx: ");
+    await eventually(() => {
+      client.write("x");
+      clock.advance(100);
+      return dropped.length > 0;
+    });
+    expect(dropped).to.deep.equal(["stalled"]);
+    client.resume();
+    await eventually(() => client.destroyed);
   });
 });

@@ -1,19 +1,25 @@
 import { createServer, type RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { dismissGently } from "./dismiss-gently.js";
 import { Http1Connection } from "./http1-connection.js";
-import type { OpenAccount, PeerMemory } from "../limits/peer-memory.js";
+import { peerAddress } from "../limits/peer-address.js";
+import type { OpenAccount } from "../limits/peer-account.js";
+import type { PeerMemory } from "../limits/peer-memory.js";
 import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "../status.js";
 import { setAccount } from "../limits/request-account.js";
+import type { WatchedSession } from "../limits/stall-watch.js";
 
 export interface Http1ServerOptions {
   /** How long a client may take for its request's headers. */
   readonly headerTimeoutMs: number;
   /** How long a client may take for a whole request. */
   readonly requestTimeoutMs: number;
-  /** How long a client may take nothing of a response; 0: for ever. */
-  readonly stallTimeoutMs: number;
+  /** How long a client whose request was refused may go on sending, unread, before the connection closes; default 500 ms, as in Go's server. */
+  readonly lingerMs?: number;
+  /** Counts up with time, for the stall watch. */
+  readonly stallClock: { readonly tick: number };
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
   /** Keeps an account for each connection; without it, nothing bounds what they hold. */
@@ -51,10 +57,10 @@ export class Http1Server {
   readonly #options: Http1ServerOptions;
   readonly #onRequest: RequestListener;
   readonly #server;
-  #open = 0;
+  readonly #connections = new Set<Http1Connection>();
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
-    const { headerTimeoutMs, requestTimeoutMs, stallTimeoutMs } = options;
+    const { headerTimeoutMs, requestTimeoutMs } = options;
     this.#options = options;
     this.#onRequest = onRequest;
     this.#server = createServer(
@@ -67,8 +73,6 @@ export class Http1Server {
       (request, response) => (request.socket as Connected)[connection].take(response),
     );
     this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
-    // Node drops a connection on which nothing was read or written for so long, and counts what the system takes of a response.
-    this.#server.timeout = stallTimeoutMs;
   }
 
   /** Begins to enforce the timeouts. */
@@ -78,20 +82,26 @@ export class Http1Server {
     this.#server.emit("listening");
   }
 
+  /** Open connections, for the stall watch. */
+  get connections(): Iterable<WatchedSession> {
+    return this.#connections;
+  }
+
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
-    const { memory } = this.#options;
+    const { memory, stallClock } = this.#options;
     if (memory?.makeRoom() === false) {
       this.#overload(socket);
       return;
     }
-    const account = memory?.open(() => this.#end(socket, account));
+    const account = memory?.open(() => this.#end(socket, account), peerAddress(socket));
     setAccount(socket, account);
-    (socket as Connected)[connection] = new Http1Connection(socket, account, this.#onRequest, () =>
+    const accepted = new Http1Connection(socket, account, stallClock, this.#onRequest, () =>
       this.#options.onRefused?.("pipelining"),
     );
-    this.#open++;
-    socket.once("close", () => this.#open--);
+    (socket as Connected)[connection] = accepted;
+    this.#connections.add(accepted);
+    socket.once("close", () => this.#connections.delete(accepted));
     // Not in the types: node reads it when a connection begins.
     (this.#server as { maxHeaderSize?: number }).maxHeaderSize = this.#headerLimit() + headerSlackBytes;
     this.#server.emit("connection", socket);
@@ -109,16 +119,17 @@ export class Http1Server {
 
   #headerLimit(): number {
     const { maxHeaderBytes, memory } = this.#options;
-    const room = memory === undefined ? Infinity : (memory.budgetBytes * headerShare) / this.#open;
+    const room =
+      memory === undefined ? Infinity : (memory.budgetBytes * headerShare) / this.#connections.size;
     return Math.floor(Math.min(maxHeaderBytes, Math.max(minHeaderBytes, room)));
   }
 
   #end(socket: Socket, account: OpenAccount | undefined): void {
-    if (account?.isIdle !== true) {
+    if (account?.isIdle !== true && !(socket as Connected)[connection].isAnswerUnderWay) {
       this.#overload(socket);
       return;
     }
-    // Without an answer, which would be taken for that to the next request. Clients expect it of a server.
+    // Without an answer, which would be taken for that to the next request, or for a part of the one under way. Clients expect it of a server.
     this.#options.onOverload?.();
     socket.destroy();
   }
@@ -130,22 +141,23 @@ export class Http1Server {
 
   /** Node's own answers to what its parser refuses, with a reason. */
   #refuseRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+    const refuse = (text: string): void => dismissGently(socket, text, this.#options.lingerMs);
     switch (error.code) {
       case "HPE_HEADER_OVERFLOW":
         this.#options.onLargeHeaders?.();
         this.#options.onRefused?.("headers");
-        dismiss(socket, lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
+        refuse(lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
         break;
       case "ERR_HTTP_REQUEST_TIMEOUT":
         this.#options.onRefused?.("request_timeout");
-        dismiss(socket, lastAnswer("408 Request Timeout", "The request did not arrive in time."));
+        refuse(lastAnswer("408 Request Timeout", "The request did not arrive in time."));
         break;
       case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
         this.#options.onRefused?.("message_size");
-        dismiss(socket, lastAnswer("413 Payload Too Large", "The extensions of a chunk are too large."));
+        refuse(lastAnswer("413 Payload Too Large", "The extensions of a chunk are too large."));
         break;
       default:
-        dismiss(socket, lastAnswer("400 Bad Request", "This is not a request of HTTP/1.1."));
+        refuse(lastAnswer("400 Bad Request", "This is not a request of HTTP/1.1."));
     }
   }
 }

@@ -98,8 +98,9 @@ describe("a peer that floods", () => {
     const client = await opened();
     client.socket.pause();
     const pings = Buffer.concat(Array.from({ length: 1_000 }, wire.ping));
-    expect(await flood(client, () => pings, 1_000).catch(() => true)).to.be.a("boolean");
-    await eventually(() => listener.sessions.size === 0);
+    // Whether it notices while it writes depends on how much the system takes.
+    await flood(client, () => pings, 1_000).catch(() => undefined);
+    await eventually(() => listener.sessions.size === 0, "the connection to be ended");
     await stillServes();
   });
 

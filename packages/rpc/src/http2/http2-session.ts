@@ -1,134 +1,154 @@
-import {
-  constants,
-  type IncomingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
 import type { Socket } from "node:net";
-import { BridgedStream } from "./bridged-stream.js";
-import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
-import { FloodGuard } from "../limits/flood-guard.js";
-import { Http2Stream, type StreamOwner } from "./http2-stream.js";
-import { keepForStream, keepForTwoTurns, nativeSession } from "./native-session.js";
-import { peerAddress } from "./peer-address.js";
-import { streamBytes, type OpenAccount } from "../limits/peer-memory.js";
-import type { ReadShare, ReadTurns } from "../limits/read-turns.js";
-import { SessionVitals } from "./session-vitals.js";
-import { pauseReading, startReading, stopReading, unsentBytes } from "./socket-state.js";
+import { streamBytes, type OpenAccount } from "../limits/peer-account.js";
+import { peerAddress } from "../limits/peer-address.js";
+import type { ReadTurns } from "../limits/read-turns.js";
+import { SocketStall } from "../limits/socket-stall.js";
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
+import { isEncrypted, peerCertificateOf } from "../tls/peer-certificate.js";
 import { RpcError, type RefusalReason } from "../status.js";
-import type { GrpcHeaderRules, TransportStream } from "../transport.js";
-import { UnprovenBytes } from "./unproven-bytes.js";
+import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "../transport.js";
+import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
+import {
+  errorCode,
+  goawayFrame,
+  pingFrame,
+  rstStreamFrame,
+  setting,
+  settingsFrame,
+  windowUpdateFrame,
+} from "./frames.js";
+import { GrpcStream } from "./grpc-stream.js";
+import type { Http2Stream, StreamOwner } from "./http2-stream.js";
+import type { PlainStream } from "./plain-stream.js";
+import type { RequestHead } from "./request-head.js";
+import { SessionInput, type InputOwner, type SessionLimits } from "./session-input.js";
+import { SessionOutput, type OutputOwner } from "./session-output.js";
+import { SessionReading, type ReadingOwner } from "./session-reading.js";
+import { listenTo, type SocketOwner } from "./socket-listeners.js";
 
-/** The initial stream window until the peer announces another (RFC 9113 6.9.2). */
-const protocolWindowBytes = 65_535;
-/** What is read from a socket at once: it may wait in the streams while reading is paused. */
-const readBytes = 64 * 1024;
-
-/** How many requests of a connection may be invalid. They are counted here and not by node, which would fail: see Http2Transport. */
-const maxInvalidStreams = 1_000;
+/** How long a peer may take to close a connection that we have ended, and what it may still send: it is dropped. */
+const closingMs = 1_000;
+const maxDroppedBytes = 1024 * 1024;
+const ownPing = Buffer.from("bunting1", "latin1");
+const keepalivePing = Buffer.from("bunting2", "latin1");
 
 /** What a connection reports. */
 export interface SessionEvents {
-  /** It is about to be ended, because too many of its requests were invalid. */
+  /** A request whose headers are valid; a stream has to be added for it, or it has to be refused. */
+  onRequest(session: Http2Session, streamId: number, head: RequestHead, hasEnded: boolean): void;
+  /** The peer has acknowledged our SETTINGS. */
+  onSettingsAck(session: Http2Session): void;
+  /** It is being ended, because its peer violated HTTP/2. */
   onProtocolError(): void;
+  /** It is being ended, because of too many PING or SETTINGS frames. */
+  onFlood(): void;
   /** A request was refused, or ended early, because of a limit. */
   onRefused(reason: RefusalReason): void;
   /** Reading was held for the rest of a turn of the event loop or longer, and goes on. */
   onHeld(): void;
+  /** The connection has closed. */
+  onClosed(session: Http2Session): void;
 }
 
-/** One client connection on node:http2. */
-export class Http2Session implements StreamOwner, WatchedSession {
+/** One client connection: HTTP/2 (RFC 9113) on a socket. SessionInput has the rules for what comes, SessionOutput for what is sent. */
+export class Http2Session
+  implements StreamOwner, WatchedSession, InputOwner, OutputOwner, ReadingOwner, SocketOwner
+{
   readonly remoteAddress: string;
+  readonly isEncrypted: boolean;
+  readonly peerCertificate: PeerCertificate | undefined;
   readonly stallClock: { readonly tick: number };
   readonly account: OpenAccount;
   readonly grpcHeaders: GrpcHeaderRules;
-  readonly #session: ServerHttp2Session;
-  /** Each stream leads here, so this is not collected before them. */
-  readonly #nativeSession: object | undefined;
-  readonly #socket: Socket;
+  readonly socket: Socket;
   readonly #events: SessionEvents;
-  readonly #streams = new Set<Http2Stream>();
-  /** Requests that are not gRPC; most connections have none. */
-  #bridged: Set<BridgedStream> | undefined;
+  readonly limits: SessionLimits;
+  /** All that are open, by their ids, and those of gRPC. */
+  readonly #all = new Map<number, Http2Stream>();
+  readonly #calls = new Set<GrpcStream>();
   #isOpen = true;
-  #isGoingAway = false;
+  /** It has been ended because of an error: nothing is read any more. */
+  #hasFailed = false;
   #closeListeners: CloseListeners;
-  #floodGuard: FloodGuard | undefined;
-  /** Cached, because every write reads it; undefined after new SETTINGS. */
-  #peerWindowBytes: number | undefined;
-  readonly #vitals: SessionVitals;
-  #isReadingPaused = false;
-  #invalidStreams = 0;
-  readonly #readShare: ReadShare;
-  readonly #unproven: UnprovenBytes;
-  #unsentBytes = 0;
-  #unsentSince = 0;
+  readonly #output: SessionOutput;
+  readonly #input: SessionInput;
+  readonly #reading: SessionReading;
+  readonly #stall: SocketStall;
+  #droppedBytes = 0;
+  // Looking after the peer.
   #onPingAck: ((error?: Error) => void) | undefined;
+  #isProbed = false;
+  #heardBytes = -1;
+  #quietSweeps = 0;
 
-  /**
-   * @param socket the one below `session`; `session.socket` is only a proxy, on which `destroy` throws.
-   */
   constructor(
-    session: ServerHttp2Session,
     socket: Socket,
     account: OpenAccount,
-    stallClock: { readonly tick: number },
-    events: SessionEvents,
-    turns: ReadTurns,
-    grpcHeaders: GrpcHeaderRules,
+    options: {
+      readonly stallClock: { readonly tick: number };
+      readonly events: SessionEvents;
+      readonly turns: ReadTurns;
+      readonly grpcHeaders: GrpcHeaderRules;
+      readonly limits: SessionLimits;
+    },
   ) {
-    this.#session = session;
-    this.#nativeSession = nativeSession(session);
-    this.#events = events;
-    this.grpcHeaders = grpcHeaders;
-    this.stallClock = stallClock;
-    this.#socket = socket;
+    this.socket = socket;
     this.account = account;
+    this.#events = options.events;
+    this.limits = options.limits;
+    this.grpcHeaders = options.grpcHeaders;
+    this.stallClock = options.stallClock;
     this.remoteAddress = peerAddress(socket);
-    this.#readShare = turns.enter(this);
-    this.#vitals = new SessionVitals(session, socket);
-    this.#unproven = new UnprovenBytes(session, socket, account, () => this.countRefusal("headers"));
+    this.isEncrypted = isEncrypted(socket);
+    this.peerCertificate = peerCertificateOf(socket);
+    this.#stall = new SocketStall(socket, options.stallClock);
+    this.#reading = new SessionReading(this, options.turns);
+    this.#output = new SessionOutput(socket, this);
+    this.#input = new SessionInput(this, this.#output);
+    listenTo(socket, this);
+    this.#output.control(
+      settingsFrame([
+        [setting.maxConcurrentStreams, options.limits.maxStreams],
+        [setting.maxHeaderListSize, options.limits.maxHeaderBytes],
+      ]),
+    );
   }
 
   get streams(): ReadonlySet<TransportStream> {
-    return this.#streams;
+    return this.#calls;
   }
 
   get isOpen(): boolean {
-    return this.#isOpen && !this.#session.destroyed;
+    return this.#isOpen && !this.#hasFailed && !this.socket.destroyed;
   }
 
   get peerWindowBytes(): number {
-    return (this.#peerWindowBytes ??= this.#session.remoteSettings.initialWindowSize ?? protocolWindowBytes);
+    return this.#input.peerWindowBytes;
+  }
+
+  get lastStreamId(): number {
+    return this.#input.lastStreamId;
   }
 
   goaway(): void {
-    if (this.#isGoingAway || !this.isOpen) return;
-    this.#isGoingAway = true;
-    // `close` sends GOAWAY and also ends the connection gracefully once no stream is left. While streams are open it would make every
-    // later ping fail, so it has to wait until the last stream has ended.
-    if (this.#streams.size === 0) this.#session.close();
-    else this.#session.goaway();
+    if (this.isOpen) this.#output.goaway();
   }
 
   ping(onAck: (error?: Error) => void): boolean {
-    if (this.#onPingAck !== undefined || !this.isOpen || this.#session.closed) return false;
+    if (this.#onPingAck !== undefined || !this.isOpen || this.#output.isEnded) return false;
     this.#onPingAck = onAck;
-    const isSent = this.#session.ping((error) => this.#settlePing(error ?? undefined));
-    if (!isSent) this.#onPingAck = undefined;
-    return isSent;
+    this.#output.control(pingFrame(ownPing, false));
+    return true;
   }
 
   destroy(): void {
-    this.#session.destroy();
-    // Node alone would wait until the socket has sent what is left, which never happens if the peer has stopped reading.
-    this.#socket.destroy();
+    // The rest of a chunk that is being read.
+    this.#input.stop();
+    this.socket.destroy();
   }
 
   get isReadingPaused(): boolean {
-    return this.#isReadingPaused || this.#readShare.isHeld;
+    return this.#reading.isPaused;
   }
 
   countRefusal(reason: RefusalReason): void {
@@ -136,36 +156,15 @@ export class Http2Session implements StreamOwner, WatchedSession {
   }
 
   spend(work: number): void {
-    this.#readShare.spend(work);
-  }
-
-  /** Called by the read turns only. */
-  holdReading(): void {
-    if (this.isOpen) stopReading(this.#socket);
-  }
-
-  /** Called by the read turns only. */
-  continueReading(): void {
-    this.#events.onHeld();
-    if (!this.isOpen || this.#isReadingPaused) return;
-    this.#vitals.readOn();
-    startReading(this.#socket);
+    this.#reading.spend(work);
   }
 
   pauseReading(): void {
-    if (!this.isOpen) return;
-    // Also if it is paused: node starts to read again when it has written.
-    stopReading(this.#socket);
-    if (this.#isReadingPaused) return;
-    this.#isReadingPaused = true;
-    this.account.charge(readBytes);
+    this.#reading.pause();
   }
 
   resumeReading(): void {
-    if (!this.#isReadingPaused) return;
-    this.#isReadingPaused = false;
-    this.account.release(readBytes);
-    if (this.isOpen && !this.#readShare.isHeld) startReading(this.#socket);
+    this.#reading.resume();
   }
 
   onClose(listener: () => void): void {
@@ -173,146 +172,200 @@ export class Http2Session implements StreamOwner, WatchedSession {
     else listener();
   }
 
-  /** Called by the keepalive only, once per sweep; returns for how many sweeps in a row the peer has sent nothing. */
-  countQuietSweep(): number {
-    if (this.#vitals.countSweep(this.isReadingPaused)) this.probe();
-    return this.#vitals.quietSweeps;
-  }
-
-  /** Called by the keepalive only, between sweeps. */
-  lookBetweenSweeps(): void {
-    this.#vitals.look(this.isReadingPaused);
-  }
-
-  /** Called by the keepalive only: see SessionVitals. */
-  get hasFailed(): boolean {
-    return this.#vitals.hasFailed;
-  }
-
-  /** Called by the keepalive only: sends a PING in addition to those of `ping`, unless the session is closing. */
-  probe(): void {
-    if (this.isOpen && !this.#session.closed) this.#unproven.ask();
-  }
-
-  /** Called by the keepalive only: charges what may be a header block that does not end. */
-  checkHeaders(): void {
-    if (this.isOpen && !this.#session.closed && !this.isReadingPaused) this.#unproven.check();
-  }
-
-  /** Called by the keepalive only, once per sweep; returns for how many sweeps in a row the peer may have been in a header block. */
-  countHeaderSweep(): number {
-    if (!this.isReadingPaused) this.#unproven.countSweep();
-    return this.#unproven.unprovenSweeps;
-  }
-
-  /** Called by the transport only, for each PING or SETTINGS frame; true if they are a flood, for which it has ended the session. */
-  countControlFrame(): boolean {
-    this.#peerWindowBytes = undefined;
-    this.#unproven.prove();
-    const nowMs = performance.now();
-    this.#floodGuard ??= new FloodGuard(nowMs);
-    if (!this.isOpen || !this.#floodGuard.isFlood(this.#socket.bytesWritten, nowMs)) return false;
-    this.#session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    this.abandon();
-    return true;
-  }
-
-  /** Called by the transport only, when the session has failed: closes the socket, which node does not do if the peer does not read it. */
-  abandon(): void {
-    // A turn later, so that the GOAWAY which is being written is sent.
-    setImmediate(() => this.#socket.destroy());
-  }
+  // For the stall watch and the keepalive.
 
   get watchedStreams(): Iterable<WatchedStream> {
-    return this.#bridged === undefined ? this.#streams : [...this.#streams, ...this.#bridged];
+    return this.#all.values();
   }
 
-  /** Called by the stall watch only, once per tick. */
   isStalledSince(tick: number): boolean {
-    const bytes = unsentBytes(this.#socket);
-    if (bytes === 0 || bytes !== this.#unsentBytes) {
-      this.#unsentBytes = bytes;
-      this.#unsentSince = this.stallClock.tick;
-    }
-    return bytes > 0 && this.#unsentSince <= tick;
+    return this.#stall.isStalledSince(tick);
   }
 
-  /** Called by the transport only: resets the requests that are not gRPC, so that nothing more is answered. */
-  resetBridged(): void {
-    for (const stream of [...(this.#bridged ?? [])]) stream.reset("REFUSED_STREAM");
+  /** Called once per sweep; returns for how many sweeps in a row the peer has sent nothing. */
+  countQuietSweep(): number {
+    const { bytesRead } = this.socket;
+    // While reading is paused, we do not hear the peer.
+    const isQuiet = bytesRead === this.#heardBytes && !this.isReadingPaused;
+    this.#heardBytes = bytesRead;
+    this.#quietSweeps = isQuiet ? this.#quietSweeps + 1 : 0;
+    return this.#quietSweeps;
   }
 
-  /** Called by the transport only, for a request that is not gRPC. */
-  addBridged(node: ServerHttp2Stream): void {
-    this.#unproven.prove(node.id);
-    const stream = new BridgedStream(node, this.stallClock);
-    const bridged = (this.#bridged ??= new Set());
-    bridged.add(stream);
+  /** Called once per sweep; returns for how many sweeps in a row the peer has been in the same header block. */
+  countHeaderSweep(): number {
+    return this.isReadingPaused ? 0 : this.#input.countHeaderSweep();
+  }
+
+  /** Sends a PING in addition to those of `ping`. */
+  probe(): void {
+    if (this.#isProbed || !this.isOpen) return;
+    this.#isProbed = true;
+    this.#output.control(pingFrame(keepalivePing, false));
+  }
+
+  // For the transport.
+
+  addCall(streamId: number, head: RequestHead, hasEnded: boolean): GrpcStream {
+    const stream = new GrpcStream(this, streamId, head, hasEnded);
+    this.account.charge(streamBytes + head.bytes);
     this.account.begin();
-    node.on("close", () => {
-      bridged.delete(stream);
-      this.#settle(node);
-    });
-  }
-
-  /** Called by the transport only: nothing is read from the socket until `resume`. False if nothing was. */
-  pause(): boolean {
-    return this.isOpen && pauseReading(this.#socket);
-  }
-
-  /** Called by the transport only. */
-  resume(): void {
-    if (this.isOpen && !this.isReadingPaused) startReading(this.#socket);
-  }
-
-  /** Called by the transport only. */
-  addStream(node: ServerHttp2Stream, headers: IncomingHttpHeaders, headerBytes: number): Http2Stream {
-    this.#unproven.prove(node.id);
-    const stream = new Http2Stream(this, node, headers, headerBytes);
-    this.account.charge(streamBytes + headerBytes);
-    this.account.begin();
-    this.#streams.add(stream);
+    this.#all.set(streamId, stream);
+    this.#calls.add(stream);
     return stream;
   }
 
-  removeStream(stream: Http2Stream, node: ServerHttp2Stream): void {
-    this.#streams.delete(stream);
-    this.account.release(streamBytes + stream.headerBytes);
-    this.#settle(node);
-    if (this.#isGoingAway && this.#streams.size === 0 && this.isOpen) this.#session.close();
+  /** Adds a request that is not gRPC. */
+  addPlain(stream: PlainStream): void {
+    this.account.begin();
+    this.#all.set(stream.id, stream);
   }
 
-  /** Called by the transport only, when the connection has closed. */
+  /** Resets the requests that are not gRPC, so that nothing more is answered. */
+  resetPlain(): void {
+    for (const stream of [...this.#all.values()])
+      if (!(stream instanceof GrpcStream)) stream.reset("REFUSED_STREAM");
+  }
+
+  // For its streams.
+
+  /** The stream has something to send. */
+  queue(stream: Http2Stream): void {
+    this.#output.queue(stream);
+  }
+
+  sendWindowUpdate(streamId: number, bytes: number): void {
+    this.#output.control(windowUpdateFrame(streamId, bytes));
+  }
+
+  /** Sends the headers of an answer 1xx, which another follows. */
+  sendInformational(streamId: number, block: Uint8Array): void {
+    this.#output.informational(streamId, block);
+  }
+
+  /** @param hasRequestEnded false if the client may still send content, which is then ignored */
+  sendReset(streamId: number, code: number, hasRequestEnded: boolean): void {
+    if (!hasRequestEnded) this.#input.ignore(streamId);
+    this.#output.control(rstStreamFrame(streamId, code));
+  }
+
+  removeStream(stream: Http2Stream, framedBytes: number): void {
+    this.#all.delete(stream.id);
+    if (stream instanceof GrpcStream && this.#calls.delete(stream))
+      this.account.release(streamBytes + stream.head.bytes);
+    this.account.finish();
+    this.#output.forget(stream, framedBytes);
+    if (this.isDone) this.#output.schedule();
+  }
+
+  /** Called when bytes have been read from the socket. */
+  read(chunk: Buffer): void {
+    if (this.#hasFailed || this.#output.isEnded) {
+      this.#droppedBytes += chunk.length;
+      if (this.#droppedBytes > maxDroppedBytes) this.destroy();
+      return;
+    }
+    this.#reading.take(chunk);
+  }
+
+  // For its reading.
+
+  handle(chunk: Buffer): Buffer | undefined {
+    this.#output.beginReading();
+    const rest = this.#input.push(chunk);
+    this.#output.endReading();
+    return rest;
+  }
+
+  onReadOn(): void {
+    this.#events.onHeld();
+  }
+
+  // For its input.
+
+  get open(): ReadonlyMap<number, Http2Stream> {
+    return this.#all;
+  }
+
+  get hasEnough(): boolean {
+    return this.#reading.hasEnough;
+  }
+
+  begins(streamId: number, head: RequestHead, hasEnded: boolean): void {
+    this.#events.onRequest(this, streamId, head, hasEnded);
+  }
+
+  onSettingsAck(): void {
+    this.#events.onSettingsAck(this);
+  }
+
+  onPingAck(payload: Buffer): boolean {
+    if (this.#isProbed && payload.equals(keepalivePing)) {
+      this.#isProbed = false;
+      return true;
+    }
+    if (this.#onPingAck === undefined || !payload.equals(ownPing)) return false;
+    this.#settlePing(undefined);
+    return true;
+  }
+
+  fail(code: number, reason: string): void {
+    if (this.#hasFailed) return;
+    this.#events.onProtocolError();
+    this.#end(code, reason);
+  }
+
+  failByFlood(): void {
+    if (this.#hasFailed) return;
+    this.#events.onFlood();
+    this.#end(errorCode.ENHANCE_YOUR_CALM, "too many PING or SETTINGS frames");
+  }
+
+  // The end.
+
+  /** Ends the connection because of what its peer does, and says why. */
+  #end(code: number, reason: string): void {
+    if (this.#hasFailed || !this.#isOpen) return;
+    this.#hasFailed = true;
+    this.#output.control(goawayFrame(this.#input.lastStreamId, code, reason));
+    this.#input.stop();
+    this.#reading.stop();
+    this.#closeStreams();
+    // Also if the peer does not read why.
+    this.onDone();
+  }
+
+  get isDone(): boolean {
+    return this.#hasFailed || (this.#output.hasSentGoaway && this.#all.size === 0);
+  }
+
+  onDone(): void {
+    setTimeout(() => this.destroy(), closingMs).unref();
+  }
+
+  onUnread(): void {
+    if (!this.#hasFailed) this.#events.onFlood();
+    this.destroy();
+  }
+
+  #closeStreams(): void {
+    for (const stream of [...this.#all.values()]) stream.close();
+  }
+
+  /** Called when the socket has closed. */
   handleClose(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    keepForTwoTurns(this.#nativeSession);
-    this.#readShare.leave();
+    this.#input.stop();
+    this.#closeStreams();
+    this.#reading.leave();
     this.account.close();
     if (this.#onPingAck !== undefined)
       this.#settlePing(new RpcError("UNAVAILABLE", "the connection ended before the ping was answered"));
+    this.#events.onClosed(this);
     const listeners = this.#closeListeners;
     this.#closeListeners = undefined;
     callCloseListeners(listeners);
-  }
-
-  /** Called for each stream that has closed. */
-  #settle(node: ServerHttp2Stream): void {
-    this.account.finish();
-    keepForStream(this.#nativeSession, node);
-    if (node.rstCode === constants.NGHTTP2_PROTOCOL_ERROR) this.#countInvalidStream();
-  }
-
-  /** Called for each stream that nghttp2, or the peer, has reset because of a protocol error. */
-  #countInvalidStream(): void {
-    if (++this.#invalidStreams !== maxInvalidStreams) return;
-    // Later, because nghttp2 may be in the middle of something.
-    setImmediate(() => {
-      if (!this.isOpen) return;
-      this.#events.onProtocolError();
-      this.#session.destroy(undefined, constants.NGHTTP2_PROTOCOL_ERROR);
-      this.abandon();
-    });
   }
 
   #settlePing(error: Error | undefined): void {

@@ -2,7 +2,8 @@ import type { Clock } from "@bunting/runtime";
 import { drainSessions } from "./drain-sessions.js";
 import type { Http2Session } from "./http2-session.js";
 import { Overdue } from "../limits/overdue.js";
-import type { OpenAccount, PeerMemory } from "../limits/peer-memory.js";
+import type { OpenAccount } from "../limits/peer-account.js";
+import type { PeerMemory } from "../limits/peer-memory.js";
 import type { RpcStatus } from "../status.js";
 import type { TransportSession, TransportStream } from "../transport.js";
 
@@ -17,7 +18,7 @@ const retryPushback = { "grpc-retry-pushback-ms": "5000" };
 const evicted: RpcStatus = {
   code: "UNAVAILABLE",
   message:
-    "the server ended this connection to free memory: it held more than others (see the server's --peer-memory)",
+    "the server ended this connection to free memory: it held more than others, or nothing but streams of events (see the server's --peer-memory)",
   trailers: retryPushback,
 };
 const refused: RpcStatus = {
@@ -38,8 +39,6 @@ export interface AdmissionOptions {
   /** See TransportLimits. */
   readonly settingsTimeoutMs: number;
   readonly onEnd: (reason: AdmissionReason) => void;
-  /** Called when a connection is ended to free memory, which is free a turn later only. */
-  readonly onEvict: () => void;
 }
 
 /** Opens the accounts of connections, refuses new ones while memory is short, and ends those that must not stay. */
@@ -68,10 +67,10 @@ export class SessionAdmission {
   }
 
   /** The account for a new connection, which then has to `enter`. That of a refused one counts for nothing: it is gone in a second. */
-  openAccount(session: () => Http2Session): OpenAccount {
+  openAccount(session: () => Http2Session, address: string): OpenAccount {
     const { memory } = this.#options;
     if (!memory.makeRoom()) return memory.openUncounted();
-    return memory.open((hasTime) => this.#evict(session(), hasTime));
+    return memory.open((hasTime) => this.#evict(session(), hasTime), address);
   }
 
   enter(session: TransportSession, account: OpenAccount): void {
@@ -113,15 +112,14 @@ export class SessionAdmission {
   }
 
   #evict(session: Http2Session, hasTime: boolean): void {
-    const { clock, onEnd, onEvict } = this.#options;
+    const { clock, onEnd } = this.#options;
     onEnd("memory");
-    onEvict();
     if (!hasTime || session.streams.size === 0) {
       // Too many others are being ended. Or there are no gRPC calls to end. Other requests must not be answered any more: their answers would count for nothing.
       session.destroy();
       return;
     }
-    session.resetBridged();
+    session.resetPlain();
     void drainSessions([session], {
       windowMs: 0,
       graceMs: evictionGraceMs,

@@ -1,10 +1,9 @@
 import { systemClock, type Clock } from "@bunting/runtime";
 import type { Http2Session } from "./http2-session.js";
-import { MemoryRise } from "../limits/memory-rise.js";
 import { sweepInTurns } from "../limits/sweep-in-turns.js";
 
 export interface KeepaliveOptions {
-  /** After how long without a byte from the peer a PING is sent; 0: never. Connections that have failed are found all the same. */
+  /** After how long without a byte from the peer a PING is sent; 0: never. */
   readonly intervalMs: number;
   /** How long its peer may take to answer before the connection is dropped. */
   readonly timeoutMs: number;
@@ -13,20 +12,16 @@ export interface KeepaliveOptions {
   readonly clock?: Clock;
 }
 
-/**
- * The longest time between two sweeps: a connection that has failed is found in the third at the latest. While memory rises, it is found within
- * some tenths of a second.
- */
+/** The longest time between two sweeps. */
 const maxStepMs = 2_000;
 /** Why the keepalive drops a connection. */
-export type KeepaliveReason = "silent" | "protocol_error" | "unfinished_headers";
+export type KeepaliveReason = "silent" | "unfinished_headers";
 
 /**
  * Drops HTTP/2 connections that are of no use any more: those whose peer vanished without closing, because it was powered off or the network
- * between forgot the connection, those that nghttp2 has ended because of an error of the peer, and those in the middle of a header block
- * that does not end. There may be tens of thousands, so none has a timer of its own: a sweep compares the bytes received from each peer with
- * those at the previous sweep. Only a silent peer gets a PING, and the answer counts like any other bytes; and one that has sent what node
- * has not shown, which has to be charged at once (see UnprovenBytes).
+ * between forgot the connection, and those in the middle of a header block that does not end. There may be tens of thousands, so none has a
+ * timer of its own: a sweep compares the bytes received from each peer with those at the previous sweep. Only a silent peer gets a PING, and
+ * the answer counts like any other bytes.
  */
 export class SessionKeepalive {
   readonly #sessions: Iterable<Http2Session>;
@@ -37,7 +32,6 @@ export class SessionKeepalive {
   readonly #probeAfter: number;
   readonly #dropAfter: number;
   readonly #dropHeadersAfter: number;
-  readonly #memoryRise = new MemoryRise(() => this.#lookForFailed());
   #cancelNext: (() => void) | undefined;
 
   /** @param onDrop called for each connection that is dropped. */
@@ -61,39 +55,19 @@ export class SessionKeepalive {
     this.#cancelNext = this.#clock.after(this.#stepMs, () => {
       this.start();
       sweepInTurns(this.#sessions, (session) => this.#look(session));
-      this.#checkHeaders();
     });
-    this.#memoryRise.start();
   }
 
   stop(): void {
     this.#cancelNext?.();
     this.#cancelNext = undefined;
-    this.#memoryRise.stop();
   }
 
   #look(session: Http2Session): void {
     const quietSweeps = session.countQuietSweep();
-    if (session.hasFailed) {
-      this.#drop(session, "protocol_error");
-      return;
-    }
     if (quietSweeps === this.#probeAfter) session.probe();
     if (quietSweeps >= this.#dropAfter) this.#drop(session, "silent");
     else if (session.countHeaderSweep() > this.#dropHeadersAfter) this.#drop(session, "unfinished_headers");
-  }
-
-  #lookForFailed(): void {
-    sweepInTurns(this.#sessions, (session) => {
-      session.lookBetweenSweeps();
-      if (session.hasFailed) this.#drop(session, "protocol_error");
-    });
-    this.#checkHeaders();
-  }
-
-  /** Once what has arrived was read: the answers to PINGs may be among it. */
-  #checkHeaders(): void {
-    setImmediate(() => sweepInTurns(this.#sessions, (session) => session.checkHeaders()));
   }
 
   #drop(session: Http2Session, reason: KeepaliveReason): void {

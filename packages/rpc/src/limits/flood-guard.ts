@@ -5,9 +5,8 @@ const perSecond = 10;
 const answerBytes = 64;
 
 /**
- * Distinguishes a flood of PING or SETTINGS frames from a client's keepalive. nghttp2 ends only connections whose peer does not read the
- * answers; a peer that reads them could keep the process busy for ever. A client that measures its bandwidth (grpc-go) sends a PING for
- * nearly every DATA frame it gets, so frames that follow something we sent do not count.
+ * Distinguishes a flood of PING or SETTINGS frames from a client's keepalive: a peer that reads the answers could keep the process busy for ever. A client that measures its bandwidth (grpc-go) sends a PING for
+ * nearly every DATA frame it gets, so PINGs that follow something we sent do not count.
  */
 export class FloodGuard {
   #left = burst;
@@ -22,7 +21,11 @@ export class FloodGuard {
   isFlood(sentBytes: number, nowMs: number): boolean {
     const isAnswer = sentBytes - this.#sentBytes > answerBytes;
     this.#sentBytes = sentBytes;
-    if (isAnswer) return false;
+    return !isAnswer && this.count(nowMs);
+  }
+
+  /** Counts such a frame, whatever was sent before. */
+  count(nowMs: number): boolean {
     this.#left = Math.min(burst, this.#left + ((nowMs - this.#countedMs) * perSecond) / 1_000);
     this.#countedMs = nowMs;
     if (this.#left < 1) return true;

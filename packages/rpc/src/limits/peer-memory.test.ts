@@ -1,11 +1,6 @@
 import { expect } from "chai";
-import {
-  connectionBytes,
-  PeerMemory,
-  streamBytes,
-  type OpenAccount,
-  type Replaceable,
-} from "./peer-memory.js";
+import { connectionBytes, streamBytes, type OpenAccount } from "./peer-account.js";
+import { PeerMemory, type Replaceable } from "./peer-memory.js";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
@@ -69,6 +64,24 @@ describe("PeerMemory", () => {
     holding.charge(20 * kibibyte);
     await nextTick();
     expect(ended).to.deep.equal(["holding 40 KiB"]);
+  });
+
+  it("ends those that are replaceable before ordinary ones, while they hold most of the budget", async () => {
+    const { open, ended } = peers(4 * mebibyte, "idle");
+    const application = open("an application");
+    application.begin();
+    application.charge(30 * kibibyte);
+    for (let index = 0; index < 160; index++) {
+      const account = open(`stream ${index}`);
+      account.begin();
+      account.beginStream();
+    }
+    const late = open("late");
+    late.begin();
+    late.charge(350 * kibibyte);
+    await nextTick();
+    expect(ended.slice(0, 2)).to.deep.equal(["stream 0", "stream 1"]);
+    expect(ended).to.have.length.within(20, 30).and.not.include.members(["an application", "late"]);
   });
 
   it("gives few ended connections time, and counts what they hold until they have closed", async () => {
@@ -135,6 +148,56 @@ describe("PeerMemory", () => {
       accounts[0]?.finish();
       expect(memory.makeRoom()).to.equal(true);
       expect(ended).to.deep.equal(["second", "third"]);
+    });
+
+    it("ends one that has streams of events only, after those that are idle", () => {
+      const { memory, open, ended, accounts } = full("idle");
+      const [first, second, third] = accounts;
+      for (const account of [first, second]) {
+        account?.begin();
+        account?.beginStream();
+      }
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended, "the idle one").to.deep.equal(["third"]);
+      third?.close();
+      open("fourth").begin();
+      first?.begin();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended, "not the one with another request").to.deep.equal(["third", "second"]);
+      open("fifth").begin();
+      expect(memory.makeRoom()).to.equal(false);
+      first?.finish();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["third", "second", "first"]);
+    });
+
+    it("does not end the newest before it could ask, where many have streams of events only", async () => {
+      const { memory, open, ended } = peers(32 * (connectionBytes + streamBytes), "idle");
+      for (let index = 0; index < 32; index++) {
+        const account = open(`stream ${index}`);
+        account.begin();
+        account.charge(streamBytes);
+        account.beginStream();
+      }
+      expect(memory.makeRoom()).to.equal(true);
+      const newest = open("newest");
+      newest.charge(2 * streamBytes);
+      await Promise.resolve();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.include("stream 1").and.not.include("newest");
+    });
+
+    it("ends one of the address that holds the most", () => {
+      const ended: string[] = [];
+      const memory = new PeerMemory(4 * connectionBytes, "idle");
+      for (const [index, address] of ["10.0.0.1", "10.0.0.2", "10.0.0.2", "10.0.0.3"].entries()) {
+        const account = memory.open(() => ended.push(`${index} of ${address}`), address);
+        if (index !== 3) continue;
+        account.begin();
+        account.charge(-20_000);
+      }
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["1 of 10.0.0.2"]);
     });
 
     it("ends no request for one, unless any connection is replaceable: then the one that has been busy for longest", () => {

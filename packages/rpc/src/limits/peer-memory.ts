@@ -1,67 +1,44 @@
-/** What the process holds for one connection, in bytes. Whatever a peer can make grow is charged here for as long as it is held. */
-export interface PeerAccount {
-  /** Adds bytes that the process now holds for this peer. If that exceeds the budget, this or a greedier connection is ended soon. Never throws. */
-  charge(bytes: number): void;
-  /** Takes back what was charged. */
-  release(bytes: number): void;
-  /**
-   * Charges a request that has not arrived whole, of which `bytes` are held instead of `before`. False, and nothing changes, if the
-   * connection holds too much of such requests.
-   */
-  gather(bytes: number, before: number): boolean;
-  /** Takes back what was gathered. */
-  ungather(bytes: number): void;
-  /** A request of this connection has begun. */
-  begin(): void;
-  /** A request that has begun is over. */
-  finish(): void;
-  readonly bytes: number;
-}
+import {
+  Account,
+  connectionBytes,
+  ordinaryBytes,
+  ordinaryRequestBytes,
+  streamBytes,
+  surplus,
+  type Activity,
+  type AddressShare,
+  type Ledger,
+  type OpenAccount,
+} from "./peer-account.js";
 
 /**
- * Which connections are ended for a new one when the budget is used up: `idle`, those that have waited longest for a request; `any`, if there
- * are none, also those whose requests have been open longest.
+ * Which connections are ended for a new one when the budget is used up: `idle`, those that have waited longest for a request, or those that
+ * have only streams of events; `any`, if there are none, also those whose requests have been open longest. Those of the address whose peers
+ * hold the most go first.
  */
 export type Replaceable = "none" | "idle" | "any";
 
-/** An account that `PeerMemory` opened. */
-export interface OpenAccount extends PeerAccount {
-  /** False if it is not part of any sum, or of that of connections which are being ended only. */
-  readonly isCounted: boolean;
-  /** True while no request is open. */
-  readonly isIdle: boolean;
-  /** To be called when the connection has closed; what is still charged is dropped. */
-  close(): void;
-}
-
-/** What an idle connection takes, apart from its streams: the socket, nghttp2's session, node's objects and ours. */
-export const connectionBytes = 24 * 1024;
-/** What an open stream takes apart from its headers. */
-export const streamBytes = 6 * 1024;
-/** The headers and the message of an ordinary request. */
-const ordinaryRequestBytes = 2 * 1024;
-/** What a connection may hold without being greedy: itself, a few streams and their requests. */
-const ordinaryBytes = 64 * 1024;
-/** A connection that holds no more than this is never ended: it has one stream and nothing else. */
-const idleBytes = 36 * 1024;
+/** A connection that holds no more than this beyond itself is never ended: it has one stream and nothing else. */
+const idleBytes = 12 * 1024;
 const mebibyte = 1024 * 1024;
 /** What is released in smaller pieces V8 collects soon enough by itself. */
 const largeBytes = 16 * 1024;
+/** Of so many connections one, of those opened last, is not ended for want of memory before it could ask: it may be the one that room was made for. */
+const perSparedConnection = 16;
+const maxSparedConnections = 32;
 /** The part of the budget that connections which are being ended may hold in addition; one may hold more. */
 const endingShare = 1 / 8;
-/** What a connection may hold of requests that have not arrived whole. One request may be larger. */
-const maxGatheredBytes = 4 * mebibyte;
-
 /**
  * The ledger of what peers make this process hold: one account for each connection, two bounds for all of them.
  *
  * - The budget bounds the sum. Once it is reached, new connections are to be refused (`isFull`).
- * - The surplus, that is what connections hold beyond an ordinary one, is bounded by 64 MiB (half of a smaller budget, a sixteenth of one
- *   above 1 GiB): a few greedy connections are ended long before they use up what thousands of ordinary ones may.
+ * - The surplus, that is what connections hold beyond an ordinary one, is bounded by 40 MiB (half of a smaller budget, a twenty-fifth of one
+ *   above 1,000 MiB): a few greedy connections are ended long before they use up what thousands of ordinary ones may.
  *
  * Beyond either, the greediest connections are ended, then ordinary ones, the newest first among equals, until an eighth of the bound is free
- * again. Connections that hold what an idle one holds are never ended for that. Where any connection is replaceable, those that have been open longest are ended
- * instead of the greediest: a probe is always among the newest. What ended connections hold until they have closed is bounded too: few at a
+ * again. Connections that hold what an idle one holds are never ended for that, unless they are replaceable and hold more than half of the
+ * budget together. Where any connection is replaceable, those that have been open longest are ended instead of the greediest: a probe is
+ * always among the newest. What ended connections hold until they have closed is bounded too: few at a
  * time get the time to tell their clients why.
  */
 export class PeerMemory {
@@ -70,7 +47,7 @@ export class PeerMemory {
   readonly #replaceable: Replaceable;
   readonly #ledger: Ledger = {
     changed: (before, after) => this.#changed(before, after),
-    turned: (account, isIdle) => this.#turned(account, isIdle),
+    turned: (account, before) => this.#turned(account, before),
     endingChanged: (bytes) => (this.#endingBytes += bytes),
     discarded: (bytes) => (this.#discardedBytes += bytes),
     released: (bytes) => this.#released(bytes),
@@ -78,9 +55,11 @@ export class PeerMemory {
   };
   /** In the order in which they were opened. */
   readonly #accounts = new Set<Account>();
-  /** Those without an open request, and those with one, in the order in which they became so; only what is replaceable. */
-  readonly #idle = new Set<Account>();
-  readonly #busy = new Set<Account>();
+  /** The accounts that are replaceable, each set in the order in which they became so. */
+  readonly #replaceableSets: Readonly<Record<Activity, Set<Account> | undefined>>;
+  /** What all peers with one address hold, for each address. */
+  readonly #shares = new Map<string, AddressShare>();
+  #opened = 0;
   #bytes = 0;
   #discardedBytes = 0;
   #surplusBytes = 0;
@@ -96,10 +75,15 @@ export class PeerMemory {
   constructor(
     budgetBytes: number,
     replaceable: Replaceable = "none",
-    maxSurplusBytes = Math.max(budgetBytes / 16, Math.min(budgetBytes / 2, 64 * mebibyte)),
+    maxSurplusBytes = Math.max(budgetBytes / 25, Math.min(budgetBytes / 2, 40 * mebibyte)),
   ) {
     this.budgetBytes = budgetBytes;
     this.#replaceable = replaceable;
+    this.#replaceableSets = {
+      idle: replaceable === "none" ? undefined : new Set(),
+      streaming: replaceable === "none" ? undefined : new Set(),
+      busy: replaceable === "any" ? new Set() : undefined,
+    };
     this.#maxSurplusBytes = maxSurplusBytes;
   }
 
@@ -136,9 +120,9 @@ export class PeerMemory {
   makeRoom(bytes = connectionBytes): boolean {
     if (!this.#hasRoom(bytes) && this.#isExceeded) this.#relieve();
     while (!this.#hasRoom(bytes)) {
-      const [longest] = this.#idle.size > 0 ? this.#idle : this.#busy;
-      if (longest === undefined) return false;
-      this.#evict(longest);
+      const replaced = this.#nextReplaced();
+      if (replaced === undefined) return false;
+      this.#evict(replaced);
     }
     return true;
   }
@@ -148,12 +132,15 @@ export class PeerMemory {
    *
    * @param end is called at most once, when the connection has to be ended to free memory, and `hasTime` says whether its peer may be told
    *   why. Its account counts no longer by then.
+   * @param address of the peer
+   * @param baseBytes what the connection itself takes
    */
-  open(end: (hasTime: boolean) => void): OpenAccount {
-    const account = new Account(end, this.#ledger);
+  open(end: (hasTime: boolean) => void, address = "", baseBytes = connectionBytes): OpenAccount {
+    const number = ++this.#opened;
+    const account = new Account(end, this.#ledger, { share: this.#shareOf(address), number, baseBytes });
     this.#accounts.add(account);
-    this.#turned(account, true);
-    account.charge(connectionBytes);
+    this.#turned(account, account.activity);
+    account.charge(baseBytes);
     return account;
   }
 
@@ -191,11 +178,45 @@ export class PeerMemory {
     });
   }
 
-  #turned(account: Account, isIdle: boolean): void {
-    if (this.#replaceable === "none") return;
-    (isIdle ? this.#busy : this.#idle).delete(account);
-    if (isIdle) this.#idle.add(account);
-    else if (this.#replaceable === "any") this.#busy.add(account);
+  #turned(account: Account, before: Activity): void {
+    this.#replaceableSets[before]?.delete(account);
+    this.#replaceableSets[account.activity]?.add(account);
+  }
+
+  #shareOf(address: string): AddressShare {
+    let share = this.#shares.get(address);
+    if (share === undefined) this.#shares.set(address, (share = { address, bytes: 0, accounts: 0 }));
+    share.accounts++;
+    return share;
+  }
+
+  /** The connection that is ended for a new one: of the address that holds the most, one that is idle, or else one with streams of events. */
+  #nextReplaced(): Account | undefined {
+    let next: Account | undefined;
+    for (const account of this.#replaceableAccounts("idle", "streaming"))
+      if (next === undefined || account.share.bytes > next.share.bytes) next = account;
+    if (next !== undefined) return next;
+    const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
+    return [...busy, ...idle, ...streaming][0];
+  }
+
+  /** Ends connections that are replaceable while they hold most of the budget together: it is they who have used it up. */
+  #thinOut(enoughBytes: number): void {
+    const quiet = [...this.#replaceableAccounts("idle", "streaming")];
+    let quietBytes = quiet.reduce((sum, { bytes }) => sum + bytes, 0);
+    // The sort is stable.
+    for (const account of quiet.sort((one, other) => other.share.bytes - one.share.bytes)) {
+      if (this.#bytes <= enoughBytes || quietBytes <= this.budgetBytes / 2) return;
+      quietBytes -= account.bytes;
+      this.#evict(account);
+    }
+  }
+
+  *#replaceableAccounts(...activities: readonly Activity[]): Generator<Account> {
+    const spared = Math.min(maxSparedConnections, Math.floor(this.#accounts.size / perSparedConnection));
+    for (const activity of activities)
+      for (const account of this.#replaceableSets[activity] ?? [])
+        if (account.number <= this.#opened - spared) yield account;
   }
 
   get #isExceeded(): boolean {
@@ -208,8 +229,9 @@ export class PeerMemory {
   #relieve(): void {
     this.#isRelieving = false;
     if (!this.#isExceeded) return;
-    const endable = this.#endable();
     const enoughBytes = this.budgetBytes * 0.875;
+    if (this.#bytes > this.budgetBytes) this.#thinOut(enoughBytes);
+    const endable = this.#endable();
     const enoughSurplusBytes = this.#maxSurplusBytes * 0.875;
     for (const account of endable) {
       if (this.#bytes <= enoughBytes && this.#surplusBytes <= enoughSurplusBytes) return;
@@ -226,8 +248,11 @@ export class PeerMemory {
 
   /** What may be ended because it holds too much, in this order. */
   #endable(): Account[] {
-    const isEndable = ({ bytes }: Account): boolean => bytes > idleBytes;
-    if (this.#replaceable === "any") return [...this.#idle, ...this.#busy].filter(isEndable);
+    const isEndable = ({ bytes, baseBytes }: Account): boolean => bytes > baseBytes + idleBytes;
+    if (this.#replaceable === "any") {
+      const { idle = [], streaming = [], busy = [] } = this.#replaceableSets;
+      return [...idle, ...streaming, ...busy].filter(isEndable);
+    }
     // The sort is stable, so the newest stays first among equals. Ordinary ones are equals: an application with two requests, connected for
     // long, must not go because a thousand newer connections hold less each.
     return [...this.#accounts]
@@ -238,102 +263,10 @@ export class PeerMemory {
 
   #forget(account: Account): void {
     if (!this.#accounts.delete(account)) return;
-    this.#idle.delete(account);
-    this.#busy.delete(account);
+    this.#replaceableSets[account.activity]?.delete(account);
     this.#bytes -= account.bytes;
+    account.share.bytes -= account.bytes;
+    if (--account.share.accounts === 0) this.#shares.delete(account.share.address);
     this.#surplusBytes -= surplus(account.bytes);
   }
-}
-
-interface Ledger {
-  changed(beforeBytes: number, afterBytes: number): void;
-  turned(account: Account, isIdle: boolean): void;
-  /** A connection that is being ended holds so many bytes more, or less. */
-  endingChanged(bytes: number): void;
-  /** Something has ended that took so many bytes. */
-  discarded(bytes: number): void;
-  /** So many bytes are charged no longer. */
-  released(bytes: number): void;
-  closed(account: Account): void;
-}
-
-class Account implements OpenAccount {
-  readonly #end: (hasTime: boolean) => void;
-  readonly #ledger: Ledger;
-  #bytes = 0;
-  #gatheredBytes = 0;
-  #requests = 0;
-  #state: "counted" | "ending" | "closed" = "counted";
-
-  constructor(end: (hasTime: boolean) => void, ledger: Ledger) {
-    this.#end = end;
-    this.#ledger = ledger;
-  }
-
-  get isCounted(): boolean {
-    return this.#state === "counted";
-  }
-
-  get isIdle(): boolean {
-    return this.#requests === 0;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  begin(): void {
-    if (this.#requests++ === 0 && this.isCounted) this.#ledger.turned(this, false);
-  }
-
-  finish(): void {
-    this.#ledger.discarded(streamBytes + ordinaryRequestBytes);
-    if (--this.#requests === 0 && this.isCounted) this.#ledger.turned(this, true);
-  }
-
-  charge(bytes: number): void {
-    const before = this.#bytes;
-    this.#bytes += bytes;
-    if (this.#state === "counted") this.#ledger.changed(before, this.#bytes);
-    else if (this.#state === "ending") this.#ledger.endingChanged(bytes);
-  }
-
-  release(bytes: number): void {
-    this.charge(-bytes);
-    this.#ledger.released(bytes);
-  }
-
-  gather(bytes: number, before: number): boolean {
-    const others = this.#gatheredBytes - before;
-    if (others > 0 && others + bytes > maxGatheredBytes) return false;
-    this.#gatheredBytes += bytes - before;
-    this.charge(bytes - before);
-    return true;
-  }
-
-  ungather(bytes: number): void {
-    this.#gatheredBytes -= bytes;
-    this.release(bytes);
-  }
-
-  close(): void {
-    if (this.#state !== "closed") {
-      this.#ledger.discarded(connectionBytes);
-      this.#ledger.released(surplus(this.#bytes));
-    }
-    if (this.#state === "ending") this.#ledger.endingChanged(-this.#bytes);
-    if (this.#state === "counted") this.#ledger.closed(this);
-    this.#state = "closed";
-  }
-
-  evict(hasTime: boolean): void {
-    this.#ledger.closed(this);
-    this.#state = "ending";
-    this.#ledger.endingChanged(this.#bytes);
-    this.#end(hasTime);
-  }
-}
-
-function surplus(bytes: number): number {
-  return Math.max(0, bytes - ordinaryBytes);
 }

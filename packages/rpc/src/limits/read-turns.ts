@@ -12,6 +12,8 @@ export interface Reader {
 export interface ReadShare {
   /** True while nothing is read from the connection. */
   readonly isHeld: boolean;
+  /** True if the connection has spent several times its share in this turn: the rest of what was read is to be handled in a later one. */
+  readonly hasOverspent: boolean;
   /** Counts work that the connection has caused in this turn; a request is 1. */
   spend(work: number): void;
   /** The connection has closed. */
@@ -36,6 +38,8 @@ export interface ReadTurnsOptions {
 /** The longest rest. */
 const maxRestMs = 250;
 const perConnection = 64;
+/** A chunk with more of it is not handled whole. An ordinary client's burst fits. */
+const sharesPerChunk = 4;
 /** Work of a connection in a turn that counts for nothing, so that a reconnect storm of clients with a few streams each is not held. */
 const freePerConnection = 8;
 /** Of the connections that wait to be accepted, in one turn. */
@@ -51,7 +55,7 @@ const maxPerTurn = 512;
  *
  * A connection that has spent its share is not read until a later turn. Such connections are read in rotation, at least one in each turn, and
  * only as many as have together spent no more than a turn's work when they were last read. When all have spent a turn's work, no connection is
- * read until the next turn. A chunk of 64 KB that has been read is handled whole; so a turn exceeds its work by one chunk.
+ * read until the next turn. What has been read is handled until the connection has spent four times its share, and the rest of it in a later turn.
  *
  * With a `restFactor` of 1, such connections are not read for as long as the turn has taken in which some were: that time is left to all others.
  */
@@ -97,6 +101,11 @@ export class ReadTurns {
     }
     this.#arrivals.push(accept);
     this.#awaitEnd();
+  }
+
+  /** Called by shares only. */
+  hasOverspent(member: Member): boolean {
+    return member.spentIn(this.#turn) > sharesPerChunk * this.#perConnection;
   }
 
   /** Called by shares only. */
@@ -199,6 +208,10 @@ class Member implements ReadShare {
 
   get isHeld(): boolean {
     return this.#isHeld;
+  }
+
+  get hasOverspent(): boolean {
+    return this.#isHeld && this.#turns.hasOverspent(this);
   }
 
   /** In the last turn in which there was any. */

@@ -20,8 +20,7 @@ const maxFrameBytes = 16 * 1024;
 const maxSettingsBytes = 1024;
 
 /**
- * The upgrade from HTTP/1.1 to HTTP/2 on the same connection. Node has none: nghttp2 could begin a session with a request that came before it,
- * but node does not offer that. So the engine gets the bytes that the client would have sent if it had known that this server speaks HTTP/2: its
+ * The upgrade from HTTP/1.1 to HTTP/2 on the same connection. The engine knows nothing of it: it gets the bytes that the client would have sent if it had known that this server speaks HTTP/2: its
  * preface, its SETTINGS with those of HTTP2-Settings before them, and the request as stream 1. What the client sends afterwards follows.
  */
 export class H2cUpgrade {

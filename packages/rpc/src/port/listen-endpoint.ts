@@ -1,10 +1,21 @@
 import { dirname } from "node:path";
 import { errorCode } from "@bunting/runtime";
 
-/** Where to listen: a TCP port (0: any free one), or a unix socket with the mode of its file. */
+/** Where to listen: a TCP port (0: any free one), or a unix socket with the mode and the owners of its file; -1, as without, leaves an owner. */
 export type ListenEndpoint =
   | { readonly port: number; readonly host?: string | undefined }
-  | { readonly socketPath: string; readonly mode?: number | undefined };
+  | {
+      readonly socketPath: string;
+      readonly mode?: number | undefined;
+      readonly uid?: number | undefined;
+      readonly gid?: number | undefined;
+    };
+
+/** The code of the error if the owners of a socket can't be set. */
+export const notOwner = "ENOTOWNER";
+
+/** The code of the error if the file at the path is not the socket that was created. */
+export const notSocket = "ENOTSOCKET";
 
 /** The longest path of a unix socket on Linux (108 bytes with the terminating zero). */
 export const maxSocketPathBytes = 107;
@@ -61,6 +72,10 @@ function describeSocketError(code: string, error: unknown, path: string, choose:
     case "EACCES":
     case "EPERM":
       return `this user may not create the socket ${path}: make ${dirname(path)} writable for it, or choose another path${choose}`;
+    case notOwner:
+      return `this user may not give the socket ${path} to that user or group: choose a group that the process belongs to, such as the fsGroup of its Pod, or leave the owner out`;
+    case notSocket:
+      return `another process has replaced the socket ${path} while it was created: choose a directory that only this user may write to${choose.replace(/^ /, ", ")}`;
     case "EROFS":
       return `the socket ${path} would lie on a read-only file system: mount a writable volume there, or choose another path${choose}`;
     default:

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { constants } from "node:http2";
-import { request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
-import { Agent } from "node:http";
+import { Agent, request as httpRequest, type IncomingMessage, type RequestListener } from "node:http";
+import { createConnection } from "node:net";
 import { expect } from "chai";
 import { status } from "@grpc/grpc-js";
 import { frameMessage } from "../call/framing.js";
@@ -122,6 +122,28 @@ describe("PortListener", () => {
     const { status: code, body } = await get(listener, "/");
     expect(code).to.equal(505);
     expect(body).to.contain("gRPC over HTTP/2");
+  });
+
+  it("tells them so though they are still sending, and charges them until they have closed", async () => {
+    const memory = new PeerMemory(10_000_000);
+    const listener = await serve([echo], { memory });
+    const client = createConnection({ port: listener.port, host: "127.0.0.1", allowHalfOpen: true });
+    const errors: Error[] = [];
+    let answer = "";
+    client.on("error", (error) => errors.push(error));
+    client.on("data", (chunk: Buffer) => (answer += chunk.toString()));
+    afterwards(() => client.destroy());
+    client.write("POST / HTTP/1.1\r\nhost: test\r\ncontent-length: 100000\r\n\r\n");
+    await eventually(() => memory.bytes > 0, "the answer to be sent");
+    for (let piece = 0; piece < 20; piece++)
+      await new Promise<void>((resolve) => client.write("a".repeat(100), () => setImmediate(resolve)));
+
+    await eventually(() => answer.endsWith("\n"), "the answer");
+
+    expect(answer).to.match(/^HTTP\/1\.1 505 [^]*This port speaks gRPC over HTTP\/2/);
+    expect(errors).to.deep.equal([]);
+    client.destroy();
+    await eventually(() => memory.bytes === 0, "the charge to be released");
   });
 
   it("speaks HTTP/1.1 only, if it has no gRPC handler", async () => {

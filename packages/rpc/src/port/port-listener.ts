@@ -1,19 +1,22 @@
-import { chmod } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Logger } from "@bunting/runtime";
 import { Http1Server } from "../http1/http1-server.js";
 import { Http2Transport } from "../http2/http2-transport.js";
+import { dismissGently } from "../http1/dismiss-gently.js";
 import { lastAnswer } from "../http1/last-answer.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { H2cUpgrade } from "./h2c-upgrade.js";
-import { PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
-import type { TlsTermination } from "./tls-termination.js";
+import { clientHelloBytes, PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
+import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
+import { peerAddress } from "../limits/peer-address.js";
 import { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "../http2/session-keepalive.js";
 import type { AdmissionReason } from "../http2/session-admission.js";
-import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
+import { StallWatch, type StallOptions, type WatchedSession } from "../limits/stall-watch.js";
+import { ClientCertificateWatch } from "../tls/client-certificate-watch.js";
+import { isEncrypted } from "../tls/peer-certificate.js";
 import type { RefusalReason } from "../status.js";
 import {
   defaultTransportLimits,
@@ -22,7 +25,7 @@ import {
   type TransportLimits,
   type TransportSession,
 } from "../transport.js";
-import { clearSocketPath } from "./unix-socket-file.js";
+import { bindWithMode, clearSocketPath, setOwnership } from "./unix-socket-file.js";
 
 export interface PortListenerOptions {
   readonly endpoint: ListenEndpoint;
@@ -35,7 +38,7 @@ export interface PortListenerOptions {
   readonly http?: RequestListener;
   /** Which requests over HTTP/2 are gRPC; default: those whose content type says so. */
   readonly grpcHeaders?: GrpcHeaderRules | undefined;
-  /** Clients must speak TLS; without it, they must not. */
+  /** Clients must speak TLS, or may, as it says; without it, they must not. */
   readonly tls?: TlsTermination | undefined;
   readonly limits?: Partial<TransportLimits>;
   /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
@@ -53,8 +56,8 @@ export interface PortListenerOptions {
   readonly keepalive?: KeepaliveOptions | undefined;
   /** Ends streams and connections whose peer does not read: default after 60 s. */
   readonly stall?: StallOptions | undefined;
-  /** Called for each connection that this end drops, with the reason; `detail` says more of `tls`. */
-  readonly onDropped?: (reason: DropReason, detail?: string) => void;
+  /** Called for each connection that this end drops, with the reason; for `tls` and `certificate` with one of a closed set of sentences, and the peer's address. */
+  readonly onDropped?: (reason: DropReason, detail?: string, peer?: string) => void;
   /** Called for each request that is refused, or ended early, because of a limit. */
   readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
   /** Called each time that a connection is read on after the turns had held it. */
@@ -67,9 +70,17 @@ export interface PortListenerOptions {
  * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
  * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
  * `settings`: the peer did not acknowledge SETTINGS. `unfinished_headers`: a header block over HTTP/2 did not end. `tls`: a handshake failed, or
- * the client spoke plaintext to a port with TLS or the reverse.
+ * the client spoke plaintext to a port with TLS or the reverse. `certificate`: that of the client has expired, or is no longer trusted.
  */
-export type DropReason = "stalled" | "flood" | "headers" | "tls" | AdmissionReason | KeepaliveReason;
+export type DropReason =
+  | "stalled"
+  | "flood"
+  | "protocol_error"
+  | "headers"
+  | "tls"
+  | "certificate"
+  | AdmissionReason
+  | KeepaliveReason;
 
 /** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
 const backlog = 4_096;
@@ -95,8 +106,13 @@ export class PortListener {
   readonly #upgrade: H2cUpgrade;
   readonly #keepalive: SessionKeepalive | undefined;
   readonly #stallWatch: StallWatch;
+  /** All open connections that speak a protocol. */
+  readonly #watched: Iterable<WatchedSession> = {
+    [Symbol.iterator]: () => this.#connections(),
+  };
   /** Connections without a session: they speak HTTP/1.1, have not revealed their protocol yet, or are being refused. */
   readonly #sockets = new Set<Socket>();
+  readonly #certificateWatch: ClientCertificateWatch;
   /** One listener for all of them: a reconnect storm brings ten thousand at once. */
   readonly #onClose: (this: Socket) => void;
 
@@ -108,28 +124,18 @@ export class PortListener {
     this.#sniffer = new PrefaceSniffer({
       timeoutMs: headerTimeoutMs,
       patientWith: ((memory?.budgetBytes ?? Number.POSITIVE_INFINITY) * silentShare) / silentBytes,
+      expectsTls: (socket) => this.#expectsTls(socket),
       onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
       onTimeout: (socket) => {
         onRefused?.("request_timeout");
         if (this.#expectsTls(socket)) socket.destroy();
-        else dismiss(socket, timedOut);
+        else this.#dismiss(socket, timedOut);
       },
     });
     const forget = this.#forget.bind(this);
     this.#onClose = function () {
       forget(this);
     };
-    if (http !== undefined)
-      this.#http1 = new Http1Server(http, {
-        headerTimeoutMs,
-        requestTimeoutMs,
-        maxHeaderBytes,
-        memory,
-        stallTimeoutMs: stall.timeoutMs,
-        onOverload: () => onDropped?.("memory"),
-        onLargeHeaders: () => onDropped?.("headers"),
-        onRefused,
-      });
     this.#upgrade = new H2cUpgrade({
       timeoutMs: headerTimeoutMs,
       memory,
@@ -140,6 +146,17 @@ export class PortListener {
       onRefused?.("stalled");
     };
     this.#stallWatch = new StallWatch({ ...stall, onStreamStalled }, () => onDropped?.("stalled"));
+    if (http !== undefined)
+      this.#http1 = new Http1Server(http, {
+        headerTimeoutMs,
+        requestTimeoutMs,
+        maxHeaderBytes,
+        memory,
+        stallClock: this.#stallWatch,
+        onOverload: () => onDropped?.("memory"),
+        onLargeHeaders: () => onDropped?.("headers"),
+        onRefused,
+      });
     if (grpc !== undefined) {
       this.#transport = new Http2Transport({
         handler: grpc,
@@ -160,6 +177,10 @@ export class PortListener {
         onDropped?.(reason),
       );
     }
+    this.#certificateWatch = new ClientCertificateWatch(
+      { sessions: this.sessions, sockets: this.#sockets },
+      (detail, peer) => onDropped?.("certificate", detail, peer),
+    );
     this.#server = createServer(
       { noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepaliveMs },
       (socket) => this.#accept(socket),
@@ -183,9 +204,9 @@ export class PortListener {
     try {
       if ("socketPath" in endpoint) {
         await clearSocketPath(endpoint.socketPath);
-        await this.#bind({ path: endpoint.socketPath, backlog });
-        // Not before: the mode with which a socket is created depends on the umask.
-        if (endpoint.mode !== undefined) await chmod(endpoint.socketPath, endpoint.mode);
+        const { socketPath, mode } = endpoint;
+        await bindWithMode(mode, () => this.#bind({ path: socketPath, backlog }));
+        await setOwnership(endpoint);
       } else {
         await this.#bind({ port: endpoint.port, host: endpoint.host, backlog });
       }
@@ -198,7 +219,8 @@ export class PortListener {
     );
     this.#http1?.start();
     this.#keepalive?.start();
-    if (this.#transport !== undefined) this.#stallWatch.start(this.#transport.sessions);
+    this.#stallWatch.start(this.#watched);
+    this.#certificateWatch.start(this.#options.tls?.recheckMs);
   }
 
   /** Accepts no more connections and removes a unix socket's file. Open connections continue. */
@@ -220,6 +242,7 @@ export class PortListener {
     ];
     this.#keepalive?.stop();
     this.#stallWatch.stop();
+    this.#certificateWatch.stop();
     this.#http1?.close();
     for (const socket of this.#sockets) socket.destroy();
     for (const session of this.sessions) session.destroy();
@@ -246,8 +269,9 @@ export class PortListener {
   }
 
   #serve(socket: Socket, protocol: SniffedProtocol, seen: Buffer): void {
-    if (this.#expectsTls(socket)) {
-      this.#secure(socket, protocol);
+    const { tls } = this.#options;
+    if (tls !== undefined && !isEncrypted(socket) && (protocol === "tls" || !tls.allowsPlaintext)) {
+      this.#secure(tls, socket, protocol, seen);
       return;
     }
     switch (protocol) {
@@ -255,35 +279,37 @@ export class PortListener {
         this.#transport?.whenReady(() => this.#serveHttp2(socket));
         break;
       case "http1":
-        if (this.#http1 === undefined) dismiss(socket, grpcOnly);
-        else if (isSecure(socket) || !this.#upgrade.take(socket, seen)) this.#http1.accept(socket);
+        if (this.#http1 === undefined) this.#dismiss(socket, grpcOnly);
+        else if (isEncrypted(socket) || !this.#upgrade.take(socket, seen)) this.#http1.accept(socket);
         break;
       case "tls":
-        this.#options.onDropped?.("tls", "a client spoke TLS to a port without it");
+        this.#options.onDropped?.("tls", "a client spoke TLS to a port without it", peerAddress(socket));
         socket.destroy();
     }
   }
 
   #expectsTls(socket: Socket): boolean {
-    return this.#options.tls !== undefined && !isSecure(socket);
+    return this.#options.tls !== undefined && !isEncrypted(socket);
   }
 
-  #secure(socket: Socket, protocol: SniffedProtocol): void {
-    const { tls, memory, onDropped } = this.#options;
+  #secure(tls: TlsTermination, socket: Socket, protocol: SniffedProtocol, seen: Buffer): void {
+    const { memory, onDropped } = this.#options;
+    const peer = peerAddress(socket);
+    const onFailed: TlsEvents["onFailed"] = (reason, detail) => onDropped?.(reason, detail, peer);
     if (protocol !== "tls") {
-      onDropped?.("tls", "a client spoke plaintext to a port with TLS");
-      if (protocol === "http1") dismiss(socket, tlsOnly);
+      tls.refusePlaintext({ onFailed });
+      if (protocol === "http1") this.#dismiss(socket, tlsOnly);
       else socket.destroy();
       return;
     }
-    tls?.accept(socket, {
+    tls.accept(socket, clientHelloBytes(seen), {
       memory,
       onSecure: (secure) => {
         this.#forget(socket);
         socket.off("close", this.#onClose);
         this.#accept(secure);
       },
-      onFailed: (reason, detail) => onDropped?.(reason, detail),
+      onFailed,
     });
   }
 
@@ -295,20 +321,27 @@ export class PortListener {
     this.#transport?.accept(socket);
   }
 
+  /** Sends a last answer. The connection is charged meanwhile: its client may take its time to close. */
+  #dismiss(socket: Socket, text: string): void {
+    const { memory } = this.#options;
+    if (memory?.makeRoom() === false) {
+      socket.destroy();
+      return;
+    }
+    const account = memory?.open(() => socket.destroy(), peerAddress(socket));
+    socket.once("close", () => account?.close());
+    dismissGently(socket, text);
+  }
+
+  *#connections(): Generator<WatchedSession> {
+    yield* this.#transport?.sessions ?? [];
+    yield* this.#http1?.connections ?? [];
+  }
+
   #forget(socket: Socket): void {
     this.#sockets.delete(socket);
     this.#sniffer.forget(socket);
   }
-}
-
-/** Sends a last response and closes, whether or not the peer does. */
-function dismiss(socket: Socket, text: string): void {
-  socket.write(text);
-  socket.destroySoon();
-}
-
-function isSecure(socket: Socket): boolean {
-  return "encrypted" in socket;
 }
 
 function ignore(): void {

@@ -3,6 +3,8 @@ import type { Socket } from "node:net";
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 const tlsHandshake = 0x16;
+/** The head of a record and of the handshake message in it, which has the size of the ClientHello. */
+const tlsHeadBytes = 9;
 const sweepsPerTimeout = 4;
 const patience = 10;
 
@@ -13,6 +15,8 @@ export interface PrefaceSnifferOptions {
   readonly timeoutMs: number;
   /** More clients than this that have not revealed their protocol are too many: those that connected first get the shorter time. */
   readonly patientWith: number;
+  /** True if the connection should begin with TLS: then so much of it is read that `clientHelloBytes` can be asked. */
+  readonly expectsTls: (socket: Socket) => boolean;
   /** `seen` are the bytes that were read and put back. */
   readonly onSniffed: (socket: Socket, protocol: SniffedProtocol, seen: Buffer) => void;
   readonly onTimeout: (socket: Socket) => void;
@@ -68,7 +72,8 @@ export class PrefaceSniffer {
     if (unknown === undefined || chunk === null) return;
     const seen = unknown.seen === undefined ? chunk : Buffer.concat([unknown.seen, chunk]);
     const protocol = protocolOf(seen);
-    if (protocol === undefined) {
+    const isCut = protocol === "tls" && seen.length < tlsHeadBytes && this.#options.expectsTls(socket);
+    if (protocol === undefined || isCut) {
       unknown.seen = seen;
       return;
     }
@@ -86,6 +91,12 @@ export class PrefaceSniffer {
       this.#options.onTimeout(socket);
     }
   }
+}
+
+/** The size that the ClientHello at the start of a connection announces; Infinity if that is not in its first record, where all clients have it. */
+export function clientHelloBytes(seen: Buffer): number {
+  const recordBytes = seen.readUInt16BE(3);
+  return recordBytes < 4 ? Number.POSITIVE_INFINITY : seen.readUIntBE(6, 3);
 }
 
 /** Undefined while the bytes may still become the preface. It must be complete, because there is no deadline for what follows it. */

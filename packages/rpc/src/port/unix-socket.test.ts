@@ -1,13 +1,16 @@
 import {
   chmodSync,
   existsSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { once } from "node:events";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +19,7 @@ import { expect } from "chai";
 import type { ListenEndpoint } from "./listen-endpoint.js";
 import { describeBindError } from "./listen-endpoint.js";
 import { PortListener } from "./port-listener.js";
+import { bindWithMode, setOwnership } from "./unix-socket-file.js";
 import {
   afterwards,
   bytesUnary,
@@ -86,6 +90,74 @@ describe("PortListener on a unix socket", () => {
     expect(existsSync(socketPath)).to.equal(false);
   });
 
+  it("gives the file to the user and group it is told", async () => {
+    const socketPath = join(directory(), "flagd.sock");
+    const [own, group] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+    // Only root may give it away.
+    const [uid, gid] = own === 0 ? [65532, 4321] : [own, group];
+    const listener = await serve([echo], { endpoint: { socketPath, mode: 0o660, uid, gid } });
+    expect(statSync(socketPath)).to.include({ uid, gid });
+    expect(statSync(socketPath).mode & 0o777).to.equal(0o660);
+    await listener.close();
+  });
+
+  it("never has more permissions than the requested mode, not even while it is being bound", async () => {
+    const socketPath = join(directory(), "flagd.sock");
+    const umask = process.umask(0);
+    afterwards(() => process.umask(umask));
+    const server = createServer();
+    bindWithMode(0o600, () => server.listen({ path: socketPath }));
+    expect(statSync(socketPath).mode & 0o777).to.equal(0o600);
+    expect(process.umask(0)).to.equal(0);
+    await once(server, "listening");
+    server.close();
+    await once(server, "close");
+  });
+
+  for (const [what, put] of [
+    ["a link", symlinkSync],
+    ["a hard link", linkSync],
+  ] as const)
+    it(`changes neither owner nor mode of a file that ${what} in place of the socket leads to`, async () => {
+      const parent = directory();
+      const [target, socketPath] = [join(parent, "target"), join(parent, "flagd.sock")];
+      writeFileSync(target, "not for others", { mode: 0o600 });
+      put(target, socketPath);
+      const [uid, gid] = process.getuid?.() === 0 ? [65532, 4321] : [-1, process.getgid?.() ?? -1];
+      const before = statSync(target);
+
+      for (const owners of [{}, { uid, gid }]) {
+        const error: unknown = await setOwnership({ socketPath, mode: 0o666, ...owners }).catch(
+          (cause: unknown) => cause,
+        );
+        expect(describeBindError(error, { socketPath }, "--socket-path")).to.equal(
+          `another process has replaced the socket ${socketPath} while it was created: choose a directory that only this user may write to, with --socket-path`,
+        );
+      }
+
+      const { mode, uid: owner, gid: group, ctimeMs } = statSync(target);
+      expect({ mode, owner, group, ctimeMs }).to.deep.equal({
+        mode: before.mode,
+        owner: before.uid,
+        group: before.gid,
+        ctimeMs: before.ctimeMs,
+      });
+    });
+
+  it("leaves a file alone that has its mode already", async () => {
+    const socketPath = join(directory(), "flagd.sock");
+    const server = createServer();
+    afterwards(() => server.close());
+    bindWithMode(0o600, () => server.listen({ path: socketPath }));
+    await once(server, "listening");
+    const before = statSync(socketPath).ctimeMs;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+
+    await setOwnership({ socketPath, mode: 0o600 });
+
+    expect(statSync(socketPath).ctimeMs).to.equal(before);
+  });
+
   it("takes over the file of a process that was killed", async () => {
     const socketPath = join(directory(), "stale.sock");
     staleSocket(socketPath);
@@ -147,6 +219,7 @@ describe("describeBindError", () => {
     ["EIO", { port: 80 }, "can't listen on port 80: EIO"],
     ["EACCES", socket, "make /run/bunting writable for it"],
     ["EROFS", socket, "read-only file system: mount a writable volume there"],
+    ["ENOTOWNER", socket, "choose a group that the process belongs to, such as the fsGroup of its Pod"],
     ["EIO", socket, "can't listen on the socket /run/bunting/a.sock: EIO"],
   ] as const) {
     it(`explains ${code} of ${JSON.stringify(endpoint)}`, () => {

@@ -154,12 +154,15 @@ describe("reflectionService", () => {
     expect(answers, "one each").to.equal(301);
   });
 
-  it("ends the stream of a client that asks too much at once", async () => {
-    const request = http2Client(await serve(reflectionService(paths))).request(
+  it("ends the stream of a client that asks too much at once, and counts it", async () => {
+    const refused: string[] = [];
+    const onRefused = (reason: string): void => void refused.push(reason);
+    const request = http2Client(await serve(reflectionService(paths), { onRefused })).request(
       grpcHeaders("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"),
     );
     request.end(Buffer.concat(Array<Buffer>(500).fill(frameMessage(encode(undefined)))));
     expect((await answerOf(request)).trailers["grpc-status"]).to.equal(String(status.RESOURCE_EXHAUSTED));
+    expect(refused).to.deep.equal(["pipelining"]);
   });
 
   it("refuses bytes that are not a request", async () => {

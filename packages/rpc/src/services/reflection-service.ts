@@ -3,7 +3,7 @@ import { DescriptorIndex } from "./descriptor-index.js";
 import { frameMessage } from "../call/framing.js";
 import { messageCodec } from "../call/message-codec.js";
 import { bidiStreaming, type Method, type ResponseStream, type RequestListener } from "../call/method.js";
-import { statusCode } from "../status.js";
+import { RpcError, statusCode } from "../status.js";
 
 type Request = reflectionV1.ServerReflectionRequest;
 type Answer = reflectionV1.ServerReflectionResponse["messageResponse"];
@@ -18,6 +18,8 @@ const servicePaths = ["v1", "v1alpha"].map(
 );
 /** How many requests that arrived together may wait for the answers before theirs to be read; the others are not read from the stream. */
 const maxWaiting = 100;
+/** What a waiting request takes, at least. */
+const waitingBytes = 512;
 
 /** Server reflection for the services with these method `paths`, and for itself. The descriptors are read on first use. */
 export function reflectionService(paths: readonly string[]): Method[] {
@@ -44,21 +46,26 @@ export function reflectionService(paths: readonly string[]): Method[] {
 class ReflectionStream implements RequestListener<Request> {
   readonly #out: ResponseStream;
   readonly #answer: (asked: Request) => Answer;
-  readonly #waiting: Request[] = [];
+  #waiting: Request[] = [];
   #isWriting = false;
   #hasEnded = false;
 
   constructor(out: ResponseStream, answer: (asked: Request) => Answer) {
     this.#out = out;
     this.#answer = answer;
+    out.onClose(() => this.#drop());
   }
 
   onMessage(asked: Request): void {
     if (this.#waiting.length >= maxWaiting) {
-      this.#out.end({ code: "RESOURCE_EXHAUSTED", message: `more than ${maxWaiting} requests at once` });
-      return;
+      // The stream stays until its client reads the answers before.
+      this.#drop();
+      throw new RpcError("RESOURCE_EXHAUSTED", `more than ${maxWaiting} requests at once`, {
+        refusal: "pipelining",
+      });
     }
     this.#waiting.push(asked);
+    this.#out.stream.session.account.charge(waitingBytes);
     if (!this.#isWriting) this.#answerNext();
   }
 
@@ -67,10 +74,16 @@ class ReflectionStream implements RequestListener<Request> {
     if (!this.#isWriting) this.#answerNext();
   }
 
+  #drop(): void {
+    this.#out.stream.session.account.release(this.#waiting.length * waitingBytes);
+    this.#waiting = [];
+  }
+
   #answerNext(): void {
     const asked = this.#waiting.shift();
     this.#isWriting = asked !== undefined;
     if (asked !== undefined) {
+      this.#out.stream.session.account.release(waitingBytes);
       this.#out.stream.pauseReading();
       const message = { validHost: asked.host, originalRequest: asked, messageResponse: this.#answer(asked) };
       this.#out.write(frameMessage(response.encode(message)), (error) => {

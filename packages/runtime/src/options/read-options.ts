@@ -9,11 +9,17 @@ export interface OptionsInput {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** What happens to a flag that is not in the table. Default: a warning. */
   readonly unknownFlags?: "warn" | "refuse" | undefined;
+  /** What happens to words that do not belong to a flag. Default: a warning. */
+  readonly words?: "warn" | "take";
+  /** False: no config file is read, not even $HOME/.agent.yaml. Default: true. */
+  readonly readsConfig?: boolean;
 }
 
 export interface OptionsReading<Table> {
   /** Complete, checked and frozen. */
   readonly options: OptionsOf<Table>;
+  /** Those that do not belong to a flag, where they are taken. */
+  readonly words: readonly string[];
   /** Sentences to log as soon as there is a logger. */
   readonly warnings: readonly string[];
 }
@@ -25,7 +31,7 @@ export interface OptionsReading<Table> {
  */
 export async function readOptions<const Table extends OptionTable>(
   table: Table,
-  { argv, env, unknownFlags = "warn" }: OptionsInput,
+  { argv, env, unknownFlags = "warn", words = "warn", readsConfig = true }: OptionsInput,
 ): Promise<OptionsReading<Table>> {
   const { given, unknown, positionals } = readArgv(table, argv);
   if (unknownFlags === "refuse" && unknown[0] !== undefined) {
@@ -34,11 +40,11 @@ export async function readOptions<const Table extends OptionTable>(
   }
   const warnings = [
     ...unknown.map((flag) => `${flag} is ignored: there is no such flag${suggestion(flag, table)}`),
-    ...positionals.map(
+    ...(words === "take" ? [] : positionals).map(
       (word) => `the word ${quoted(word)} on the command line is ignored: it does not belong to a flag`,
     ),
   ];
-  const config = await readConfig(given.get("config")?.at(-1), env);
+  const config = readsConfig ? await readConfig(given.get("config")?.at(-1), env) : {};
   const options: Record<string, unknown> = {};
   for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
     const { value, from } = readOne(key, spec, given.get(key), env, config);
@@ -57,7 +63,11 @@ export async function readOptions<const Table extends OptionTable>(
     if (!known.has(key))
       warnings.push(`the key ${quoted(key)} of the config file is ignored: there is no such option`);
   }
-  return { options: Object.freeze(options) as OptionsOf<Table>, warnings };
+  return {
+    options: Object.freeze(options) as OptionsOf<Table>,
+    words: words === "take" ? positionals : [],
+    warnings,
+  };
 }
 
 function readOne(

@@ -119,20 +119,32 @@ const byteUnits: Readonly<Record<string, number>> = {
   "": 1,
 };
 
-/** A number of bytes as Kubernetes writes it (`64Mi`, `500M`, `1048576`), or `auto`, for which the program chooses. */
-export function byteSizeOrAuto(bounds: {
+export interface ByteBounds {
   readonly min: number;
   readonly max: number;
-}): ValueType<number | "auto"> {
+}
+
+/** A number of bytes as Kubernetes writes it: `64Mi`, `500M`, `1048576`. */
+export function byteSize(bounds: ByteBounds): ValueType<number> {
+  const range = `${showBytes(bounds.min)} to ${showBytes(bounds.max)}`;
+  const type = scalar("bytes", (value) => parseBytes(value, bounds, range));
+  return { ...type, show: showBytes, range };
+}
+
+/** A number of bytes, or `auto`, for which the program chooses. */
+export function byteSizeOrAuto(bounds: ByteBounds): ValueType<number | "auto"> {
   const range = `${showBytes(bounds.min)} to ${showBytes(bounds.max)}, or auto`;
-  const type = scalar<number | "auto">("bytes", (value) => {
-    if (value === "auto") return value;
-    const [, amount = "", unit = ""] = /^(\d+(?:\.\d+)?)(Gi|Mi|Ki|G|M|k|)$/.exec(value) ?? [];
-    const bytes = amount === "" ? Number.NaN : Math.round(Number(amount) * (byteUnits[unit] ?? 1));
-    if (bytes >= bounds.min && bytes <= bounds.max) return bytes;
-    throw new Error(`expected bytes such as 64Mi, from ${range}, got ${quoted(value)}`);
-  });
+  const type = scalar<number | "auto">("bytes", (value) =>
+    value === "auto" ? value : parseBytes(value, bounds, range),
+  );
   return { ...type, show: (value) => (value === "auto" ? value : showBytes(value)), range };
+}
+
+function parseBytes(value: string, { min, max }: ByteBounds, range: string): number {
+  const [, amount = "", unit = ""] = /^(\d+(?:\.\d+)?)(Gi|Mi|Ki|G|M|k|)$/.exec(value) ?? [];
+  const bytes = amount === "" ? Number.NaN : Math.round(Number(amount) * (byteUnits[unit] ?? 1));
+  if (bytes >= min && bytes <= max) return bytes;
+  throw new Error(`expected bytes such as 64Mi, from ${range}, got ${quoted(value)}`);
 }
 
 function showBytes(bytes: number): string {

@@ -78,9 +78,7 @@ export class CallAnswer {
       },
       end: (status) => {
         code = status.code;
-        // As flagd: a client of Connect comes back after a stream that was cut as after one that ended with an error.
-        if (this.#type.protocol === "connect-stream" && status.code === "UNAVAILABLE") exchange.cut();
-        else exchange.end(...end(status));
+        exchange.end(...end(status));
       },
       onClose: (listener) => exchange.onClose(listener),
     };

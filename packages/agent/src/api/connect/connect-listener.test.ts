@@ -495,7 +495,7 @@ describe("Connect", () => {
     expect(measured?.slice(0, 3)).to.deep.equal(["httpRequest", "evaluation", booleanV1]);
     const record = measured?.[3] as HttpRequestRecord;
     expect(record).to.include({ method: "POST", status: 200, responseBytes: Buffer.byteLength(text) });
-    expect(record.durationMs).to.be.a("number");
+    expect(record.durationMs).to.be.within(0, 60_000);
     const active = world.metrics.calls
       .filter(([name]) => name === "httpActiveRequests")
       .map(([, route, , change]) => [route, change]);

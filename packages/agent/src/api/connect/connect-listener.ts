@@ -2,6 +2,7 @@ import type { RequestListener } from "node:http";
 import { accountOf, RpcError, type StatusName } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ApiMetrics, RpcSystem } from "../api-metrics.js";
+import { challenge, unadmitted, type Callers } from "../callers.js";
 import { checkUnread } from "../check-unread.js";
 import type { EvaluationService } from "../evaluation-service.js";
 import { clientDeadlineStatus, type EventStreams } from "../events/event-stream.js";
@@ -22,6 +23,7 @@ export interface ConnectListenerOptions {
   readonly services: readonly EvaluationService[];
   readonly events: EventStreams;
   readonly cors: Cors;
+  readonly callers?: Callers | undefined;
   readonly metrics: ApiMetrics;
   /** Shared by all ports. */
   readonly longRequests: LongRequests;
@@ -52,8 +54,8 @@ interface WebCall {
  * those of connect-go, which flagd is built on.
  */
 export function createConnectListener(options: ConnectListenerOptions): RequestListener {
-  const { metrics, clock, cors } = options;
-  const exchangeOptions: HttpExchangeOptions = { service: "evaluation", metrics, clock, cors };
+  const { metrics, clock, cors, callers } = options;
+  const exchangeOptions: HttpExchangeOptions = { service: "evaluation", metrics, clock, cors, callers };
   const procedures = new Map(options.services.flatMap((service) => proceduresOf(service)));
   // Counted as routes, as in flagd; other paths without a method are not, because clients make them up.
   const serviceRoutes = new Set(options.services.map(({ dialect }) => `/${dialect.service}/`));
@@ -81,7 +83,14 @@ export function createConnectListener(options: ConnectListenerOptions): RequestL
       exchange.refuse(415, headers, `Send one of these content types: ${types.acceptPost}.\n`);
       return;
     }
-    accept(exchange, procedure, type, options);
+    if (exchange.isAdmitted()) {
+      accept(exchange, procedure, type, options);
+      return;
+    }
+    request.resume();
+    const plain: Compression = { ofRequest: "identity", ofAnswer: "identity" };
+    const failure = { code: "UNAUTHENTICATED", message: unadmitted, trailers: {} } as const;
+    new CallAnswer(exchange, type, plain).fail(failure, type.protocol === "connect" ? challenge : {});
   };
 }
 

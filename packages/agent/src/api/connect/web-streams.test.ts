@@ -229,7 +229,7 @@ for (const version of versions) {
       await eventually(() => world.clock.pendingTimers === 0, "no timer is left");
     });
 
-    it("sends provider_shutdown when the agent stops: then gRPC-Web ends with UNAVAILABLE, and Connect is cut", async () => {
+    it("sends provider_shutdown when the agent stops, and ends the streams of gRPC-Web and Connect with UNAVAILABLE", async () => {
       const { world, events, call } = await serve();
       const web = call(version, v2Stream, json("application/grpc-web+json"), none);
       const bare = call(version, v2Stream, json("application/connect+json"), none);
@@ -239,9 +239,16 @@ for (const version of versions) {
       for (const stream of [web, bare]) {
         expect(await stream.json()).to.deep.equal({ type: "provider_shutdown", data: {} });
       }
+      const error = { code: "unavailable", message: "the agent is shutting down" };
+      const end = await bare.frames.nextEvent();
+      expect(end.flags).to.equal(2);
+      expect(JSON.parse(end.payload.toString())).to.deep.equal({ error });
       expect(trailersOf(await web.frames.nextEvent())).to.match(/^grpc-status: 14\r\n/);
-      expect([await web.ended, await bare.ended]).to.deep.equal(["whole", "cut"]);
+      expect([await web.ended, await bare.ended]).to.deep.equal(["whole", "whole"]);
       await drained;
+      const lateBare = call(version, v2Stream, json("application/connect+json"), none);
+      expect(await lateBare.json()).to.deep.equal({ error });
+      expect(await lateBare.ended).to.equal("whole");
       const late = call(version, v2Stream, json("application/grpc-web+json"), none);
       expect(trailersOf(await late.frames.nextEvent())).to.match(/^grpc-status: 14\r\n/);
       await late.ended;

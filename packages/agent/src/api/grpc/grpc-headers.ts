@@ -1,5 +1,4 @@
-import type { GrpcHeaderRules, HeaderFields } from "@bunting/rpc";
-import { parseGrpcTimeout } from "@bunting/rpc";
+import { parseGrpcTimeout, type GrpcHeaderRules, type HeaderFields } from "@bunting/rpc";
 import { varyByOrigin } from "../http/cors.js";
 
 type Headers = Readonly<Record<string, string | number>>;

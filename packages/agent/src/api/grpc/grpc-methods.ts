@@ -4,10 +4,23 @@ import { checkUnread } from "../check-unread.js";
 import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-request.js";
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { EvaluationService } from "../evaluation-service.js";
+import type { EventStreams } from "../events/event-stream.js";
 import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { accessors } from "../typed-value.js";
 
 type UnaryMethod = Extract<Method, { kind: "unary" }>;
+
+/** All gRPC methods of these services. */
+export function evaluationMethods(
+  services: readonly EvaluationService[],
+  events: Pick<EventStreams, "method">,
+  longRequests: LongRequests,
+): Method[] {
+  return services.flatMap((service) => [
+    ...grpcMethods(service, longRequests),
+    events.method(service.dialect),
+  ]);
+}
 
 /** The unary gRPC methods of one dialect; EventStream is in event-stream.ts. */
 export function grpcMethods(service: EvaluationService, longRequests: LongRequests): Method[] {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { accountOf, type RefusalReason } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
+import type { Callers } from "../callers.js";
 import type { LongRequests } from "../long-requests.js";
 import type { RequestHeaders } from "../request-headers.js";
 import type { Cors } from "./cors.js";
@@ -11,6 +12,8 @@ export interface HttpExchangeOptions {
   readonly metrics: ApiMetrics;
   readonly clock: Clock;
   readonly cors: Cors;
+  /** Absent: anybody is answered. */
+  readonly callers?: Callers | undefined;
 }
 
 type Headers = Readonly<Record<string, string>>;
@@ -49,8 +52,7 @@ export class HttpExchange implements RequestHeaders {
   #chargedBytes = 0;
   #isClosed = false;
   /** Of an answer in pieces. */
-  #begun: { readonly status: number; bytes: number; unwritten: number } | undefined;
-  #isCutting = false;
+  #begun: { readonly status: number; bytes: number } | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, options: HttpExchangeOptions) {
     this.request = request;
@@ -120,6 +122,12 @@ export class HttpExchange implements RequestHeaders {
     return true;
   }
 
+  /** Whether this client is answered; preflights are in any case. */
+  isAdmitted(): boolean {
+    const { callers } = this.#options;
+    return callers === undefined || callers.admits(this.request.headers.authorization);
+  }
+
   /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */
   reply(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
     this.#answer(status, { ...this.#options.cors.headers(this.request), ...headers }, body, trailers);
@@ -156,12 +164,13 @@ export class HttpExchange implements RequestHeaders {
     this.#count(status, bytes);
   }
 
-  /** Begins an answer in pieces; it is counted when it has ended. */
+  /** Begins a stream of events, an answer in pieces; it is counted when it has ended. */
   begin(status: number, headers: Headers): void {
     const response = this.#response;
     if (response.destroyed || response.headersSent) return;
-    this.#begun = { status, bytes: 0, unwritten: 0 };
+    this.#begun = { status, bytes: 0 };
     this.charge(openAnswerBytes);
+    accountOf(this.request)?.beginStream();
     response.writeHead(status, { ...this.#options.cors.headers(this.request), ...headers });
     response.flushHeaders();
   }
@@ -171,12 +180,7 @@ export class HttpExchange implements RequestHeaders {
     const begun = this.#begun;
     if (begun === undefined || !this.isOpen) return;
     begun.bytes += piece.length;
-    begun.unwritten++;
-    this.#response.write(piece, (error) => {
-      begun.unwritten--;
-      if (this.#isCutting) this.cut();
-      else onWritten?.(error ?? undefined);
-    });
+    this.#response.write(piece, (error) => onWritten?.(error ?? undefined));
   }
 
   /** Ends an answer in pieces. */
@@ -187,20 +191,6 @@ export class HttpExchange implements RequestHeaders {
     if (this.#begun !== undefined) this.#begun.bytes += last?.length ?? 0;
     if (last === undefined) response.end();
     else response.end(last);
-  }
-
-  /** Ends an answer in pieces so that its client sees that something is missing, once what was written is sent. */
-  cut(): void {
-    this.#isCutting = true;
-    if (this.#begun !== undefined && this.#begun.unwritten > 0 && this.isOpen) return;
-    const { stream } = this.#response as Partial<Http2Answer>;
-    if (stream === undefined) {
-      this.#response.destroy();
-      return;
-    }
-    stream.close(refusedStream);
-    // While the peer's TCP window is shut the RST_STREAM is never sent, and node would keep the stream and what is queued.
-    stream.destroy();
   }
 
   /** False once the answer has ended in any way. */
@@ -217,6 +207,7 @@ export class HttpExchange implements RequestHeaders {
   #closed(): void {
     this.#isClosed = true;
     this.release();
+    if (this.#begun !== undefined) accountOf(this.request)?.endStream();
     const { metrics } = this.#options;
     if (this.#route !== "") metrics.httpActiveRequests(this.#route, this.#method(), -1);
     if (this.#begun !== undefined) this.#count(this.#begun.status, this.#begun.bytes);
@@ -245,14 +236,6 @@ export class HttpExchange implements RequestHeaders {
     return this.request.httpVersionMajor > 1 ? {} : { connection: "close" };
   }
 }
-
-/** What the response of node's compatibility API has in addition over HTTP/2. */
-interface Http2Answer {
-  readonly stream: { close(code: number): void; destroy(): void };
-}
-
-/** REFUSED_STREAM of HTTP/2, which clients take as UNAVAILABLE. */
-const refusedStream = 7;
 
 function pathOf(url: string): string {
   const query = url.indexOf("?");

@@ -7,9 +7,8 @@ export const jsonHeaders = { "content-type": "application/json" };
 
 /** As in Go's JSON, and so in flagd. */
 const maxDepth = 10_000;
-const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
-const opening: ReadonlySet<number> = new Set([0x5b, 0x7b]);
-const closing: ReadonlySet<number> = new Set([0x5d, 0x7d]);
+const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
+const [openBracket, openBrace, closeBracket, closeBrace] = [0x5b, 0x7b, 0x5d, 0x7d];
 const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
 /**
@@ -19,9 +18,12 @@ const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 export function parseFirstJson(bytes: Buffer): JsonValue | undefined {
   const body = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString());
   const first = parseFirst(body);
-  return first !== undefined && mayOverflow.test(body.toString("latin1")) && hasInfinity(first)
-    ? undefined
-    : first;
+  return first !== undefined && mayHaveInfinity(body) && hasInfinity(first) ? undefined : first;
+}
+
+/** False if no number of a JSON text is beyond the range of a double. */
+export function mayHaveInfinity(body: Buffer): boolean {
+  return mayOverflow.test(body.toString("latin1"));
 }
 
 /** Any number that is infinite when parsed has such an exponent, or as many digits. */
@@ -42,14 +44,23 @@ function parseFirst(body: Buffer): JsonValue | undefined {
   const start = body.findIndex((byte) => !whiteSpace.has(byte));
   if (start === -1) return null;
   const whole = parseJsonBody(body);
-  if (whole !== undefined || !opening.has(body[start] ?? 0)) return whole;
-  const { end } = measure(body);
+  if (whole !== undefined || !isOpening(body[start])) return whole;
+  const { end } = measureJson(body);
   return end < body.length ? parseJsonBody(body.subarray(0, end)) : undefined;
 }
 
 /** The JSON of a request body; undefined if it is not UTF-8, not JSON, or would take far more memory than its text. */
 export function parseJsonBody(body: Buffer): JsonValue | undefined {
-  if (!isUtf8(body) || isExcessive(body)) return undefined;
+  const isExcessive = body.length > maxDepth && isExcessiveJson(measureJson(body));
+  return isExcessive || !isUtf8(body) ? undefined : parse(body);
+}
+
+/** Like parseJsonBody, for a body that has been measured. */
+export function parseMeasuredJson(body: Buffer, measure: JsonMeasure): JsonValue | undefined {
+  return isExcessiveJson(measure) || !isUtf8(body) ? undefined : parse(body);
+}
+
+function parse(body: Buffer): JsonValue | undefined {
   try {
     return JSON.parse(body.toString()) as JsonValue;
   } catch {
@@ -58,27 +69,44 @@ export function parseJsonBody(body: Buffer): JsonValue | undefined {
 }
 
 /** JSON.parse takes some 90 bytes for each level, and for each small value, so that a body of 1 MB could exhaust the memory of the agent. */
-function isExcessive(body: Buffer): boolean {
-  if (body.length <= maxDepth) return false;
-  const { depth, values } = measure(body);
+function isExcessiveJson({ depth, values }: JsonMeasure): boolean {
   return depth > maxDepth || values > maxValues;
 }
 
-/** How deep the first object or array of a JSON text is nested, how many values it has at most, and where it ends, if it does. */
-function measure(text: Buffer): { readonly depth: number; readonly values: number; readonly end: number } {
-  let [deepest, depth, values, isText] = [0, 0, 1, false];
-  for (let at = 0; at < text.length; at++) {
-    const byte = text[at] ?? 0;
-    if (isText) {
+/** What the first object or array of a JSON text has. */
+export interface JsonMeasure {
+  /** How deep it is nested. */
+  readonly depth: number;
+  /** How many values it has at most. */
+  readonly values: number;
+  /** How many of them are objects or arrays. */
+  readonly containers: number;
+  /** How many members its objects have, counting those that are repeated. */
+  readonly members: number;
+  /** Where it ends, if it does. */
+  readonly end: number;
+}
+
+export function measureJson(text: Buffer): JsonMeasure {
+  let [deepest, depth, commas, containers, members, isText] = [0, 0, 0, 0, 0, false];
+  let at = 0;
+  for (let isWhole = false; at < text.length && !isWhole; at++) {
+    const byte = text[at];
+    if (byte === quote) isText = !isText;
+    else if (isText) {
       if (byte === backslash) at++;
-      else if (byte === quote) isText = false;
-    } else if (byte === quote) isText = true;
-    else if (byte === comma) values++;
-    else if (opening.has(byte)) {
-      values++;
+    } else if (byte === comma) commas++;
+    else if (byte === colon) members++;
+    else if (isOpening(byte)) {
+      containers++;
       depth++;
       if (depth > deepest) deepest = depth;
-    } else if (closing.has(byte) && --depth === 0) return { depth: deepest, values, end: at + 1 };
+    } else if (byte === closeBrace || byte === closeBracket) isWhole = --depth === 0;
   }
-  return { depth: deepest, values, end: text.length };
+  const end = Math.min(at, text.length);
+  return { depth: deepest, values: 1 + commas + containers, containers, members, end };
+}
+
+function isOpening(byte: number | undefined): boolean {
+  return byte === openBrace || byte === openBracket;
 }

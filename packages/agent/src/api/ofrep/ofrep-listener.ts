@@ -5,9 +5,10 @@ import type { Clock, Logger } from "@bunting/runtime";
 import type { EvaluationContext, EvaluationErrorCode, Resolution } from "@bunting/evaluation";
 import { AnswerSize } from "../answer-size.js";
 import type { ApiMetrics } from "../api-metrics.js";
+import { challenge, unadmitted, type Callers } from "../callers.js";
 import type { FlagEvaluator } from "../backend.js";
 import { emptyContext, type ContextEnrichment } from "../context.js";
-import { etagOf, isNoneMatchFor } from "./etag.js";
+import { etagOf, isNoneMatchFor } from "../http/etag.js";
 import type { Cors } from "../http/cors.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
 import { parseOfrepTarget, type OfrepTarget } from "./ofrep-path.js";
@@ -26,6 +27,7 @@ export interface OfrepListenerOptions {
   readonly selections: Selections;
   readonly context: ContextEnrichment;
   readonly cors: Cors;
+  readonly callers?: Callers | undefined;
   readonly metrics: ApiMetrics;
   /** Shared by all ports. */
   readonly longRequests: LongRequests;
@@ -43,6 +45,7 @@ export interface OfrepEvents extends EventStreamsOptions {
 }
 
 const notFound = `{"errorDetails":"not found: expected POST /ofrep/v1/evaluate/flags or /ofrep/v1/evaluate/flags/<key>"}`;
+const unauthorized = JSON.stringify({ errorDetails: unadmitted });
 const badRequest = `{"errorDetails":"bad request: the path has an escape that is not %XX"}`;
 /** The names under which flagd counts requests. */
 const flagRoute = "/ofrep/v1/evaluate/flags/{key}";
@@ -51,12 +54,16 @@ const bodyTooLarge = `{"errorDetails":"request body too large"}`;
 
 /** The OpenFeature Remote Evaluation Protocol: one flag, or all of a set with an ETag. */
 export function createOfrepListener(options: OfrepListenerOptions): RequestListener {
-  const { metrics, clock, cors } = options;
-  const exchangeOptions: HttpExchangeOptions = { service: "ofrep", metrics, clock, cors };
+  const { metrics, clock, cors, callers } = options;
+  const exchangeOptions: HttpExchangeOptions = { service: "ofrep", metrics, clock, cors, callers };
   const contextOf = createContextReader(options);
   return (request, response) => {
     const exchange = new HttpExchange(request, response, exchangeOptions);
     if (exchange.answersPreflight()) return;
+    if (!exchange.isAdmitted()) {
+      exchange.refuse(401, { ...jsonHeaders, ...challenge }, unauthorized);
+      return;
+    }
     const target = parseOfrepTarget(request.url ?? "");
     switch (target.kind) {
       case "unknown":

@@ -21,6 +21,7 @@ import { selectorHeader, type Selection, type Selections } from "../selection.js
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
 import { FirstAnswerHold } from "./first-answer-hold.js";
 import { decodeEmptyRequest, decodeFlagsRequest, type FlagsRequest } from "./flags-request.js";
+import type { FetchedFlags } from "./answer-flags-request.js";
 import { SharedFetches } from "./shared-fetches.js";
 import { SyncGroup } from "./sync-group.js";
 import { SyncStream } from "./sync-stream.js";
@@ -58,6 +59,7 @@ export class SyncService {
   readonly #hold: FirstAnswerHold;
   readonly #selectorLabel = boundedLabels(maxLabels);
   readonly #providerLabel = boundedLabels(maxLabels);
+  #modifiedMs: number | undefined;
 
   constructor(options: SyncServiceOptions) {
     const { reader, metrics, clock, contextValues, streamDeadlineMs, holdMs = 5_000 } = options;
@@ -105,9 +107,17 @@ export class SyncService {
     ];
   }
 
+  /** What FetchAllFlags answers, for requests over HTTP; undefined if the agent is shutting down. */
+  async fetch(selection: Selection): Promise<FetchedFlags | undefined> {
+    if (this.#hold.isHolding()) await this.#hold.over;
+    if (this.#streams.isShutDown) return undefined;
+    return { ...this.#fetches.documentOf(selection), modifiedMs: this.#modifiedMs };
+  }
+
   /** Sends each stream what is in its set now. To be called after every change of the store. */
   publish(changes: readonly FlagChange[]): void {
     this.#fetches.clear();
+    this.#modifiedMs = this.#options.clock.now();
     if (!this.#hold.isReleased) return;
     for (const group of this.#streams.groups()) group.publish(changes);
   }

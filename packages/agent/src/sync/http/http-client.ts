@@ -25,6 +25,8 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
+/** Answers 1xx before the answer. A server that sends them without end would keep the process busy until the timeout. */
+const maxInformational = 16;
 /** Of an answer that is not 2xx, for messages. */
 const maxErrorBytes = 4 * 1024;
 
@@ -82,6 +84,12 @@ export class HttpClient {
         ? secureRequest(url, { ...options, agent: this.#secure, ...(ca === undefined ? {} : { ca }) })
         : request(url, { ...options, agent: this.#plain });
     const answer = new Promise<HttpAnswer>((resolve, reject) => {
+      let informational = 0;
+      sent.on("information", () => {
+        if (++informational !== maxInformational) return;
+        const why = `${url.host} sent ${maxInformational} answers 1xx instead of an answer`;
+        sent.destroy(new HttpFailure("unexpected_status", why));
+      });
       sent.once("error", reject);
       sent.once("response", (response) => {
         readAnswer(response, maxBytes).then(resolve, reject);

@@ -200,6 +200,26 @@ describe("an http source", () => {
     expect(await probe.nextDocument()).to.equal(one);
   });
 
+  it("gives up a server that sends answers 1xx without end, and headers without end", async () => {
+    const floods: readonly (readonly [reason: string, head: string, more: string, error: string])[] = [
+      ["unexpected_status", "", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100), "16 answers 1xx"],
+      ["unreachable", "HTTP/1.1 200 OK\r\n", `x: ${"y".repeat(8_000)}\r\n`, "Header overflow"],
+    ];
+    for (const [reason, head, more, error] of floods) {
+      server.answer = (_request, { socket }) => {
+        socket?.write(head);
+        const timer = setInterval(() => socket?.write(more), 5);
+        socket?.once("close", () => clearInterval(timer));
+      };
+      const { source, probe, stop } = run();
+      await probe.failure(reason);
+      expect(source.status().error).to.contain(error);
+      server.answer = document(one);
+      expect(await probe.nextDocument()).to.equal(one);
+      await stop();
+    }
+  });
+
   it("gives a slow answer up after timeoutS, be it the head or the body", async () => {
     server.answer = () => undefined;
     const { source, probe } = run({ timeoutS: 1 });

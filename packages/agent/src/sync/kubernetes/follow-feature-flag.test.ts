@@ -11,6 +11,7 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createSources } from "../create-sources.js";
 import type { FlagSource, SourceOptions } from "../flag-source.js";
 import { parseSources } from "../parse-sources.js";
+import { noSyncMetrics } from "../sync-metrics.fixture.js";
 import { SourceProbe } from "../sync.fixture.js";
 
 const flag = (value: number) => ({ state: "ENABLED", variants: { v: value }, defaultVariant: "v" });
@@ -108,6 +109,30 @@ describe("a source of provider kubernetes", () => {
         .sort(),
     ).to.deep.equal(["shop/a", "shop/b"]);
     expect(api.connections).to.equal(1);
+  });
+
+  it("counts relists, events and errors", async () => {
+    api.put("shop", "flags", spec(1));
+    const counts = new Map<string, number>();
+    const count = (name: string) => (word: string) =>
+      void counts.set(`${name} ${word}`, (counts.get(`${name} ${word}`) ?? 0) + 1);
+    const metrics = {
+      ...noSyncMetrics,
+      watches: () => ({
+        relisted: count("relist"),
+        watchEvent: count("event"),
+        watchFailed: count("error"),
+      }),
+    };
+    const { probe } = run(["flags"], { metrics });
+    await probe.nextDocument();
+    expect(counts.get("relist start")).to.equal(1);
+    api.put("shop", "flags", spec(2));
+    await probe.nextDocument();
+    expect(counts.get("event MODIFIED")).to.be.greaterThan(0);
+    api.setAllowed(() => false);
+    api.cut();
+    await eventually(() => (counts.get("error forbidden") ?? 0) > 0, "the refusal is counted");
   });
 
   it("answers that there is none, and delivers it once it exists", async () => {

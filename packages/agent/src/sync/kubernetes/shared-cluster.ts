@@ -58,7 +58,7 @@ export class SharedCluster {
   }
 
   async #connect(): Promise<Connected> {
-    const { pod, clock, logger } = this.#options;
+    const { pod, clock, logger, metrics } = this.#options;
     const { environment: env = process.env, serviceAccountDirectory = "" } = pod ?? {};
     if (!isInCluster(env)) {
       throw new KubeError(
@@ -70,6 +70,7 @@ export class SharedCluster {
     const config = await inClusterConfig({ env, clock, ...directory });
     const transport = new Http2Transport(config, { clock, program: this.#program });
     const reflectors = new Set<Reflector>();
+    const watches = metrics.watches();
     this.#announce(config.server.href);
     const shared: ReflectorShared = {
       client: new RestClient(transport, { clock }),
@@ -84,7 +85,11 @@ export class SharedCluster {
       watchList: new WatchListSupport(clock),
       clock,
       logger,
-      metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
+      metrics: {
+        relist: (reason) => watches.relisted(reason),
+        event: (type) => watches.watchEvent(type),
+        error: ({ code }) => watches.watchFailed(code.toLowerCase()),
+      },
       timeoutSeconds: watchTimeoutSeconds,
     };
     return { shared, transport, reflectors };

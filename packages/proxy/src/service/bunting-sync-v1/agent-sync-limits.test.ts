@@ -7,6 +7,7 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { SyncServer, type SyncServerOptions } from "@bunting/test/support/sync-server.js";
+import { anonymousAccess } from "../../access/access.js";
 import { noMetrics } from "../../proxy-metrics.js";
 import { TopicQuota } from "../../topic/topic-quota.js";
 
@@ -100,6 +101,29 @@ describe("limits on streams of bunting.sync.v1", () => {
     await eventually(() => [...server.topics.topics()][0]?.size === 2, "the leave");
     clock.advance(10);
     await agents[2]?.next("snapshot");
+  });
+
+  it("let only so many authorizations of a stream wait, unsubscribed ones included", async () => {
+    const decisions: (() => void)[] = [];
+    const authorize = (): Promise<undefined> =>
+      new Promise((resolve) => decisions.push(() => resolve(undefined)));
+    await start({ access: { ...anonymousAccess, authorize } });
+    const agent = connection.stream();
+    for (let i = 0; i < 100; i++) {
+      agent.subscribe(topic);
+      agent.unsubscribe(topic);
+    }
+    agent.subscribe("demo/last");
+    await eventually(() => decisions.length === 64, "as many as may wait");
+    await agent.messages.nothing(30);
+    expect(decisions).to.have.length(64);
+
+    for (const decide of decisions.splice(0)) decide();
+    await eventually(() => decisions.length === 37, "the others");
+    for (const decide of decisions) decide();
+
+    // A decision may come before the unsubscribe that waits behind it.
+    while ((await agent.next("missing")).topic === topic);
   });
 
   it("reset a stream whose agent takes nothing of a message", async () => {

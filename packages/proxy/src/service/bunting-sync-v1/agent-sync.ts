@@ -1,18 +1,22 @@
 import { ProtocolError, type TopicKey } from "@bunting/protocol";
 import {
   bidiStreaming,
+  type Call,
   type Method,
   type RpcStatus,
   type StartQueue,
   type TransportStream,
 } from "@bunting/rpc";
 import { Deadlines, type Clock, type RateLimitedLog } from "@bunting/runtime";
+import { anonymousAccess, type Access, type Admission } from "../../access/access.js";
 import { ProxyError } from "../../proxy-error.js";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
-import { AgentStream, type AgentStreamContext } from "../../subscriber/agent-stream.js";
+import { AgentPrograms } from "../../subscriber/agent-programs.js";
+import { AgentStream } from "../../subscriber/agent-stream.js";
+import type { AgentStreamContext } from "../../subscriber/agent-stream-context.js";
 import { RequestTurns } from "../../subscriber/request-turns.js";
 import type { TopicRegistry } from "../../topic/topic-registry.js";
-import { statusOf } from "../status-of.js";
+import { rpcErrorOf, statusOf } from "../status-of.js";
 
 export interface AgentSyncOptions {
   readonly topics: TopicRegistry;
@@ -30,19 +34,25 @@ export interface AgentSyncOptions {
   readonly startQueue?: StartQueue | undefined;
   /** 64 subscribes of all agents in one turn of the event loop if not given. */
   readonly requestTurns?: RequestTurns;
+  /** Everyone may read everything if not given. */
+  readonly access?: Access;
 }
 
 /** bunting.sync.v1, the protocol of our own agents; see docs/bunting-sync-v1.md. */
 export class AgentSync {
   readonly methods: readonly Method[];
+  /** The programs that have streams. */
+  readonly programs = new AgentPrograms();
   readonly #streams = new Map<TransportStream, AgentStream>();
 
   constructor(options: AgentSyncOptions) {
-    const { topics, parseSelector, clock, metrics, log, startQueue } = options;
+    const { topics, parseSelector, clock, metrics, log, startQueue, access = anonymousAccess } = options;
     const context: AgentStreamContext = {
       clock,
       metrics,
       maxTopics: options.maxTopicsPerStream ?? 32,
+      programs: this.programs,
+      access,
       parseTopic: (selector) => parseTopic(selector, parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),
       startQueue,
@@ -62,10 +72,17 @@ export class AgentSync {
       // The stream decodes it, so that it can end its subscriptions if that fails.
       decode: (bytes) => bytes,
       handle: (out) => {
+        const admission = admit(access, out);
         const stream = new AgentStream(context, out);
         this.#streams.set(out.stream, stream);
         out.onClose(() => this.#streams.delete(out.stream));
         stream.open();
+        if (!(admission instanceof Promise)) stream.admit(admission);
+        else
+          admission.then(
+            (settled) => stream.admit(settled),
+            (error: unknown) => stream.fail(rpcErrorOf(error)),
+          );
         return {
           onMessage: (message) => stream.receive(message),
           onEnd: () => stream.end(halfClosed),
@@ -80,6 +97,14 @@ export class AgentSync {
     const agent = this.#streams.get(stream);
     agent?.drain(status);
     return agent !== undefined;
+  }
+}
+
+function admit(access: Access, call: Call): Admission | Promise<Admission> {
+  try {
+    return access.admit(call);
+  } catch (error) {
+    throw rpcErrorOf(error);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { Logger } from "@bunting/runtime";
-import type { ManifestError, ManifestWarning } from "../manifest/manifest.js";
+import type { ManifestError, ManifestWarning } from "@bunting/files/manifests";
 import type { SourceMetrics } from "../source-metrics.js";
 
 /** More errors or warnings about one version of a file are counted but not written out. */
@@ -81,7 +81,7 @@ export class DirectoryLog {
     const fields = {
       file,
       line,
-      ...(column === undefined ? {} : { column }),
+      column,
       ...(topic === undefined ? {} : { topic }),
       reason: message,
     };

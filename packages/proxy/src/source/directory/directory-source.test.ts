@@ -16,6 +16,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import type { TopicKey } from "@bunting/protocol";
 import { expect } from "chai";
 import {
   flags,
@@ -60,6 +61,28 @@ describe("DirectorySource", () => {
       expect(await source.watch("team/two").nextText()).to.equal(textOf(2));
       expect(await source.watch("default/three").nextText()).to.equal(textOf(3));
       expect(await source.watch("default/plain").nextText()).to.equal(textOf(4));
+    });
+
+    it("knows whom a FeatureFlag is shared with, as its file changes", async () => {
+      const shared = (readers: string): string =>
+        manifest("one", 1).replace(
+          "metadata:",
+          `metadata:\n  annotations: { bunting.dev/readers: "${readers}" }`,
+        );
+      put("a.yaml", shared("team-a"));
+      const source = await directory.start();
+      const sink = source.watch("default/one");
+      expect(await sink.nextText()).to.equal(textOf(1));
+      const readersOf = (topic: TopicKey): string => {
+        const readers = source.source.readersOf?.(topic);
+        return typeof readers === "object" ? [...readers].join() : String(readers);
+      };
+      expect(readersOf("default/one")).to.equal("team-a");
+      expect(readersOf("default/missing")).to.equal("undefined");
+      replace("a.yaml", shared("team-b"));
+      await eventually(() => readersOf("default/one") === "team-b", "the other reader");
+      unlinkSync(at("a.yaml"));
+      await eventually(() => readersOf("default/one") === "undefined", "no reader");
     });
 
     it("passes over hidden files and folders, other extensions, and what is no file", async () => {

@@ -1,9 +1,9 @@
 import { extname, resolve } from "node:path";
 import { WatchedDirectory, type FileEvent } from "@bunting/files";
-import type { TopicKey } from "@bunting/protocol";
+import type { Readers, TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import { flagFileExtensions } from "../flag-file-extensions.js";
+import { flagFileExtensions, maxManifestBytes } from "@bunting/files/manifests";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { DirectoryLog } from "./directory-log.js";
@@ -22,12 +22,9 @@ export interface DirectorySourceOptions {
   readonly rescanEveryMs?: number;
 }
 
-/** Larger files are refused: no FeatureFlag in a cluster can have more than a tenth of this. */
-const maxBytes = 16 * 1024 * 1024;
-
 /**
  * Serves the FeatureFlags below a directory. `WatchedDirectory` says when a file is to be read, the intake reads what is in it
- * (manifest/), the claims decide which file a topic is served from, and the watches report it to the topics.
+ * (readManifest), the claims decide which file a topic is served from, and the watches report it to the topics.
  */
 export class DirectorySource implements FlagSource {
   readonly name = "source";
@@ -52,7 +49,7 @@ export class DirectorySource implements FlagSource {
       log: this.#log,
       claims: this.#claims,
       plainTopic: only?.topic,
-      maxBytes,
+      maxBytes: maxManifestBytes,
     });
     this.#directory = new WatchedDirectory({
       path: this.#path,
@@ -61,7 +58,7 @@ export class DirectorySource implements FlagSource {
           ? { accepts: (name) => flagFileExtensions.has(extname(name)) }
           : { only: only.fileName },
       clock,
-      maxBytes,
+      maxBytes: maxManifestBytes,
       rescanEveryMs,
       listener: {
         event: (event) => this.#take(event),
@@ -89,6 +86,10 @@ export class DirectorySource implements FlagSource {
 
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     this.#watches.open(topic, sink, signal);
+  }
+
+  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
+    return this.#hasSynced ? this.#claims.served(topic)?.readers : "unknown";
   }
 
   async #take(event: FileEvent): Promise<"done" | "retry"> {

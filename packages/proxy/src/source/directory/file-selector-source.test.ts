@@ -12,6 +12,8 @@ const defaults = {
   kubeconfig: "",
   kubeContext: "",
   serviceAccountDirectory: "",
+  cacheDir: "",
+  cacheSize: 0,
 } as const;
 
 describe("FileSelectorSource", () => {

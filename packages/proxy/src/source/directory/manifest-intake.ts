@@ -1,10 +1,8 @@
-import { basename, extname } from "node:path";
 import type { FileEvent } from "@bunting/files";
-import { isObjectName, topicKey, type TopicKey } from "@bunting/protocol";
+import type { TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { Manifest, PlainTopic } from "../manifest/manifest.js";
-import { readManifest } from "../manifest/read-manifest.js";
+import { plainTopicOf, readManifest, type Manifest, type PlainTopic } from "@bunting/files/manifests";
 import type { DirectoryLog } from "./directory-log.js";
 import type { ReadFile, TopicClaims } from "./topic-claims.js";
 
@@ -46,7 +44,7 @@ export class ManifestIntake {
         return "done";
       case "tooLarge": {
         const message = `the file has ${event.size} bytes, more than the ${this.#options.maxBytes} that are read`;
-        const errors = [{ reason: "too_large", line: 1, message }] as const;
+        const errors = [{ reason: "too_large", line: 1, column: 1, message }] as const;
         this.#apply(this.#file(event), { flags: [], errors, warnings: [] });
         return "done";
       }
@@ -121,9 +119,6 @@ export class ManifestIntake {
 
   #plainTopic(path: string): PlainTopic {
     if (this.#options.plainTopic !== undefined) return { topic: this.#options.plainTopic };
-    const name = basename(path, extname(path));
-    if (isObjectName(name)) return { topic: topicKey("default", name) };
-    const problem = `a flagd file is served as default/<its name>, and "${name}" is no name that Kubernetes accepts: rename the file to small letters, digits, "-" and "."`;
-    return { problem };
+    return plainTopicOf(path);
   }
 }

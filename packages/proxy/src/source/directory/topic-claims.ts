@@ -1,5 +1,5 @@
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
-import type { Manifest, ManifestError } from "../manifest/manifest.js";
+import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
+import type { Manifest, ManifestError } from "@bunting/files/manifests";
 
 /** What a file says about a topic. */
 export interface Claim {
@@ -8,6 +8,8 @@ export interface Claim {
   readonly line: number;
   /** The last document of the file for the topic that could be served; absent if there was none. */
   readonly document: FlagDocument | undefined;
+  /** Whom the FeatureFlag is shared with. */
+  readonly readers?: Readers | undefined;
   /** Why what the file holds now can't be served; the document is from before. */
   readonly error: Error | undefined;
   readonly noticedMs: number;
@@ -64,8 +66,8 @@ export class TopicClaims {
     const { path, realPath, noticedMs } = file;
     const former = [...(this.#topics.get(path) ?? [])];
     const next = new Map<TopicKey, Claim>();
-    for (const { topic, document, line } of manifest.flags) {
-      next.set(topic, { path, realPath, line, document, error: undefined, noticedMs });
+    for (const { topic, document, readers, line } of manifest.flags) {
+      next.set(topic, { path, realPath, line, document, readers, error: undefined, noticedMs });
     }
     const keep = (topic: TopicKey, error: ManifestError): void => {
       if (next.has(topic)) return;

@@ -12,7 +12,7 @@ import type { Cluster } from "./kubernetes-source.js";
 export async function connectCluster(
   options: Pick<ProxyOptions, "kubeconfig" | "kubeContext" | "serviceAccountDirectory">,
   parts: { readonly clock: Clock; readonly env: Readonly<Record<string, string | undefined>> },
-): Promise<Cluster> {
+): Promise<Cluster & { readonly client: RestClient }> {
   const { clock, env } = parts;
   const { kubeconfig, kubeContext, serviceAccountDirectory } = options;
   const config = await loadClusterConfig({

@@ -6,13 +6,14 @@ import {
   type ReflectorMetrics,
   type ReflectorShared,
 } from "@bunting/kube";
-import { featureFlagType, type TopicKey } from "@bunting/protocol";
+import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
 import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics, WatchCounts } from "../source-metrics.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
 import { usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";
+import { ReaderIndex } from "./reader-index.js";
 import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
 import { WatchTopology } from "./watch-topology.js";
@@ -28,6 +29,8 @@ export interface KubernetesSourceOptions {
   /** Prepares the connection to the cluster; called once, by `run`, which rejects if it does. */
   readonly connect: () => Promise<Cluster>;
   readonly watchScope: WatchScope;
+  /** Whether to read whom FeatureFlags are shared with; false if not given: it takes one more watch. */
+  readonly readsReaders?: boolean;
   /** When FeatureFlags are watched together; the usual limits unless a test sets others. */
   readonly limits?: Partial<PlanLimits>;
   /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
@@ -47,6 +50,7 @@ export class KubernetesSource implements FlagSource {
   readonly #log: KubernetesLog;
   readonly #records = new RecordIndex();
   #topology: WatchTopology | undefined;
+  #readers: ReaderIndex | undefined;
   #syncedListeners: (() => void)[] | undefined = [];
 
   constructor(options: KubernetesSourceOptions) {
@@ -92,8 +96,14 @@ export class KubernetesSource implements FlagSource {
       onSynced: () => this.#synced(),
     });
     this.#topology = topology;
+    if (this.#options.readsReaders === true) this.#readers = new ReaderIndex(shared);
     try {
-      await Promise.all([connections.run(signal), topology.run(signal), this.#contact(client, signal)]);
+      await Promise.all([
+        connections.run(signal),
+        topology.run(signal),
+        this.#readers?.run(signal),
+        this.#contact(client, signal),
+      ]);
     } finally {
       this.#topology = undefined;
       this.#log.stop();
@@ -121,6 +131,11 @@ export class KubernetesSource implements FlagSource {
     const record = this.#records.get(topic);
     if (record === undefined) return () => undefined;
     return this.#topology?.refresh(record, done, asker) ?? record.awaitRead(done);
+  }
+
+  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
+    if (this.#options.readsReaders !== true) return undefined;
+    return this.#readers?.readersOf(topic) ?? (this.#readers === undefined ? "unknown" : undefined);
   }
 
   /** Asks the API server a question that every account may ask, until it answers. */

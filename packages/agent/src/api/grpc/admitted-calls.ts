@@ -1,0 +1,14 @@
+import type { TransportHandler } from "@bunting/rpc";
+import { unadmitted, type Callers } from "../callers.js";
+
+/** A gRPC server of which only admitted calls reach a method. */
+export function admittedCalls(server: TransportHandler, callers: Callers | undefined): TransportHandler {
+  if (callers === undefined) return server;
+  return {
+    onSession: (session) => server.onSession?.(session),
+    onStream: (stream) => {
+      if (callers.admits(stream.header("authorization"))) server.onStream(stream);
+      else stream.end({ code: "UNAUTHENTICATED", message: unadmitted });
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { Counter, type Registry } from "@bunting/runtime";
+import type { WatchMetrics } from "../sync/sync-metrics.js";
+
+/** Those of the proxy, `bunting_proxy_source_*`, for an agent that watches the API server itself. */
+export function watchMetrics(registry: Registry): WatchMetrics {
+  const registers = [registry];
+  const relists = new Counter({
+    name: "bunting_agent_source_relists_total",
+    help: "Consistent reads of what is watched, by reason: start, closed, expired, failed, silent or asked; with a source of provider kubernetes.",
+    labelNames: ["reason"],
+    registers,
+  });
+  const events = new Counter({
+    name: "bunting_agent_source_watch_events_total",
+    help: "Events of watches, by type, including those of initial reads; with a source of provider kubernetes.",
+    labelNames: ["type"],
+    registers,
+  });
+  const errors = new Counter({
+    name: "bunting_agent_source_errors_total",
+    help: "Times a FeatureFlag could not be read or watched, by kind; the last flags are still served. With a source of provider kubernetes.",
+    labelNames: ["kind"],
+    registers,
+  });
+  return {
+    relisted: (reason) => relists.inc({ reason }),
+    watchEvent: (type) => events.inc({ type }),
+    watchFailed: (kind) => errors.inc({ kind }),
+  };
+}

@@ -1,0 +1,72 @@
+import { parseTopicSelector, ProtocolError } from "@bunting/protocol";
+import { quoted } from "@bunting/runtime";
+import { AgentError } from "../agent-error.js";
+import { grpcCredentials, type SharedCredentials } from "./grpc-credentials.js";
+import type { GrpcSourceConfig, UnsupportedSourceConfig } from "./source-config.js";
+import type { SourceFields } from "./source-fields.js";
+
+export interface SourceContext {
+  /** Which source it is, for messages. */
+  readonly where: string;
+  readonly credentials: SharedCredentials;
+  readonly warn: (sentence: string) => void;
+}
+
+/** @throws AgentError OPTION_INVALID */
+export function grpcConfig(
+  fields: SourceFields,
+  sourceIndex: number,
+  { where, credentials, warn }: SourceContext,
+): GrpcSourceConfig | UnsupportedSourceConfig {
+  const { selector, providerId, maxMsgSize, incrementalUpdates } = fields;
+  if (!/^[\x20-\x7e]*$/.test(selector)) {
+    throw invalid(
+      `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(selector)}`,
+    );
+  }
+  const uri = fields.uri.replace(/^grpcs?:\/\//, "");
+  if (uri.startsWith("xds:")) {
+    const problem = "xds targets are not supported: use dns:///HOST:PORT, or envoy://HOST:PORT/SERVICE";
+    return { provider: "unsupported", sourceIndex, uri: fields.uri, selector, problem };
+  }
+  const { target, authority } = targetOf(uri, where);
+  const place = { isTopic: topicOf(selector) !== undefined, isLocal: /^unix(-abstract)?:/.test(target) };
+  const { warnings, ...connection } = grpcCredentials(fields, place, credentials, where);
+  for (const sentence of warnings) warn(sentence);
+  return {
+    provider: "grpc",
+    sourceIndex,
+    uri,
+    selector,
+    target,
+    authority,
+    ...connection,
+    providerId,
+    maxMessageBytes: maxMsgSize === 0 ? undefined : maxMsgSize,
+    isIncremental: incrementalUpdates,
+  };
+}
+
+/** The topic that a selector names; undefined if it is another selector. */
+export function topicOf(selector: string): string | undefined {
+  try {
+    return parseTopicSelector(selector);
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined;
+    throw error;
+  }
+}
+
+/** Translates targets of grpc-go and flagd to those of grpc-js. */
+function targetOf(uri: string, where: string): { target: string; authority: string | undefined } {
+  const envoy = /^envoy:\/\/([^/]+)\/(.+)$/.exec(uri);
+  if (envoy !== null) return { target: `dns:///${envoy[1] ?? ""}`, authority: envoy[2] };
+  if (uri.startsWith("envoy:"))
+    throw invalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
+  if (uri === "") throw invalid(`${where}: the address after grpc:// is missing`);
+  return { target: uri.replace(/^uds:/, "unix:"), authority: undefined };
+}
+
+function invalid(message: string): AgentError {
+  return new AgentError("OPTION_INVALID", message);
+}

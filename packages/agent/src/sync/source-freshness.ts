@@ -1,0 +1,118 @@
+import { aborted, RateLimitedLog, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import type { SourceConfig } from "./source-config.js";
+import type { SyncMetrics } from "./sync-metrics.js";
+
+export interface SourceFreshnessOptions {
+  readonly sources: readonly Pick<SourceConfig, "provider" | "uri" | "selector" | "sourceIndex">[];
+  /** `--stale-after`; 0: no source is ever stale. */
+  readonly staleAfterMs: number;
+  /** Called with all stale sources, by their index, when one becomes stale or is no longer. */
+  readonly evaluator: { setStale(sources: ReadonlySet<number>): void };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: SyncMetrics;
+}
+
+interface Away {
+  readonly sinceMs: number;
+  readonly cancel: () => void;
+}
+
+/** Of each kind and source. */
+const linesPerMinute = 6;
+
+/**
+ * Since when a source has been away, so that nobody can say whether its flags are still the newest: from the loss of its connection, or the
+ * start, until it has confirmed or replaced them. After `--stale-after`, it counts as stale.
+ */
+export class SourceFreshness implements Runnable {
+  readonly name = "freshness";
+  readonly #options: SourceFreshnessOptions;
+  readonly #log: RateLimitedLog;
+  readonly #away = new Map<number, Away>();
+  #stale: ReadonlySet<number> = new Set();
+  #isRunning = false;
+
+  constructor(options: SourceFreshnessOptions) {
+    this.#options = options;
+    this.#log = new RateLimitedLog(options.logger, options.clock);
+  }
+
+  /** At first all sources are away. One that is not supported has no flags which could be stale. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { sources, metrics } = this.#options;
+    this.#isRunning = true;
+    metrics.readUnconfirmed(() => this.#unconfirmed());
+    for (const { sourceIndex, provider } of sources) {
+      metrics.stale(sourceIndex, false);
+      if (provider !== "unsupported") this.lost(sourceIndex);
+    }
+    await aborted(signal);
+    this.#isRunning = false;
+    for (const { cancel } of this.#away.values()) cancel();
+  }
+
+  isStale(sourceIndex: number): boolean {
+    return this.#stale.has(sourceIndex);
+  }
+
+  /** `isConfirmed`: what is held of the source is the newest. Otherwise it can't be reached or read. */
+  contact(sourceIndex: number, isConfirmed: boolean): void {
+    if (isConfirmed) this.confirmed(sourceIndex);
+    else this.lost(sourceIndex);
+  }
+
+  /** The flags that are held of a source are the newest. */
+  confirmed(sourceIndex: number): void {
+    const away = this.#away.get(sourceIndex);
+    if (away === undefined) return;
+    away.cancel();
+    this.#away.delete(sourceIndex);
+    if (this.#stale.has(sourceIndex)) this.#set(sourceIndex, false);
+  }
+
+  /** A source can't be reached, or can't be read. May be called again while it is away. */
+  lost(sourceIndex: number): void {
+    if (!this.#isRunning || this.#away.has(sourceIndex)) return;
+    const { staleAfterMs, clock } = this.#options;
+    const cancel =
+      staleAfterMs === 0
+        ? (): void => undefined
+        : clock.after(staleAfterMs, () => this.#set(sourceIndex, true));
+    this.#away.set(sourceIndex, { sinceMs: clock.monotonicMs(), cancel });
+  }
+
+  #set(sourceIndex: number, isStale: boolean): void {
+    const { metrics, evaluator, sources } = this.#options;
+    this.#stale = new Set(
+      isStale ? [...this.#stale, sourceIndex] : [...this.#stale].filter((other) => other !== sourceIndex),
+    );
+    metrics.stale(sourceIndex, isStale);
+    const { uri, selector = "" } = sources.find((one) => one.sourceIndex === sourceIndex) ?? {};
+    const fields = { source: uri, ...(selector === "" ? {} : { selector }), sourceIndex };
+    if (isStale)
+      this.#log.warn(
+        `stale ${sourceIndex}`,
+        fields,
+        "the source has been away for longer than --stale-after: its flags are answered with reason STALE",
+        linesPerMinute,
+      );
+    else
+      this.#log.info(
+        `fresh ${sourceIndex}`,
+        fields,
+        "the source is back: its flags are no longer answered with reason STALE",
+        linesPerMinute,
+      );
+    evaluator.setStale(this.#stale);
+  }
+
+  *#unconfirmed(): Iterable<readonly [sourceIndex: number, seconds: number]> {
+    const { sources, clock } = this.#options;
+    for (const { sourceIndex, provider } of sources) {
+      if (provider === "unsupported") continue;
+      const away = this.#away.get(sourceIndex);
+      yield [sourceIndex, away === undefined ? 0 : (clock.monotonicMs() - away.sinceMs) / 1_000];
+    }
+  }
+}

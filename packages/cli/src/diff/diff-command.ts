@@ -1,0 +1,81 @@
+import { emptyFlagDocument, type FlagDocument } from "@bunting/protocol";
+import { CliError } from "../cli-error.js";
+import { command, type CommandCall } from "../command.js";
+import { standardInput } from "../input/read-input.js";
+import { plural } from "../terminal/plural.js";
+import { compareDocuments, type FlagDifference } from "./compare-documents.js";
+import { diffOptionTable } from "./diff-options.js";
+import { differenceLines } from "./print-differences.js";
+import { readSide } from "./read-side.js";
+
+export const diffCommand = command({
+  name: "diff",
+  usage: "diff [options] A B",
+  describe:
+    "Shows which flags were added, removed or mean something else in B than in A. Each is a file, a directory, - for the standard input, or proxy://HOST:PORT/NAMESPACE/NAME or proxy://unix:PATH/NAMESPACE/NAME for what a proxy serves now. With one document on each side these are compared, else those of the same NAMESPACE/NAME.",
+  table: diffOptionTable,
+  epilogue:
+    "Exit code: 0 if the flags mean the same, 1 if they differ, 2 if a side can't be read or the command line is wrong.",
+  run,
+});
+
+interface TopicDifference {
+  readonly topic: string;
+  readonly kind: "added" | "removed" | "changed";
+  readonly flags: readonly FlagDifference[];
+}
+
+type Side = Awaited<ReturnType<typeof readSide>>;
+
+async function run({ options, words, io }: CommandCall<typeof diffOptionTable>): Promise<number> {
+  const [a, b, ...rest] = words;
+  if (a === undefined || b === undefined || rest.length > 0)
+    throw new CliError("USAGE_INVALID", "expected two sides to compare: bunting diff before.yaml after.yaml");
+  if (a === standardInput && b === standardInput)
+    throw new CliError("USAGE_INVALID", "only one side can come from the standard input");
+  const before = await readSide(a, options, io);
+  const after = await readSide(b, options, io);
+  const topics = compareSides(before, after);
+  if (options.json) io.print(JSON.stringify({ topics }, null, 2));
+  else {
+    const isOne = before.length === 1 && after.length === 1;
+    for (const { topic, kind, flags } of topics) {
+      const how = kind === "changed" ? "" : ` (${kind}, ${plural(flags.length, "flag")})`;
+      if (!isOne) io.print(io.colours.bold(`${topic}${how}`));
+      for (const line of differenceLines(flags, io.colours)) io.print(line);
+    }
+  }
+  return topics.length === 0 ? 0 : 1;
+}
+
+function compareSides(before: Side, after: Side): readonly TopicDifference[] {
+  const [one] = before;
+  const [other] = after;
+  if (one !== undefined && other !== undefined && before.length === 1 && after.length === 1) {
+    const flags = compareDocuments(one.document, other.document);
+    return flags.length === 0 ? [] : [{ topic: other.topic, kind: "changed", flags }];
+  }
+  const old = byTopic(before);
+  const now = byTopic(after);
+  const topics = [...new Set([...old.keys(), ...now.keys()])].sort();
+  return topics.flatMap((topic): readonly TopicDifference[] => {
+    const was = old.get(topic);
+    const is = now.get(topic);
+    const kind = was === undefined ? "added" : is === undefined ? "removed" : "changed";
+    const flags = compareDocuments(was ?? emptyFlagDocument, is ?? emptyFlagDocument);
+    return flags.length === 0 && kind === "changed" ? [] : [{ topic, kind, flags }];
+  });
+}
+
+function byTopic(side: Side): ReadonlyMap<string, FlagDocument> {
+  const documents = new Map<string, FlagDocument>();
+  for (const { topic, document } of side) {
+    if (documents.has(topic))
+      throw new CliError(
+        "INPUT_INVALID",
+        `${topic} is there twice on one side: compare the files one by one`,
+      );
+    documents.set(topic, document);
+  }
+  return documents;
+}

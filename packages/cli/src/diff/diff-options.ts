@@ -1,0 +1,15 @@
+import { duration, option } from "@bunting/runtime/options";
+import { jsonOption } from "../shared-options.js";
+import { connectionOptions } from "../sync/connection-options.js";
+
+export const diffOptionTable = {
+  timeout: option({
+    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
+    default: 10_000,
+    describe: "How long to wait for the flags of a proxy.",
+    group: "Proxy",
+    env: ["BUNTING_TIMEOUT"],
+  }),
+  ...connectionOptions("Proxy"),
+  json: jsonOption,
+} as const;

@@ -1,0 +1,58 @@
+import { evaluatorsOf, metadataOf } from "@bunting/evaluation";
+import type { ManifestFlags } from "@bunting/files/manifests";
+import { encodeDocument, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { quoted } from "@bunting/runtime/options";
+import { checkFlag } from "./check-flag.js";
+import type { DocumentFinding } from "./finding.js";
+import { walkRule } from "./walk-rule.js";
+
+/** What is to be said about a document that the proxy serves, flag by flag as agents read it. */
+export function checkDocument(
+  { document, written, topic }: ManifestFlags,
+  maxDocumentBytes: number,
+): readonly DocumentFinding[] {
+  const findings: DocumentFinding[] = [];
+  const bytes = Buffer.byteLength(encodeDocument(document));
+  if (bytes > maxDocumentBytes) {
+    const message = `the document ${topic} has ${bytes} bytes, more than ${maxDocumentBytes} (--max-document): split it into several FeatureFlags`;
+    findings.push({ severity: "error", kind: "too-large", message, path: [] });
+  }
+  const evaluators = document.$evaluators ?? {};
+  const set = {
+    metadata: metadataOf(document.metadata ?? {}),
+    evaluators: evaluatorsOf(evaluators),
+    source: "",
+    sourceIndex: 0,
+  };
+  const used = new Set<JsonValue>();
+  for (const [key, definition] of Object.entries(document.flags)) {
+    const { flag, path } = writtenFlag(written, key);
+    findings.push(...checkFlag({ key, definition, written: flag, path }, set));
+    const rule = isJsonObject(definition) ? (definition["targeting"] ?? null) : null;
+    walkRule({ rule, path: [] }, evaluators, (name, args) => name === "$ref" && used.add(args));
+  }
+  for (const name of Object.keys(evaluators)) {
+    if (used.has(name)) continue;
+    const message = `no rule refers to the evaluator ${quoted(name)}`;
+    findings.push({ severity: "warning", kind: "unused-evaluator", message, path: ["$evaluators", name] });
+  }
+  return findings;
+}
+
+/** The flag of a document whose flags are an object, or a list in which the last one of a key counts. */
+function writtenFlag(
+  document: JsonValue,
+  key: string,
+): { readonly flag: JsonObject; readonly path: readonly string[] } {
+  const flags = isJsonObject(document) ? (document["flags"] ?? null) : null;
+  if (Array.isArray(flags)) {
+    const list = flags as readonly JsonValue[];
+    const index = list.findLastIndex((flag) => isJsonObject(flag) && flag["key"] === key);
+    return { flag: objectOf(list[index] ?? null), path: ["flags", String(index)] };
+  }
+  return { flag: objectOf(objectOf(flags)[key] ?? null), path: ["flags", key] };
+}
+
+function objectOf(value: JsonValue): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

@@ -1,0 +1,93 @@
+import { plainTopicOf } from "@bunting/files/manifests";
+import { CliError } from "../cli-error.js";
+import { command, type CommandCall } from "../command.js";
+import { findFiles, type FoundFile } from "../input/find-files.js";
+import { nameOf, readInput } from "../input/read-input.js";
+import type { Io } from "../terminal/io.js";
+import { plural } from "../terminal/plural.js";
+import type { Finding } from "./finding.js";
+import { lintOptionTable } from "./lint-options.js";
+import { lintText, type LintedText } from "./lint-text.js";
+import { printAnnotations, printFindings } from "./print-findings.js";
+
+const defaultMaxDocumentBytes = lintOptionTable.maxDocument.default as number;
+
+export const lintCommand = command({
+  name: "lint",
+  usage: "lint [options] FILE…",
+  describe:
+    "Checks FeatureFlag manifests and flagd files, YAML or JSON, as the proxy reads them and agents take them over. FILE is a file, a directory with its subdirectories, or - for the standard input. In a directory, files that hold no flags are passed over.",
+  table: lintOptionTable,
+  epilogue:
+    "Exit code: 0 if there is nothing to find, 1 if there are findings, 2 if a file can't be read or the command line is wrong.",
+  run,
+});
+
+async function run({ options, words, io }: CommandCall<typeof lintOptionTable>): Promise<number> {
+  if (words.length === 0)
+    throw new CliError(
+      "USAGE_INVALID",
+      "name the files or directories to check, or - for the standard input",
+    );
+  const maxDocumentBytes = options.maxDocument === "auto" ? defaultMaxDocumentBytes : options.maxDocument;
+  const files = await findFiles(words, io.signal);
+  const findings: Finding[] = [];
+  const counts = { files: 0, documents: 0, flags: 0 };
+  const sources = new Map<string, string>();
+  for (const [index, file] of files.entries()) {
+    io.signal.throwIfAborted();
+    if (index % 20 === 0) io.progress(`${index} of ${files.length} files …`);
+    const linted = await lintFile(file, maxDocumentBytes, io);
+    if (linted.isForeign && !file.isNamed && !options.source) continue;
+    counts.files++;
+    counts.documents += linted.documents;
+    counts.flags += linted.flags;
+    findings.push(...linted.findings);
+    if (options.source) findings.push(...inSource(file, linted, sources));
+  }
+  io.progress("");
+  return report({ options, io, findings, counts });
+}
+
+async function lintFile({ path }: FoundFile, maxDocumentBytes: number, io: Io): Promise<LintedText> {
+  return lintText(path, await readInput(path, io), { maxDocumentBytes, name: nameOf(path) });
+}
+
+/** What is wrong with a file only as one of several of a directory that the proxy serves. `sources` are the topics that were found before. */
+function inSource(
+  { path }: FoundFile,
+  { topics }: LintedText,
+  sources: Map<string, string>,
+): readonly Finding[] {
+  const file = nameOf(path);
+  return topics.flatMap(({ topic, line, column }): readonly Finding[] => {
+    const plain = plainTopicOf(path);
+    const at = { file, line, column, severity: "error" } as const;
+    if ("problem" in plain && topic === "default/flags")
+      return [{ ...at, kind: "manifest", message: plain.problem }];
+    const first = sources.get(topic);
+    if (first === undefined) sources.set(topic, `${file}:${line}`);
+    if (first === undefined || first.startsWith(`${file}:`)) return [];
+    const message = `${topic} is in ${first} already: the proxy serves only one of them`;
+    return [{ ...at, kind: "duplicate", message }];
+  });
+}
+
+interface Report {
+  readonly options: CommandCall<typeof lintOptionTable>["options"];
+  readonly io: Io;
+  readonly findings: readonly Finding[];
+  readonly counts: { readonly files: number; readonly documents: number; readonly flags: number };
+}
+
+function report({ options, io, findings, counts }: Report): number {
+  const errors = findings.filter(({ severity }) => severity === "error").length;
+  const warnings = findings.length - errors;
+  if (options.json) io.print(JSON.stringify({ ...counts, errors, warnings, findings }, null, 2));
+  else if (options.github) printAnnotations(findings, io);
+  else printFindings(findings, io);
+  const found =
+    findings.length === 0 ? "no findings" : `${plural(errors, "error")}, ${plural(warnings, "warning")}`;
+  io.note(`${plural(counts.files, "file")}, ${plural(counts.flags, "flag")}: ${found}`);
+  return errors > 0 || (warnings > 0 && options.failOn === "warning") ? 1 : 0;
+}

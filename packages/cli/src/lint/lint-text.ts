@@ -1,0 +1,82 @@
+import { maxManifestBytes, plainTopicOf, readManifest, type ManifestError } from "@bunting/files/manifests";
+import { checkDocument } from "./check-document.js";
+import { checkNumbers } from "./check-numbers.js";
+import type { Finding, FindingKind } from "./finding.js";
+
+export interface LintOptions {
+  readonly maxDocumentBytes: number;
+  /** What findings call the file. */
+  readonly name: string;
+}
+
+export interface LintedText {
+  readonly documents: number;
+  readonly flags: number;
+  /** By line. */
+  readonly findings: readonly Finding[];
+  /** The FeatureFlags in it, and where. */
+  readonly topics: readonly { readonly topic: string; readonly line: number; readonly column: number }[];
+  /** True if there is nothing in it that claims to be flags. */
+  readonly isForeign: boolean;
+}
+
+const kindOfError: Readonly<Record<ManifestError["reason"], FindingKind>> = {
+  empty: "unreadable",
+  encoding: "unreadable",
+  too_large: "unreadable",
+  syntax: "syntax",
+  manifest: "manifest",
+  document: "document",
+  duplicate: "duplicate",
+};
+
+const kindOfWarning = {
+  yaml_1_1: "yaml-1.1",
+  stripped_metadata: "stripped-metadata",
+  other: "document",
+} as const;
+
+/** Checks a file as the proxy reads it and agents take it over. */
+export async function lintText(path: string, bytes: Buffer, options: LintOptions): Promise<LintedText> {
+  const { name: file } = options;
+  if (bytes.length > maxManifestBytes) {
+    const message = `the file has more than ${maxManifestBytes} bytes, which the proxy does not read: split it`;
+    const finding = { file, line: 1, column: 1, severity: "error", kind: "unreadable", message } as const;
+    return { documents: 0, flags: 0, findings: [finding], topics: [], isForeign: false };
+  }
+  const plain = plainTopicOf(path);
+  // An agent takes a flagd file of any name.
+  const topic = "topic" in plain ? plain : ({ topic: "default/flags" } as const);
+  const manifest = await readManifest(path, bytes, topic);
+  const findings: Finding[] = [];
+  for (const { reason, line, column, message } of manifest.errors)
+    findings.push({ file, line, column, severity: "error", kind: kindOfError[reason], message });
+  for (const { kind, line, column, message } of manifest.warnings)
+    findings.push({ file, line, column, severity: "warning", kind: kindOfWarning[kind], message });
+  let lines: readonly string[] | undefined;
+  for (const flags of manifest.flags) {
+    for (const { path: at, ...finding } of checkDocument(flags, options.maxDocumentBytes))
+      findings.push({ file, ...flags.positionOf(at), ...finding });
+    lines ??= bytes.toString().split("\n");
+    findings.push(...checkNumbers(flags, lines).map((finding) => ({ file, ...finding })));
+  }
+  return {
+    documents: manifest.flags.length,
+    flags: manifest.flags.reduce((sum, { document }) => sum + Object.keys(document.flags).length, 0),
+    findings: inOrder(findings),
+    topics: manifest.flags.map(({ topic, line, column }) => ({ topic, line, column })),
+    isForeign:
+      manifest.flags.length === 0 && !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(bytes.toString()),
+  };
+}
+
+/** By place. A warning at the place of an error says less than that, and nothing twice. */
+function inOrder(findings: readonly Finding[]): readonly Finding[] {
+  const place = ({ line, column }: Finding): string => `${line}:${column}`;
+  const wrong = new Set(findings.filter(({ severity }) => severity === "error").map(place));
+  return findings
+    .filter(
+      (finding) => finding.severity === "error" || finding.kind === "yaml-1.1" || !wrong.has(place(finding)),
+    )
+    .sort((a, b) => a.line - b.line || a.column - b.column);
+}

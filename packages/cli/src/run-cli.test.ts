@@ -1,0 +1,301 @@
+import { execFileSync } from "node:child_process";
+import {
+  closeSync,
+  constants,
+  mkdtempSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { Readable } from "node:stream";
+import { expect } from "chai";
+import { commands } from "./commands.js";
+import { runCli } from "./run-cli.js";
+import { coloursFor } from "./terminal/colours.js";
+import { withoutControls } from "./terminal/without-controls.js";
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+interface Around {
+  readonly stdin?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+async function run(argv: readonly string[], around: Around = {}): Promise<Ran> {
+  const { stdin = "", env = {}, signal = new AbortController().signal } = around;
+  const out: string[] = [];
+  const err: string[] = [];
+  const code = await runCli(argv, {
+    env,
+    stdin: Readable.from([Buffer.from(stdin)]),
+    colours: coloursFor(false, env),
+    isTerminal: false,
+    signal,
+    print: (line) => out.push(line),
+    note: (line) => err.push(line),
+    progress: () => undefined,
+    clear: () => undefined,
+  });
+  return { code, out: out.join("\n"), err: err.join("\n") };
+}
+
+const good = "flags:\n  a: { state: ENABLED, variants: { v: 1, w: 2 }, defaultVariant: v }\n";
+const bad = "flags:\n  a: { state: ENABLED, variants: { v: 1 }, defaultVariant: w }\n";
+
+describe("bunting", () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(path.join(tmpdir(), "bunting-cli-"));
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  function file(name: string, text: string): string {
+    const full = path.join(directory, name);
+    mkdirSync(path.dirname(full), { recursive: true });
+    writeFileSync(full, text);
+    return full;
+  }
+
+  it("lists its commands, and explains each with all of its options", async () => {
+    const { out, code } = await run(["--help"]);
+    expect(code).to.equal(0);
+    for (const { name, summary, load } of commands) {
+      expect(out).to.contain(name).and.contain(summary);
+      const help = await run(["help", name]);
+      expect(help).to.deep.equal(await run([name, "--help"]));
+      const command = await load();
+      expect(command.name).to.equal(name);
+      expect(help.out).to.contain(`Usage: bunting ${command.usage}`).and.contain("Exit code: ");
+      for (const [key, { describe, env }] of Object.entries(command.table)) {
+        expect(describe, key).to.match(/\.$/);
+        expect(env, `${name} ${key}`).not.to.deep.equal([]);
+      }
+    }
+    expect((await run([])).code).to.equal(2);
+    expect((await run(["--version"])).out).to.match(/^bunting: \d+\.\d+\.\d+ \(node v/);
+  });
+
+  it("explains mistakes on the command line in a sentence, with exit code 2", async () => {
+    const mistakes: readonly (readonly [argv: readonly string[], sentence: RegExp])[] = [
+      [["frobnicate"], /^bunting: "frobnicate" is not a command: use one of lint, /],
+      [["lint"], /^bunting: name the files or directories to check/],
+      [["lint", "--jsn", "x"], /^bunting: unknown flag: --jsn \(did you mean --json\?\)/],
+      [["lint", "/nowhere.yaml"], /^bunting: there is no file or directory \/nowhere\.yaml$/],
+      [["lint", "--fail-on=all", "x"], /^bunting: --fail-on: expected warning or error, got "all"$/],
+      [["eval", "x"], /^bunting: expected a file and the key of a flag/],
+      [["eval", "-", "a", "--context", "-"], /can't both come from the standard input$/],
+    ];
+    for (const [argv, sentence] of mistakes) {
+      const { code, out, err } = await run(argv);
+      expect({ code, out }, argv.join(" ")).to.deep.equal({ code: 2, out: "" });
+      expect(err).to.match(sentence);
+    }
+  });
+
+  describe("lint", () => {
+    it("exits with 1 for findings, with 0 for none, and with --fail-on=error only for errors", async () => {
+      expect(await run(["lint", file("good.yaml", good)])).to.deep.equal({
+        code: 0,
+        out: "",
+        err: "1 file, 1 flag: no findings",
+      });
+      const { code, out, err } = await run(["lint", file("bad.yaml", bad)]);
+      expect({ code, err }).to.deep.equal({ code: 1, err: "1 file, 1 flag: 1 error, 0 warnings" });
+      expect(out).to.match(/bad\.yaml:2:44: error: .* \[flag\]$/);
+      const odd = file("odd.yaml", good.replace("ENABLED", "On"));
+      expect((await run(["lint", odd])).code).to.equal(1);
+      expect((await run(["lint", "--fail-on=error", odd])).code).to.equal(0);
+      expect((await run(["lint", odd], { env: { BUNTING_LINT_FAIL_ON: "error" } })).code).to.equal(0);
+    });
+
+    it("reads directories as the proxy does, without the files that hold no flags", async () => {
+      file("a/good.yaml", good);
+      file("a/chart.yaml", "name: x\n");
+      file("a/.hidden.yaml", bad);
+      file("a/readme.md", "# no flags\n");
+      file("a/node_modules/x/flags.json", "{");
+      symlinkSync("..", path.join(directory, "a/loop"));
+      expect(await run(["lint", directory])).to.include({ code: 0, err: "1 file, 1 flag: no findings" });
+      const chart = path.join(directory, "a/chart.yaml");
+      expect((await run(["lint", chart])).out).to.contain('neither "kind"');
+    });
+
+    it("enters each directory once, however many links lead to it", async () => {
+      const names = Array.from({ length: 12 }, (_, index) => `d${index}`);
+      for (const name of names) file(`${name}/f.yaml`, good);
+      for (const name of names)
+        for (const other of names) symlinkSync(`../${other}`, path.join(directory, name, `to-${other}`));
+      expect(await run(["lint", directory])).to.include({ code: 0, err: "12 files, 12 flags: no findings" });
+    });
+
+    it("reads no more of a device than a file may have, and of pipes those that are named", async () => {
+      expect((await run(["lint", "/dev/zero"])).out).to.match(/^\/dev\/zero:1:1: error: the file has more/);
+      execFileSync("mkfifo", [path.join(directory, "pipe.yaml")]);
+      expect(await run(["lint", directory])).to.include({ code: 0, err: "0 files, 0 flags: no findings" });
+      const lint = 'exec "$0" "$1" lint <(echo "$2")';
+      const args = [process.execPath, path.join(import.meta.dirname, "main.ts"), good];
+      const env = { ...process.env, NODE_OPTIONS: "--conditions=@bunting/source --import=tsx" };
+      const options = { env, stdio: "pipe" } as const;
+      expect(() => execFileSync("bash", ["-c", lint, ...args], options)).not.to.throw();
+    });
+
+    it("ends at once when a pipe has nothing to read and the user has had enough", async () => {
+      const pipe = path.join(directory, "pipe.yaml");
+      execFileSync("mkfifo", [pipe]);
+      const writer = openSync(pipe, constants.O_RDWR);
+      // The command has begun to read by then.
+      const enough = AbortSignal.timeout(1_500);
+      try {
+        expect((await run(["lint", pipe], { signal: enough })).code).to.equal(130);
+      } finally {
+        closeSync(writer);
+      }
+    });
+
+    it("checks a directory as one source of the proxy with --source", async () => {
+      const manifest = "apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: { name: a }\n";
+      file("a.yaml", manifest);
+      file("b/a.yaml", manifest);
+      file("b/My Flags.yaml", good);
+      file("c.yaml", "name: x\n");
+      expect((await run(["lint", directory])).code).to.equal(0);
+      const { out, code } = await run(["lint", "--source", directory]);
+      expect(code).to.equal(1);
+      expect(out.split("\n")).to.have.length(3);
+      expect(out).to.match(/b\/My Flags\.yaml:1:1: error: .* rename the file .* \[manifest\]/);
+      expect(out).to.match(/b\/a\.yaml:1:1: error: default\/a is in .*a\.yaml:1 already: .* \[duplicate\]/);
+      expect(out).to.match(/c\.yaml:1:1: error: there is neither "kind"/);
+    });
+
+    it("prints JSON, and annotations where it runs in GitHub Actions", async () => {
+      const path = file("bad: 1,2.yaml", bad);
+      const { out } = await run(["lint", "--json", path], { env: { GITHUB_ACTIONS: "true" } });
+      const { findings, ...counts } = JSON.parse(out) as { readonly findings: readonly object[] };
+      expect(counts).to.deep.equal({ files: 1, documents: 1, flags: 1, errors: 1, warnings: 0 });
+      expect(findings[0]).to.include({
+        file: path,
+        line: 2,
+        column: 44,
+        severity: "error",
+        kind: "flag",
+        flag: "a",
+      });
+      const annotated = await run(["lint", path], { env: { GITHUB_ACTIONS: "true" } });
+      expect(annotated.out).to.match(
+        /^::error file=\S*bad%3A 1%2C2\.yaml,line=2,col=44,title=bunting lint%3A flag::agents refuse it: /,
+      );
+      expect(annotated.code).to.equal(1);
+    });
+
+    it("reads the standard input", async () => {
+      const { out, code } = await run(["lint", "-"], { stdin: bad });
+      expect(code).to.equal(1);
+      expect(out).to.match(/^<stdin>:2:44: error/);
+    });
+  });
+
+  describe("eval", () => {
+    const rule = `{"flags":{"f":{"state":"ENABLED","variants":{"on":true,"off":false},"defaultVariant":"off",
+      "targeting":{"if":[{"==":[{"var":"plan"},"pro"]},"on",{"<":[{"var":"$flagd.timestamp"},5]},"on"]}}}}`;
+
+    it("prints the value, and the way through the rule", async () => {
+      const { out, code } = await run(["eval", file("f.json", rule), "f", "-c", '{"plan":"free"}']);
+      expect(code).to.equal(0);
+      expect(out.split("\n").slice(2)).to.deep.equal([
+        "",
+        "if → null",
+        '├─ if == "pro" → false',
+        '│  └─ var "plan" → "free"',
+        "└─ else if < 5 → false",
+        `   └─ var "$flagd.timestamp" → ${/timestamp" → (\d+)/.exec(out)?.[1] ?? ""}`,
+        "The rule gives null, which means the default variant.",
+      ]);
+      expect(out).to.contain('f = false\nreason DEFAULT, variant "off"');
+      const early = await run(["eval", path.join(directory, "f.json"), "f", "--at", "1970-01-01T00:00:04Z"]);
+      expect(early.out).to.contain("f = true").and.contain('then "on"  ← argument 4 of 4');
+    });
+
+    it("takes the context from a file, or from the standard input", async () => {
+      const flags = file("f.json", rule);
+      const context = file("context.json", '{"plan":"pro"}');
+      expect((await run(["eval", flags, "f", "--context", `@${context}`])).out).to.contain("f = true");
+      const stdin = '{"plan":"pro"}';
+      expect((await run(["eval", flags, "f", "--context", "-"], { stdin })).out).to.contain("f = true");
+      expect((await run(["eval", flags, "f", "--context", "[]"])).err).to.contain(
+        "--context must be a JSON object",
+      );
+      expect((await run(["eval", flags, "f", "--context", "{"])).err).to.contain("--context is not JSON");
+    });
+
+    it("answers as the agent does where the type is another, the flag is disabled or has no default", async () => {
+      const flags = file(
+        "f.yaml",
+        "flags:\n  f: { state: ENABLED, variants: { v: 1.9 }, defaultVariant: v }\n  d: { state: DISABLED, variants: { v: 1 } }\n  n: { state: ENABLED, variants: { v: 1 } }\n  e: { state: ENABLED, variants: { v: 1 }, targeting: { nope: [] } }\n",
+      );
+      expect(await run(["eval", flags, "f", "--type", "boolean"])).to.include({ code: 1 });
+      expect((await run(["eval", flags, "f", "--type", "boolean"])).out).to.contain("ERROR TYPE_MISMATCH");
+      expect((await run(["eval", flags, "f", "--type", "integer"])).out).to.contain("f = 1\n");
+      expect(await run(["eval", flags, "d"])).to.include({ code: 0 });
+      expect((await run(["eval", flags, "n"])).out).to.contain("applications use the default in their code");
+      const failed = await run(["eval", flags, "e", "--json"]);
+      expect(failed.code).to.equal(1);
+      expect(JSON.parse(failed.out)).to.deep.include({
+        key: "e",
+        reason: "ERROR",
+        errorCode: "PARSE_ERROR",
+        message: 'there is no operator "nope"',
+      });
+    });
+
+    it("says which flags and FeatureFlags there are", async () => {
+      const flags = file("f.json", rule);
+      expect((await run(["eval", flags, "g"])).err).to.equal('bunting: there is no flag "g": there is "f"');
+      expect((await run(["eval", file("bad.yaml", bad), "a"])).err).to.contain("default variant");
+      const head = "apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\n";
+      const both = file(
+        "both.yaml",
+        ["a", "b"]
+          .map(
+            (name) =>
+              `${head}metadata: { name: ${name} }\nspec:\n  flagSpec: { flags: { f: { state: ENABLED, variants: { v: ${name} }, defaultVariant: v } } }\n`,
+          )
+          .join("---\n"),
+      );
+      expect((await run(["eval", both, "f"])).err).to.contain(
+        "is in default/a, default/b: choose one with --topic",
+      );
+      expect((await run(["eval", both, "f", "--topic", "default/b"])).out).to.contain('f = "b"');
+      expect((await run(["eval", both, "f", "--topic", "default/c"])).err).to.contain(
+        "it has default/a, default/b",
+      );
+    });
+  });
+});
+
+describe("withoutControls", () => {
+  it("leaves colours and line feeds, and nothing else that a terminal obeys", () => {
+    expect(withoutControls("a\u001b[31mb\u001b[0m\n\u001b[2J\u009b1m\rc\u0007")).to.equal(
+      "a\u001b[31mb\u001b[0m\n?[2J?1m?c?",
+    );
+    expect(withoutControls("a\u202eb\u2066c\u200fd é 旗")).to.equal("a?b?c?d é 旗");
+  });
+});
+
+describe("coloursFor", () => {
+  it("colours terminals only, and none if NO_COLOR is set", () => {
+    expect(coloursFor(true, {}).red("x")).to.equal("\u001b[31mx\u001b[0m");
+    expect(coloursFor(false, {}).red("x")).to.equal("x");
+    expect(coloursFor(true, { NO_COLOR: "1" }).red("x")).to.equal("x");
+    expect(coloursFor(true, { NO_COLOR: "" }).red("x")).not.to.equal("x");
+    expect(coloursFor(true, { TERM: "dumb" }).red("x")).to.equal("x");
+  });
+});

@@ -1,0 +1,81 @@
+import {
+  forwardPort,
+  Http2Transport,
+  KubeError,
+  loadClusterConfig,
+  RestClient,
+  type KubeObject,
+} from "@bunting/kube";
+import { quoted } from "@bunting/runtime/options";
+import { CliError } from "../cli-error.js";
+import type { ConnectionOptions } from "../sync/connection-options.js";
+import { serverAt } from "../sync/server.js";
+import type { Io } from "../terminal/io.js";
+import { version } from "../version.js";
+import type { StatusServer } from "./read-status.js";
+
+/** Where the Pods of proxies are. */
+export interface PodSelection {
+  readonly namespace: string;
+  /** By labels. */
+  readonly selector: string;
+  readonly podPort: number;
+  readonly kubeconfig: string;
+  readonly kubeContext: string;
+}
+
+/**
+ * The running Pods of a proxy, each reached by a port-forward.
+ *
+ * @throws CliError PROXY_UNKNOWN; KubeError
+ */
+export async function podServers(
+  selection: PodSelection & ConnectionOptions,
+  io: Io,
+): Promise<readonly StatusServer[]> {
+  const { namespace, selector, podPort: port, kubeconfig, kubeContext } = selection;
+  const config = await loadClusterConfig({
+    env: io.env,
+    ...(kubeconfig === "" ? {} : { kubeconfig }),
+    ...(kubeContext === "" ? {} : { context: kubeContext }),
+  });
+  const transport = new Http2Transport(config, { program: `bunting-cli/${version}` });
+  try {
+    const type = { group: "", version: "v1", plural: "pods" };
+    const { items } = await new RestClient(transport).list(
+      { type, namespace },
+      { labelSelector: selector },
+      io.signal,
+    );
+    const pods = items.filter(isRunning).map(({ metadata }) => metadata.name);
+    if (pods.length === 0) {
+      const message = `the namespace ${quoted(namespace)} has no running Pod with the labels ${quoted(selector)}: name others with --selector`;
+      throw new CliError("PROXY_UNKNOWN", message);
+    }
+    const server = serverAt({ host: "localhost", port }, selection);
+    return pods.sort().map((pod) => ({
+      name: `${namespace}/${pod}`,
+      server,
+      dial: (signal) =>
+        forwardPort(config, { namespace, pod, port }, signal).catch((error: unknown) => {
+          throw explained(error, namespace);
+        }),
+    }));
+  } catch (error) {
+    throw explained(error, namespace);
+  } finally {
+    await transport.close();
+  }
+}
+
+function isRunning({ metadata, status }: KubeObject): boolean {
+  const phase = typeof status === "object" && status !== null && "phase" in status ? status.phase : undefined;
+  return phase === "Running" && metadata["deletionTimestamp"] === undefined;
+}
+
+/** What the permission is for, beside the API server's words. */
+function explained(error: unknown, namespace: string): unknown {
+  if (!(error instanceof KubeError) || error.code !== "FORBIDDEN") return error;
+  const message = `${error.message}. The command needs list of pods, and get and create of pods/portforward, in ${namespace}`;
+  return new CliError("SERVER_REFUSED", message, { cause: error });
+}

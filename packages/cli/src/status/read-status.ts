@@ -1,0 +1,103 @@
+import { get } from "node:http";
+import type { Duplex } from "node:stream";
+import { cut, errorCode } from "@bunting/runtime/options";
+import { CliError } from "../cli-error.js";
+import { singleLine } from "../terminal/without-controls.js";
+import { addressText } from "../sync/server-address.js";
+import { authorizationFor, connectionError, type Server } from "../sync/server.js";
+import { ServerAgent } from "../sync/server-agent.js";
+
+/** A proxy that is asked for its status. */
+export interface StatusServer {
+  /** What messages call it. */
+  readonly name: string;
+  readonly server: Server;
+  /** Opens the connection in another way than by the address. */
+  readonly dial?: (signal: AbortSignal) => Promise<Duplex>;
+}
+
+/** Some hundred bytes for each of 10,000 topics are a few megabytes. */
+const maxBytes = 16 * 1024 * 1024;
+
+/**
+ * The status of a proxy: an object with topics, in which a server may have anything else.
+ *
+ * @throws CliError SERVER_UNREACHABLE or SERVER_REFUSED; KubeError if it can't be reached through its cluster
+ */
+export async function readStatus(
+  { name, server, dial }: StatusServer,
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<object> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  const connection = await dial?.(limit);
+  try {
+    const { status, body } = await request(server, connection, limit);
+    if (status === 200) return parsed(name, body);
+    // 426 and 505: ports of gRPC want HTTP/2.
+    if ([404, 426, 505].includes(status)) throw noStatus(name, `it answered ${status}`);
+    throw new CliError("SERVER_REFUSED", `${name} answered ${status}: ${singleLine(cut(body.trim(), 300))}`);
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof CliError) throw cause;
+    if (errorCode(cause)?.startsWith("HPE_") === true) throw noStatus(name, "its answer is no HTTP");
+    const reason = limit.aborted
+      ? `no answer came within ${timeoutMs / 1_000} s`
+      : connectionError(cause as Error, server);
+    const message = `${name} can't be reached: ${reason}. Forward its management port, or name it with --address`;
+    throw new CliError("SERVER_UNREACHABLE", message, { cause });
+  } finally {
+    connection?.destroy();
+  }
+}
+
+function request(
+  server: Server,
+  connection: Duplex | undefined,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    // The proxy answers to loopback only, by the name that was asked for too.
+    const isLocal = connection !== undefined || "socketPath" in server.address;
+    const host = isLocal ? "localhost" : addressText(server.address);
+    const call = get({
+      agent: new ServerAgent(server, {}, connection),
+      path: "/status",
+      signal,
+      headers: { host, accept: "application/json", ...authorizationFor(server) },
+    });
+    call.on("error", reject);
+    call.on("response", (response) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      response.on("data", (chunk: Buffer) => {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes > maxBytes) response.destroy(new Error(`the answer is larger than ${maxBytes} bytes`));
+      });
+      response.on("error", reject);
+      response.on("end", () => {
+        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks).toString() });
+      });
+    });
+  });
+}
+
+function parsed(name: string, body: string): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    value = undefined;
+  }
+  if (typeof value === "object" && value !== null && "topics" in value && Array.isArray(value.topics))
+    return value;
+  throw noStatus(name, "its answer is something else");
+}
+
+function noStatus(name: string, reason: string): CliError {
+  return new CliError(
+    "SERVER_REFUSED",
+    `${name} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default; agents have none, but metrics at /metrics of theirs`,
+  );
+}

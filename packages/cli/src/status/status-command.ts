@@ -1,0 +1,88 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { CliError } from "../cli-error.js";
+import { command, type CommandCall } from "../command.js";
+import { addressText, parseAddress } from "../sync/server-address.js";
+import { serverAt } from "../sync/server.js";
+import type { Io } from "../terminal/io.js";
+import { asProxyStatus } from "./proxy-status.js";
+import { readStatus, type StatusServer } from "./read-status.js";
+import { statusLines } from "./status-lines.js";
+import { statusOptionTable } from "./status-options.js";
+
+export const statusCommand = command({
+  name: "status",
+  usage: "status [options]",
+  describe:
+    "Shows the status of a proxy, or of all replicas in a namespace: topics with their versions and subscribers, who is behind, and what agents refuse.",
+  table: statusOptionTable,
+  epilogue:
+    "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if one is not ready; 2 if one can't be asked or the command line is wrong.",
+  run,
+});
+
+const managementPort = 8016;
+
+type Options = CommandCall<typeof statusOptionTable>["options"];
+
+interface Answer {
+  readonly proxy: string;
+  readonly status: object;
+}
+
+async function run({ options, words, io }: CommandCall<typeof statusOptionTable>): Promise<number> {
+  if (words.length > 0)
+    throw new CliError("USAGE_INVALID", "status takes options only: name a proxy with --address");
+  const servers = await serversOf(options, io);
+  for (;;) {
+    try {
+      const answers = await askAll(servers, options, io);
+      show(answers, options, io);
+      if (!options.watch) return answers.every(({ status }) => asProxyStatus(status).isReady) ? 0 : 1;
+    } catch (error) {
+      // Whoever watches wants to see it come back.
+      if (!options.watch || !(error instanceof Error)) throw error;
+      if (!io.signal.aborted) io.note(`${new Date().toISOString()} ${error.message}`);
+    }
+    await delay(options.interval, undefined, { signal: io.signal }).catch(() => undefined);
+    if (io.signal.aborted) return 0;
+  }
+}
+
+async function askAll(
+  servers: readonly StatusServer[],
+  { timeout }: Options,
+  io: Io,
+): Promise<readonly Answer[]> {
+  const ask = async (server: StatusServer): Promise<Answer> => ({
+    proxy: server.name,
+    status: await readStatus(server, timeout, io.signal),
+  });
+  return Promise.all(servers.map(ask));
+}
+
+async function serversOf(options: Options, io: Io): Promise<readonly StatusServer[]> {
+  if (options.namespace === "") {
+    const address = parseAddress(options.address, managementPort);
+    return [{ name: addressText(address), server: serverAt(address, options) }];
+  }
+  const { podServers } = await import("./pod-servers.js");
+  return podServers(options, io);
+}
+
+function show(
+  answers: readonly Answer[],
+  { json, watch }: Options,
+  { print, colours, isTerminal, clear }: Io,
+): void {
+  if (json) {
+    print(JSON.stringify({ proxies: answers }, null, watch ? 0 : 2));
+    return;
+  }
+  // From the top of a cleared screen, so that the table stays in its place.
+  if (watch) clear();
+  answers.forEach(({ proxy, status }, index) => {
+    if (index > 0) print("");
+    for (const line of statusLines(proxy, asProxyStatus(status), colours)) print(line);
+  });
+  if (watch && !isTerminal) print("");
+}

@@ -1,0 +1,89 @@
+import type { Colours } from "../terminal/colours.js";
+import { plural } from "../terminal/plural.js";
+import { textTable } from "../terminal/text-table.js";
+import type { ProxyStatus, TopicStatus } from "./proxy-status.js";
+
+const head = [
+  "TOPIC",
+  "STATE",
+  "VERSION",
+  "FLAGS",
+  "BYTES",
+  "AGE",
+  "SUBSCRIBERS",
+  "BEHIND",
+  "50/99/100 % AFTER",
+];
+const isRight = [false, false, false, true, true, true, true, true, true];
+
+/** The status of a proxy as people read it: those who wait for a version first. */
+export function statusLines(name: string, status: ProxyStatus, colours: Colours): readonly string[] {
+  const { version = "?", isReady, reason = "", uptimeSeconds = 0, watches, topics } = status;
+  const { connections = 0, subscribers = 0, behind = 0 } = status;
+  const ready = isReady ? colours.green("ready") : colours.red("not ready");
+  const counted = Object.entries(watches).map(([kind, count]) => `${count} ${kind}`);
+  const late = behind === 0 ? "none behind" : colours.yellow(`${behind} behind`);
+  const lines = [
+    `${colours.bold(name)}: bunting-proxy ${version}, ${ready} (${reason}), up ${span(uptimeSeconds)}`,
+    `${plural(connections, "connection")}, ${plural(subscribers, "subscriber")}, ${late}; watches: ${counted.join(", ")}`,
+  ];
+  if (topics.length === 0) return [...lines, "No topics: there are no subscribers yet."];
+  const sorted = [...topics].sort((a, b) => (b.newest?.behind ?? 0) - (a.newest?.behind ?? 0));
+  const [first = "", ...rows] = textTable([head, ...sorted.map(cells)], isRight);
+  lines.push("", colours.dim(first));
+  rows.forEach((row, index) =>
+    lines.push(((sorted[index]?.newest?.behind ?? 0) > 0 ? colours.yellow : plain)(row)),
+  );
+  return [...lines, ...topics.flatMap(refusals)];
+}
+
+function plain(text: string): string {
+  return text;
+}
+
+function cells({
+  topic = "?",
+  state = "?",
+  staleReason,
+  subscribers = 0,
+  newest,
+}: TopicStatus): readonly string[] {
+  const described = staleReason === undefined ? state : `${state} (${staleReason})`;
+  if (newest === undefined) return [topic, described, "", "", "", "", String(subscribers), "", ""];
+  const {
+    sequence = 0,
+    digest = "",
+    bytes = 0,
+    flags = 0,
+    resourceVersion,
+    ageSeconds = 0,
+    behind = 0,
+    afterMs,
+  } = newest;
+  const after = ["50", "99", "100"].map((share) => afterMs[share] ?? "-").join("/");
+  return [
+    topic,
+    described,
+    resourceVersion ?? `${sequence} (${digest.slice(0, 8)})`,
+    String(flags),
+    String(bytes),
+    span(ageSeconds),
+    String(subscribers),
+    String(behind),
+    `${after} ms`,
+  ];
+}
+
+function refusals({ topic = "?", rejections }: TopicStatus): readonly string[] {
+  return rejections.map(({ digest = "", flag, reason = "", subscribers = 0 }) => {
+    const what = flag === undefined ? "the whole version" : `the flag ${flag}`;
+    return `${topic} ${digest.slice(0, 8)}: ${plural(subscribers, "agent")} refuse ${what}: ${reason}`;
+  });
+}
+
+/** `5 s`, `3 min`, `2 h`, `4 d`. */
+function span(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}

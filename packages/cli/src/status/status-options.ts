@@ -1,0 +1,69 @@
+import { duration, integer, kubeconfigOptions, option, text, toggle } from "@bunting/runtime/options";
+import { jsonOption } from "../shared-options.js";
+import { connectionOptions } from "../sync/connection-options.js";
+
+const proxy = "Proxy";
+const cluster = "Proxies in a cluster";
+const output = "Output";
+
+export const statusOptionTable = {
+  address: option({
+    type: text,
+    default: "localhost:8016",
+    short: "a",
+    describe:
+      "HOST:PORT or unix:PATH of the management port of a proxy. Without --status=all it answers on loopback only.",
+    group: proxy,
+    env: ["BUNTING_MANAGEMENT_ADDRESS"],
+  }),
+  ...connectionOptions(proxy),
+  timeout: option({
+    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
+    default: 10_000,
+    describe: "How long a proxy may take to answer.",
+    group: proxy,
+    env: ["BUNTING_TIMEOUT"],
+  }),
+  namespace: option({
+    type: text,
+    default: "",
+    short: "n",
+    describe:
+      "Namespace of the proxy's Pods: asks each of them through a port-forward, which needs list of pods, and get and create of pods/portforward.",
+    group: cluster,
+    env: ["BUNTING_NAMESPACE"],
+  }),
+  selector: option({
+    type: text,
+    default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
+    short: "l",
+    describe:
+      "Labels of the proxy's Pods; by default those of our manifests, and those of the open-feature-operator.",
+    group: cluster,
+    env: ["BUNTING_SELECTOR"],
+  }),
+  podPort: option({
+    type: integer({ min: 1, max: 65_535 }),
+    default: 8016,
+    describe: "Management port in the Pods.",
+    group: cluster,
+    env: ["BUNTING_POD_PORT"],
+  }),
+  ...kubeconfigOptions(cluster),
+  watch: option({
+    type: toggle,
+    default: false,
+    short: "w",
+    describe: "Ask again and again, until Ctrl-C.",
+    group: output,
+    env: ["BUNTING_WATCH"],
+  }),
+  interval: option({
+    type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a short time, such as 100ms" }),
+    default: 2_000,
+    describe: "Time between two questions of --watch.",
+    group: output,
+    env: ["BUNTING_WATCH_INTERVAL"],
+  }),
+  json: jsonOption,
+} as const;

@@ -1,0 +1,48 @@
+import { option, text, toggle, type OptionSpec } from "@bunting/runtime/options";
+
+/** What connections to a server take, besides its address. */
+export interface ConnectionOptions {
+  readonly tls: boolean;
+  readonly caFile: string;
+  readonly tlsServerName: string;
+  readonly tokenFile: string;
+}
+
+type Table = { readonly [Name in keyof ConnectionOptions]: OptionSpec<ConnectionOptions[Name]> };
+
+/** The options of commands that connect to a server, under this heading. */
+export function connectionOptions(group: string): Table {
+  return {
+    tls: option({
+      type: toggle,
+      default: false,
+      describe: "Connect with TLS.",
+      group,
+      env: ["BUNTING_TLS"],
+    }),
+    caFile: option({
+      type: text,
+      default: "",
+      describe:
+        "PEM file with the authorities that the server's certificate may come from, instead of those that Node.js knows. Implies --tls.",
+      group,
+      env: ["BUNTING_CA_FILE"],
+    }),
+    tlsServerName: option({
+      type: text,
+      default: "",
+      describe:
+        "The name that the server's certificate must have, if that is another one than the host in its address, as it is behind a port-forward.",
+      group,
+      env: ["BUNTING_TLS_SERVER_NAME"],
+    }),
+    tokenFile: option({
+      type: text,
+      default: "",
+      describe:
+        "File with a bearer token for the server, read for each connection. It is sent with TLS, to this machine or to a unix socket only.",
+      group,
+      env: ["BUNTING_TOKEN_FILE"],
+    }),
+  };
+}

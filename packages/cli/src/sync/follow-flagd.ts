@@ -1,0 +1,46 @@
+import { syncV1, type TopicKey } from "@bunting/protocol";
+import { grpcStatus, type CallEnd, type GrpcSession } from "./grpc-session.js";
+import type { TopicCopy } from "./topic-copy.js";
+import { noDocument, type TopicListener } from "./topic-listener.js";
+
+const path = "/flagd.sync.v1.FlagSyncService/SyncFlags";
+
+/** Follows a topic on one stream of flagd.sync.v1, for flagd-proxy and other servers of that protocol. Resolves with how it ended. */
+export function followFlagd(
+  session: GrpcSession,
+  topic: TopicKey,
+  copy: TopicCopy,
+  listener: TopicListener,
+): Promise<CallEnd> {
+  return new Promise((resolve) => {
+    const selector = `core.openfeature.dev/${topic}`;
+    const call = session.call(
+      path,
+      { "flagd-selector": selector },
+      {
+        opened: () => listener.opened("flagd.sync.v1"),
+        message: (bytes) => {
+          const { flagConfiguration } = syncV1.SyncFlagsResponse.decode(bytes);
+          try {
+            copy.replace(flagConfiguration);
+          } catch (error) {
+            listener.refused(noDocument(error));
+            return;
+          }
+          listener.version({
+            document: copy.document,
+            resourceVersion: undefined,
+            generation: undefined,
+            digest: undefined,
+          });
+        },
+        ended: (end) => {
+          if (end.status === grpcStatus.notFound) listener.missing();
+          resolve(end);
+        },
+      },
+    );
+    call.send(syncV1.SyncFlagsRequest.encode({ providerId: "bunting-cli", selector }).finish());
+    call.finish();
+  });
+}

@@ -1,0 +1,28 @@
+import { expect } from "chai";
+import { addressText, parseAddress, parseProxyUrl } from "./server-address.js";
+
+describe("parseAddress", () => {
+  it("reads hosts with and without a port, IPv6 in brackets", () => {
+    expect(parseAddress("localhost:1", 8015)).to.deep.equal({ host: "localhost", port: 1 });
+    expect(parseAddress("proxy.flags", 8015)).to.deep.equal({ host: "proxy.flags", port: 8015 });
+    expect(parseAddress("[::1]:80", 8015)).to.deep.equal({ host: "::1", port: 80 });
+    expect(addressText({ host: "::1", port: 80 })).to.equal("[::1]:80");
+  });
+
+  it("says how an address is written", () => {
+    for (const text of ["", ":80", "a:0", "a:65536", "http://a", "a b", "::1"])
+      expect(() => parseAddress(text, 8015), text).to.throw("is no address: write it as HOST:PORT");
+  });
+});
+
+describe("parseProxyUrl", () => {
+  it("reads the topic of a proxy, and leaves files alone", () => {
+    expect(parseProxyUrl("flags.yaml")).to.equal(undefined);
+    expect(parseProxyUrl("proxy://h:1/ns/name")).to.deep.equal({
+      address: { host: "h", port: 1 },
+      topic: "ns/name",
+    });
+    expect(() => parseProxyUrl("proxy://h:1")).to.throw("names no flags");
+    expect(() => parseProxyUrl("proxy://h:1/ns")).to.throw("does not name a FeatureFlag");
+  });
+});

@@ -1,0 +1,61 @@
+import { parseTopicSelector, type TopicKey } from "@bunting/protocol";
+import { quoted } from "@bunting/runtime/options";
+import { CliError } from "../cli-error.js";
+
+/** Where a server listens: a port, or a unix socket. */
+export type ServerAddress =
+  { readonly host: string; readonly port: number } | { readonly socketPath: string };
+
+const unix = "unix:";
+
+/**
+ * `HOST:PORT`, `[::1]:8015`, a host with the default port, or `unix:PATH`.
+ *
+ * @throws CliError USAGE_INVALID
+ */
+export function parseAddress(text: string, defaultPort: number): ServerAddress {
+  if (text.startsWith(unix) && text.length > unix.length) return { socketPath: text.slice(unix.length) };
+  const [, bracketed, plain, port = String(defaultPort)] =
+    /^(?:\[([\da-f:.%]+)\]|([^:/[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined || Number(port) > 65_535 || Number(port) === 0)
+    throw new CliError(
+      "USAGE_INVALID",
+      `${quoted(text)} is no address: write it as HOST:PORT, such as localhost:${defaultPort}, or as unix:PATH`,
+    );
+  return { host, port: Number(port) };
+}
+
+export function addressText(address: ServerAddress): string {
+  if ("socketPath" in address) return unix + address.socketPath;
+  const { host, port } = address;
+  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+const scheme = "proxy://";
+
+/**
+ * `proxy://HOST:PORT/NAMESPACE/NAME`, or `proxy://unix:PATH/NAMESPACE/NAME`; undefined for anything without that scheme.
+ *
+ * @throws CliError USAGE_INVALID; ProtocolError if the topic has no valid name
+ */
+export function parseProxyUrl(
+  text: string,
+): { readonly address: ServerAddress; readonly topic: TopicKey } | undefined {
+  if (!text.startsWith(scheme)) return undefined;
+  const rest = text.slice(scheme.length);
+  // The path of a socket has slashes of its own: the last two parts are the topic.
+  const slash = rest.startsWith(unix) ? rest.lastIndexOf("/", rest.lastIndexOf("/") - 1) : rest.indexOf("/");
+  if (slash < 0)
+    throw new CliError(
+      "USAGE_INVALID",
+      `${quoted(text)} names no flags: write it as proxy://HOST:PORT/NAMESPACE/NAME`,
+    );
+  return {
+    address: parseAddress(rest.slice(0, slash), syncPort),
+    topic: parseTopicSelector(rest.slice(slash + 1)),
+  };
+}
+
+/** On which a proxy serves its flags. */
+export const syncPort = 8015;

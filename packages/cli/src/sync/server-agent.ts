@@ -1,0 +1,19 @@
+import { Agent, type AgentOptions } from "node:http";
+import type { Duplex } from "node:stream";
+import { openConnection, type Server } from "./server.js";
+
+/** Makes the connections of node:http to one server, with its TLS, or uses one that is open already. */
+export class ServerAgent extends Agent {
+  readonly #server: Server;
+  readonly #dialled: Duplex | undefined;
+
+  constructor(server: Server, options: AgentOptions = {}, dialled?: Duplex) {
+    super(options);
+    this.#server = server;
+    this.#dialled = dialled;
+  }
+
+  override createConnection(): Duplex {
+    return openConnection(this.#server, "http/1.1", this.#dialled);
+  }
+}

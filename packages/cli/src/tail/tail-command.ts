@@ -1,0 +1,86 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { parseTopicSelector } from "@bunting/protocol";
+import { CliError } from "../cli-error.js";
+import { command, type CommandCall } from "../command.js";
+import { followTopic } from "../sync/follow-topic.js";
+import { grpcStatus, type CallEnd } from "../sync/grpc-session.js";
+import { addressText, parseAddress, syncPort } from "../sync/server-address.js";
+import { serverAt } from "../sync/server.js";
+import { TopicCopy } from "../sync/topic-copy.js";
+import { tailOptionTable } from "./tail-options.js";
+import { TailPrinter } from "./tail-printer.js";
+
+export const tailCommand = command({
+  name: "tail",
+  usage: "tail [options] NAMESPACE/NAME",
+  describe:
+    "Subscribes to a FeatureFlag at a proxy and prints each change as it arrives. It subscribes as agents do, so it counts as a subscriber and shows what they get; it speaks bunting.sync.v1, or flagd.sync.v1 where the server has no other. A connection that is lost is opened again.",
+  table: tailOptionTable,
+  epilogue:
+    "Exit code: 0 if it was ended with Ctrl-C or by --limit, 2 if the server serves no flags or the command line is wrong.",
+  run,
+});
+
+const firstDelayMs = 300;
+const maxDelayMs = 5_000;
+
+async function run({ options, words, io }: CommandCall<typeof tailOptionTable>): Promise<number> {
+  const [word, ...rest] = words;
+  if (word === undefined || rest.length > 0)
+    throw new CliError("USAGE_INVALID", "expected one FeatureFlag: bunting tail default/storefront");
+  const topic = parseTopicSelector(word);
+  const server = serverAt(parseAddress(options.address, syncPort), options);
+  const name = addressText(server.address);
+  const copy = new TopicCopy();
+  const printer = new TailPrinter(topic, io, options.json);
+  const ended = new AbortController();
+  const stop = AbortSignal.any([io.signal, ended.signal]);
+  let versions = 0;
+  let delayMs = firstDelayMs;
+  let lastReason: string | undefined;
+  let connections = 0;
+  const listener = {
+    opened: (protocol: string): void => {
+      delayMs = firstDelayMs;
+      lastReason = undefined;
+      connections++;
+      io.note(`connected to ${name}, ${protocol}`);
+    },
+    version: (version: Parameters<TailPrinter["version"]>[0]): void => {
+      if (printer.version(version) && ++versions === options.limit) ended.abort();
+    },
+    missing: () => printer.missing(),
+    deleted: (policy: string) => printer.deleted(policy),
+    refused: (message: string) => printer.refused(message),
+  };
+  const isOver = (): boolean => stop.aborted;
+  while (!isOver()) {
+    const end = await followTopic(server, topic, copy, listener, stop);
+    const { message } = end;
+    if (isOver()) break;
+    // A server that has served flags may do so again, whatever it says in between.
+    if (connections === 0 && isFinal(end)) throw new CliError("SERVER_REFUSED", explained(name, end));
+    // Once for each reason: a server may be away for long.
+    if (message !== lastReason) io.note(`not connected to ${name}: ${message}; trying again`);
+    lastReason = message;
+    await delay(delayMs * (0.5 + Math.random() / 2), undefined, { signal: stop }).catch(() => undefined);
+    delayMs = Math.min(maxDelayMs, 2 * delayMs);
+  }
+  return 0;
+}
+
+/** True if trying again is of no use. */
+function isFinal({ status, isHopeless }: CallEnd): boolean {
+  const { unimplemented, unauthenticated, permissionDenied } = grpcStatus;
+  return (
+    isHopeless === true || [unimplemented, unauthenticated, permissionDenied].some((one) => one === status)
+  );
+}
+
+function explained(name: string, { status, message }: CallEnd): string {
+  if (status === grpcStatus.unauthenticated || status === grpcStatus.permissionDenied)
+    return `${name} refuses the subscription: ${message}`;
+  const reason =
+    status === grpcStatus.unimplemented ? "it has neither bunting.sync.v1 nor flagd.sync.v1" : message;
+  return `${name} serves no flags: ${reason}. They are on the sync port of a proxy, 8015 by default, or of an agent: name it with --address`;
+}

@@ -1,0 +1,250 @@
+import { createHash, randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { mkdir, open, rename, rm, stat, writeFile, type FileHandle } from "node:fs/promises";
+import path from "node:path";
+import { sweepCopies, temporarySuffix } from "./sweep-copies.js";
+import { UnusableCopyError } from "./unusable-copy-error.js";
+
+/** A version of a document, as its source names it. */
+export interface EncodedVersion {
+  readonly encoded: Buffer;
+}
+
+export interface DocumentCopy<Version extends EncodedVersion> {
+  readonly bytes: Buffer;
+  /** The source's name for this document; undefined if it has none. */
+  readonly version: Version | undefined;
+}
+
+export interface CopyFileOptions<Version extends EncodedVersion> {
+  readonly directory: string;
+  /** Everything that identifies the source. The file contains only a digest of it, because a URI may contain secrets. */
+  readonly source: readonly string[];
+  /** A longer document is not read. */
+  readonly maxDocumentBytes: number;
+  /** @throws Error if these bytes are no version */
+  readonly decodeVersion: (encoded: Buffer) => Version;
+}
+
+export const copyFileSuffix = ".flags";
+/** Copies that could not be used. */
+export const refusedSuffix = ".refused";
+const magic = "bunting-last-known-good 2";
+/** Written by earlier versions of the agent: without a version, and with a checksum of the document alone. */
+const magicWithoutVersion = "bunting-last-known-good 1";
+/** A longer version is not written: no valid version is that long, and the header must stay short. */
+const maxVersionBytes = 1024;
+const maxHeaderBytes = 2048;
+
+/**
+ * The last-known-good copy of one source's document, in a file of its own: a header line with format, source, length, checksum and version,
+ * then the document as it came.
+ */
+export class CopyFile<Version extends EncodedVersion> {
+  readonly path: string;
+  readonly #sourceDigest: string;
+  readonly #maxDocumentBytes: number;
+  readonly #decodeVersion: (encoded: Buffer) => Version;
+  /** Checksum of the document and version that are known to be in the file. */
+  #checksumOnDisk: string | undefined;
+
+  constructor({ directory, source, maxDocumentBytes, decodeVersion }: CopyFileOptions<Version>) {
+    this.#maxDocumentBytes = maxDocumentBytes;
+    this.#decodeVersion = decodeVersion;
+    this.#sourceDigest = sha256(JSON.stringify(source));
+    this.path = path.join(directory, `${this.#sourceDigest}${copyFileSuffix}`);
+  }
+
+  /**
+   * Passes the document to `take`. A marker on disk shows the next process if this one does not survive reading it or taking it over.
+   *
+   * @returns what `take` returns; undefined if there is no file
+   * @throws UnusableCopyError if the file can't be used; before it is read if a process has left its marker
+   */
+  async load<T>(take: (document: DocumentCopy<Version>) => T): Promise<T | undefined> {
+    const file = await this.#open();
+    if (file === undefined) {
+      await this.#removeMarker().catch(() => undefined);
+      return undefined;
+    }
+    let document: DocumentCopy<Version>;
+    try {
+      const size = await this.#sizeOf(file);
+      await this.#leaveMarker();
+      document = this.#parse(await readAtMost(file, size));
+    } catch (cause) {
+      throw cause instanceof UnusableCopyError ? cause : this.#invalid((cause as Error).message, cause);
+    } finally {
+      await file.close();
+    }
+    const result = take(document);
+    await this.#removeMarker().catch(() => undefined);
+    return result;
+  }
+
+  async #open(): Promise<FileHandle | undefined> {
+    try {
+      // A named pipe would block until it has a writer, and a terminal would become that of this process.
+      return await open(this.path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw this.#invalid((cause as Error).message, cause);
+    }
+  }
+
+  async #sizeOf(file: FileHandle): Promise<number> {
+    const stats = await file.stat();
+    if (!stats.isFile()) throw this.#invalid("it is not a regular file");
+    if (stats.size > this.#maxDocumentBytes + maxHeaderBytes)
+      throw this.#invalid(
+        `it has ${stats.size} bytes, and this process has memory for documents of ${this.#maxDocumentBytes}`,
+      );
+    return stats.size;
+  }
+
+  #parse(content: Buffer): DocumentCopy<Version> {
+    const end = content.subarray(0, maxHeaderBytes).indexOf("\n");
+    const header = end < 0 ? "" : content.toString("latin1", 0, end);
+    const isOld = header.startsWith(`${magicWithoutVersion} `);
+    if (!isOld && !header.startsWith(`${magic} `))
+      throw this.#invalid("it was not written by this version of Bunting");
+    const bytes = content.subarray(end + 1);
+    const [source, length, checksum, encodedVersion = ""] = header.slice(magic.length + 1).split(" ");
+    if (source !== this.#sourceDigest) throw this.#invalid("it belongs to another source");
+    if (length !== String(bytes.length))
+      throw this.#invalid(`it has ${bytes.length} of ${length ?? "?"} bytes`);
+    if (checksum !== (isOld ? sha256(bytes) : sha256(encodedVersion, "\n", bytes)))
+      throw this.#invalid("its content is not what was written");
+    if (isOld) return { bytes, version: undefined };
+    this.#checksumOnDisk = checksum;
+    return { bytes, version: this.#readVersion(encodedVersion) };
+  }
+
+  /**
+   * Replaces the file atomically. A reader always finds either the old or the new document, even after a crash.
+   *
+   * @returns the size of the file in bytes
+   */
+  async write({ bytes, version }: DocumentCopy<Version>): Promise<number> {
+    const encodedVersion =
+      version === undefined || version.encoded.length > maxVersionBytes
+        ? ""
+        : version.encoded.toString("base64");
+    const checksum = sha256(encodedVersion, "\n", bytes);
+    const header = `${magic} ${this.#sourceDigest} ${bytes.length} ${checksum} ${encodedVersion}\n`;
+    const sizeBytes = header.length + bytes.length;
+    if (checksum === this.#checksumOnDisk && (await this.#hasSize(sizeBytes))) return sizeBytes;
+    await mkdir(path.dirname(this.path), { recursive: true });
+    const temporary = `${this.path}.${randomUUID()}${temporarySuffix}`;
+    try {
+      const file = await open(temporary, "wx", 0o600);
+      try {
+        await file.write(header);
+        await file.writeFile(bytes);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, this.path);
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      throw error;
+    }
+    this.#checksumOnDisk = checksum;
+    await syncDirectory(path.dirname(this.path));
+    return sizeBytes;
+  }
+
+  /** False if something else has removed the file. */
+  async #hasSize(sizeBytes: number): Promise<boolean> {
+    return (await stat(this.path).catch(() => undefined))?.size === sizeBytes;
+  }
+
+  get #marker(): string {
+    return `${this.path}.loading`;
+  }
+
+  async #leaveMarker(): Promise<void> {
+    try {
+      await writeFile(this.#marker, "", { flag: "wx", mode: 0o600 });
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code === "EEXIST")
+        throw this.#invalid("a process ended while it took it over", cause);
+      // Where nothing can be written there are no markers, and no crash can be told from any other.
+    }
+  }
+
+  #removeMarker(): Promise<void> {
+    // Also a directory of that name: it would keep every later copy from being loaded.
+    return rm(this.#marker, { force: true, recursive: true });
+  }
+
+  /** Renames the file so that it is not read again, and returns its new path; of each source one is kept. Undefined if that fails. */
+  async setAside(): Promise<string | undefined> {
+    this.#checksumOnDisk = undefined;
+    const refused = `${this.path}${refusedSuffix}`;
+    try {
+      // What is in the way may be a directory, which a file can't replace.
+      await rename(this.path, refused).catch(async () => {
+        await rm(refused, { force: true, recursive: true });
+        await rename(this.path, refused);
+      });
+      await this.#removeMarker();
+      return refused;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async remove(): Promise<void> {
+    this.#checksumOnDisk = undefined;
+    await rm(this.path, { force: true });
+    await syncDirectory(path.dirname(this.path));
+  }
+
+  /** Removes temporary files of writers that were killed. */
+  sweep(): Promise<void> {
+    return sweepCopies(path.dirname(this.path), (name) => name.startsWith(`${path.basename(this.path)}.`));
+  }
+
+  #readVersion(encoded: string): Version | undefined {
+    if (encoded === "") return undefined;
+    try {
+      return this.#decodeVersion(Buffer.from(encoded, "base64"));
+    } catch (cause) {
+      throw this.#invalid(`its version is invalid: ${(cause as Error).message}`, cause);
+    }
+  }
+
+  #invalid(what: string, cause?: unknown): UnusableCopyError {
+    return new UnusableCopyError(`${this.path} can't be used: ${what}`, { cause });
+  }
+}
+
+/** Reads a regular file of this size; less if it has become shorter. */
+async function readAtMost(file: FileHandle, sizeBytes: number): Promise<Buffer> {
+  const content = Buffer.allocUnsafe(sizeBytes);
+  let length = 0;
+  while (length < sizeBytes) {
+    const { bytesRead } = await file.read(content, length, sizeBytes - length, length);
+    if (bytesRead === 0) break;
+    length += bytesRead;
+  }
+  return content.subarray(0, length);
+}
+
+/** Makes a rename survive a power failure. Not every file system supports this. */
+async function syncDirectory(directory: string): Promise<void> {
+  try {
+    const handle = await open(directory, "r");
+    await handle.sync().finally(() => handle.close());
+  } catch {
+    // The document is complete on disk; only a power failure within these milliseconds could lose it.
+  }
+}
+
+function sha256(...parts: readonly (string | Buffer)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex");
+}

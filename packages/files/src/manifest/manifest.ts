@@ -1,0 +1,81 @@
+import type { ParsedDocument, TextPosition } from "../text/parsed-text.js";
+import type { FlagDocument, JsonValue, Readers, TopicKey } from "@bunting/protocol";
+
+/** Larger files are refused: no FeatureFlag in a cluster can have more than a tenth of this. */
+export const maxManifestBytes = 16 * 1024 * 1024;
+
+/**
+ * Why a file, or one FeatureFlag in it, is not served as it stands.
+ *
+ * - empty, encoding, too_large: the file as a whole can't be flags.
+ * - syntax: it is not YAML or JSON.
+ * - manifest: it is neither a FeatureFlag manifest nor a flagd file, or its names are wrong.
+ * - document: providers can't read the flags in it.
+ * - duplicate: the FeatureFlag is served from another place already.
+ */
+export type InvalidReason =
+  "empty" | "encoding" | "too_large" | "syntax" | "manifest" | "document" | "duplicate";
+
+/** Why the author of a document that is served is warned. */
+export type WarningKind = "yaml_1_1" | "stripped_metadata" | "other";
+
+/** What a file says about flags. */
+export interface Manifest {
+  readonly flags: readonly ManifestFlags[];
+  readonly errors: readonly ManifestError[];
+  readonly warnings: readonly ManifestWarning[];
+}
+
+/** The flags of one topic. */
+export interface ManifestFlags extends TextPosition {
+  readonly topic: TopicKey;
+  readonly document: FlagDocument;
+  /** The document as it is written, before it was brought into the form that all providers read. */
+  readonly written: JsonValue;
+  /** The namespaces and ServiceAccounts that a FeatureFlag is shared with; absent if there are none. */
+  readonly readers?: Readers;
+  /** Where in the file the key or item at a path of the document is, or the nearest around it. */
+  positionOf(path: readonly string[]): TextPosition;
+}
+
+/** Something in the file that can't be served. */
+export interface ManifestError extends TextPosition {
+  readonly reason: InvalidReason;
+  readonly message: string;
+  /** The topic the flags would have had; absent if that is not clear: then it may be any topic that the file held before. */
+  readonly topic?: TopicKey;
+}
+
+/** Something in the file that is served, but maybe not as its author thinks. */
+export interface ManifestWarning extends TextPosition {
+  readonly kind: WarningKind;
+  readonly message: string;
+}
+
+/** The topic of a plain flagd file, which does not name it itself; or why it can have none. */
+export type PlainTopic = { readonly topic: TopicKey } | { readonly problem: string };
+
+/** A value at its place in a document. */
+export interface Place {
+  readonly document: ParsedDocument;
+  readonly path: readonly string[];
+  readonly value: JsonValue;
+}
+
+/** What one place holds: flags and warnings about them, an error, or (undefined) nothing that is read here. */
+export type ReadPlace =
+  | { readonly flags: ManifestFlags; readonly warnings: readonly ManifestWarning[] }
+  | ManifestError
+  | undefined;
+
+/** An error at the place itself or, with `below`, inside of it. */
+export function errorAt(
+  place: Place,
+  reason: InvalidReason,
+  message: string,
+  below: readonly string[] = [],
+  topic?: TopicKey,
+): ManifestError {
+  const position = place.document.positionOf([...place.path, ...below]);
+  return { reason, ...position, message, ...(topic === undefined ? {} : { topic }) };
+}

@@ -1,0 +1,97 @@
+import type { Authorizer, Decision, TopicName } from "../authorizer.js";
+import { identityName, type Identity } from "../identity.js";
+import type { ReviewerOptions } from "../review/reviewer-options.js";
+import type { Reviews, ReviewTimes } from "../review/reviews.js";
+import { reviewsOf } from "../review/reviews-of.js";
+import { allowed } from "./decisions.js";
+import { isReader } from "./is-reader.js";
+import {
+  decisionOf,
+  reviewAccess,
+  type AccessAttributes,
+  type ReviewedAccess,
+} from "./subject-access-review.js";
+
+interface Question {
+  readonly identity: Identity;
+  readonly topic: TopicName;
+}
+
+/** The defaults that docs/security.md states. */
+export const accessReviewTimes: ReviewTimes = {
+  grantedMs: 300_000,
+  refusedMs: 30_000,
+  recheckMs: 30_000,
+  awayMs: 24 * 3_600_000,
+  patienceMs: 5_000,
+};
+/** What the proxy's ServiceAccount needs for it. */
+export const accessPermission = "create on subjectaccessreviews.authorization.k8s.io";
+
+/**
+ * RBAC decides, as it would if the ServiceAccount read the FeatureFlag from the API server itself: may it `get` it? The API server is asked
+ * by SubjectAccessReview. A FeatureFlag can be shared by annotation as well.
+ */
+export class AccessReviews implements Authorizer {
+  readonly #reviews: Reviews<Question, ReviewedAccess>;
+
+  constructor(options: ReviewerOptions) {
+    const { client } = options;
+    this.#reviews = reviewsOf<Question, ReviewedAccess>(
+      {
+        keyOf: ({ identity, topic }) =>
+          `${identity.namespace}/${identity.serviceAccount} ${topic.namespace}/${topic.name}`,
+        askerOf: ({ identity }) => `${identity.namespace}/${identity.serviceAccount}`,
+        // Names are made up easily, and in its own namespace each may be granted.
+        newPerAsker: { burst: 256, perSecond: 10 },
+        ask: ({ identity, topic }, signal) => reviewAccess(client, identity, attributesOf(topic), signal),
+        isGranted: (answer) => answer === "granted",
+        rejected: "refused",
+      },
+      accessReviewTimes,
+      options,
+    );
+  }
+
+  /** How many answers are kept. */
+  get size(): number {
+    return this.#reviews.size;
+  }
+
+  check(
+    identity: Identity,
+    topic: TopicName,
+    readers: ReadonlySet<string> | undefined,
+  ): Decision | Promise<Decision> {
+    return isReader(readers, identity) ? allowed : this.#decide("answer", identity, topic);
+  }
+
+  recheck(
+    identity: Identity,
+    topic: TopicName,
+    readers: ReadonlySet<string> | undefined,
+  ): Decision | Promise<Decision> {
+    return isReader(readers, identity) ? allowed : this.#decide("recheck", identity, topic);
+  }
+
+  #decide(how: "answer" | "recheck", identity: Identity, topic: TopicName): Decision | Promise<Decision> {
+    // A file, which is in no namespace: for RBAC that would be a name in all of them.
+    if (topic.namespace === "") return { kind: "denied", reason: "it is not a FeatureFlag of a cluster" };
+    return decisionOf(
+      () => this.#reviews[how]({ identity, topic }),
+      () => denied(identity, topic),
+    );
+  }
+}
+
+function attributesOf({ namespace, name }: TopicName): AccessAttributes {
+  const resource = { group: "core.openfeature.dev", version: "v1beta1", resource: "featureflags" };
+  return { resourceAttributes: { verb: "get", ...resource, namespace, name } };
+}
+
+function denied(identity: Identity, { namespace, name }: TopicName): Decision {
+  return {
+    kind: "denied",
+    reason: `RBAC does not allow ${identityName(identity)} to get featureflags/${name} in the namespace ${namespace}`,
+  };
+}

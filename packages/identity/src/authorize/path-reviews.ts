@@ -1,0 +1,58 @@
+import type { Decision } from "../authorizer.js";
+import { identityName, type Identity } from "../identity.js";
+import type { ReviewerOptions } from "../review/reviewer-options.js";
+import type { Reviews } from "../review/reviews.js";
+import { reviewsOf } from "../review/reviews-of.js";
+import { accessReviewTimes } from "./access-reviews.js";
+import { decisionOf, reviewAccess, type ReviewedAccess } from "./subject-access-review.js";
+
+interface Question {
+  readonly identity: Identity;
+  readonly path: string;
+}
+
+/**
+ * RBAC decides who may read a page, as it does for the pages of Kubernetes' own components: may the ServiceAccount `get` this
+ * nonResourceURL? Paths are from a closed set; callers can't make them up.
+ */
+export class PathReviews {
+  readonly #reviews: Reviews<Question, ReviewedAccess>;
+
+  constructor(options: ReviewerOptions) {
+    const { client } = options;
+    this.#reviews = reviewsOf<Question, ReviewedAccess>(
+      {
+        keyOf: ({ identity, path }) => `${identityName(identity)} ${path}`,
+        askerOf: ({ identity }) => identityName(identity),
+        ask: ({ identity, path }, signal) =>
+          reviewAccess(client, identity, { nonResourceAttributes: { verb: "get", path } }, signal),
+        isGranted: (answer) => answer === "granted",
+        rejected: "refused",
+      },
+      accessReviewTimes,
+      options,
+    );
+  }
+
+  /** How many answers are kept. */
+  get size(): number {
+    return this.#reviews.size;
+  }
+
+  check(identity: Identity, path: string): Decision | Promise<Decision> {
+    return decisionOf(() => this.#reviews.answer({ identity, path }), denied);
+  }
+
+  /** As `check`, but for an answer that is still being sent: what it relies on may not be as old. */
+  recheck(identity: Identity, path: string): Decision | Promise<Decision> {
+    return decisionOf(() => this.#reviews.recheck({ identity, path }), denied);
+  }
+}
+
+function denied(): Decision {
+  return {
+    kind: "denied",
+    reason:
+      "RBAC does not allow it: bind it to a ClusterRole with this path in nonResourceURLs and the verb get",
+  };
+}

@@ -1,0 +1,53 @@
+/**
+ * Why a caller's identity is not accepted.
+ *
+ * - CREDENTIALS_MISSING: the caller presents nothing that says who it is.
+ * - POD_UNKNOWN: its address is not that of one Pod, or not that of the same Pod any more.
+ * - TOKEN_REVOKED: the API server does not accept its token (any more).
+ * - IDENTITY_UNAVAILABLE: it can't be found out for now, because the API server does not answer; the caller may try again.
+ * - TOKEN_TOO_LARGE: the token is longer than any of a ServiceAccount.
+ * - TOKEN_MALFORMED: it is not a signed JSON Web Token.
+ * - TOKEN_ALGORITHM: it is signed with an algorithm that is not accepted, or not with that of its key.
+ * - TOKEN_KEY_UNKNOWN: its signer's key is none of the cluster, or no longer.
+ * - TOKEN_SIGNATURE: its signature is not that of the key it names.
+ * - TOKEN_ISSUER: another issuer than expected has signed it.
+ * - TOKEN_AUDIENCE: it is meant for another service.
+ * - TOKEN_EXPIRED: it has expired.
+ * - TOKEN_NOT_YET_VALID: it is not valid yet; the clocks of the machines may differ.
+ * - TOKEN_SUBJECT: it is not the token of a ServiceAccount.
+ * - CERTIFICATE_SUBJECT: the client's certificate names no ServiceAccount.
+ */
+export type IdentityErrorCode =
+  | "CREDENTIALS_MISSING"
+  | "POD_UNKNOWN"
+  | "TOKEN_REVOKED"
+  | "IDENTITY_UNAVAILABLE"
+  | "TOKEN_TOO_LARGE"
+  | "TOKEN_MALFORMED"
+  | "TOKEN_ALGORITHM"
+  | "TOKEN_KEY_UNKNOWN"
+  | "TOKEN_SIGNATURE"
+  | "TOKEN_ISSUER"
+  | "TOKEN_AUDIENCE"
+  | "TOKEN_EXPIRED"
+  | "TOKEN_NOT_YET_VALID"
+  | "TOKEN_SUBJECT"
+  | "CERTIFICATE_SUBJECT";
+
+/** The only error of this package. Its message is for the caller: it says what to present, and contains nothing of what was presented. */
+export class IdentityError extends Error {
+  override readonly name = "IdentityError";
+  readonly code: IdentityErrorCode;
+  /** Who the credential names, where that is proven all the same (by an expired token, for instance); for the log. */
+  readonly subject: string | undefined;
+
+  constructor(
+    code: IdentityErrorCode,
+    message: string,
+    options: ErrorOptions & { readonly subject?: string | undefined } = {},
+  ) {
+    super(message, options);
+    this.code = code;
+    this.subject = options.subject;
+  }
+}

@@ -1,0 +1,18 @@
+export type { Authenticator, Caller, CallerCertificate } from "./authenticator.js";
+export { accessPermission, AccessReviews } from "./authorize/access-reviews.js";
+export { allowed } from "./authorize/decisions.js";
+export { PathReviews } from "./authorize/path-reviews.js";
+export { ownNamespace } from "./authorize/own-namespace.js";
+export type { Authorizer, Decision, Readers, TopicName } from "./authorizer.js";
+export { IdentityError, type IdentityErrorCode } from "./identity-error.js";
+export { identityName, type Identity } from "./identity.js";
+export { PodAddresses, podPermission } from "./pod-ip/pod-addresses.js";
+export { podListLimits } from "./pod-ip/pod-lookups.js";
+export { ApiLine, type ApiLineLimits } from "./review/api-line.js";
+export type { ReviewResult, ReviewTimes } from "./review/reviews.js";
+export { tokenReviewPermission, TokenReviews } from "./token-review/token-reviews.js";
+export { clusterKeys, fileKeys, type KeySource } from "./token/key-source.js";
+export { KeySet } from "./token/key-set.js";
+export { TokenAuthenticator } from "./token/token-authenticator.js";
+export { CertificateAuthenticator } from "./certificate/certificate-authenticator.js";
+export { uriTemplate } from "./certificate/uri-template.js";

@@ -1,0 +1,18 @@
+/**
+ * Why there is no answer of the API server about a peer.
+ *
+ * - UNANSWERED: the API server has not answered in time.
+ * - EXHAUSTED: the peer has asked for too much that it may not read.
+ */
+export type ReviewErrorCode = "UNANSWERED" | "EXHAUSTED";
+
+/** There is no answer, and therefore no permission, for now. */
+export class ReviewError extends Error {
+  override readonly name = "ReviewError";
+  readonly code: ReviewErrorCode;
+
+  constructor(code: ReviewErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}

@@ -1,0 +1,65 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { KubeError, type RawRequest } from "@bunting/kube";
+import { ApiLine, type ApiLineLimits, type ApiLineOptions } from "./api-line.js";
+import type { ReviewClient } from "./review-client.js";
+
+/** An API server that answers each request with what `answer` returns, or with an error. */
+export class ScriptedApi implements ReviewClient {
+  readonly requests: RawRequest[] = [];
+  answer: (request: RawRequest) => unknown = () => ({});
+  /** Set: every request fails with it. */
+  failure: KubeError["code"] | undefined;
+  /** True: requests are not answered until they are aborted. */
+  isSilent = false;
+
+  async raw(request: RawRequest, signal: AbortSignal): Promise<unknown> {
+    this.requests.push(request);
+    await nextTurn();
+    if (this.isSilent)
+      await new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new KubeError("ABORTED", "aborted")), { once: true });
+      });
+    if (this.failure !== undefined) throw new KubeError(this.failure, `the test answers ${this.failure}`);
+    return this.answer(request);
+  }
+
+  /** The requests since the last call. */
+  taken(): RawRequest[] {
+    return this.requests.splice(0);
+  }
+}
+
+export interface LineUnderTest {
+  readonly clock: ManualClock;
+  readonly api: ScriptedApi;
+  readonly line: ApiLine;
+  /** Lines logged, by message. */
+  readonly logged: string[];
+  stop(): void;
+}
+
+export function lineUnderTest(
+  options: Partial<Pick<ApiLineOptions, "permission" | keyof ApiLineLimits>> & { clock?: ManualClock } = {},
+): LineUnderTest {
+  const { clock = new ManualClock() } = options;
+  const logged: string[] = [];
+  const log = (_fields: unknown, message?: string): void => {
+    logged.push(message ?? String(_fields));
+  };
+  const line = new ApiLine({
+    permission: "create on reviews",
+    logger: { info: log, warn: log, error: log },
+    random: () => 1,
+    ...options,
+    clock,
+  });
+  const stop = new AbortController();
+  void line.run(stop.signal);
+  return { clock, api: new ScriptedApi(), line, logged, stop: () => stop.abort() };
+}
+
+/** Lets everything happen that waits for no time to pass. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+}

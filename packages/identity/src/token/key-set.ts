@@ -1,0 +1,177 @@
+import { sleep, startSleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { IdentityError } from "../identity-error.js";
+import type { KeySource } from "./key-source.js";
+import { readSigningKeys, type SigningKey } from "./signing-keys.js";
+
+export interface KeySetOptions {
+  readonly source: KeySource;
+  /** The accepted issuers; if none are given, the one that the source names. */
+  readonly issuers: readonly string[];
+  readonly clock: Clock;
+  readonly logger: Pick<Logger, "info" | "warn">;
+  readonly onRead?: (result: "read" | "failed") => void;
+}
+
+/** The shortest time between two reads, however many tokens name keys that nobody knows. */
+const minIntervalMs = 5_000;
+/** How old keys may get before they are read again, which is how a key is found to be gone. */
+const refreshMs = 300_000;
+/** For how long a key is accepted that is no longer published: the servers of a cluster do not all learn of a new key at once. */
+const retainMs = 600_000;
+const answerWithinMs = 10_000;
+/** Callers that wait for a key, which are those whose token names an unknown one. */
+const maxWaiting = 1_000;
+
+interface KnownKey {
+  readonly key: SigningKey;
+  /** When it was last published, by the monotonic clock. */
+  seenMs: number;
+}
+
+interface Waiter {
+  readonly kid: string;
+  readonly resolve: (key: SigningKey) => void;
+  readonly reject: (error: IdentityError) => void;
+}
+
+/**
+ * The keys that sign tokens, in memory. They are read at the start, then every five minutes, and as soon as a token names a key that is not
+ * known, but at most every five seconds. While they can't be read, those that are known stay in use.
+ */
+export class KeySet implements Runnable {
+  readonly name = "token keys";
+  readonly #options: KeySetOptions;
+  readonly #known = new Map<string, KnownKey>();
+  #issuers: readonly string[];
+  readonly #waiting: Waiter[] = [];
+  #wake: (() => void) | undefined;
+  #hasFailed = false;
+
+  constructor(options: KeySetOptions) {
+    this.#options = options;
+    this.#issuers = options.issuers;
+  }
+
+  /** Issuers whose tokens are accepted; empty until that is known. */
+  get issuers(): readonly string[] {
+    return this.#issuers;
+  }
+
+  /** Whether there is a key with this id; if a digest is given, only if it is the same key. */
+  has(kid: string, digest?: string): boolean {
+    const known = this.#known.get(kid);
+    return known !== undefined && (digest === undefined || known.key.digest === digest);
+  }
+
+  /** A key by its id. Throws, or rejects with, an IdentityError if there is none, or that can't be found out. */
+  find(kid: string): SigningKey | Promise<SigningKey> {
+    const known = this.#known.get(kid);
+    if (known !== undefined) return known.key;
+    if (this.#waiting.length >= maxWaiting) throw unavailable();
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ kid, resolve, reject });
+      this.#wake?.();
+    });
+  }
+
+  /** Reads the keys until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    while (!signal.aborted) {
+      const isRead = await this.#read(signal);
+      this.#settle(isRead);
+      await sleep(minIntervalMs, signal, clock);
+      // Until the first read has succeeded, callers are waiting, or soon will be.
+      if (this.#waiting.length > 0 || this.#known.size === 0) continue;
+      const idle = startSleep(isRead ? refreshMs - minIntervalMs : refreshMs / 10, signal, clock);
+      this.#wake = idle.wake;
+      await idle.ended;
+      this.#wake = undefined;
+    }
+    this.#settle(false);
+  }
+
+  async #read(signal: AbortSignal): Promise<boolean> {
+    const { source, issuers, clock, onRead } = this.#options;
+    const timeout = new AbortController();
+    const cancel = clock.after(answerWithinMs, () => timeout.abort());
+    try {
+      const { issuer, keySet } = await source.read(AbortSignal.any([signal, timeout.signal]));
+      const keys = await readSigningKeys(keySet);
+      if (issuers.length === 0) {
+        if (issuer === undefined) throw new Error("the issuer is not known");
+        this.#issuers = [issuer];
+      }
+      this.#take(keys);
+      onRead?.("read");
+      return true;
+    } catch (error) {
+      if (!signal.aborted)
+        this.#failed(timeout.signal.aborted ? new Error("no answer in time") : (error as Error));
+      return false;
+    } finally {
+      cancel();
+    }
+  }
+
+  #take(keys: readonly SigningKey[]): void {
+    const { clock, logger } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const before = this.#digests();
+    const taken = new Set<string>();
+    for (const key of keys) {
+      // Of several with the same id in one document, the first counts.
+      if (taken.has(key.kid)) continue;
+      taken.add(key.kid);
+      const known = this.#known.get(key.kid);
+      if (known?.key.digest === key.digest) known.seenMs = nowMs;
+      else this.#known.set(key.kid, { key, seenMs: nowMs });
+    }
+    for (const [kid, { seenMs }] of this.#known) if (nowMs - seenMs > retainMs) this.#known.delete(kid);
+    if (this.#hasFailed || this.#digests() !== before)
+      logger.info({ keys: this.#known.size, issuers: this.#issuers }, "read the keys that sign tokens");
+    this.#hasFailed = false;
+  }
+
+  #digests(): string {
+    return Array.from(this.#known.values(), ({ key }) => key.kid + key.digest).join();
+  }
+
+  #failed(error: Error): void {
+    const { source, logger, onRead } = this.#options;
+    onRead?.("failed");
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    const rest =
+      this.#known.size === 0
+        ? "no token can be verified until they are"
+        : "tokens signed with keys that are known are still accepted";
+    logger.warn(
+      { from: source.name, error: error.message },
+      `the keys that sign tokens can't be read; ${rest}`,
+    );
+  }
+
+  /** Answers those who wait: the keys were read just now, or that has failed. */
+  #settle(isRead: boolean): void {
+    for (const { kid, resolve, reject } of this.#waiting.splice(0)) {
+      const known = this.#known.get(kid);
+      if (known !== undefined) resolve(known.key);
+      else reject(isRead ? unknownKey() : unavailable());
+    }
+  }
+}
+
+export function unknownKey(): IdentityError {
+  return new IdentityError(
+    "TOKEN_KEY_UNKNOWN",
+    "the token is signed with a key that is none of this cluster",
+  );
+}
+
+function unavailable(): IdentityError {
+  return new IdentityError(
+    "IDENTITY_UNAVAILABLE",
+    "the token can't be verified for now, because the keys of the cluster can't be read",
+  );
+}

@@ -1,0 +1,146 @@
+import type { JWTPayload } from "jose";
+import { quoted, type Clock } from "@bunting/runtime";
+import { IdentityError } from "../identity-error.js";
+import type { Identity } from "../identity.js";
+import { unknownKey, type KeySet } from "./key-set.js";
+import { loadJose, type Jose } from "./load-jose.js";
+import { identityOfClaims } from "./service-account-claims.js";
+import { algorithms, maxKidCharacters, type SigningKey } from "./signing-keys.js";
+
+/** How much the clocks of the machines may differ. */
+export const leewayMs = 10_000;
+
+/** Signatures are verified on the threads that also read files: a storm of tokens waits here instead. */
+const maxVerifying = 16;
+
+export interface VerifiedToken {
+  readonly identity: Identity;
+  /** The key that has signed it. */
+  readonly key: Pick<SigningKey, "kid" | "digest">;
+}
+
+export interface TokenVerifierOptions {
+  readonly keys: Pick<KeySet, "find" | "issuers">;
+  readonly audience: string;
+  readonly clock: Clock;
+}
+
+/** Verifies the signature and the claims of tokens. What it costs depends on the length of the token only, which the caller has limited. */
+export class TokenVerifier {
+  readonly #options: TokenVerifierOptions;
+  #verifying = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(options: TokenVerifierOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects with an IdentityError that says what is wrong. */
+  async verify(token: string): Promise<VerifiedToken> {
+    const { keys, audience, clock } = this.#options;
+    const jose = await loadJose();
+    const { kid, algorithm } = readHeader(jose, token);
+    const { key, algorithm: ofKey, digest } = await keys.find(kid);
+    // A key is for one algorithm: a token can't choose how it is verified.
+    if (algorithm !== ofKey) throw wrongAlgorithm();
+    try {
+      const rules = {
+        algorithms: [ofKey],
+        issuer: [...keys.issuers],
+        audience,
+        requiredClaims: ["exp", "sub"],
+        clockTolerance: leewayMs / 1_000,
+        currentDate: new Date(clock.now()),
+      };
+      const { payload } = await this.#inTurn(() => jose.jwtVerify(token, key, rules));
+      const expiresAtMs = (payload.exp ?? 0) * 1_000 + leewayMs;
+      return { identity: identityOfClaims(payload, expiresAtMs), key: { kid, digest } };
+    } catch (error) {
+      throw this.#refusalOf(jose, error);
+    }
+  }
+
+  /** Runs it when fewer than a few others are under way. A Semaphore would cost more, because its waiters can be aborted. */
+  async #inTurn<T>(verify: () => Promise<T>): Promise<T> {
+    if (this.#verifying < maxVerifying) this.#verifying++;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await verify();
+    } finally {
+      const next = this.#waiting.shift();
+      // Its place passes to the next in line.
+      if (next === undefined) this.#verifying--;
+      else next();
+    }
+  }
+
+  #refusalOf({ errors }: Jose, error: unknown): unknown {
+    if (error instanceof errors.JWSSignatureVerificationFailed)
+      return new IdentityError("TOKEN_SIGNATURE", "the signature of the token is wrong");
+    // From here on the signature was right.
+    if (error instanceof errors.JWTExpired) {
+      const message = "the token has expired; present a new one, and let the kubelet renew it";
+      return new IdentityError("TOKEN_EXPIRED", message, { subject: subjectOf(error.payload) });
+    }
+    if (error instanceof errors.JWTClaimValidationFailed)
+      return this.#claimRefused(error.claim, error.payload);
+    if (error instanceof errors.JOSEError) return malformed(error);
+    return error;
+  }
+
+  #claimRefused(claim: string, payload: JWTPayload): IdentityError {
+    const subject = subjectOf(payload);
+    switch (claim) {
+      case "iss":
+        return new IdentityError(
+          "TOKEN_ISSUER",
+          "the token was issued by another issuer than this cluster's",
+          {
+            subject,
+          },
+        );
+      case "aud": {
+        const { audience } = this.#options;
+        const message = `the token is not for the audience ${quoted(audience)}: project a ServiceAccount token with that audience`;
+        return new IdentityError("TOKEN_AUDIENCE", message, { subject });
+      }
+      case "nbf":
+        return new IdentityError("TOKEN_NOT_YET_VALID", "the token is not valid yet: compare the clocks", {
+          subject,
+        });
+      default:
+        return new IdentityError("TOKEN_MALFORMED", `the token has no valid claim ${quoted(claim)}`, {
+          subject,
+        });
+    }
+  }
+}
+
+function readHeader(jose: Jose, token: string): { readonly kid: string; readonly algorithm: string } {
+  let header: ReturnType<typeof jose.decodeProtectedHeader>;
+  try {
+    header = jose.decodeProtectedHeader(token);
+  } catch (error) {
+    throw malformed(error);
+  }
+  const { kid, alg: algorithm } = header;
+  if (typeof algorithm !== "string" || !algorithms.has(algorithm)) throw wrongAlgorithm();
+  if (typeof kid !== "string" || kid === "" || kid.length > maxKidCharacters) throw unknownKey();
+  return { kid, algorithm };
+}
+
+/** Who a token with a valid signature names; for the log, so it may be anything. */
+function subjectOf({ sub }: JWTPayload): string | undefined {
+  return typeof sub === "string" && /^[-\w.:@/]{1,300}$/.test(sub) ? sub : undefined;
+}
+
+function wrongAlgorithm(): IdentityError {
+  return new IdentityError(
+    "TOKEN_ALGORITHM",
+    "the token is not signed with an algorithm of this cluster's keys",
+  );
+}
+
+function malformed(cause: unknown): IdentityError {
+  return new IdentityError("TOKEN_MALFORMED", "the token is not a signed JSON Web Token", { cause });
+}

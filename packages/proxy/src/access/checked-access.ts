@@ -1,0 +1,312 @@
+import {
+  allowed,
+  IdentityError,
+  identityName,
+  type Authenticator,
+  type Authorizer,
+  type Caller,
+  type Decision,
+  type Identity,
+} from "@bunting/identity";
+import type { TopicKey } from "@bunting/protocol";
+import type { Call, TransportSession } from "@bunting/rpc";
+import { sleep, type Clock, type RateLimitedLog, type Runnable } from "@bunting/runtime";
+import { ProxyError } from "../proxy-error.js";
+import { anonymous, type Access, type Admission, type Admitted } from "./access.js";
+import type { AccessMetrics } from "./access-metrics.js";
+import { AdmittedStreams } from "./admitted-streams.js";
+import { bearerToken } from "./bearer-token.js";
+import { Expiries } from "./expiries.js";
+import { Grants, type Grant } from "./grants.js";
+import { inTurns } from "./in-turns.js";
+import { RefusalLog } from "./refusal-log.js";
+import { topicName } from "./topic-name.js";
+import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
+
+export interface CheckedAccessOptions {
+  /** The ways to find out who calls, in their order: the first that finds something to read decides. */
+  readonly authenticators: readonly Authenticator[];
+  /** Completes "…; present", for callers that present nothing. */
+  readonly wanted: string;
+  /** Lets callers in that present nothing; they may read everything. */
+  readonly allowsAnonymous: boolean;
+  /** If not given, everyone who is let in may read everything. */
+  readonly authorizer?: Authorizer | undefined;
+  readonly clock: Clock;
+  readonly metrics: AccessMetrics & WaitingDecisionsOptions["metrics"];
+  readonly log: RateLimitedLog;
+  /** The time between two looks at open streams, in ms; 20 s if not given. */
+  readonly recheckMs?: number;
+}
+
+/** What a request presents to say who sends it. */
+export interface Presented extends Omit<Caller, "bearerToken"> {
+  readonly authorization: string | undefined;
+}
+
+type RefusedWhy = "expired" | "identity" | "permission";
+
+/** Lets callers in by who they are, and ends their streams when that no longer holds. */
+export class CheckedAccess implements Access, Runnable {
+  readonly name = "access";
+  readonly #options: CheckedAccessOptions;
+  readonly #audit: RefusalLog;
+  readonly #waiting: WaitingDecisions;
+  readonly #streams: AdmittedStreams<Authenticator>;
+  readonly #grants = new Grants();
+  readonly #expiries: Expiries<Identity>;
+  /** How each identity was found out. */
+  readonly #ways = new WeakMap<Identity, Authenticator>();
+
+  constructor(options: CheckedAccessOptions) {
+    const { clock, metrics, log } = options;
+    this.#options = options;
+    this.#audit = new RefusalLog(clock, log);
+    this.#waiting = new WaitingDecisions(options);
+    this.#expiries = new Expiries(clock, (identity) => this.#endStreams(identity, expired(), "expired"));
+    this.#streams = new AdmittedStreams({
+      onFirst: ({ identity }) => {
+        metrics.watchedIdentities(1);
+        if (identity.expiresAtMs !== undefined) this.#expiries.add(identity, identity.expiresAtMs);
+      },
+      onLast: ({ identity }) => {
+        metrics.watchedIdentities(-1);
+        if (identity.expiresAtMs !== undefined) this.#expiries.delete(identity, identity.expiresAtMs);
+      },
+    });
+  }
+
+  /** Who is subscribed to what. */
+  get grants(): Iterable<Grant> {
+    return this.#grants.all;
+  }
+
+  admit(call: Call): Admission | Promise<Admission> {
+    const { session } = call.stream;
+    try {
+      const identity = this.#identify(
+        {
+          bearerToken: bearerToken(call.header("authorization")),
+          address: session.remoteAddress,
+          certificate: session.peerCertificate,
+          connection: session,
+        },
+        0,
+        session,
+      );
+      if (!(identity instanceof Promise)) return this.#admitted(identity);
+      this.#waiting.add(session, identity);
+      return identity
+        .then((settled) => this.#admitted(settled))
+        .catch((error: unknown) => {
+          throw this.#refusalOf(error, session.remoteAddress);
+        });
+    } catch (error) {
+      throw this.#refusalOf(error, session.remoteAddress);
+    }
+  }
+
+  /**
+   * Who sends a request, where only callers with an identity are served, whatever the settings.
+   *
+   * @throws ProxyError UNAUTHENTICATED or ACCESS_UNDECIDED
+   */
+  async identify({ authorization, ...peer }: Presented): Promise<Identity> {
+    try {
+      const identity = await this.#identify({ ...peer, bearerToken: bearerToken(authorization) }, 0);
+      if (identity === undefined) throw this.#missing();
+      if (this.#hasExpired(identity)) throw expired();
+      return identity;
+    } catch (error) {
+      throw this.#refusalOf(error, peer.address);
+    }
+  }
+
+  authorize(
+    { identity }: Admission,
+    topic: TopicKey,
+    connection: TransportSession,
+  ): ProxyError | undefined | Promise<ProxyError | undefined> {
+    if (identity === undefined) return undefined;
+    if (this.#hasExpired(identity)) return expired();
+    const decision = this.#decide(identity, topic);
+    if (!(decision instanceof Promise)) return this.#refusedTopic(identity, topic, decision);
+    try {
+      this.#waiting.add(connection, decision);
+    } catch (error) {
+      if (error instanceof ProxyError) return error;
+      throw error;
+    }
+    return decision.then(
+      (settled) => this.#refusedTopic(identity, topic, settled),
+      () => this.#refusedTopic(identity, topic, undecided),
+    );
+  }
+
+  watchAdmission({ identity }: Admission, stream: Admitted): void {
+    const way = identity === undefined ? undefined : this.#ways.get(identity);
+    if (identity !== undefined && way !== undefined) this.#streams.add(identity, way, stream);
+  }
+
+  watchTopic({ identity }: Admission, topic: TopicKey, subscriber: Admitted): void {
+    if (identity !== undefined) this.#grants.add(identity, topic, subscriber);
+  }
+
+  forget(stream: Admitted): void {
+    this.#streams.delete(stream);
+  }
+
+  forgetTopic(subscriber: Admitted): void {
+    this.#grants.delete(subscriber);
+  }
+
+  /** Looks again and again whether identities and permissions of open streams still hold. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { authorizer } = this.#options;
+    // Apart from each other: looks at identities may take long, and must not delay those at permissions.
+    await Promise.all([
+      this.#again(signal, () =>
+        inTurns(this.#streams.entries, ({ identity, way }) => this.#recheckIdentity(identity, way)),
+      ),
+      authorizer &&
+        this.#again(signal, () => inTurns(this.#grants.all, (grant) => this.#recheckGrant(grant))),
+    ]);
+  }
+
+  async #again(signal: AbortSignal, look: () => Promise<void>): Promise<void> {
+    const { recheckMs = 20_000, clock } = this.#options;
+    for (;;) {
+      await sleep(recheckMs, signal, clock);
+      if (signal.aborted) return;
+      await look();
+    }
+  }
+
+  #identify(
+    caller: Caller,
+    from: number,
+    session?: Pick<TransportSession, "spend">,
+  ): Identity | undefined | Promise<Identity | undefined> {
+    const { authenticators } = this.#options;
+    for (let index = from; index < authenticators.length; index++) {
+      const way = authenticators[index];
+      const identity = way?.identify(caller);
+      if (way === undefined || identity === undefined) continue;
+      if (!(identity instanceof Promise)) {
+        this.#ways.set(identity, way);
+        return identity;
+      }
+      // What is not cached costs about as much as a request.
+      session?.spend(1);
+      return identity.then((settled) => {
+        if (settled === undefined) return this.#identify(caller, index + 1, session);
+        this.#ways.set(settled, way);
+        return settled;
+      });
+    }
+    return undefined;
+  }
+
+  #admitted(identity: Identity | undefined): Admission {
+    const { allowsAnonymous, metrics } = this.#options;
+    if (identity === undefined && !allowsAnonymous) throw this.#missing();
+    metrics.admitted(identity?.kind ?? "anonymous");
+    return identity === undefined ? anonymous : { identity };
+  }
+
+  #missing(): IdentityError {
+    return new IdentityError(
+      "CREDENTIALS_MISSING",
+      `this proxy serves known callers only; present ${this.#options.wanted}`,
+    );
+  }
+
+  #refusalOf(error: unknown, peer: string): unknown {
+    if (!(error instanceof IdentityError)) return error;
+    const { code, message, subject } = error;
+    const reason = code.toLowerCase();
+    this.#options.metrics.identityRefused(reason);
+    const fields = subject === undefined ? { peer } : { peer, identity: subject };
+    this.#audit.refused({ reason, who: subject ?? peer, fields, message: `refused a caller: ${message}` });
+    return errorOf(error);
+  }
+
+  #decide(identity: Identity, topic: TopicKey, isOpen = false): Decision | Promise<Decision> {
+    const { authorizer } = this.#options;
+    if (authorizer === undefined) return allowed;
+    const name = topicName(topic);
+    if (isOpen && authorizer.recheck !== undefined) return authorizer.recheck(identity, name);
+    return authorizer.check(identity, name);
+  }
+
+  #refusedTopic(identity: Identity, topic: TopicKey, decision: Decision): ProxyError | undefined {
+    if (decision.kind === "allowed") return this.#hasExpired(identity) ? expired() : undefined;
+    const name = identityName(identity);
+    const reason = decision.kind;
+    const message =
+      reason === "denied"
+        ? `${name} may not read the FeatureFlag ${topic}, because ${decision.reason}`
+        : `whether ${name} may read the FeatureFlag ${topic} can't be found out for now, because ${decision.reason}`;
+    this.#options.metrics.topicRefused(reason);
+    this.#audit.refused({
+      reason,
+      who: `${name} ${topic}`,
+      fields: { identity: name, topic },
+      message: `refused a subscription: ${message}`,
+    });
+    return new ProxyError(reason === "denied" ? "PERMISSION_DENIED" : "ACCESS_UNDECIDED", message);
+  }
+
+  async #recheckIdentity(identity: Identity, way: Authenticator): Promise<void> {
+    const error = await this.#attempt(() => way.recheck?.(identity));
+    // Only what is known ends a stream, never that it could not be found out.
+    if (error === undefined || error.code === "IDENTITY_UNAVAILABLE") return;
+    this.#endStreams(identity, errorOf(error), "identity");
+  }
+
+  async #recheckGrant({ identity, topic, subscribers }: Grant): Promise<void> {
+    const decision = await this.#attempt(() => this.#decide(identity, topic, true));
+    if (decision?.kind !== "denied") return;
+    const error = this.#refusedTopic(identity, topic, decision);
+    if (error !== undefined) this.#end(subscribers, error, "permission");
+  }
+
+  /** A defect does not end the rechecks of all others. */
+  async #attempt<T>(check: () => T | Promise<T>): Promise<T | undefined> {
+    try {
+      return await check();
+    } catch (error) {
+      this.#options.log.error("recheck-failed", { error }, "a recheck of an open stream failed unexpectedly");
+      return undefined;
+    }
+  }
+
+  #endStreams(identity: Identity, error: ProxyError, why: RefusedWhy): void {
+    this.#end(this.#streams.of(identity), error, why);
+  }
+
+  #end(all: ReadonlySet<Admitted>, error: ProxyError, why: RefusedWhy): void {
+    void inTurns([...all], (each) => {
+      this.#options.metrics.accessEnded(why);
+      each.refuse(error);
+    });
+  }
+
+  #hasExpired({ expiresAtMs = Infinity }: Identity): boolean {
+    return expiresAtMs <= this.#options.clock.now();
+  }
+}
+
+const undecided: Decision = { kind: "unavailable", reason: "the API server did not answer" };
+
+function expired(): ProxyError {
+  return new ProxyError(
+    "UNAUTHENTICATED",
+    "the credential of this stream has expired; connect again with a new one",
+  );
+}
+
+function errorOf(error: IdentityError): ProxyError {
+  const code = error.code === "IDENTITY_UNAVAILABLE" ? "ACCESS_UNDECIDED" : "UNAUTHENTICATED";
+  return new ProxyError(code, error.message, { cause: error });
+}

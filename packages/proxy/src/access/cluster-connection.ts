@@ -1,0 +1,33 @@
+import type { RestClient } from "@bunting/kube";
+import type { Runnable } from "@bunting/runtime";
+import type { Cluster } from "../source/kubernetes/kubernetes-source.js";
+
+type Client = Pick<RestClient, "raw">;
+
+/**
+ * The connection on which the API server is asked about callers. It is apart from that of the watches: what peers cause to be asked does not
+ * delay edits.
+ */
+export class ClusterConnection implements Runnable, Client {
+  readonly name = "identity";
+  readonly #connect: () => Promise<Cluster & { readonly client: Client }>;
+  readonly #client: Promise<Client>;
+  #connected: (client: Client) => void = () => undefined;
+
+  constructor(connect: () => Promise<Cluster & { readonly client: Client }>) {
+    this.#connect = connect;
+    this.#client = new Promise((resolve) => (this.#connected = resolve));
+  }
+
+  /** Any call of the API; waits until `run` has prepared the connection. */
+  async raw(...[request, signal]: Parameters<Client["raw"]>): Promise<unknown> {
+    return (await this.#client).raw(request, signal);
+  }
+
+  /** Rejects with a KubeError if the options and the environment name no cluster. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { client, connections } = await this.#connect();
+    this.#connected(client);
+    await connections.run(signal);
+  }
+}

@@ -1,0 +1,49 @@
+import { expect } from "chai";
+import { createLogger, RateLimitedLog } from "@bunting/runtime";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { proxyOptionTable, type ProxyOptions } from "../options.js";
+import { noMetrics } from "../proxy-metrics.js";
+import { createAccess, type CreatedAccess } from "./create-access.js";
+
+const defaults = Object.fromEntries(
+  Object.entries(proxyOptionTable).map(([name, option]) => [name, option.default]),
+) as unknown as ProxyOptions;
+
+function create(options: Partial<ProxyOptions>): CreatedAccess {
+  const clock = new ManualClock();
+  const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+  return createAccess(
+    { ...defaults, ...options },
+    {
+      clock,
+      logger,
+      log: new RateLimitedLog(logger, clock),
+      metrics: noMetrics,
+      env: {},
+      readersOf: () => undefined,
+    },
+  );
+}
+
+describe("createAccess", () => {
+  for (const auth of ["optional", "token", "pod-ip"] as const)
+    it(`lets only callers with an identity read the pages of the management port with --auth=${auth}`, async () => {
+      const { pages } = create({ auth, status: "all", authJwksFile: "", authIssuer: [] });
+      const nothing = { authorization: undefined, address: "unix", certificate: undefined, connection: {} };
+      const error = await pages?.admit(nothing, "/status").then(
+        () => undefined,
+        (reason: unknown) => reason,
+      );
+      expect(error).to.have.property("code", "UNAUTHENTICATED");
+      expect(pages?.isByPermission).to.equal(false);
+      expect(create({ auth, managementAuth: "rbac" }).pages?.isByPermission).to.equal(true);
+    });
+
+  it("lets everyone read them where callers have no identity, and refuses an option that would have no effect then", () => {
+    expect(create({ auth: "anonymous", status: "all" }).pages).to.equal(undefined);
+    for (const managementAuth of ["identity", "rbac"] as const)
+      expect(() => create({ auth: "anonymous", managementAuth }))
+        .to.throw("--management-auth has no effect with --auth=anonymous")
+        .with.property("code", "OPTION_INVALID");
+  });
+});

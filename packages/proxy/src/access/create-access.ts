@@ -1,0 +1,271 @@
+import {
+  accessPermission,
+  AccessReviews,
+  ApiLine,
+  CertificateAuthenticator,
+  clusterKeys,
+  fileKeys,
+  KeySet,
+  PathReviews,
+  ownNamespace,
+  PodAddresses,
+  podListLimits,
+  podPermission,
+  TokenAuthenticator,
+  tokenReviewPermission,
+  TokenReviews,
+  uriTemplate,
+  type ApiLineLimits,
+  type Authenticator,
+  type Authorizer,
+  type ReviewResult,
+  type ReviewTimes,
+} from "@bunting/identity";
+import type { Readers, TopicKey } from "@bunting/protocol";
+import type { Clock, Logger, RateLimitedLog, Runnable } from "@bunting/runtime";
+import { proxyOptionTable, type ProxyOptions } from "../options.js";
+import { ProxyError } from "../proxy-error.js";
+import { connectCluster } from "../source/kubernetes/connect-cluster.js";
+import { anonymousAccess, type Access } from "./access.js";
+import type { ReviewKindName } from "./access-metrics.js";
+import { CheckedAccess, type CheckedAccessOptions } from "./checked-access.js";
+import { ClusterConnection } from "./cluster-connection.js";
+import type { Grant } from "./grants.js";
+import { PageAccess } from "./page-access.js";
+import { SharingAuthorizer } from "./sharing-authorizer.js";
+
+type AccessOptions = Pick<
+  ProxyOptions,
+  | "auth"
+  | "authAudience"
+  | "authIssuer"
+  | "authJwksFile"
+  | "authCertificateUri"
+  | "authRecheck"
+  | "authorize"
+  | "managementAuth"
+  | "tokenReview"
+  | "kubeconfig"
+  | "kubeContext"
+  | "serviceAccountDirectory"
+>;
+
+export interface AccessParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly log: RateLimitedLog;
+  readonly metrics: CheckedAccessOptions["metrics"];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whom a FeatureFlag is shared with, as far as the source knows. */
+  readonly readersOf: (topic: TopicKey) => Readers | undefined | "unknown";
+}
+
+export interface CreatedAccess {
+  readonly access: Access;
+  /** What it needs to run. */
+  readonly runnables: readonly Runnable[];
+  /** Who is subscribed to what; undefined if callers have no identity. */
+  readonly grants: (() => Iterable<Grant>) | undefined;
+  /** Who may read the pages of the management port; undefined if callers have no identity. */
+  readonly pages: PageAccess | undefined;
+}
+
+/**
+ * Makes what decides who is let in, as the options say.
+ *
+ * @throws ProxyError OPTION_INVALID if they don't go together
+ */
+export function createAccess(options: AccessOptions, parts: AccessParts): CreatedAccess {
+  checkOptions(options);
+  if (options.auth === "anonymous")
+    return { access: anonymousAccess, runnables: [], grants: undefined, pages: undefined };
+  const { clock, logger, log, metrics, env, readersOf } = parts;
+  const runnables: Runnable[] = [];
+  const connection = new ClusterConnection(() => connectCluster(options, { clock, env }));
+  if (needsCluster(options)) runnables.push(connection);
+  const reviewing: Reviewing = {
+    client: connection,
+    makeLine: (permission, limits) => {
+      const line = new ApiLine({ ...limits, permission, clock, logger });
+      runnables.push(line);
+      return line;
+    },
+    clock,
+    times: { recheckMs: options.authRecheck * 1.5 },
+    observe: (kind, made) => ({
+      onReview: (result) => {
+        metrics.reviewed(kind, result);
+        metrics.cachedReviews(kind, made().size);
+      },
+    }),
+  };
+  const authorizer = authorizerOf(options, reviewing);
+  const certificates = new CertificateAuthenticator(certificateTemplate(options));
+  const isByAddress = options.auth === "pod-ip";
+  const access = new CheckedAccess({
+    authenticators: isByAddress
+      ? [certificates, podAddresses(options, reviewing)]
+      : [tokenAuthenticator(options, parts, reviewing, runnables), certificates],
+    wanted: `a projected ServiceAccount token with the audience ${options.authAudience} as "authorization: Bearer"`,
+    allowsAnonymous: options.auth === "optional",
+    authorizer: authorizer && new SharingAuthorizer({ authorizer, readersOf, clock }),
+    clock,
+    metrics,
+    log,
+    recheckMs: options.authRecheck,
+  });
+  const pages = new PageAccess({
+    callers: access,
+    reviews: pageReviews(options, reviewing),
+    clock,
+    metrics,
+    log,
+    recheckMs: options.authRecheck,
+  });
+  return { access, runnables: [...runnables, access], grants: () => access.grants, pages };
+}
+
+/** Whether anything asks whom FeatureFlags are shared with. */
+export function readsReaders({ auth, authorize }: Pick<ProxyOptions, "auth" | "authorize">): boolean {
+  return auth !== "anonymous" && authorize !== "all";
+}
+
+/** What all questions to the API server about callers have in common. */
+interface Reviewing {
+  readonly client: ClusterConnection;
+  /** One for each kind: a permission that is missing for one kind must not make the answers of another not count. */
+  readonly makeLine: (permission: string, limits?: ApiLineLimits) => ApiLine;
+  readonly clock: Clock;
+  readonly times: Partial<ReviewTimes>;
+  readonly observe: (
+    kind: ReviewKindName,
+    made: () => { readonly size: number },
+  ) => { readonly onReview: (result: ReviewResult) => void };
+}
+
+function needsReviews({ auth, authorize, tokenReview, managementAuth }: AccessOptions): boolean {
+  return auth === "pod-ip" || authorize === "rbac" || tokenReview || managementAuth === "rbac";
+}
+
+function needsCluster(options: AccessOptions): boolean {
+  return needsReviews(options) || options.authJwksFile === "";
+}
+
+/** Undefined if everyone with an identity may read everything. */
+function authorizerOf({ authorize }: AccessOptions, reviewing: Reviewing): Authorizer | undefined {
+  switch (authorize) {
+    case "all":
+      return undefined;
+    case "rbac": {
+      const reviews: AccessReviews = new AccessReviews({
+        ...reviewing,
+        line: reviewing.makeLine(accessPermission),
+        ...reviewing.observe("access", () => reviews),
+      });
+      return reviews;
+    }
+    default:
+      return ownNamespace;
+  }
+}
+
+/** Undefined if everyone with an identity may read the pages of the management port. */
+function pageReviews({ managementAuth }: AccessOptions, reviewing: Reviewing): PathReviews | undefined {
+  if (managementAuth !== "rbac") return undefined;
+  const reviews: PathReviews = new PathReviews({
+    ...reviewing,
+    line: reviewing.makeLine(accessPermission),
+    ...reviewing.observe("page", () => reviews),
+  });
+  return reviews;
+}
+
+function podAddresses({ authRecheck }: AccessOptions, reviewing: Reviewing): Authenticator {
+  const addresses: PodAddresses = new PodAddresses({
+    ...reviewing,
+    line: reviewing.makeLine(podPermission),
+    listLine: reviewing.makeLine(podPermission, podListLimits),
+    // Rarely: each look goes through all Pods, and a connection ends with its Pod anyway.
+    times: { recheckMs: authRecheck * 5 },
+    ...reviewing.observe("pod", () => addresses),
+  });
+  return addresses;
+}
+
+function tokenAuthenticator(
+  options: AccessOptions,
+  { clock, logger, metrics }: AccessParts,
+  reviewing: Reviewing,
+  runnables: Runnable[],
+): Authenticator {
+  const { authAudience: audience, authIssuer: issuers, authJwksFile } = options;
+  const source =
+    authJwksFile === ""
+      ? clusterKeys(reviewing.client, { asksIssuer: issuers.length === 0 })
+      : fileKeys(authJwksFile);
+  const keys = new KeySet({ source, issuers, clock, logger, onRead: (result) => metrics.keysRead(result) });
+  runnables.push(keys);
+  const tokens = new TokenAuthenticator({
+    keys,
+    audience,
+    clock,
+    onVerified: (result) => {
+      metrics.tokenVerified(result);
+      metrics.cachedTokens(tokens.size);
+    },
+  });
+  if (!options.tokenReview) return tokens;
+  const reviews: TokenReviews = new TokenReviews({
+    ...reviewing,
+    line: reviewing.makeLine(tokenReviewPermission),
+    tokens,
+    audience,
+    ...reviewing.observe("token", () => reviews),
+  });
+  return reviews;
+}
+
+function certificateTemplate({ authCertificateUri }: AccessOptions): ReturnType<typeof uriTemplate> {
+  try {
+    return uriTemplate(authCertificateUri);
+  } catch (error) {
+    throw invalid(`--auth-certificate-uri: ${(error as Error).message}`);
+  }
+}
+
+/** Options that would have no effect are mistakes, and here a mistake could leave a door open. */
+function checkOptions(options: AccessOptions): void {
+  const { auth, authorize, authAudience, authIssuer, authJwksFile, tokenReview } = options;
+  const ofTokens = {
+    "--token-review": tokenReview,
+    "--auth-audience": authAudience !== proxyOptionTable.authAudience.default,
+    "--auth-issuer": authIssuer.length > 0,
+    "--auth-jwks-file": authJwksFile !== "",
+  };
+  const ofIdentities = {
+    "--authorize": authorize !== proxyOptionTable.authorize.default,
+    "--management-auth": options.managementAuth !== proxyOptionTable.managementAuth.default,
+    "--auth-recheck": options.authRecheck !== proxyOptionTable.authRecheck.default,
+    "--auth-certificate-uri": options.authCertificateUri !== proxyOptionTable.authCertificateUri.default,
+  };
+  if (auth === "anonymous") {
+    for (const [name, isGiven] of Object.entries({ ...ofTokens, ...ofIdentities }))
+      if (isGiven)
+        throw invalid(`${name} has no effect with --auth=anonymous: add --auth=token or --auth=optional`);
+    return;
+  }
+  if (auth === "pod-ip") {
+    for (const [name, isGiven] of Object.entries(ofTokens))
+      if (isGiven)
+        throw invalid(`${name} has no effect with --auth=pod-ip, which reads no tokens: use --auth=token`);
+    return;
+  }
+  if (authAudience === "")
+    throw invalid("--auth-audience is empty: tokens for any service would be accepted");
+  if (authJwksFile !== "" && authIssuer.length === 0)
+    throw invalid("--auth-jwks-file needs --auth-issuer: a file of keys does not say who signs with them");
+}
+
+function invalid(message: string): ProxyError {
+  return new ProxyError("OPTION_INVALID", message);
+}

@@ -1,0 +1,40 @@
+import { identityName, type Identity } from "@bunting/identity";
+import type { TopicKey } from "@bunting/protocol";
+import type { Admitted } from "./access.js";
+
+/** The subscriptions of one ServiceAccount to one topic: what it may read does not depend on its Pod or token. */
+export interface Grant {
+  readonly name: string;
+  /** One of those of the ServiceAccount. */
+  readonly identity: Identity;
+  readonly topic: TopicKey;
+  readonly subscribers: Set<Admitted>;
+}
+
+/** Who is subscribed to what, as far as callers have an identity. */
+export class Grants {
+  readonly #byName = new Map<string, Grant>();
+  readonly #bySubscriber = new Map<Admitted, Grant>();
+
+  /** For a walk during which subscriptions may come and go. */
+  get all(): Iterable<Grant> {
+    return this.#byName.values();
+  }
+
+  add(identity: Identity, topic: TopicKey, subscriber: Admitted): void {
+    const name = identityName(identity);
+    const key = `${name} ${topic}`;
+    const grant = this.#byName.get(key) ?? { name, identity, topic, subscribers: new Set() };
+    this.#byName.set(key, grant);
+    grant.subscribers.add(subscriber);
+    this.#bySubscriber.set(subscriber, grant);
+  }
+
+  delete(subscriber: Admitted): void {
+    const grant = this.#bySubscriber.get(subscriber);
+    if (grant === undefined) return;
+    this.#bySubscriber.delete(subscriber);
+    grant.subscribers.delete(subscriber);
+    if (grant.subscribers.size === 0) this.#byName.delete(`${grant.name} ${grant.topic}`);
+  }
+}

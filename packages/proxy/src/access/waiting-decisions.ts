@@ -1,0 +1,73 @@
+import type { TransportSession } from "@bunting/rpc";
+import type { RateLimitedLog } from "@bunting/runtime";
+import { ProxyError } from "../proxy-error.js";
+import { isLocal } from "../topic/topic-quota.js";
+
+/** What a call or subscription takes that waits for a decision, beside its stream. Measured: 1.2 KB. */
+export const decisionBytes = 1_280;
+/** How many decisions the calls and subscriptions of one connection may wait for. */
+export const maxPerConnection = 256;
+/** How many those of all connections from one address may wait for. Loopback and unix sockets are the streams of many clients. */
+export const maxPerAddress = 1_024;
+
+export interface WaitingDecisionsOptions {
+  readonly metrics: { refused(reason: string): void };
+  readonly log: RateLimitedLog;
+}
+
+/**
+ * The calls and subscriptions that wait until it is known who calls, or what it may read. They wait for the API server, which may take its
+ * time: so they are charged to their connection, and each connection and address has only so many. One whose caller has gone counts until it
+ * is decided.
+ */
+export class WaitingDecisions {
+  readonly #options: WaitingDecisionsOptions;
+  readonly #counts = new Map<TransportSession | string, number>();
+
+  constructor(options: WaitingDecisionsOptions) {
+    this.#options = options;
+  }
+
+  /** How many connections and addresses have any. */
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  /**
+   * Counts a decision until it is made.
+   *
+   * @throws ProxyError LIMIT_REACHED if the connection or its address has too many
+   */
+  add(connection: TransportSession, decision: Promise<unknown>): void {
+    // One that is not waited for fails unheard.
+    decision.catch(() => undefined);
+    const address = connection.remoteAddress;
+    if ((this.#counts.get(connection) ?? 0) >= maxPerConnection)
+      throw this.#tooMany("decisions_per_connection", address, `this connection has ${maxPerConnection}`);
+    if (!isLocal(address) && (this.#counts.get(address) ?? 0) >= maxPerAddress)
+      throw this.#tooMany("decisions_per_address", address, `this address has ${maxPerAddress}`);
+    this.#count(connection, 1);
+    this.#count(address, 1);
+    const remove = (): void => {
+      this.#count(connection, -1);
+      this.#count(address, -1);
+      connection.account.release(decisionBytes);
+    };
+    decision.then(remove, remove);
+    // Last: it may end the connection.
+    connection.account.charge(decisionBytes);
+  }
+
+  #count(holder: TransportSession | string, delta: 1 | -1): void {
+    const count = (this.#counts.get(holder) ?? 0) + delta;
+    if (count > 0) this.#counts.set(holder, count);
+    else this.#counts.delete(holder);
+  }
+
+  #tooMany(reason: string, peer: string, whose: string): ProxyError {
+    this.#options.metrics.refused(reason);
+    const message = `${whose} calls and subscriptions that wait until it is known who calls and what it may read, as many as the proxy allows`;
+    this.#options.log.warn(reason, { peer }, `refused a caller: ${message}`);
+    return new ProxyError("LIMIT_REACHED", `${message}; try again`);
+  }
+}

@@ -1,0 +1,42 @@
+import { hostname } from "node:os";
+import type { RequestListener } from "node:http";
+import { sleep, type Runnable } from "@bunting/runtime";
+import type { PageAccess } from "../access/page-access.js";
+import { lateSubscribers } from "./status/late-subscribers.js";
+import { readStatus, searchTopics, timesOf, type StatusParts } from "./status/read-status.js";
+import type { StatusAudience } from "./status/status-access.js";
+import { StatusFeed } from "./status/status-feed.js";
+import { statusPage } from "./status-page.js";
+import { statusReport } from "./status-report.js";
+
+/** /status, and the little that it remembers while nobody looks. */
+export class ProxyStatus implements Runnable {
+  readonly name = "status history";
+  readonly page: RequestListener;
+  readonly #parts: StatusParts;
+
+  constructor(parts: Omit<StatusParts, "replica">, audience: StatusAudience, pages?: PageAccess) {
+    // In a pod both are its name; on the network of its node only the first may be.
+    this.#parts = { ...parts, replica: process.env["HOSTNAME"] ?? hostname() };
+    const feed = new StatusFeed({ clock: parts.clock, read: (viewers) => readStatus(this.#parts, viewers) });
+    this.page = statusPage(
+      {
+        report: (seesReaders) => statusReport(this.#parts, seesReaders),
+        feed,
+        search: (query, seesSubscribers) => searchTopics(this.#parts, query, seesSubscribers),
+      },
+      audience,
+      pages,
+    );
+  }
+
+  /** Records every few seconds how many subscribers are late. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { observations, topics, clock } = this.#parts;
+    const { history } = observations;
+    while (!signal.aborted) {
+      history.late(lateSubscribers(topics(), timesOf(this.#parts), 0).total);
+      await sleep(history.stepMs, signal, clock);
+    }
+  }
+}

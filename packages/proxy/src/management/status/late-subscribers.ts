@@ -1,0 +1,64 @@
+import type { Subscription } from "../../topic/subscription.js";
+import type { Topic } from "../../topic/topic.js";
+import { Smallest } from "./smallest.js";
+import type { LateSection, LateSubscriber } from "./status-view.js";
+import { lateAfterMs, lateCount, nameOf, type Times } from "./topic-rows.js";
+
+const maxShown = 50;
+/** How many subscriptions are looked at, so that ten thousand of each of a thousand topics do not stop the event loop. */
+const maxLookedAt = 20_000;
+
+interface Late {
+  readonly topic: Topic;
+  readonly subscription: Subscription;
+  readonly sinceMs: number;
+}
+
+/**
+ * Who has been without the newest version for longest.
+ *
+ * @param lookAt how many subscriptions are looked at, for all topics together. Without any, only topics count whose newest version is not that new.
+ */
+export function lateSubscribers(topics: Iterable<Topic>, times: Times, lookAt = maxLookedAt): LateSection {
+  const longest = new Smallest<Late>(maxShown, (a, b) => a.sinceMs - b.sinceMs);
+  let total = 0;
+  let left = lookAt;
+  for (const topic of topics) {
+    const count = lateCount(topic, times);
+    if (count === 0) continue;
+    let found = 0;
+    for (const subscription of topic.subscriptions) {
+      if (left-- <= 0) break;
+      const sinceMs = lateSinceMs(topic, subscription);
+      if (sinceMs === undefined || sinceMs > times.monotonicMs - lateAfterMs) continue;
+      found++;
+      longest.add({ topic, subscription, sinceMs });
+    }
+    total += count ?? found;
+  }
+  return { total, shown: longest.items.map((late) => described(late, times)) };
+}
+
+/** Undefined if it has the newest version. */
+function lateSinceMs(topic: Topic, subscription: Subscription): number | undefined {
+  if (subscription.hasSettled(topic.sequence)) return undefined;
+  return topic.versions.publishedAfterMs(subscription.settledSequence);
+}
+
+function described({ topic, subscription, sinceMs }: Late, { fromMonotonic }: Times): LateSubscriber {
+  const { subscriber, settledSequence } = subscription;
+  const { held } = subscriber;
+  const has = held === undefined ? topic.versions.withSequence(settledSequence) : heldVersion(topic, held);
+  return {
+    topic: topic.key,
+    address: subscriber.connection?.remoteAddress,
+    program: subscriber.program,
+    sinceMs: fromMonotonic(sinceMs),
+    versions: topic.sequence - settledSequence,
+    has: has === undefined ? undefined : nameOf(has),
+  };
+}
+
+function heldVersion(topic: Topic, digest: string): { readonly digest: string } | undefined {
+  return digest === "" ? undefined : (topic.versions.withDigest(digest) ?? { digest });
+}

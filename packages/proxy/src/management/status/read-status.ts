@@ -1,0 +1,118 @@
+import { getHeapStatistics } from "node:v8";
+import type { PeerMemory } from "@bunting/rpc";
+import type { Clock, Readiness } from "@bunting/runtime";
+import type { Grant } from "../../access/grants.js";
+import type { WatchCounts } from "../../source/source-metrics.js";
+import type { AgentProgram } from "../../subscriber/agent-programs.js";
+import type { Topic } from "../../topic/topic.js";
+import { lateSubscribers } from "./late-subscribers.js";
+import type { StatusObservations } from "./status-observations.js";
+import type { Overview, StatusView, TopicsSection, WatchesSection } from "./status-view.js";
+import { hasRefusals, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
+
+/** What the status page is made from. */
+export interface StatusParts {
+  readonly replica: string;
+  readonly version: string;
+  readonly clock: Clock;
+  readonly startedMs: number;
+  readonly fromMonotonic: (ms: number) => number;
+  readonly observations: StatusObservations;
+  readonly memory: Pick<PeerMemory, "bytes" | "budgetBytes">;
+  readonly readiness: () => Readiness;
+  readonly topics: () => Iterable<Topic>;
+  readonly watches: () => WatchCounts;
+  readonly programs: () => Iterable<AgentProgram>;
+  readonly connections: () => number;
+  /** Who is subscribed to what; absent where callers have no identity. */
+  readonly grants?: (() => Iterable<Grant>) | undefined;
+}
+
+const maxPrograms = 6;
+
+/** All that the page shows, at this moment. */
+export function readStatus(parts: StatusParts, viewers: number): StatusView {
+  const { observations, fromMonotonic, topics } = parts;
+  const times = timesOf(parts);
+  const late = lateSubscribers(topics(), times);
+  return {
+    overview: overview(parts, late.total, late.shown[0]?.sinceMs, viewers),
+    late,
+    convergence: observations.history.read(),
+    topics: topicRows(
+      topics(),
+      { search: "", only: "", offset: 0 },
+      { ...times, fromMonotonic },
+      parts.grants?.(),
+    ),
+    watches: watchesSection(parts),
+    limits: { hit: observations.tally.of("limit") },
+  };
+}
+
+/** One page of the topics that a viewer searches, with their readers if it may see them. */
+export function searchTopics(parts: StatusParts, query: TopicQuery, seesSubscribers: boolean): TopicsSection {
+  return topicRows(parts.topics(), query, timesOf(parts), seesSubscribers ? parts.grants?.() : undefined);
+}
+
+export function timesOf({ clock, fromMonotonic }: StatusParts): Times {
+  return { monotonicMs: clock.monotonicMs(), fromMonotonic };
+}
+
+function overview(
+  parts: StatusParts,
+  late: number,
+  lateSinceMs: number | undefined,
+  viewers: number,
+): Overview {
+  const { observations, memory, clock, fromMonotonic } = parts;
+  const counts = { live: 0, starting: 0, missing: 0, deleted: 0, stale: 0 };
+  let subscribers = 0;
+  let refused = 0;
+  for (const topic of parts.topics()) {
+    counts[topic.state.kind]++;
+    subscribers += topic.size;
+    if (hasRefusals(topic)) refused++;
+  }
+  const programs = [...parts.programs()].sort((a, b) => b.streams - a.streams);
+  const { isReady, reason } = parts.readiness();
+  return {
+    nowMs: fromMonotonic(clock.monotonicMs()),
+    replica: parts.replica,
+    version: parts.version,
+    node: process.version,
+    startedMs: fromMonotonic(parts.startedMs),
+    isReady,
+    reason,
+    connections: parts.connections(),
+    subscribers,
+    agents: observations.agentSubscriptions,
+    late,
+    lateSinceMs,
+    held: observations.held,
+    queued: observations.queued,
+    topics: counts,
+    refused,
+    residentBytes: process.memoryUsage.rss(),
+    heapBytes: getHeapStatistics().used_heap_size,
+    peerBytes: memory.bytes,
+    peerBudgetBytes: memory.budgetBytes,
+    viewers,
+    programs: programs.slice(0, maxPrograms).map(({ name, streams }) => ({ name, streams })),
+    morePrograms: Math.max(0, programs.length - maxPrograms),
+  };
+}
+
+function watchesSection({ observations, watches }: StatusParts): WatchesSection {
+  const { open, unwatched, waiting } = watches();
+  const { tally, isCluster } = observations;
+  return {
+    isCluster,
+    ...open,
+    unwatched,
+    waiting,
+    events: tally.of("event"),
+    relists: tally.of("relist"),
+    errors: tally.of("error"),
+  };
+}

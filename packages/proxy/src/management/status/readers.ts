@@ -1,0 +1,28 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Grant } from "../../access/grants.js";
+
+/** The subscriptions of a ServiceAccount to a topic. */
+export interface Reader {
+  /** The ServiceAccount's user name, and the same in short: `namespace/name`. */
+  readonly name: string;
+  readonly shortName: string;
+  readonly subscriptions: number;
+}
+
+/** Who is subscribed to each of these topics, or to each that has such subscribers; those with the most subscriptions first. */
+export function readersByTopic(
+  grants: Iterable<Grant>,
+  of?: ReadonlySet<TopicKey>,
+): ReadonlyMap<TopicKey, readonly Reader[]> {
+  const byTopic = new Map<TopicKey, Reader[]>();
+  for (const { name, identity, topic, subscribers } of grants) {
+    if (of?.has(topic) === false) continue;
+    const readers = byTopic.get(topic) ?? [];
+    byTopic.set(topic, readers);
+    const shortName = `${identity.namespace}/${identity.serviceAccount}`;
+    readers.push({ name, shortName, subscriptions: subscribers.size });
+  }
+  for (const readers of byTopic.values())
+    readers.sort((a, b) => b.subscriptions - a.subscriptions || (a.name < b.name ? -1 : 1));
+  return byTopic;
+}

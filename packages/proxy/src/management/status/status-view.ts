@@ -1,0 +1,176 @@
+/**
+ * What the status page shows, in sections that are sent when they change. The page's own scripts import these types. Times are ms since the
+ * epoch, not ages: a section in which nothing happens stays the same, and is not sent again. There are no flags and no values of flags in it.
+ */
+export interface StatusView {
+  readonly overview: Overview;
+  readonly late: LateSection;
+  readonly convergence: ConvergenceSection;
+  readonly topics: TopicsSection;
+  readonly watches: WatchesSection;
+  readonly limits: LimitsSection;
+}
+
+export const topicStates = ["live", "starting", "missing", "deleted", "stale"] as const;
+export type TopicStateName = (typeof topicStates)[number];
+
+export interface Overview {
+  readonly nowMs: number;
+  /** The host name, which is that of the pod: a replica knows nothing of the others. */
+  readonly replica: string;
+  readonly version: string;
+  readonly node: string;
+  readonly startedMs: number;
+  readonly isReady: boolean;
+  readonly reason: string;
+  readonly connections: number;
+  readonly subscribers: number;
+  /** Those of them that speak bunting.sync.v1. */
+  readonly agents: number;
+  /** Subscribers that have waited for the newest version for more than a second, and since when the first of them has. */
+  readonly late: number;
+  readonly lateSinceMs: number | undefined;
+  /** Subscribers of FeatureFlags that do not exist or are not read yet. */
+  readonly held: number;
+  /** Streams that wait for their first flags, because many came at once. */
+  readonly queued: number;
+  readonly topics: Readonly<Record<TopicStateName, number>>;
+  /** Topics of which agents refuse a flag or a version. */
+  readonly refused: number;
+  readonly residentBytes: number;
+  readonly heapBytes: number;
+  readonly peerBytes: number;
+  readonly peerBudgetBytes: number;
+  readonly viewers: number;
+  /** Programs by the name that agents give, most streams first; few. */
+  readonly programs: readonly Program[];
+  readonly morePrograms: number;
+}
+
+export interface Program {
+  readonly name: string;
+  readonly streams: number;
+}
+
+export interface LateSection {
+  readonly total: number;
+  /** Those who have waited longest. */
+  readonly shown: readonly LateSubscriber[];
+}
+
+export interface LateSubscriber {
+  readonly topic: string;
+  /** Left out for viewers from outside of the pod. */
+  readonly address?: string | undefined;
+  /** As it names itself; undefined for stock clients, which do not. */
+  readonly program: string | undefined;
+  /** When the first version was published that it does not have. */
+  readonly sinceMs: number;
+  /** How many versions it does not have. */
+  readonly versions: number;
+  /** What it has; undefined if nothing, or a version that is forgotten. */
+  readonly has: VersionName | undefined;
+}
+
+export interface VersionName {
+  readonly generation?: number | undefined;
+  readonly resourceVersion?: string | undefined;
+  /** Its first characters. */
+  readonly digest: string;
+}
+
+/** The last ten minutes in equal steps, oldest first. Where nothing was published, times are -1. */
+export interface ConvergenceSection {
+  readonly stepMs: number;
+  /** When the last step began. */
+  readonly lastStepMs: number;
+  /** Versions that were published. */
+  readonly published: readonly number[];
+  /** ms until half, 99 % and all of the subscribers had the slowest of them. */
+  readonly halfMs: readonly number[];
+  readonly mostMs: readonly number[];
+  readonly allMs: readonly number[];
+  /** The most subscribers that were late at a time. */
+  readonly late: readonly number[];
+}
+
+export interface TopicsSection {
+  /** Of all that match the search. */
+  readonly total: number;
+  /** How many of them come before the first that is shown. */
+  readonly offset: number;
+  readonly shown: readonly TopicRow[];
+}
+
+export interface TopicRow {
+  readonly topic: string;
+  readonly state: TopicStateName;
+  /** Why it is stale. */
+  readonly reason: string | undefined;
+  readonly subscribers: number;
+  /** Left out where callers have no identity, and for viewers who may not see who subscribes. */
+  readonly readers?: TopicReaders | undefined;
+  readonly late: number;
+  readonly newest: NewestVersion | undefined;
+  /** What agents say they hold, the newest first; few. */
+  readonly held: readonly HeldVersion[];
+  /** Agents that hold other versions. */
+  readonly heldOtherwise: number;
+  readonly refusals: readonly RefusedPart[];
+  readonly moreRefusals: number;
+}
+
+/** By ServiceAccount; those with the most subscriptions. */
+export interface TopicReaders {
+  readonly shown: readonly { readonly name: string; readonly subscriptions: number }[];
+  /** ServiceAccounts that are not shown. */
+  readonly more: number;
+  /** Subscriptions of callers without an identity. */
+  readonly anonymous: number;
+}
+
+export interface NewestVersion extends VersionName {
+  readonly flags: number;
+  readonly bytes: number;
+  readonly publishedMs: number;
+  /** ms until half, 99 % and all of the subscribers had it, as far as they do. */
+  readonly afterMs: readonly number[];
+}
+
+export interface HeldVersion extends VersionName {
+  readonly isNewest: boolean;
+  readonly agents: number;
+}
+
+export interface RefusedPart {
+  /** Undefined if the whole version is refused. */
+  readonly flag: string | undefined;
+  readonly reason: string;
+  readonly agents: number;
+}
+
+/** Something that was counted since the start. */
+export interface Tally {
+  readonly what: string;
+  readonly count: number;
+  readonly lastMs: number;
+}
+
+export interface WatchesSection {
+  /** False if the flags are read from a directory. */
+  readonly isCluster: boolean;
+  readonly object: number;
+  readonly namespace: number;
+  readonly cluster: number;
+  /** FeatureFlags that are read only in turn, and names that wait to be read. */
+  readonly unwatched: number;
+  readonly waiting: number;
+  readonly events: readonly Tally[];
+  readonly relists: readonly Tally[];
+  readonly errors: readonly Tally[];
+}
+
+export interface LimitsSection {
+  /** The latest first. `what` is the limit and the reason, with a slash in between. */
+  readonly hit: readonly Tally[];
+}

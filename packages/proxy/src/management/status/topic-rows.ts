@@ -1,0 +1,191 @@
+import { cut } from "@bunting/runtime";
+import { standing } from "../../topic/topic-state.js";
+import type { Topic } from "../../topic/topic.js";
+import type { Grant } from "../../access/grants.js";
+import { readersByTopic, type Reader } from "./readers.js";
+import { Smallest } from "./smallest.js";
+import type {
+  HeldVersion,
+  TopicReaders,
+  TopicRow,
+  TopicsSection,
+  TopicStateName,
+  VersionName,
+} from "./status-view.js";
+
+/** How many rows a page has. */
+export const rowsPerPage = 50;
+const maxHeld = 4;
+const maxRefusals = 3;
+const maxReaders = 4;
+const maxReasonCharacters = 300;
+/** A subscriber is late when it has waited for longer than this: an edit that is just being sent is nothing to show. */
+export const lateAfterMs = 1_000;
+
+/** What is asked of the topics. */
+export interface TopicQuery {
+  /** A part of the topic's name, in lower case. */
+  readonly search: string;
+  /** Only those in this state, with late subscribers, or of which agents refuse something; empty: all. */
+  readonly only: string;
+  readonly offset: number;
+}
+
+/** Converts times of the monotonic clock. */
+export interface Times {
+  readonly monotonicMs: number;
+  readonly fromMonotonic: (ms: number) => number;
+}
+
+/**
+ * Those that need a look come first.
+ *
+ * @param grants who is subscribed to what; undefined where callers have no identity, or where that is not shown
+ */
+export function topicRows(
+  topics: Iterable<Topic>,
+  query: TopicQuery,
+  times: Times,
+  grants: Iterable<Grant> | undefined,
+): TopicsSection {
+  const { search, only, offset } = query;
+  const first = new Smallest(rowsPerPage, compareRanked);
+  const all: Ranked[] = [];
+  let total = 0;
+  for (const topic of topics) {
+    if (!topic.key.includes(search) || !isAskedFor(topic, only, times)) continue;
+    total++;
+    const ranked = { topic, rank: rankOf(topic, times) };
+    // The first page is read every second, the others when a viewer turns to them.
+    if (offset === 0) first.add(ranked);
+    else all.push(ranked);
+  }
+  const shown = offset === 0 ? first.items : all.sort(compareRanked).slice(offset, offset + rowsPerPage);
+  const readers = grants && readersByTopic(grants, new Set(shown.map(({ topic }) => topic.key)));
+  const rows = shown.map(({ topic }) =>
+    rowOf(topic, times, readers && topicReaders(topic, readers.get(topic.key) ?? [])),
+  );
+  return { total, offset, shown: rows };
+}
+
+interface Ranked {
+  readonly topic: Topic;
+  readonly rank: number;
+}
+
+function compareRanked(a: Ranked, b: Ranked): number {
+  return a.rank - b.rank || (a.topic.key < b.topic.key ? -1 : 1);
+}
+
+/** How many subscribers of a topic are late, if the newest version is not that new; undefined if each would have to be asked. */
+export function lateCount(
+  { convergence, newest }: Topic,
+  { monotonicMs }: Pick<Times, "monotonicMs">,
+): number | undefined {
+  if (convergence.behind === 0 || newest === undefined) return 0;
+  return newest.publishedMs <= monotonicMs - lateAfterMs ? convergence.behind : undefined;
+}
+
+export function hasRefusals({ acks }: Topic): boolean {
+  for (const { subscribers } of acks.rejections) if (subscribers > 0) return true;
+  return false;
+}
+
+export function nameOf(version: {
+  readonly digest: string;
+  readonly generation?: number | undefined;
+  readonly resourceVersion?: string | undefined;
+}): VersionName {
+  const { digest, generation, resourceVersion } = version;
+  return { generation, resourceVersion, digest: digest.slice(0, 8) };
+}
+
+function isAskedFor(topic: Topic, only: string, times: Times): boolean {
+  switch (only) {
+    case "":
+      return true;
+    case "late":
+      return lateCount(topic, times) !== 0;
+    case "refused":
+      return hasRefusals(topic);
+    default:
+      return topic.state.kind === only;
+  }
+}
+
+const rankOfState: Readonly<Record<TopicStateName, number>> = {
+  stale: 1,
+  missing: 3,
+  starting: 4,
+  deleted: 5,
+  live: 6,
+};
+
+function rankOf(topic: Topic, times: Times): number {
+  if ((lateCount(topic, times) ?? 0) > 0) return 0;
+  return hasRefusals(topic) ? 2 : rankOfState[topic.state.kind];
+}
+
+function rowOf(topic: Topic, times: Times, readers: TopicReaders | undefined): TopicRow {
+  const { key, state, newest, size, convergence, acks } = topic;
+  const refusals = [...acks.rejections].filter(({ subscribers }) => subscribers > 0);
+  return {
+    topic: key,
+    state: state.kind,
+    reason:
+      state.kind === "stale"
+        ? cut(`${state.reason.message} (before: ${standing(state).kind})`, maxReasonCharacters)
+        : undefined,
+    subscribers: size,
+    readers,
+    late: lateCount(topic, times) ?? 0,
+    newest:
+      newest === undefined
+        ? undefined
+        : {
+            ...nameOf({ ...newest.version, digest: newest.digest }),
+            flags: newest.bytes.flags.size,
+            bytes: newest.bytes.textLength,
+            publishedMs: times.fromMonotonic(newest.publishedMs),
+            afterMs: [...convergence.afterMs.values()].map((ms) => Math.round(ms * 10) / 10),
+          },
+    ...heldVersions(topic),
+    refusals: refusals.slice(0, maxRefusals).map(({ flag, reason, subscribers }) => ({
+      flag: flag === undefined ? undefined : cut(flag, 100),
+      reason: cut(reason, maxReasonCharacters),
+      agents: subscribers,
+    })),
+    moreRefusals: Math.max(0, refusals.length - maxRefusals),
+  };
+}
+
+function topicReaders({ size }: Topic, readers: readonly Reader[]): TopicReaders {
+  const known = readers.reduce((sum, { subscriptions }) => sum + subscriptions, 0);
+  return {
+    shown: readers
+      .slice(0, maxReaders)
+      .map(({ shortName, subscriptions }) => ({ name: shortName, subscriptions })),
+    more: Math.max(0, readers.length - maxReaders),
+    anonymous: Math.max(0, size - known),
+  };
+}
+
+/** Agents may say that they hold anything, so there may be as many digests as subscribers. */
+function heldVersions({ acks, newest, versions }: Topic): Pick<TopicRow, "held" | "heldOtherwise"> {
+  const newestFirst = new Smallest<{ sequence: number; version: HeldVersion }>(
+    maxHeld,
+    (a, b) => b.sequence - a.sequence || b.version.agents - a.version.agents,
+  );
+  let otherwise = 0;
+  for (const [digest, agents] of acks.held) {
+    otherwise += agents;
+    const isNewest = digest === newest?.digest;
+    const known = isNewest
+      ? { ...newest.version, digest, sequence: newest.sequence }
+      : versions.withDigest(digest);
+    const version = { ...nameOf(known ?? { digest }), isNewest, agents };
+    newestFirst.add({ sequence: known?.sequence ?? 0, version });
+  }
+  const held = newestFirst.items.map(({ version }) => version);
+  return { held, heldOtherwise: held.reduce((left, { agents }) => left - agents, otherwise) };
+}

@@ -1,0 +1,281 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import { aborted, createLogger } from "@bunting/runtime";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { expect } from "chai";
+import type { FlagSource } from "../flag-source.js";
+import { CountingMetrics, RecordingSink } from "../source.fixture.js";
+import { CachedSource } from "./cached-source.js";
+
+const topic: TopicKey = "demo/flags";
+const away = new Error("the API server is away");
+
+/** A document that names its version. */
+function version(number: number, filler = ""): FlagDocument {
+  return { flags: { f: { state: `v${number}${filler}` } } };
+}
+
+describe("CachedSource", () => {
+  let directory: TempDirectory;
+  const stops: (() => Promise<void>)[] = [];
+  beforeEach(() => {
+    directory = new TempDirectory();
+  });
+  afterEach(async () => {
+    for (const stop of stops.splice(0)) await stop();
+    directory.remove();
+  });
+
+  /** A process: a cache in front of a source that says nothing by itself. */
+  function start(options: { sourceName?: string; maxBytes?: number; at?: string; refreshes?: boolean } = {}) {
+    const { sourceName = "cluster", maxBytes = 1e6, at = directory.path, refreshes = true } = options;
+    const clock = new ManualClock();
+    const scripted = Object.assign(new ScriptedSource(clock, false), { run: aborted });
+    const metrics = new CountingMetrics();
+    const lines: string[] = [];
+    const logger = createLogger({ format: "json", debug: false }, { write: (line) => lines.push(line) });
+    const source: FlagSource = refreshes ? scripted : withoutRefresh(scripted);
+    const cached = new CachedSource({
+      source,
+      sourceName,
+      directory: at,
+      maxBytes,
+      clock,
+      logger,
+      metrics,
+    });
+    const stopping = new AbortController();
+    const running = cached.run(stopping.signal);
+    const stop = async (): Promise<void> => {
+      stopping.abort();
+      await running;
+    };
+    stops.push(stop);
+    const watch = (key: TopicKey = topic): RecordingSink => {
+      const sink = new RecordingSink();
+      cached.watch(key, sink, stopping.signal);
+      return sink;
+    };
+    return { cached, scripted, clock, metrics, lines, stop, watch };
+  }
+
+  /** A process that had this document, and was stopped. */
+  async function leave(document: FlagDocument, fields = {}, key: TopicKey = topic): Promise<void> {
+    const { scripted, watch, stop } = start();
+    watch(key);
+    scripted.publish(key, document, fields);
+    await stop();
+  }
+
+  const files = (suffix = ".flags"): string[] =>
+    existsSync(directory.path) ? readdirSync(directory.path).filter((name) => name.endsWith(suffix)) : [];
+
+  it("passes what the source says, and keeps the newest document on disk", async () => {
+    const { scripted, watch, stop } = start();
+    const sink = watch();
+    scripted.publish(topic, version(1));
+    scripted.publish(topic, version(2));
+    expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["document", "document"]);
+    await stop();
+    expect(files()).to.have.length(1);
+    const file = directory.file(files()[0] ?? "");
+    expect(readFileSync(file, "utf8")).to.contain('"v2"').and.not.contain("v1");
+    expect(statSync(file).mode & 0o777).to.equal(0o600);
+  });
+
+  it("serves the copy as stale where the source says that it can't read the topic, with its version", async () => {
+    await leave(version(1), { uid: "u", generation: 3, resourceVersion: "7" });
+    const { scripted, watch, metrics, lines } = start();
+    const sink = watch();
+    scripted.stale(topic, away);
+    expect(await sink.nextStale()).to.equal(away);
+    const copy = await sink.next();
+    expect(copy).to.deep.include({ kind: "document", text: '{"flags":{"f":{"state":"v1"}}}' });
+    if (copy.kind === "document")
+      expect(copy.version).to.include({
+        uid: "u",
+        generation: 3,
+        resourceVersion: "7",
+        isUnconfirmed: true,
+      });
+    expect(await sink.nextStale()).to.equal(away);
+    expect(metrics.counts["unconfirmed"]).to.equal(1);
+    expect(lines.filter((line) => line.includes("last-known-good copy is served"))).to.have.length(1);
+
+    scripted.publish(topic, version(1));
+    const confirmed = await sink.next();
+    expect(confirmed.kind === "document" && confirmed.version.isUnconfirmed).to.equal(undefined);
+    expect(metrics.counts["unconfirmed"]).to.equal(0);
+    expect(lines.filter((line) => line.includes("any more"))).to.have.length(1);
+  });
+
+  it("serves the copy of a source that says nothing for a second, and not before", async () => {
+    await leave(version(1));
+    const { scripted, watch, clock } = start();
+    const [silent, quick] = [watch(), watch("demo/quick")];
+    clock.advance(999);
+    scripted.publish("demo/quick", version(5));
+    expect(silent.events).to.be.empty;
+    clock.advance(1);
+    await silent.nextText();
+    expect((await silent.nextStale()).message).to.contain("not answered yet");
+    expect(quick.events).to.have.length(1);
+  });
+
+  it("never serves the copy after the source has answered, even if it was being read", async () => {
+    await leave(version(1));
+    const { scripted, watch, clock, stop } = start();
+    const sink = watch();
+    clock.advance(1_000);
+    scripted.publish(topic, version(2));
+    await stop();
+    expect(sink.events.map((event) => event.kind === "document" && event.text)).to.deep.equal([
+      '{"flags":{"f":{"state":"v2"}}}',
+    ]);
+    expect(readFileSync(directory.file(files()[0] ?? ""), "utf8")).to.contain('"v2"');
+  });
+
+  for (const how of ["missing", "delete"] as const) {
+    it(`forgets the copy when the source says that there is no such document (${how})`, async () => {
+      await leave(version(1));
+      const { scripted, watch, clock, stop } = start();
+      const sink = watch();
+      clock.advance(1_000);
+      await sink.nextText();
+      scripted[how](topic);
+      await eventually(() => files().length === 0, "the removal");
+      expect(sink.last?.kind).to.equal(how === "missing" ? "missing" : "deleted");
+      await stop();
+      expect(files()).to.be.empty;
+    });
+  }
+
+  it("touches no disk for names that do not exist", async () => {
+    const { scripted, watch, clock, stop } = start({ at: directory.file("not-made") });
+    const sink = watch();
+    clock.advance(1_000);
+    scripted.missing(topic);
+    await stop();
+    expect(sink.events).to.deep.equal([{ kind: "missing" }]);
+    expect(existsSync(directory.file("not-made"))).to.equal(false);
+  });
+
+  it("does not serve the copies of another source", async () => {
+    await leave(version(1));
+    const { watch, scripted, stop } = start({ sourceName: "another cluster" });
+    const sink = watch();
+    scripted.stale(topic, away);
+    await stop();
+    expect(sink.events).to.have.length(1);
+  });
+
+  it("sets a copy aside that can't be used, counts it, and writes the next one", async () => {
+    await leave(version(1));
+    const file = directory.file(files()[0] ?? "");
+    writeFileSync(file, readFileSync(file, "utf8").replace("v1", "v9"));
+    const { scripted, watch, metrics, lines } = start();
+    const sink = watch();
+    scripted.stale(topic, away);
+    await eventually(() => metrics.counts["copy:unusable"] === 1, "the refusal");
+    expect(sink.events).to.have.length(1);
+    expect(lines.join()).to.contain("its content is not what was written");
+    scripted.publish(topic, version(2));
+    await eventually(() => files().length === 1, "the next copy");
+    expect(files(".refused")).to.have.length(1);
+  });
+
+  it("serves on where nothing can be written: counted, and logged once a minute", async () => {
+    writeFileSync(directory.file("file"), "");
+    const { scripted, watch, metrics, lines, stop } = start({ at: directory.file("file/cache") });
+    const sink = watch();
+    watch("demo/b");
+    for (const key of [topic, "demo/b"] as const) scripted.publish(key, version(1));
+    await stop();
+    expect(sink.events).to.have.length(1);
+    expect(metrics.counts["copy:write"]).to.equal(2);
+    expect(lines.filter((line) => line.includes("can't write"))).to.have.length(1);
+  });
+
+  it("keeps the copies below their size, and removes those written longest ago, also of earlier processes", async () => {
+    const filler = "x".repeat(10_000);
+    for (let index = 0; index < 5; index++) await leave(version(index, filler), {}, `old/flag-${index}`);
+    expect(files()).to.have.length(5);
+    const { scripted, watch, metrics, stop } = start({ maxBytes: 35_000 });
+    await eventually(() => files().length === 3, "room");
+    expect(metrics.counts["copy:full"]).to.equal(2);
+    watch();
+    scripted.publish(topic, version(9, filler));
+    await stop();
+    await eventually(() => files().length === 3, "room");
+    const texts = files().map((name) => readFileSync(directory.file(name), "utf8"));
+    expect(texts.some((text) => text.includes("v9"))).to.equal(true);
+    expect(texts.some((text) => text.includes("v1x"))).to.equal(false);
+  });
+
+  it("writes a copy again that something else has removed", async () => {
+    const { scripted, watch, clock } = start();
+    watch();
+    scripted.publish(topic, version(1));
+    await eventually(() => files().length === 1 && clock.pendingTimers > 0, "the copy");
+    directory.remove();
+    clock.advance(1_000);
+    scripted.publish(topic, version(1));
+    await eventually(() => files().length === 1, "the copy");
+  });
+
+  it("is current without a refresh of the source only once that has answered", async () => {
+    await leave(version(1));
+    const { cached, scripted, watch, clock } = start({ refreshes: false });
+    const sink = watch();
+    clock.advance(1_000);
+    await sink.nextText();
+    let answers = 0;
+    cached.refresh(topic, () => answers++);
+    cached.refresh(topic, () => answers++)();
+    expect(answers).to.equal(0);
+    scripted.publish(topic, version(2));
+    expect(answers).to.equal(1);
+    cached.refresh(topic, () => answers++);
+    expect(answers).to.equal(2);
+  });
+
+  it("leaves no timer and no copy in use behind a topic that is left", async () => {
+    await leave(version(1));
+    const { cached, clock, metrics } = start();
+    const leaving = new AbortController();
+    const sink = new RecordingSink();
+    cached.watch(topic, sink, leaving.signal);
+    clock.advance(1_000);
+    await sink.nextText();
+    expect(metrics.counts["unconfirmed"]).to.equal(1);
+    leaving.abort();
+    expect(metrics.counts["unconfirmed"]).to.equal(0);
+    expect(clock.pendingTimers).to.equal(0);
+  });
+
+  it("is not kept from counting by what is no copy", async () => {
+    mkdirSync(path.join(directory.path, "a-directory.flags"));
+    writeFileSync(directory.file("README"), "");
+    await leave(version(1));
+    const { scripted, watch } = start();
+    const sink = watch();
+    scripted.stale(topic, away);
+    await sink.nextStale();
+    await sink.nextText();
+  });
+});
+
+/** As a source that has no order of versions, and is always current. */
+function withoutRefresh(source: ScriptedSource): FlagSource {
+  return {
+    name: source.name,
+    hasSynced: true,
+    onSynced: (listener) => source.onSynced(listener),
+    run: aborted,
+    watch: (...args) => source.watch(...args),
+  };
+}

@@ -1,0 +1,106 @@
+import type { Readers, TopicKey } from "@bunting/protocol";
+import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { SourceMetrics } from "../source-metrics.js";
+import { CachedTopic } from "./cached-topic.js";
+import { TopicCopies } from "./topic-copies.js";
+
+export interface CachedSourceOptions {
+  readonly source: FlagSource;
+  /** What names the source: copies of another source are not read. */
+  readonly sourceName: string;
+  readonly directory: string;
+  /** What all copies may take on disk, in bytes. */
+  readonly maxBytes: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: SourceMetrics;
+}
+
+/** How many lines a minute about topics are logged. */
+const linesPerMinute = 20;
+
+/** Another source with last-known-good copies on disk, so that the proxy has something to serve if it starts while that source is away. */
+export class CachedSource implements FlagSource {
+  readonly name = "source";
+  readonly #options: CachedSourceOptions;
+  readonly #source: FlagSource;
+  readonly #copies: TopicCopies;
+  readonly #log: RateLimitedLog;
+  readonly #topics = new Map<TopicKey, CachedTopic>();
+  /** Topics of which the copy is served. */
+  #unconfirmed = 0;
+
+  constructor(options: CachedSourceOptions) {
+    const { sourceName, logger, clock } = options;
+    this.#options = options;
+    this.#source = options.source;
+    this.#copies = new TopicCopies({ ...options, source: sourceName });
+    this.#log = new RateLimitedLog(logger, clock);
+  }
+
+  get hasSynced(): boolean {
+    return this.#source.hasSynced;
+  }
+
+  onSynced(listener: () => void): void {
+    this.#source.onSynced(listener);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      await Promise.all([this.#source.run(signal), this.#copies.count()]);
+    } finally {
+      await this.#copies.flush();
+    }
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+    if (signal.aborted) return;
+    const { clock } = this.#options;
+    const cached = new CachedTopic({
+      topic,
+      sink,
+      copies: this.#copies,
+      clock,
+      onServed: (served, reason) => this.#served(served, reason),
+      onConfirmed: () => this.#confirmed(),
+    });
+    this.#topics.set(topic, cached);
+    cached.open();
+    signal.addEventListener("abort", () => this.#close(topic, cached), { once: true });
+    this.#source.watch(topic, cached, signal, asker);
+  }
+
+  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
+    if (this.#source.refresh !== undefined) return this.#source.refresh(topic, done, asker);
+    const cached = this.#topics.get(topic);
+    if (cached?.isUnconfirmed === true) return cached.awaitAnswer(done);
+    // A source without refresh is current once it has answered.
+    done();
+    return () => undefined;
+  }
+
+  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
+    return this.#source.readersOf?.(topic);
+  }
+
+  #close(topic: TopicKey, cached: CachedTopic): void {
+    cached.close();
+    if (this.#topics.get(topic) === cached) this.#topics.delete(topic);
+  }
+
+  #served(topic: TopicKey, reason: Error): void {
+    this.#unconfirmed++;
+    this.#options.metrics.unconfirmedTopics(1);
+    const message = "the source has not answered: the last-known-good copy is served until it does";
+    this.#log.warn("served", { topic, reason: reason.message }, message, linesPerMinute);
+  }
+
+  #confirmed(): void {
+    const { metrics, logger } = this.#options;
+    this.#unconfirmed--;
+    metrics.unconfirmedTopics(-1);
+    if (this.#unconfirmed === 0) logger.info("no topic is served from its last-known-good copy any more");
+  }
+}

@@ -1,0 +1,121 @@
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import { ProxyError } from "../../proxy-error.js";
+import type { SourceSink, SourceVersion } from "../flag-source.js";
+import type { TopicCopies } from "./topic-copies.js";
+
+export interface CachedTopicOptions {
+  readonly topic: TopicKey;
+  readonly sink: SourceSink;
+  readonly copies: TopicCopies;
+  readonly clock: Clock;
+  /** Called when the copy is served, with the reason. */
+  readonly onServed: (topic: TopicKey, reason: Error) => void;
+  /** Called when the source has confirmed or replaced the copy that is served, or the topic ends. */
+  readonly onConfirmed: () => void;
+}
+
+/** How long the source may take for its first answer before the copy is served; at once if the source says that it can't read the topic. */
+const patienceMs = 1_000;
+
+/**
+ * Stands between the source and a topic. Until the source has said what the topic is, its copy on disk is served, as stale; whatever the
+ * source says then counts, and is what the copy becomes.
+ */
+export class CachedTopic implements SourceSink {
+  readonly #options: CachedTopicOptions;
+  /** Aborts when the source has said what the topic is, or the topic ends. */
+  readonly #answered = new AbortController();
+  readonly #awaiting = new Set<() => void>();
+  #cancelPatience = (): void => undefined;
+  /** Why the source does not answer, as far as it said. */
+  #reason: Error = new ProxyError("SOURCE_UNREADABLE", "the source has not answered yet");
+  #isLoading = false;
+  #isCopyServed = false;
+
+  constructor(options: CachedTopicOptions) {
+    this.#options = options;
+  }
+
+  /** True until the source has said for the first time what the topic is. */
+  get isUnconfirmed(): boolean {
+    return !this.#answered.signal.aborted;
+  }
+
+  open(): void {
+    const { copies, topic, clock } = this.#options;
+    copies.open(topic);
+    this.#cancelPatience = clock.after(patienceMs, () => this.#load());
+  }
+
+  close(): void {
+    this.#awaiting.clear();
+    this.#settle();
+    this.#options.copies.close(this.#options.topic);
+  }
+
+  /** Calls back once the source has answered. Returns how to wait no longer. */
+  awaitAnswer(done: () => void): () => void {
+    this.#awaiting.add(done);
+    return () => void this.#awaiting.delete(done);
+  }
+
+  document(document: FlagDocument, version: SourceVersion): void {
+    const { sink, copies, topic } = this.#options;
+    sink.document(document, version);
+    copies.keep(topic, document, version);
+    this.#settle();
+  }
+
+  sameDocument(version: SourceVersion): void {
+    this.#options.sink.sameDocument(version);
+  }
+
+  missing(): void {
+    this.#gone("missing");
+  }
+
+  deleted(): void {
+    this.#gone("deleted");
+  }
+
+  stale(reason: Error): void {
+    this.#reason = reason;
+    this.#options.sink.stale(reason);
+    this.#load();
+  }
+
+  #gone(how: "missing" | "deleted"): void {
+    const { sink, copies, topic } = this.#options;
+    sink[how]();
+    copies.forget(topic);
+    this.#settle();
+  }
+
+  #load(): void {
+    if (this.#isLoading || !this.isUnconfirmed) return;
+    this.#isLoading = true;
+    this.#cancelPatience();
+    const { copies, topic } = this.#options;
+    const take = (document: FlagDocument, version: SourceVersion): void => this.#serve(document, version);
+    void copies.load(topic, take, this.#answered.signal);
+  }
+
+  #serve(document: FlagDocument, version: SourceVersion): void {
+    const { sink, topic, onServed } = this.#options;
+    sink.document(document, version);
+    sink.stale(this.#reason);
+    this.#isCopyServed = true;
+    onServed(topic, this.#reason);
+  }
+
+  #settle(): void {
+    if (!this.isUnconfirmed) return;
+    this.#answered.abort();
+    this.#cancelPatience();
+    if (this.#isCopyServed) this.#options.onConfirmed();
+    const answered = [...this.#awaiting];
+    this.#awaiting.clear();
+    for (const done of answered) done();
+  }
+}

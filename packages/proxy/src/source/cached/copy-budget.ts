@@ -1,0 +1,71 @@
+import { copyFileSuffix, refusedSuffix, sweepCopies } from "@bunting/files/copies";
+import { readdir, rm, stat } from "node:fs/promises";
+import path from "node:path";
+
+/** Keeps the copies in a directory below a size: those written longest ago are removed, also if they are of earlier processes. */
+export class CopyBudget {
+  readonly #directory: string;
+  readonly #maxBytes: number;
+  /** Called when a copy was removed to make room. */
+  readonly #onRemoved: (file: string) => void;
+  /** Sizes in bytes by name; the one written longest ago first. */
+  #sizes = new Map<string, number>();
+  #bytes = 0;
+  #isCounted = false;
+
+  constructor(directory: string, maxBytes: number, onRemoved: (file: string) => void) {
+    this.#directory = directory;
+    this.#maxBytes = maxBytes;
+    this.#onRemoved = onRemoved;
+  }
+
+  /** The size of all copies, in bytes. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** False if there is no such file; true as well while that is not known. */
+  mayHave(file: string): boolean {
+    return !this.#isCounted || this.#sizes.has(path.basename(file));
+  }
+
+  /** Counts what earlier processes left. Never rejects: a directory that can't be read has no copies either. */
+  async count(): Promise<void> {
+    await sweepCopies(this.#directory, () => true);
+    const found: { readonly name: string; readonly size: number; readonly mtimeMs: number }[] = [];
+    for (const name of await readdir(this.#directory).catch(() => [])) {
+      if (!name.endsWith(copyFileSuffix) && !name.endsWith(refusedSuffix)) continue;
+      const stats = await stat(path.join(this.#directory, name)).catch(() => undefined);
+      if (stats?.isFile() === true) found.push({ name, size: stats.size, mtimeMs: stats.mtimeMs });
+    }
+    // What was written meanwhile is newer.
+    const written = this.#sizes;
+    found.sort((a, b) => a.mtimeMs - b.mtimeMs);
+    this.#sizes = new Map();
+    for (const { name, size } of found) if (!written.has(name)) this.#sizes.set(name, size);
+    for (const [name, size] of written) this.#sizes.set(name, size);
+    this.#bytes = [...this.#sizes.values()].reduce((sum, size) => sum + size, 0);
+    this.#isCounted = true;
+    this.#makeRoom();
+  }
+
+  /** A file was written, with this size, or is gone, with 0. */
+  written(file: string, sizeBytes: number): void {
+    const name = path.basename(file);
+    this.#bytes += sizeBytes - (this.#sizes.get(name) ?? 0);
+    this.#sizes.delete(name);
+    if (sizeBytes > 0) this.#sizes.set(name, sizeBytes);
+    this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    for (const [name, size] of this.#sizes) {
+      if (this.#bytes <= this.#maxBytes) return;
+      this.#bytes -= size;
+      this.#sizes.delete(name);
+      const file = path.join(this.#directory, name);
+      void rm(file, { force: true }).catch(() => undefined);
+      this.#onRemoved(file);
+    }
+  }
+}

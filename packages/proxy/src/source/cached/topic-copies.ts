@@ -1,0 +1,150 @@
+import { CopyFile } from "@bunting/files/copies";
+import { normaliseDocument, type FlagDocument, type JsonValue, type TopicKey } from "@bunting/protocol";
+import { RateLimitedLog, Semaphore, type Clock, type Logger } from "@bunting/runtime";
+import type { SourceVersion } from "../flag-source.js";
+import type { SourceMetrics } from "../source-metrics.js";
+import { CopyBudget } from "./copy-budget.js";
+import { decodeVersion } from "./copy-version.js";
+import { TopicCopy } from "./topic-copy.js";
+
+export interface TopicCopiesOptions {
+  readonly directory: string;
+  /** What names the source: copies of another source are not read. */
+  readonly source: string;
+  /** What all copies may take on disk. */
+  readonly maxBytes: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Pick<SourceMetrics, "copyFailed">;
+}
+
+interface Entry {
+  readonly copy: TopicCopy;
+  isWatched: boolean;
+}
+
+/** Copies are read while many topics begin: so many at a time, each of which may be megabytes. */
+const maxReads = 8;
+/** No source has larger documents. */
+const maxDocumentBytes = 64 * 1024 * 1024;
+
+/** The newest documents on disk. No error of the disk affects what is served: it is logged and counted. */
+export class TopicCopies {
+  readonly #options: TopicCopiesOptions;
+  readonly #log: RateLimitedLog;
+  readonly #budget: CopyBudget;
+  readonly #reads = new Semaphore(maxReads);
+  /** Topics that are watched, or whose last write is under way. */
+  readonly #entries = new Map<TopicKey, Entry>();
+
+  constructor(options: TopicCopiesOptions) {
+    const { directory, maxBytes, logger, clock, metrics } = options;
+    this.#options = options;
+    this.#log = new RateLimitedLog(logger, clock);
+    this.#budget = new CopyBudget(directory, maxBytes, (file) => {
+      metrics.copyFailed("full");
+      this.#log.warn(
+        "full",
+        { file, cacheSizeBytes: maxBytes },
+        "the copies take more than --cache-size allows: removed the one written longest ago",
+      );
+    });
+  }
+
+  /** Counts what earlier processes left. */
+  count(): Promise<void> {
+    return this.#budget.count();
+  }
+
+  /** A topic is watched from now on. */
+  open(topic: TopicKey): void {
+    const known = this.#entries.get(topic);
+    if (known !== undefined) known.isWatched = true;
+    else this.#entries.set(topic, { copy: this.#copyOf(topic), isWatched: true });
+  }
+
+  /** The topic is not watched any more: what is scheduled is written at once. */
+  close(topic: TopicKey): void {
+    const entry = this.#entries.get(topic);
+    if (entry === undefined) return;
+    entry.isWatched = false;
+    void entry.copy.flush().then(() => {
+      if (!entry.isWatched) this.#entries.delete(topic);
+    });
+  }
+
+  /** Schedules the newest document of a watched topic to be written. */
+  keep(topic: TopicKey, document: FlagDocument, version: SourceVersion): void {
+    this.#entries.get(topic)?.copy.keep(document, version);
+  }
+
+  /** Schedules the removal of a watched topic's copy. */
+  forget(topic: TopicKey): void {
+    const copy = this.#entries.get(topic)?.copy;
+    if (copy !== undefined && this.#mayExist(copy)) copy.forget();
+  }
+
+  /**
+   * Passes the copy of a watched topic to `take`, if there is one, unless the signal aborts before. A copy that can't be used is set aside.
+   * Never rejects.
+   */
+  async load(
+    topic: TopicKey,
+    take: (document: FlagDocument, version: SourceVersion) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const copy = this.#entries.get(topic)?.copy;
+    if (copy === undefined || !this.#mayExist(copy)) return;
+    const release = await this.#reads.acquire(signal).catch(() => undefined);
+    if (release === undefined) return;
+    try {
+      await copy.load(({ bytes, version }) => {
+        if (signal.aborted) return;
+        const { document } = normaliseDocument(JSON.parse(bytes.toString()) as JsonValue);
+        const noticedMs = this.#options.clock.monotonicMs();
+        take(document, { ...version?.fields, noticedMs, isUnconfirmed: true });
+      });
+    } catch (error) {
+      if (!signal.aborted) await this.#setAside(topic, copy, error);
+    } finally {
+      release();
+    }
+  }
+
+  /** Resolves when everything scheduled is on disk. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#entries.values()].map(({ copy }) => copy.flush()));
+  }
+
+  /** Names that peers guess cost no access to the disk. */
+  #mayExist(copy: TopicCopy): boolean {
+    return copy.hasKept || this.#budget.mayHave(copy.path);
+  }
+
+  async #setAside(topic: TopicKey, copy: TopicCopy, error: unknown): Promise<void> {
+    const setAside = await copy.setAside();
+    this.#budget.written(copy.path, 0);
+    this.#options.metrics.copyFailed("unusable");
+    const reason = error instanceof Error ? error.message : String(error);
+    const fields = { topic, reason, file: copy.path, ...(setAside === undefined ? {} : { setAside }) };
+    this.#log.warn("unusable", fields, "the copy of a FeatureFlag can't be used; it is set aside");
+  }
+
+  #copyOf(topic: TopicKey): TopicCopy {
+    const { directory, source, clock } = this.#options;
+    const file = new CopyFile({ directory, source: [source, topic], maxDocumentBytes, decodeVersion });
+    return new TopicCopy({
+      file,
+      clock,
+      onWritten: (sizeBytes) => this.#budget.written(file.path, sizeBytes),
+      onFailed: (error) => {
+        this.#options.metrics.copyFailed("write");
+        this.#log.warn(
+          "write",
+          { topic, directory, error },
+          "can't write to --cache-dir; after a restart there are no flags until the source answers",
+        );
+      },
+    });
+  }
+}

@@ -1,0 +1,90 @@
+import { CopyWriter, type CopyFile, type DocumentCopy } from "@bunting/files/copies";
+import type { FlagDocument } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import type { SourceVersion } from "../flag-source.js";
+import { encodeVersion, type CopyVersion } from "./copy-version.js";
+
+export interface TopicCopyOptions {
+  readonly file: CopyFile<CopyVersion>;
+  readonly clock: Clock;
+  /** Called after the file was written, with its size in bytes, or removed, with 0. */
+  readonly onWritten: (sizeBytes: number) => void;
+  readonly onFailed: (error: unknown) => void;
+}
+
+/** The file of one topic: it is read before it is written. */
+export class TopicCopy {
+  readonly #file: CopyFile<CopyVersion>;
+  readonly #writer: CopyWriter<CopyVersion>;
+  #loading: Promise<unknown> | undefined;
+  #hasKept = false;
+
+  constructor({ file, clock, onWritten, onFailed }: TopicCopyOptions) {
+    this.#file = file;
+    this.#writer = new CopyWriter({
+      file: {
+        write: async (copy) => onWritten(await file.write(copy)),
+        remove: async () => {
+          await file.remove();
+          onWritten(0);
+        },
+      },
+      clock,
+      onDone: (error) => {
+        if (error !== undefined) onFailed(error);
+      },
+    });
+  }
+
+  get path(): string {
+    return this.#file.path;
+  }
+
+  /** True if a document was to be written since the process started. */
+  get hasKept(): boolean {
+    return this.#hasKept;
+  }
+
+  /** Passes the copy to `take`, if there is one. Rejects if the file can't be used or `take` throws. */
+  async load(take: (copy: DocumentCopy<CopyVersion>) => void): Promise<void> {
+    const loading = this.#file.load(take);
+    this.#loading = loading.catch(() => undefined);
+    try {
+      await loading;
+    } finally {
+      this.#loading = undefined;
+    }
+  }
+
+  /** Renames a file that can't be used. Returns its new path; undefined if that fails. */
+  setAside(): Promise<string | undefined> {
+    return this.#file.setAside();
+  }
+
+  /** Schedules the newest document to be written. */
+  keep(document: FlagDocument, version: SourceVersion): void {
+    this.#hasKept = true;
+    // Encoded when it is written: of a burst of edits only the newest is.
+    this.#schedule(() => ({
+      bytes: Buffer.from(JSON.stringify(document)),
+      version: encodeVersion(version),
+    }));
+  }
+
+  /** Schedules the removal of the file. */
+  forget(): void {
+    this.#schedule("none");
+  }
+
+  /** Resolves when everything scheduled is on disk. */
+  async flush(): Promise<void> {
+    await this.#loading;
+    await this.#writer.flush();
+  }
+
+  /** What is scheduled while the file is read waits for that, and keeps its order. */
+  #schedule(pending: (() => DocumentCopy<CopyVersion>) | "none"): void {
+    if (this.#loading === undefined) this.#writer.write(pending);
+    else void this.#loading.then(() => this.#writer.write(pending));
+  }
+}

@@ -1,0 +1,32 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { RpcStatus, TransportSession } from "@bunting/rpc";
+import type { Deadlines } from "@bunting/runtime";
+import type { Access } from "../access/access.js";
+import type { ProxyError } from "../proxy-error.js";
+import type { Subscriber, Subscription } from "../topic/subscription.js";
+import type { AgentPrograms } from "./agent-programs.js";
+import type { RequestTurns } from "./request-turns.js";
+import type { TopicSubscriberContext } from "./topic-subscriber.js";
+
+/** What is written to when it was silent for long. */
+interface Beating {
+  beat(): void;
+}
+
+/** What all streams of bunting.sync.v1 share. */
+export interface AgentStreamContext extends TopicSubscriberContext {
+  readonly maxTopics: number;
+  readonly programs: AgentPrograms;
+  readonly access: Access;
+  /** Throws a ProtocolError that names the expected form. */
+  readonly parseTopic: (selector: string) => TopicKey;
+  /** Throws a ProxyError if the topic is refused. */
+  readonly subscribe: (topic: TopicKey, subscriber: Subscriber) => Subscription;
+  readonly statusOf: (error: ProxyError) => RpcStatus;
+  /** Decides when a stream may subscribe once more. */
+  readonly requestTurns: RequestTurns;
+  /** Counts and logs that a limit was reached, and returns the error to refuse with. */
+  readonly limitReached: (reason: string, session: TransportSession, message: string) => ProxyError;
+  /** Calls `beat` for streams on which nothing was written for a while. */
+  readonly silent: Deadlines<Beating>;
+}

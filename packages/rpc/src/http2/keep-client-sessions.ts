@@ -1,0 +1,40 @@
+import http2, { type ClientHttp2Session, type ClientHttp2Stream, type Http2Session } from "node:http2";
+
+let handleKey: symbol | undefined;
+
+const collections = new FinalizationRegistry<object>(() => {
+  // Nothing is left to do: what mattered was the reference to the session.
+});
+
+/**
+ * Makes each client of HTTP/2 in this process keep node's native session until its streams have been collected. Node drops it when it destroys
+ * the session, and its destructor aborts the process (`Assertion failed: (current_nghttp2_memory_) == (0)`) if a native stream still holds
+ * headers that nghttp2 has allocated for the session: a server need only not end the headers of a response. grpc-js offers no way to its
+ * sessions, but looks `connect` up in node's module each time. To be called once. Servers are not affected: their HTTP/2 is ours.
+ */
+export function keepClientSessions(): void {
+  const { connect } = http2;
+  http2.connect = ((...args: Parameters<typeof connect>) => keepSession(connect(...args))) as typeof connect;
+}
+
+function keepSession(session: ClientHttp2Session): ClientHttp2Session {
+  const request = session.request.bind(session);
+  session.request = (...args) => {
+    const stream = request(...args);
+    if (stream.pending) stream.once("ready", () => keep(session, stream));
+    else keep(session, stream);
+    return stream;
+  };
+  return session;
+}
+
+function keep(session: ClientHttp2Session, stream: ClientHttp2Stream): void {
+  const native = nativeSession(session);
+  if (native !== undefined) collections.register(stream, native);
+}
+
+/** Undefined where node keeps it elsewhere; then nothing is kept. */
+function nativeSession(session: Http2Session): object | undefined {
+  handleKey ??= Object.getOwnPropertySymbols(session).find(({ description }) => description === "kHandle");
+  return handleKey === undefined ? undefined : (session as unknown as Record<symbol, object>)[handleKey];
+}

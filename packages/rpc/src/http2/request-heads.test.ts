@@ -1,0 +1,50 @@
+import { expect } from "chai";
+import { encodeHeaders } from "./hpack/header-encoder.js";
+import { RequestHeads } from "./request-heads.js";
+import type { RequestHead } from "./request-head.js";
+
+describe("RequestHeads", () => {
+  const blockOf = (more: Readonly<Record<string, string>> = {}): Buffer =>
+    Buffer.from(
+      encodeHeaders({ ":method": "GET", ":scheme": "http", ":path": "/", ":authority": "here", ...more }),
+    );
+
+  /** Takes a block as a session does. */
+  function take(heads: RequestHeads, block: Buffer): RequestHead | undefined {
+    const known = heads.known(block, 0, block.length);
+    if (known !== undefined) return known;
+    const list = heads.decode(block, 0, block.length);
+    return list === undefined ? undefined : heads.headOf(list, block);
+  }
+
+  it("shares the heads of equal blocks, and copies what it keeps of them", () => {
+    const heads = new RequestHeads(65_536, () => false);
+    const block = blockOf();
+    const head = take(heads, block);
+    const same = Buffer.from(block);
+    block.fill(0);
+    expect(take(heads, same)).to.equal(head);
+  });
+
+  it("keeps the newest of them only, in 4 KB", () => {
+    const heads = new RequestHeads(65_536, () => false);
+    // Their blocks are shorter than what they count as.
+    const blocks = Array.from({ length: 20 }, (_, index) =>
+      blockOf({ "x-a": `${index}`.padStart(300, "v") }),
+    );
+    const taken = blocks.map((block) => take(heads, block));
+    const kept = blocks.filter((block, index) => heads.known(block, 0, block.length) === taken[index]);
+    expect(kept.length).to.be.within(1, 8);
+    expect(kept).to.deep.equal(blocks.slice(-kept.length));
+    const sum = taken.slice(-kept.length).reduce((bytes, head) => bytes + (head?.bytes ?? 0), 0);
+    expect(sum).to.be.at.most(4_096);
+  });
+
+  it("keeps no head that is larger than allowed", () => {
+    const heads = new RequestHeads(300, () => false);
+    const block = blockOf({ "x-a": "v".repeat(200) });
+    const head = take(heads, block);
+    expect(head === undefined || head.bytes > 300).to.equal(true);
+    expect(heads.known(block, 0, block.length)).to.equal(undefined);
+  });
+});

@@ -1,0 +1,126 @@
+import type { Socket } from "node:net";
+import type { PeerAccount } from "../limits/peer-account.js";
+import type { Reader, ReadShare, ReadTurns } from "../limits/read-turns.js";
+import { startReading, stopReading } from "../limits/socket-state.js";
+import { countRead } from "./read-garbage.js";
+import { UnreadChunks } from "./unread-chunks.js";
+
+/** What is read from a socket at once: it may be on its way while reading is paused. */
+const readBytes = 64 * 1024;
+/** Bytes that cost as much as a request, whatever they are. */
+const bytesPerWork = 8 * 1024;
+
+/** The session, as its reading sees it. */
+export interface ReadingOwner {
+  readonly socket: Socket;
+  readonly account: PeerAccount;
+  readonly isOpen: boolean;
+  /** Handles bytes from the socket; returns those for which it has had enough. */
+  handle(chunk: Buffer): Buffer | undefined;
+  /** Reading goes on after it was held. */
+  onReadOn(): void;
+}
+
+/** When a connection is read: not while it is paused, and not beyond its share of the turns of the event loop. */
+export class SessionReading implements Reader {
+  readonly #owner: ReadingOwner;
+  readonly #share: ReadShare;
+  #isPaused = false;
+  #unread: UnreadChunks | undefined;
+  /** Read, and not spent yet. */
+  #unspentBytes = 0;
+
+  constructor(owner: ReadingOwner, turns: ReadTurns) {
+    this.#owner = owner;
+    this.#share = turns.enter(this);
+  }
+
+  /** True while nothing is read. */
+  get isPaused(): boolean {
+    return this.#isPaused || this.#share.isHeld;
+  }
+
+  /** True if the connection has had more than its share of this turn. */
+  get hasEnough(): boolean {
+    return this.#share.hasOverspent;
+  }
+
+  spend(work: number): void {
+    this.#share.spend(work);
+  }
+
+  pause(): void {
+    if (!this.#owner.isOpen) return;
+    stopReading(this.#owner.socket);
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#owner.account.charge(readBytes);
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#owner.account.release(readBytes);
+    this.#start();
+  }
+
+  /** Takes bytes that were read from the socket. */
+  take(chunk: Buffer): void {
+    countRead(chunk.length);
+    this.#unspentBytes += chunk.length;
+    if (this.#unspentBytes >= bytesPerWork) {
+      this.spend(this.#unspentBytes / bytesPerWork);
+      this.#unspentBytes = 0;
+    }
+    this.#handle(chunk);
+  }
+
+  #handle(chunk: Buffer): void {
+    // In order: what could not be handled comes first.
+    const rest = this.#unread === undefined ? this.#owner.handle(chunk) : chunk;
+    if (rest !== undefined && this.#owner.isOpen)
+      (this.#unread ??= new UnreadChunks(this.#owner.account)).add(rest);
+  }
+
+  /** Nothing more is to be handled. */
+  stop(): void {
+    this.#unread?.take();
+    this.#unread = undefined;
+  }
+
+  /** The connection has closed. */
+  leave(): void {
+    this.stop();
+    this.#share.leave();
+  }
+
+  /** Called by the read turns only. */
+  holdReading(): void {
+    if (this.#owner.isOpen) stopReading(this.#owner.socket);
+  }
+
+  /** Called by the read turns only. */
+  continueReading(): void {
+    this.#owner.onReadOn();
+    // Later, because other connections continue too, and together they may have had enough by then.
+    if (this.#unread === undefined) this.#start();
+    else process.nextTick(handleUnread, this);
+  }
+
+  /** Called after `continueReading` only. */
+  handleUnread(): void {
+    if (this.#unread === undefined || this.#share.isHeld) return;
+    const chunks = this.#unread.take();
+    this.#unread = undefined;
+    for (const chunk of chunks) this.#handle(chunk);
+    this.#start();
+  }
+
+  #start(): void {
+    if (this.#owner.isOpen && !this.isPaused) startReading(this.#owner.socket);
+  }
+}
+
+function handleUnread(reading: SessionReading): void {
+  reading.handleUnread();
+}

@@ -1,0 +1,31 @@
+import type { PeerAccount } from "../limits/peer-account.js";
+
+/**
+ * What has been read from a socket and is handled in a later turn of the event loop: the rest of a chunk of 64 KB, and with TLS what was decrypted
+ * together with it.
+ */
+export class UnreadChunks {
+  readonly #account: PeerAccount;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(account: PeerAccount) {
+    this.#account = account;
+  }
+
+  add(chunk: Buffer): void {
+    const bytes = chunk.buffer.byteLength;
+    this.#chunks.push(chunk);
+    this.#bytes += bytes;
+    this.#account.charge(bytes);
+  }
+
+  /** All of it, in order. */
+  take(): readonly Buffer[] {
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    if (this.#bytes > 0) this.#account.release(this.#bytes);
+    this.#bytes = 0;
+    return chunks;
+  }
+}

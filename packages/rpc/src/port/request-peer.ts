@@ -1,0 +1,11 @@
+import type { IncomingMessage } from "node:http";
+import { peerAddress } from "../limits/peer-address.js";
+import { peerCertificateOf } from "../tls/peer-certificate.js";
+import type { TransportSession } from "../transport.js";
+
+/** Who sends a request that is not gRPC, as far as its connection says. */
+export function requestPeer({
+  socket,
+}: IncomingMessage): Pick<TransportSession, "remoteAddress" | "peerCertificate"> {
+  return { remoteAddress: peerAddress(socket), peerCertificate: peerCertificateOf(socket) };
+}

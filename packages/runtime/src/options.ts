@@ -1,0 +1,23 @@
+/** What commands need to read their options. The package's main entry also loads the logger and the metrics, which take longer than a short command runs. */
+export { cut } from "./cut.js";
+export { errorCode } from "./error-code.js";
+export { kubeconfigOptions } from "./options/kubeconfig-options.js";
+export { flagName, option, type OptionSpec, type OptionsOf, type OptionTable } from "./options/option.js";
+export { readOptions } from "./options/read-options.js";
+export { renderHelp } from "./options/render-help.js";
+export { renderOptionsReference } from "./options/render-reference.js";
+export {
+  byteSize,
+  byteSizeOrAuto,
+  choice,
+  duration,
+  integer,
+  list,
+  port,
+  text,
+  toggle,
+  type ValueType,
+} from "./options/value-types.js";
+export { processSignals } from "./process-signals.js";
+export { quoted } from "./quoted.js";
+export { RuntimeError } from "./runtime-error.js";

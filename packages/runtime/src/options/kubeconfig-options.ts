@@ -1,0 +1,26 @@
+import { option, type OptionSpec } from "./option.js";
+import { text } from "./value-types.js";
+
+/** The options that say which cluster a command works with, and as what user, under this heading. */
+export function kubeconfigOptions(group: string): {
+  readonly kubeconfig: OptionSpec<string>;
+  readonly kubeContext: OptionSpec<string>;
+} {
+  return {
+    kubeconfig: option({
+      type: text,
+      default: "",
+      describe:
+        "Kubeconfig file for the cluster; if not given, the pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
+      group,
+      env: ["BUNTING_KUBECONFIG"],
+    }),
+    kubeContext: option({
+      type: text,
+      default: "",
+      describe: "Context of the kubeconfig; if not given, its current-context.",
+      group,
+      env: ["BUNTING_KUBE_CONTEXT"],
+    }),
+  };
+}

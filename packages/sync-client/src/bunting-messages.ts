@@ -1,0 +1,87 @@
+export const syncPath = "/bunting.sync.v1.SyncService/Sync";
+
+/** The version of a topic, by which the agent and its proxy know that they mean the same document. */
+export interface DocumentVersion {
+  /** SHA-256 of the document; see docs/bunting-sync-v1.md. */
+  readonly digest: Buffer;
+  /** The whole Version message as it came, to be sent back: its other fields concern the proxy only. */
+  readonly encoded: Buffer;
+}
+
+/** One flag of a delta. */
+export interface DeltaFlag {
+  readonly key: string;
+  /** Canonical JSON; empty if the flag is gone. */
+  readonly flag: Buffer;
+}
+
+export interface Unchanged {
+  readonly kind: "unchanged";
+  readonly topic: string;
+  readonly version: DocumentVersion;
+}
+
+export interface Snapshot {
+  readonly kind: "snapshot";
+  readonly topic: string;
+  readonly version: DocumentVersion;
+  readonly document: Buffer;
+}
+
+export interface Delta {
+  readonly kind: "delta";
+  readonly topic: string;
+  readonly fromDigest: Buffer;
+  readonly version: DocumentVersion;
+  /** In the order of their keys, as UTF-8. */
+  readonly flags: readonly DeltaFlag[];
+  /** undefined: as before; empty: removed. */
+  readonly metadata: Buffer | undefined;
+  readonly evaluators: Buffer | undefined;
+}
+
+export interface Missing {
+  readonly kind: "missing";
+  readonly topic: string;
+}
+
+export interface Deleted {
+  readonly kind: "deleted";
+  readonly topic: string;
+  /** A policy that this agent does not know counts as `keep`. */
+  readonly policy: "keep" | "empty" | "close";
+}
+
+export interface TopicError {
+  readonly kind: "topic_error";
+  readonly topic: string;
+  /** A gRPC status code. */
+  readonly code: number;
+  readonly message: string;
+  /** 0 leaves it to the agent. */
+  readonly retryAfterMs: number;
+}
+
+/** `unknown` is a message that a later proxy may send. Documents share memory with the message. */
+export type SyncResponse =
+  | Unchanged
+  | Snapshot
+  | Delta
+  | Missing
+  | Deleted
+  | TopicError
+  | { readonly kind: "heartbeat" }
+  | { readonly kind: "unknown" };
+
+/** The message of the proxy that an answer is for. */
+export interface AnsweredMessage {
+  readonly topic: string;
+  /** Its place among all messages of the stream; the first is 1. */
+  readonly number: number;
+}
+
+/** A flag that an agent can't serve. */
+export interface RejectedFlag {
+  readonly key: string;
+  readonly reason: string;
+}

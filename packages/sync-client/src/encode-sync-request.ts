@@ -1,0 +1,62 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import type { AnsweredMessage, DocumentVersion, RejectedFlag } from "./bunting-messages.js";
+import { asBuffer } from "./message-fields.js";
+
+/** The wire type of text, bytes and messages. */
+const len = WireType.LengthDelimited;
+
+/** A Version with nothing but the digest. */
+export function versionOfDigest(digest: Buffer): DocumentVersion {
+  return { digest, encoded: finish(new BinaryWriter().tag(4, len).bytes(digest)) };
+}
+
+export function encodeHello(hello: { readonly agent: string; readonly providerId: string }): Buffer {
+  const writer = new BinaryWriter().tag(1, len).fork();
+  writer.tag(1, len).string(hello.agent);
+  writer.tag(2, len).string(hello.providerId);
+  return finish(writer.join());
+}
+
+export function encodeSubscribe(topic: string, held: DocumentVersion | undefined): Buffer {
+  const writer = new BinaryWriter().tag(2, len).fork();
+  writer.tag(1, len).string(topic);
+  if (held !== undefined) writer.tag(2, len).bytes(held.encoded);
+  return finish(writer.join());
+}
+
+export function encodeAck(
+  { topic, number }: AnsweredMessage,
+  digest: Buffer,
+  rejectedFlags: readonly RejectedFlag[],
+): Buffer {
+  const writer = new BinaryWriter().tag(4, len).fork();
+  writer.tag(1, len).string(topic);
+  writer.tag(2, WireType.Varint).uint64(number);
+  writer.tag(3, len).bytes(digest);
+  for (const { key, reason } of rejectedFlags)
+    writer.tag(4, len).fork().tag(1, len).string(key).tag(2, len).string(reason).join();
+  return finish(writer.join());
+}
+
+export function encodeNack(
+  { topic, number }: AnsweredMessage,
+  nack: {
+    /** undefined if nothing is held. */
+    readonly heldDigest: Buffer | undefined;
+    readonly reason: string;
+    readonly isDeltaMismatch: boolean;
+  },
+): Buffer {
+  const { heldDigest, reason, isDeltaMismatch } = nack;
+  const writer = new BinaryWriter().tag(5, len).fork();
+  writer.tag(1, len).string(topic);
+  writer.tag(2, WireType.Varint).uint64(number);
+  if (heldDigest !== undefined) writer.tag(3, len).bytes(heldDigest);
+  writer.tag(4, len).string(reason);
+  writer.tag(5, WireType.Varint).bool(isDeltaMismatch);
+  return finish(writer.join());
+}
+
+function finish(writer: BinaryWriter): Buffer {
+  return asBuffer(writer.finish());
+}

@@ -1,0 +1,15 @@
+export { grpcTls, type TlsFileNames, type TlsFiles } from "./grpc-tls.js";
+export { MessageHold } from "./message-hold.js";
+export { runRenewing, type RenewalOptions, type StreamTurn } from "./renew-stream.js";
+export { SentSecrets } from "./sent-secrets.js";
+export { silenceMs, SilenceWatch } from "./silence-watch.js";
+export {
+  callEnd,
+  runCall,
+  statusName,
+  type CallEnd,
+  type StreamCall,
+  type StreamParts,
+} from "./stream-call.js";
+export { SyncChannel } from "./sync-channel.js";
+export { TokenFile } from "./token-file.js";

@@ -1,0 +1,25 @@
+// The messages of bunting.sync.v1 without a connection: nothing here loads grpc-js.
+export {
+  syncPath,
+  type AnsweredMessage,
+  type Deleted,
+  type Delta,
+  type DeltaFlag,
+  type DocumentVersion,
+  type Missing,
+  type RejectedFlag,
+  type Snapshot,
+  type SyncResponse,
+  type TopicError,
+  type Unchanged,
+} from "./bunting-messages.js";
+export { cutToBytes } from "./cut-to-bytes.js";
+export { decodeSyncResponse, decodeVersion } from "./decode-sync-response.js";
+export {
+  encodeAck,
+  encodeHello,
+  encodeNack,
+  encodeSubscribe,
+  versionOfDigest,
+} from "./encode-sync-request.js";
+export { asBuffer, MalformedMessageError, readFields } from "./message-fields.js";

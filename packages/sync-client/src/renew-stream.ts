@@ -1,0 +1,140 @@
+import { Backoff, sleep, type Clock } from "@bunting/runtime";
+import { MessageHold } from "./message-hold.js";
+import { callEnd, type CallEnd } from "./stream-call.js";
+import type { TokenFile } from "./token-file.js";
+
+/** One of the streams that follow each other. */
+export interface StreamTurn {
+  readonly token: string;
+  readonly hold: MessageHold;
+  /** It is to take over from another stream. */
+  readonly isRenewal: boolean;
+  /** To be called when the server has sent the state of the topic. */
+  answered(): void;
+}
+
+export interface RenewalOptions {
+  /** The first stream's. */
+  readonly token: string;
+  readonly tokenFile: TokenFile;
+  readonly clock: Clock;
+  /** How long the new stream may take to answer, in ms. */
+  readonly answerTimeoutMs: number;
+  /** Opens a stream on the same connection; resolves when it has ended, soon after an abort. */
+  readonly open: (turn: StreamTurn, signal: AbortSignal) => Promise<CallEnd>;
+  /** A stream with the newer token has taken over. */
+  readonly renewed: () => void;
+  /** The new stream brought no answer: the one before goes on, and another attempt follows. */
+  readonly renewalFailed: (end: CallEnd) => void;
+}
+
+/** Waits after renewals that failed. The stream before lasts until its token expires. */
+const retry = { firstMs: 2_000, capMs: 60_000 };
+
+interface Running {
+  readonly token: string;
+  readonly hold: MessageHold;
+  readonly answered: Promise<void>;
+  readonly end: Promise<CallEnd>;
+  readonly stop: () => void;
+}
+
+/**
+ * Runs a stream with the token of a file until it ends. When the file has another token, a second stream with that one takes over:
+ *
+ * - It begins from the document that is held. From then on the messages of the first stream wait.
+ * - Its first answer is at least as new as they are, so it ends the first stream, and they are dropped.
+ * - If it brings no answer, it is ended, and the first stream goes on with what has waited.
+ *
+ * So no version is missed or applied twice, the agent never goes back to an older one, and the source stays connected.
+ *
+ * @throws what `open` throws
+ */
+export async function runRenewing(options: RenewalOptions, signal: AbortSignal): Promise<CallEnd> {
+  const { tokenFile, clock, open, renewed, renewalFailed, answerTimeoutMs } = options;
+  const abort = new AbortController();
+  const abortAll = (): void => abort.abort();
+  const running = new Set<Running>();
+  const start = (token: string, isRenewal: boolean): Running => {
+    const one = startStream(open, token, isRenewal, abort.signal);
+    running.add(one);
+    return one;
+  };
+  const backoff = new Backoff(retry);
+  signal.addEventListener("abort", abortAll, { once: true });
+  try {
+    let current = start(options.token, false);
+    for (;;) {
+      const token = await unlessEnded(current, (until) => tokenFile.waitForAnother(current.token, until));
+      if (token === undefined) return await current.end;
+      const next = start(token, true);
+      current.hold.hold();
+      const outcome = await Promise.race([
+        next.answered.then(() => "answered" as const),
+        next.end.then(() => "failed" as const),
+        unlessEnded(current, (until) => sleep(answerTimeoutMs, until, clock).then(() => "silent" as const)),
+      ]);
+      if (outcome === "answered" || outcome === undefined) {
+        // Without an outcome, the stream before has ended by itself.
+        running.delete(current);
+        current.stop();
+        await current.end;
+        current = next;
+        backoff.reset();
+        if (outcome === "answered") renewed();
+        continue;
+      }
+      running.delete(next);
+      next.stop();
+      const end = await next.end;
+      current.hold.release();
+      if (isAborted(signal)) return await current.end;
+      const silence = callEnd("silent", `the server did not answer for ${answerTimeoutMs / 1_000} s`);
+      renewalFailed(outcome === "silent" ? silence : end);
+      await unlessEnded(current, (until) => sleep(backoff.next(), until, clock));
+    }
+  } finally {
+    signal.removeEventListener("abort", abortAll);
+    abortAll();
+    await Promise.allSettled(Array.from(running, ({ end }) => end));
+  }
+}
+
+function startStream(
+  open: RenewalOptions["open"],
+  token: string,
+  isRenewal: boolean,
+  signal: AbortSignal,
+): Running {
+  const abort = new AbortController();
+  const stop = (): void => abort.abort();
+  const hold = new MessageHold();
+  let answered: () => void = () => undefined;
+  const hasAnswered = new Promise<void>((resolve) => (answered = resolve));
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  const end = open({ token, hold, isRenewal, answered: () => answered() }, abort.signal).finally(() =>
+    signal.removeEventListener("abort", stop),
+  );
+  // It is awaited, but perhaps not yet when it rejects.
+  end.catch(() => undefined);
+  return { token, hold, answered: hasAnswered, end, stop };
+}
+
+/** What `wait` resolves with; undefined as soon as the stream has ended, which ends the wait too. */
+async function unlessEnded<Value>(
+  { end }: Running,
+  wait: (until: AbortSignal) => Promise<Value>,
+): Promise<Value | undefined> {
+  const abort = new AbortController();
+  try {
+    return await Promise.race([end.then(() => undefined), wait(abort.signal)]);
+  } finally {
+    abort.abort();
+  }
+}
+
+/** TypeScript keeps the narrowing of `aborted` across the await. */
+function isAborted(signal: AbortSignal): boolean {
+  return signal.aborted;
+}

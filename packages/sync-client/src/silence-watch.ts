@@ -1,0 +1,44 @@
+import type { Clock } from "@bunting/runtime";
+
+/** A proxy sends at least a heartbeat every 20 s. */
+export const silenceMs = 60_000;
+
+/** Calls back once if nothing was received for `silenceMs`, and counts what is. A message costs no timer. */
+export class SilenceWatch {
+  readonly #clock: Clock;
+  readonly #maxPerSecond: number;
+  #heardMs = 0;
+  #secondMs = 0;
+  #messages = 0;
+  #cancel: () => void = () => undefined;
+
+  /** @param maxPerSecond how many messages the server may send in a second */
+  constructor(clock: Clock, maxPerSecond: number) {
+    this.#clock = clock;
+    this.#maxPerSecond = maxPerSecond;
+  }
+
+  start(silent: () => void): void {
+    this.heard();
+    const look = (): void => {
+      const leftMs = this.#heardMs + silenceMs - this.#clock.monotonicMs();
+      if (leftMs <= 0) silent();
+      else this.#cancel = this.#clock.after(leftMs, look);
+    };
+    look();
+  }
+
+  /** False if there are more messages than a proxy sends. */
+  heard(): boolean {
+    this.#heardMs = this.#clock.monotonicMs();
+    if (this.#heardMs - this.#secondMs >= 1_000) {
+      this.#secondMs = this.#heardMs;
+      this.#messages = 0;
+    }
+    return ++this.#messages <= this.#maxPerSecond;
+  }
+
+  stop(): void {
+    this.#cancel();
+  }
+}

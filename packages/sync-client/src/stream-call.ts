@@ -1,0 +1,137 @@
+import {
+  Metadata,
+  status as statusCode,
+  type Client,
+  type ClientReadableStream,
+  type StatusObject,
+} from "@grpc/grpc-js";
+import { cut, type Clock } from "@bunting/runtime";
+import { MalformedMessageError } from "./message-fields.js";
+import type { MessageHold } from "./message-hold.js";
+import type { SyncChannel } from "./sync-channel.js";
+
+/** What the streams of all protocols are given. */
+export interface StreamParts {
+  /** Headers of the request, by lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+  /** How long the connection may take to establish, in ms. */
+  readonly connectTimeoutMs: number;
+  /** Takes what the agent keeps secret out of a text that the server wrote. */
+  readonly redact: (text: string) => string;
+  readonly hold: MessageHold;
+}
+
+/** A stream from a server, of any protocol. */
+export interface StreamCall extends StreamParts {
+  /** Opens the stream. `end` cancels it with the given result. */
+  open(client: Client, metadata: Metadata, end: (end: CallEnd) => void): ClientReadableStream<Buffer>;
+  /** The type of the messages, for error messages. */
+  readonly messageName: string;
+  /** Response headers have come: the stream is open, though there may be no document for a long time. */
+  opened(): void;
+  /** A MalformedMessageError ends the stream with a reason of its own. */
+  received(message: Buffer): void;
+}
+
+/** How a stream ended; the caller always opens another. */
+export interface CallEnd {
+  /** One of a small set of words. */
+  readonly reason: string;
+  readonly message: string;
+  /** When the server wants the next attempt, in ms; undefined leaves it to the client. */
+  readonly pushbackMs: number | undefined;
+}
+
+/**
+ * Opens a stream and passes on its messages until it ends. Resolves after an abort too, with a meaningless end.
+ *
+ * @throws what `received` throws, after cancelling the stream
+ */
+export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSignal): Promise<CallEnd> {
+  return new Promise((resolve, reject) => {
+    // Set if the stream was cancelled on this side, so that its status is meaningless.
+    const own: { end?: CallEnd; failure?: Error } = {};
+    const cancel = (): void => stream.cancel();
+    const endWith = (end: CallEnd): void => {
+      own.end ??= end;
+      cancel();
+    };
+    const stream = call.open(channel.client, metadataOf(call.headers), endWith);
+    const stopWatching = call.clock.after(call.connectTimeoutMs, () => {
+      if (channel.isConnected) return;
+      const seconds = call.connectTimeoutMs / 1_000;
+      endWith(callEnd("connect_timeout", `no gRPC server has answered for ${seconds} s`));
+    });
+    signal.addEventListener("abort", cancel, { once: true });
+    stream.on("metadata", (metadata) => {
+      stopWatching();
+      if (signal.aborted) return;
+      if (isGrpc(metadata)) call.opened();
+      else endWith(callEnd("not_grpc", "the peer is not a gRPC server: is it the right port?"));
+    });
+    const take = (message: Buffer): void => {
+      if (signal.aborted || own.end !== undefined || own.failure !== undefined) return;
+      try {
+        call.received(message);
+      } catch (error) {
+        if (error instanceof MalformedMessageError) {
+          endWith(callEnd("malformed", `received an invalid ${call.messageName}: ${error.message}`));
+        } else {
+          own.failure = error as Error;
+          cancel();
+        }
+      }
+    };
+    stream.on("data", (message: Buffer) => call.hold.pass(() => take(message)));
+    // The status carries the same information.
+    stream.on("error", () => undefined);
+    stream.once("status", (status: StatusObject) => {
+      stopWatching();
+      signal.removeEventListener("abort", cancel);
+      if (own.failure === undefined) resolve(own.end ?? endOf(status, call.redact));
+      else reject(own.failure);
+    });
+  });
+}
+
+export function callEnd(reason: string, message: string): CallEnd {
+  return { reason, message, pushbackMs: undefined };
+}
+
+function metadataOf(headers: StreamCall["headers"]): Metadata {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
+}
+
+/** A gateway, or a web server on the port, may answer 200 with a page. */
+function isGrpc(metadata: Metadata): boolean {
+  const contentType = metadata.get("content-type")[0];
+  return contentType === undefined || contentType.toString().startsWith("application/grpc");
+}
+
+/** RESOURCE_EXHAUSTED can also come from grpc-js itself; its text says why. */
+const ownReasons: readonly (readonly [details: string, reason: string])[] = [
+  ["Received message larger than max", "too_large"],
+  ["Bandwidth exhausted or memory limit exceeded", "enhance_your_calm"],
+];
+
+function endOf({ code, details, metadata }: StatusObject, redact: StreamParts["redact"]): CallEnd {
+  const pushback = metadata.get("grpc-retry-pushback-ms")[0];
+  const pushbackMs =
+    typeof pushback === "string" && /^\d{1,9}$/.test(pushback) ? Number(pushback) : undefined;
+  if (code === statusCode.OK) return { reason: "ended", message: "the server ended the stream", pushbackMs };
+  const reason = ownReasons.find(([text]) => details.startsWith(text))?.[1];
+  if (code === statusCode.RESOURCE_EXHAUSTED && reason !== undefined)
+    return { reason, message: cut(redact(details)), pushbackMs };
+  // Before it is cut, which may leave a part of a secret.
+  const what = cut(redact(details.replace(/ Resolution note: $/, "")));
+  const name = statusName(code);
+  return { reason: name.toLowerCase(), message: what === "" ? name : `${name}: ${what}`, pushbackMs };
+}
+
+/** UNKNOWN for a number that is not a gRPC status: a server may send any. */
+export function statusName(code: number): string {
+  return statusCode[code] ?? "UNKNOWN";
+}

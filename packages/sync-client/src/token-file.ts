@@ -1,0 +1,46 @@
+import { readSmallFile, sleep, stampOfFile, tokenSyntax, type Clock } from "@bunting/runtime";
+
+/** Tokens of ServiceAccounts take one or two kilobytes. */
+const maxFileBytes = 16 * 1024;
+
+/** A file with a token that something else replaces, as the kubelet does with those of ServiceAccounts. */
+export class TokenFile {
+  readonly path: string;
+  readonly #clock: Clock;
+  readonly #intervalMs: number;
+
+  /** @param intervalMs how often `waitForAnother` looks at the file */
+  constructor(path: string, clock: Clock, intervalMs: number) {
+    this.path = path;
+    this.#clock = clock;
+    this.#intervalMs = intervalMs;
+  }
+
+  /** @throws Error that says what is wrong with the file and names it, without anything of its content */
+  async read(): Promise<string> {
+    const content = await readSmallFile(this.path, maxFileBytes).catch((cause: unknown) => {
+      throw new Error(`the token file ${this.path} can't be read (${(cause as Error).message})`, { cause });
+    });
+    const token = content.toString().trim();
+    if (tokenSyntax.test(token)) return token;
+    const problem =
+      token === "" ? "it is empty" : "it has more than one token, or characters that no token has";
+    throw new Error(`the token file ${this.path} can't be used: ${problem}`);
+  }
+
+  /** Resolves with the token of the file once it is another one; with undefined if the signal aborts before. */
+  async waitForAnother(token: string, signal: AbortSignal): Promise<string | undefined> {
+    let stamp = "";
+    for (;;) {
+      await sleep(this.#intervalMs, signal, this.#clock);
+      if (signal.aborted) return undefined;
+      const newest = await stampOfFile(this.path);
+      if (newest === stamp) continue;
+      // A file that is being written is looked at again: the token that is held is still good.
+      const found = await this.read().catch(() => undefined);
+      if (found === undefined) continue;
+      if (found !== token) return found;
+      stamp = newest;
+    }
+  }
+}

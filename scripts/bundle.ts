@@ -1,0 +1,131 @@
+/**
+ * Bundles the agent and the proxy into one file each, as their images have them: a sidecar's memory is counted, and unbundled modules cost it
+ * 5 MB; the proxy's image was ten times as large. Names on the command line (`agent`, `proxy`) choose what to bundle.
+ */
+import { chmodSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
+import { leaveOut, type LeftOut } from "./leave-out.js";
+import { leftOutOfAgent } from "./left-out-of-agent.js";
+import { loadOnDemand } from "./load-on-demand.js";
+import { writeBill } from "./write-bill.js";
+
+const root = path.dirname(import.meta.dirname);
+const packages = path.join(root, "packages");
+
+interface Program {
+  readonly leftOut: readonly LeftOut[];
+  /** What is imported on demand, as it is named there, and stays in the bundle. */
+  readonly inBundle: readonly string[];
+  /** Packages in CommonJS that are a file beside the bundle, which reads them on first use. */
+  readonly apart: readonly string[];
+}
+
+const programs: Readonly<Record<string, Program>> = {
+  agent: {
+    leftOut: leftOutOfAgent,
+    // The two usual kinds of source are evaluated on first use, but are no chunks, which node loads with its loader of ES modules, and which have
+    // their own copies of what the bundle has as well.
+    inBundle: ["./grpc-source.js", "@bunting/files"],
+    // A third of all code, for agents with a source of gRPC only.
+    apart: ["@grpc/grpc-js"],
+  },
+  proxy: { leftOut: [], inBundle: [], apart: [] },
+};
+
+// yaml's CommonJS build has only a default export when it is imported as a chunk; its browser build is made of ES modules.
+const yaml = path.join(
+  path.dirname(createRequire(path.join(packages, "files/package.json")).resolve("yaml/package.json")),
+  "browser/index.js",
+);
+const common = {
+  bundle: true,
+  minify: true,
+  platform: "node",
+  target: "node20",
+  conditions: ["@bunting/source"],
+  alias: { yaml },
+  legalComments: "linked",
+  // Read by node only with --enable-source-maps, which costs memory: docs/operations.md has the figures.
+  sourcemap: "linked",
+  sourcesContent: false,
+  metafile: true,
+  absWorkingDir: root,
+  logLevel: "warning",
+} satisfies BuildOptions;
+
+const named = process.argv.slice(2);
+for (const program of named.length > 0 ? named : Object.keys(programs)) await bundle(program);
+
+async function bundle(program: string): Promise<void> {
+  const found = programs[program];
+  if (found === undefined) throw new Error(`there is no program ${program} to bundle`);
+  const { leftOut, inBundle, apart } = found;
+  const folder = path.join(packages, program);
+  const name = `bunting-${program}`;
+  const outfile = path.join(folder, `dist/${name}.cjs`);
+  const chunks = path.join(folder, "dist/chunks");
+  const { version } = JSON.parse(readFileSync(path.join(folder, "package.json"), "utf8")) as {
+    version: string;
+  };
+  rmSync(chunks, { recursive: true, force: true });
+
+  // CommonJS, because node needs 0.4 MB more to start with an ES module (and 2 MB more if it does nothing else). What only some command lines
+  // need (YAML, TOML, kubeconfigs) goes into chunks, ES modules that are loaded on first use.
+  const onDemand = new Map<string, string>();
+  const { metafile } = await build({
+    ...common,
+    entryPoints: [path.join(folder, "src/main.ts")],
+    outfile,
+    format: "cjs",
+    plugins: [
+      keepApart(apart),
+      leaveOut(leftOut.filter(({ from }) => !apart.includes(from))),
+      loadOnDemand(onDemand, inBundle),
+    ],
+    define: { "process.env.BUNTING_BUILD": JSON.stringify(version) },
+  });
+  const metafiles: Metafile[] = [metafile];
+  for (const module of apart) {
+    const { metafile: ofModule } = await build({
+      ...common,
+      entryPoints: [createRequire(path.join(folder, "package.json")).resolve(module)],
+      outfile: path.join(chunks, fileOf(module)),
+      format: "cjs",
+      plugins: [leaveOut(leftOut.filter(({ from }) => from === module))],
+    });
+    metafiles.push(ofModule);
+  }
+  const { metafile: ofChunks } = await build({
+    ...common,
+    entryPoints: Object.fromEntries(onDemand),
+    outdir: chunks,
+    outExtension: { ".js": ".mjs" },
+    splitting: true,
+    format: "esm",
+    // CommonJS dependencies load node's own modules by require.
+    banner: {
+      js: 'import { createRequire as __createRequire } from "node:module";const require = __createRequire(import.meta.url);',
+    },
+  });
+  chmodSync(outfile, 0o755);
+  writeBill(path.join(folder, "dist"), { name, version }, [...metafiles, ofChunks]);
+}
+
+/** Points imports of these packages at their files among the chunks. */
+function keepApart(names: readonly string[]): Plugin {
+  return {
+    name: "keep-apart",
+    setup: (build) => {
+      build.onResolve({ filter: /./ }, ({ path: name }) =>
+        names.includes(name) ? { path: `./chunks/${fileOf(name)}`, external: true } : undefined,
+      );
+    },
+  };
+}
+
+/** Such as `grpc-js.cjs` for `@grpc/grpc-js`. */
+function fileOf(name: string): string {
+  return `${path.basename(name)}.cjs`;
+}

@@ -1,0 +1,30 @@
+import { prometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { prometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import { createRegistry } from "@bunting/runtime";
+
+/** What queries may name. */
+export interface DeclaredMetric {
+  readonly kind: string;
+  readonly labels: readonly string[];
+}
+
+/** The metrics of both binaries, by name, as they register them. */
+export function declaredMetrics(): ReadonlyMap<string, DeclaredMetric> {
+  // The proxy's has those of the process, too.
+  const registry = createRegistry(true);
+  proxyMetrics(registry);
+  const agents = createRegistry(false);
+  agentMetrics(agents).watches();
+  const all = [...registry.getMetricsAsArray(), ...agents.getMetricsAsArray()] as unknown as Registered[];
+  registry.clear();
+  return new Map(
+    all.map(({ name, type, labelNames = [] }) => [name, { kind: type ?? "histogram", labels: labelNames }]),
+  );
+}
+
+/** What prom-client's metrics, and our own, have beside what their types say. */
+interface Registered {
+  readonly name: string;
+  readonly type?: string;
+  readonly labelNames?: readonly string[];
+}

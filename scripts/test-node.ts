@@ -1,0 +1,59 @@
+/**
+ * `npm run test:node`: runs test/node on a real Kubernetes node, in namespaces of its own, with the images of the last commit. What the node runs
+ * and the images are built first if necessary. Arguments go to mocha (`npm run test:node -- --grep kubelet`). Where no node can run it says so,
+ * and the tests count as skipped. BUNTING_IMAGES names a layout directory (OCI) with other images called agent and proxy.
+ */
+import path from "node:path";
+import { buildImages } from "./images/build-images.js";
+import { missingForImages } from "./images/buildah.js";
+import { buildHelm } from "./helm-machinery.js";
+import { buildNodeMachinery } from "./node-machinery.js";
+import { runInNamespaces } from "./real-node/namespaces.js";
+import { missingForNode } from "./real-node/requirements.js";
+import { recordCounts } from "./test-counts.js";
+
+/** Longer than all tests take on a busy machine. */
+const deadlineMs = 900_000;
+
+const prepared = await prepare();
+if ("missing" in prepared) {
+  console.log(`bunting: tests on a real node are skipped: ${prepared.missing}`);
+  recordCounts({ passed: 0, failed: 0, skipped: 1 });
+} else {
+  Object.assign(process.env, prepared.environment);
+  const args = process.argv.slice(2);
+  const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/node/**/*.test.ts"];
+  const inside = path.join(import.meta.dirname, "real-node/inside.ts");
+  const mocha = ["--timeout", "120000", ...args, ...specs];
+  process.exitCode = await runInNamespaces(
+    [process.execPath, "--conditions=@bunting/source", "--import=tsx", inside, ...mocha],
+    { deadlineMs },
+  );
+}
+
+/** What the tests need to know about what was built, or a sentence that says why nothing can run. */
+async function prepare(): Promise<
+  { readonly environment: Readonly<Record<string, string>> } | { readonly missing: string }
+> {
+  const missing = missingForNode() ?? missingForImages();
+  if (missing !== undefined) return { missing };
+  const machinery = await buildNodeMachinery();
+  if ("missing" in machinery) return machinery;
+  const helm = await buildHelm();
+  const environment = {
+    ...("directory" in helm ? { BUNTING_HELM: `${helm.directory}/helm` } : {}),
+    BUNTING_CLUSTER_BIN: machinery.cluster,
+    BUNTING_NODE_BIN: machinery.node,
+    BUNTING_PODS_BIN: machinery.pods,
+    BUNTING_IMAGES: process.env["BUNTING_IMAGES"] ?? layoutOfCommit(),
+  };
+  return { environment };
+}
+
+/** The images of the last commit, in a layout directory. */
+function layoutOfCommit(): string {
+  console.error("bunting: building the images of the last commit, unless they are there already …");
+  const images = buildImages();
+  if ("missing" in images) throw new Error(images.missing);
+  return images.agent.layout;
+}

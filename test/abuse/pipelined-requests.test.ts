@@ -1,0 +1,33 @@
+import { expect } from "chai";
+import { AttackedAgent, push } from "./support/attacked-agent.js";
+
+/** Bare node answers a probe among them after 3 s; the agent did after 3.7 s. packages/rpc counts the requests of a turn in its tests. */
+describe("an agent whose peers send thousands of small requests ahead of their answers", () => {
+  let agent: AttackedAgent;
+  beforeEach(async () => {
+    agent = await AttackedAgent.start();
+  });
+  afterEach(() => agent.stop());
+
+  it("answers probes in between", async () => {
+    const request = `POST /ofrep/v1/evaluate/flags/no${"x".repeat(200)} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{}`;
+    const untilMs = performance.now() + 5_000;
+    const attack = async (): Promise<void> => {
+      let socket = await agent.connect("ofrep", "127.0.0.2");
+      socket.resume();
+      while (performance.now() < untilMs) {
+        if (socket.destroyed) (socket = await agent.connect("ofrep", "127.0.0.2")).resume();
+        for (let sent = 0; sent < 20; sent++) await push(socket, request);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      socket.destroy();
+    };
+    const attacks = Promise.all(Array.from({ length: 8 }, attack));
+    while (performance.now() < untilMs) {
+      expect((await fetch(agent.url("management", "/healthz"))).status).to.equal(200);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await attacks;
+    await agent.isWell();
+  });
+});

@@ -1,0 +1,361 @@
+import { expect } from "chai";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { parse } from "yaml";
+import { one, render, root } from "./support/chart.js";
+import { TempDirectory } from "../support/temp-directory.js";
+import { runTool, skipWithout } from "./support/tool.js";
+
+const file = path.join(root, "deploy/alerts/bunting.yaml");
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+interface Rules {
+  readonly groups: readonly { readonly name: string; readonly rules: readonly Alert[] }[];
+}
+
+const alerts = (parse(readFileSync(file, "utf8")) as Rules).groups.flatMap(({ rules }) => rules);
+
+/** Samples a minute apart, as promtool writes them: `0+5x30` is 0, 5, 10, … */
+type Series = Readonly<Record<string, string>>;
+
+/** When an alert fires, in minutes after the first sample, and with which description; and what must not make it fire, ever. */
+interface AlertCase {
+  readonly series: Series;
+  readonly firesAtMinute: number;
+  /** Of these, one minute or more before: absent where it fires at once. */
+  readonly quietAtMinute?: number;
+  readonly description: string;
+  readonly never: Series;
+}
+
+const proxy = 'namespace="b", pod="p", instance="p:8016", job="proxy"';
+const agent = 'namespace="shop", pod="cart", instance="cart:8014", job="agents", source="s"';
+const node = 'nodejs_eventloop_lag_p99_seconds{namespace="b", pod="p", instance="p:8016", job="proxy"}';
+const perReason = (metric: string, reason: string): string => `${metric}{${proxy}, reason="${reason}"}`;
+
+const cases: Readonly<Record<string, AlertCase>> = {
+  BuntingProxyAbsent: {
+    series: { 'up{job="something else"}': "1x90" },
+    firesAtMinute: 6,
+    quietAtMinute: 4,
+    description: "Agents serve the flags that they have",
+    never: { [`bunting_proxy_topic_topics{${proxy}, state="live"}`]: "0x90" },
+  },
+  BuntingProxyTopicsStale: {
+    series: { [`bunting_proxy_topic_topics{${proxy}, state="stale"}`]: "3x90" },
+    firesAtMinute: 6,
+    quietAtMinute: 4,
+    description: "p:8016 serves 3 FeatureFlags as they were last",
+    never: {
+      [`bunting_proxy_topic_topics{${proxy}, state="stale"}`]: "0 0 1 0 0 2x3 0x80",
+      [`bunting_proxy_topic_topics{${proxy}, state="live"}`]: "9x90",
+    },
+  },
+  BuntingProxyWatchSilent: {
+    series: { [`bunting_proxy_source_watch_silence_seconds{${proxy}}`]: "0+60x90" },
+    firesAtMinute: 9,
+    quietAtMinute: 7,
+    description: "A watch of p:8016 has been silent for 9m 0s",
+    never: { [`bunting_proxy_source_watch_silence_seconds{${proxy}}`]: "60 120 180 200x80" },
+  },
+  BuntingProxySourceErrors: {
+    series: { [`bunting_proxy_source_errors_total{${proxy}, kind="forbidden"}`]: "0+4x90" },
+    firesAtMinute: 20,
+    quietAtMinute: 4,
+    description: "p:8016 has had 40 errors of kind forbidden within 10 minutes.",
+    never: {
+      // An outage of a minute, and one error every two minutes.
+      [`bunting_proxy_source_errors_total{${proxy}, kind="timeout"}`]: "0x10 8x80",
+      [`bunting_proxy_source_errors_total{${proxy}, kind="forbidden"}`]: "0 0 1 1 2 2 3 3 4 4 5 5 5x80",
+    },
+  },
+  BuntingProxyPollsTopics: {
+    series: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x90" },
+    firesAtMinute: 11,
+    quietAtMinute: 9,
+    description: "p:8016 polls 7 FeatureFlags",
+    never: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x8 0x80" },
+  },
+  BuntingDocumentInvalid: {
+    series: { [`bunting_proxy_source_invalid_documents_total{${proxy}}`]: "0x10 1x80" },
+    firesAtMinute: 12,
+    quietAtMinute: 9,
+    description: "p:8016 serves the version before.",
+    never: { [`bunting_proxy_source_invalid_documents_total{${proxy}}`]: "4x90" },
+  },
+  BuntingSubscribersWaiting: {
+    series: { [`bunting_proxy_topic_held_subscribers{${proxy}}`]: "2x90" },
+    firesAtMinute: 16,
+    quietAtMinute: 14,
+    description: "2 subscribers of p:8016 have got no flags.",
+    never: { [`bunting_proxy_topic_held_subscribers{${proxy}}`]: "100x13 0x80" },
+  },
+  BuntingConvergenceSlow: {
+    series: {
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="0.99", le="2.5"}`]: "0+1x90",
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="0.99", le="10"}`]: "0+4x90",
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="0.99", le="+Inf"}`]: "0+4x90",
+    },
+    firesAtMinute: 15,
+    quietAtMinute: 9,
+    description: "Of p:8016, 99 % of the subscribers have an edit only after 9.9s or more.",
+    never: {
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="0.99", le="2.5"}`]: "0+4x90",
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="0.99", le="10"}`]: "0+4x90",
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="0.99", le="+Inf"}`]: "0+4x90",
+      // The last of the subscribers may be one that does not read.
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="1", le="2.5"}`]: "0x90",
+      [`bunting_proxy_topic_convergence_seconds_bucket{${proxy}, share="1", le="+Inf"}`]: "0+4x90",
+    },
+  },
+  BuntingAgentsRejectFlags: {
+    series: { [`bunting_proxy_subscriber_rejected_flags{${proxy}}`]: "12x90" },
+    firesAtMinute: 6,
+    quietAtMinute: 4,
+    description: "Agents of p:8016 reject 12 flags",
+    never: { [`bunting_proxy_subscriber_rejected_flags{${proxy}}`]: "12x3 0x80" },
+  },
+  BuntingSubscriptionsRefused: {
+    series: { [perReason("bunting_proxy_service_refusals_total", "topics_per_address")]: "0+1x90" },
+    firesAtMinute: 20,
+    quietAtMinute: 9,
+    description: "p:8016 has refused 10 subscriptions within 10 minutes: topics_per_address.",
+    never: { [perReason("bunting_proxy_service_refusals_total", "topics_per_address")]: "500x90" },
+  },
+  BuntingFirstFlagsQueued: {
+    series: { [`bunting_proxy_subscriber_queued{${proxy}}`]: "900x90" },
+    firesAtMinute: 6,
+    quietAtMinute: 4,
+    description: "900 streams of p:8016 wait for their turn",
+    never: { [`bunting_proxy_subscriber_queued{${proxy}}`]: "9000 4000 0x80" },
+  },
+  BuntingSubscribersStalled: {
+    series: { [`bunting_proxy_subscriber_stalled_total{${proxy}}`]: "0+1x90" },
+    firesAtMinute: 20,
+    quietAtMinute: 5,
+    description: "p:8016 has ended 15 streams within 15 minutes",
+    never: { [`bunting_proxy_subscriber_stalled_total{${proxy}}`]: "0x20 4x70" },
+  },
+  BuntingConnectionsEnded: {
+    series: { [perReason("bunting_proxy_service_connections_ended_total", "flood")]: "0+2x90" },
+    firesAtMinute: 20,
+    quietAtMinute: 5,
+    description: "p:8016 has ended 20 connections within 10 minutes: flood.",
+    never: {
+      // A node that died, and --max-connection-age.
+      [perReason("bunting_proxy_service_connections_ended_total", "silent")]: "0+50x90",
+      [perReason("bunting_proxy_service_connections_ended_total", "age")]: "0+50x90",
+      [perReason("bunting_proxy_service_connections_ended_total", "protocol_error")]: "0x20 5x70",
+    },
+  },
+  BuntingCertificateExpires: {
+    // A week and 20 minutes after the first sample, whose time is 0.
+    series: {
+      [`bunting_proxy_service_tls_not_after_timestamp_seconds{${proxy}, file="certificate"}`]: "606000x90",
+    },
+    firesAtMinute: 21,
+    quietAtMinute: 19,
+    description: "certificate of p:8016 expires in 6d 23h 59m",
+    never: {
+      [`bunting_proxy_service_tls_not_after_timestamp_seconds{${proxy}, file="certificate"}`]: "700000x90",
+    },
+  },
+  BuntingTlsFilesRefused: {
+    series: {
+      [`bunting_proxy_service_tls_reloads_total{${proxy}, file="client_ca", result="refused"}`]: "0x5 1x90",
+    },
+    firesAtMinute: 7,
+    quietAtMinute: 4,
+    description: "client_ca of p:8016 was replaced by something that can't be used",
+    never: {
+      [`bunting_proxy_service_tls_reloads_total{${proxy}, file="client_ca", result="used"}`]: "0+1x90",
+      [`bunting_proxy_service_tls_reloads_total{${proxy}, file="client_ca", result="refused"}`]: "3x90",
+    },
+  },
+  BuntingPeerMemoryHigh: {
+    series: {
+      [`bunting_proxy_service_peer_memory_bytes{${proxy}}`]: "85x90",
+      [`bunting_proxy_service_peer_memory_budget_bytes{${proxy}}`]: "100x90",
+    },
+    firesAtMinute: 11,
+    quietAtMinute: 9,
+    description: "Clients of p:8016 use 85% of --peer-memory",
+    never: {
+      [`bunting_proxy_service_peer_memory_bytes{${proxy}}`]: "100x9 60x80",
+      [`bunting_proxy_service_peer_memory_budget_bytes{${proxy}}`]: "100x90",
+    },
+  },
+  BuntingProxyEventLoopSlow: {
+    series: { [node]: "0.75x90", [`bunting_proxy_service_peer_memory_bytes{${proxy}}`]: "1x90" },
+    firesAtMinute: 11,
+    quietAtMinute: 9,
+    description: "The event loop of p:8016 runs 750ms late",
+    // Another program of node.
+    never: { 'nodejs_eventloop_lag_p99_seconds{job="shop", instance="cart:9090"}': "9x90", [node]: "0.1x90" },
+  },
+  BuntingAgentDisconnected: {
+    series: { [`bunting_agent_sync_connected{${agent}}`]: "0x90" },
+    firesAtMinute: 11,
+    quietAtMinute: 9,
+    description: "cart:8014 serves the flags of s as they were last.",
+    never: { [`bunting_agent_sync_connected{${agent}}`]: "1 0x8 1x80" },
+  },
+  BuntingAgentFlagsOld: {
+    series: { [`bunting_agent_sync_unconfirmed_seconds{${agent}}`]: "0+60x90" },
+    firesAtMinute: 62,
+    quietAtMinute: 59,
+    description: "cart:8014 has not known for 1h 2m 0s whether the flags of s are the newest.",
+    never: { [`bunting_agent_sync_unconfirmed_seconds{${agent}}`]: "0+60x50 0x40" },
+  },
+  BuntingAgentWithoutFlags: {
+    series: { [`bunting_agent_sync_empty{${agent}}`]: "1x90" },
+    firesAtMinute: 16,
+    quietAtMinute: 14,
+    description: "cart:8014 has no flags of s",
+    never: { [`bunting_agent_sync_empty{${agent}}`]: "1x13 0x80" },
+  },
+  BuntingAgentDocumentRefused: {
+    // The series is not there before the first refusal.
+    series: {
+      [`bunting_agent_store_refused_documents_total{${agent}, code="DOCUMENT_TOO_LARGE"}`]: "_x20 1x70",
+    },
+    firesAtMinute: 22,
+    quietAtMinute: 19,
+    description: "cart:8014 has refused a document of s: DOCUMENT_TOO_LARGE.",
+    never: {},
+  },
+  BuntingAgentFlagsRejected: {
+    series: { [`bunting_agent_store_rejected_flags{${agent}}`]: "3x90" },
+    firesAtMinute: 11,
+    quietAtMinute: 9,
+    description: "cart:8014 rejects 3 flags of s",
+    never: { [`bunting_agent_store_rejected_flags{${agent}}`]: "3x8 0x80" },
+  },
+  BuntingAgentCopyNotWritten: {
+    series: { [`bunting_agent_store_last_known_good_failures_total{${agent}}`]: "_x20 1x70" },
+    firesAtMinute: 22,
+    quietAtMinute: 19,
+    description: "cart:8014 would start without the flags of s",
+    never: {},
+  },
+};
+
+describe("the alerts", () => {
+  it("each have a case here, a paragraph in docs/operations.md, a severity and a summary", () => {
+    const names = alerts.map(({ alert }) => alert);
+    expect(Object.keys(cases)).to.deep.equal(names);
+    const operations = readFileSync(path.join(root, "docs/operations.md"), "utf8");
+    const paragraphs = [...operations.matchAll(/^#### (Bunting\w+)\n\n(Critical\. )?/gm)];
+    expect(paragraphs.map(([, name]) => name)).to.deep.equal(names);
+    for (const { alert, labels, annotations } of alerts) {
+      expect(labels["severity"], alert).to.be.oneOf(["warning", "critical"]);
+      expect(annotations["summary"], alert).to.match(/^[A-Z].*\.$/);
+    }
+    const critical = alerts
+      .filter(({ labels }) => labels["severity"] === "critical")
+      .map(({ alert }) => alert);
+    expect(paragraphs.filter(([, , word]) => word !== undefined).map(([, name]) => name)).to.deep.equal(
+      critical,
+    );
+  });
+
+  describe("with promtool", () => {
+    skipWithout("BUNTING_PROMTOOL");
+    let directory: TempDirectory;
+    before(() => (directory = new TempDirectory()));
+    after(() => directory.remove());
+
+    const promtool = (...args: readonly string[]): ReturnType<typeof runTool> =>
+      runTool(process.env["BUNTING_PROMTOOL"] ?? "", args);
+    const series = (of: Series): unknown =>
+      Object.entries(of).map(([name, values]) => ({ series: name, values }));
+    /** How often the alert fires at these minutes, by promtool's own evaluation of all rules. */
+    const check = async (
+      of: Series,
+      alert: string,
+      firing: Readonly<Record<string, number>>,
+    ): Promise<void> => {
+      const tests = [
+        {
+          interval: "1m",
+          input_series: series(of),
+          promql_expr_test: Object.entries(firing).map(([minute, count]) => ({
+            expr: `count(ALERTS{alertname="${alert}", alertstate="firing"}) or vector(0)`,
+            eval_time: `${minute}m`,
+            exp_samples: [{ labels: "{}", value: count }],
+          })),
+        },
+      ];
+      const test = directory.file(`${alert}.json`);
+      writeFileSync(test, JSON.stringify({ rule_files: [file], evaluation_interval: "1m", tests }));
+      const { code, stdout, stderr } = await promtool("test", "rules", test);
+      expect(stdout + stderr).to.contain("SUCCESS");
+      expect(code).to.equal(0);
+    };
+
+    it("pass promtool check rules", async () => {
+      const { code, stdout, stderr } = await promtool("check", "rules", "--lint=all", "--lint-fatal", file);
+      expect(stderr).to.equal("");
+      expect(stdout).to.contain(`SUCCESS: ${alerts.length} rules found`);
+      expect(code).to.equal(0);
+    });
+
+    for (const [alert, { series: of, firesAtMinute, quietAtMinute, never }] of Object.entries(cases)) {
+      it(`${alert} fires when it should`, async () => {
+        const quiet = quietAtMinute === undefined ? {} : { [quietAtMinute]: 0 };
+        await check(of, alert, { ...quiet, [firesAtMinute]: 1 });
+      });
+
+      it(`${alert} does not fire when all is well, or for short`, async () => {
+        const minutes = Array.from({ length: 18 }, (_, index) => [index * 5, 0] as const);
+        await check({ ...never, [`bunting_proxy_topic_topics{${proxy}, state="live"}`]: "5x90" }, alert, {
+          ...Object.fromEntries(minutes),
+        });
+      });
+    }
+
+    it("fire with descriptions that name the pod and the figures", async () => {
+      // promtool compares whole descriptions, so the beginning is completed from what it says it got.
+      for (const [alert, { series: of, firesAtMinute, description }] of Object.entries(cases)) {
+        const tests = [
+          {
+            interval: "1m",
+            input_series: series(of),
+            alert_rule_test: [{ eval_time: `${firesAtMinute}m`, alertname: alert, exp_alerts: [] }],
+          },
+        ];
+        const test = directory.file(`${alert}.json`);
+        writeFileSync(test, JSON.stringify({ rule_files: [file], evaluation_interval: "1m", tests }));
+        const { stdout, stderr } = await promtool("test", "rules", test);
+        expect(stdout + stderr, alert).to.contain(`description="${description}`);
+      }
+    });
+  });
+
+  describe("in the chart", () => {
+    skipWithout("BUNTING_HELM");
+
+    it("are a PrometheusRule", async () => {
+      const { spec } = one(await render({ prometheusRule: { enabled: true } }), "PrometheusRule");
+      expect(spec).to.deep.equal(parse(readFileSync(file, "utf8")));
+    });
+
+    it("can have further labels, and be left out", async () => {
+      const values = {
+        enabled: true,
+        alertLabels: { team: "a", severity: "page" },
+        disabledAlerts: ["BuntingProxyAbsent"],
+      };
+      const { groups } = one(await render({ prometheusRule: values }), "PrometheusRule").spec as Rules;
+      const rendered = groups.flatMap(({ rules }) => rules);
+      expect(rendered.map(({ alert }) => alert)).to.deep.equal(alerts.map(({ alert }) => alert).slice(1));
+      for (const { labels } of rendered) expect(labels).to.deep.equal({ team: "a", severity: "page" });
+    });
+  });
+});

@@ -1,0 +1,163 @@
+import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { expect } from "chai";
+import { AgentConnection } from "../support/agent-client.js";
+import { eventually } from "../support/event-queue.js";
+import { FaultyApiServer } from "../support/faulty-api-server/index.js";
+import { checkoutManifest } from "../support/manifests.js";
+import { startProxy, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { readMetric } from "../support/read-metric.js";
+import type { ServiceProcess } from "../support/service-process.js";
+import { StockSyncClient, type SyncSubscription } from "../support/stock-sync-client.js";
+import { TcpSwitch } from "../support/tcp-switch.js";
+import { TempDirectory } from "../support/temp-directory.js";
+
+const selector = "team-a/checkout";
+const quickDrain = ["--drain-delay", "0", "--drain-window", "0"];
+const unconfirmed = "bunting_proxy_source_unconfirmed_topics";
+const staleTopics = 'bunting_proxy_topic_topics{state="stale"}';
+
+describe("bunting-proxy with --cache-dir", () => {
+  let directory: TempDirectory;
+  const cleanUps: (() => unknown)[] = [];
+  beforeEach(() => {
+    directory = new TempDirectory();
+    mkdirSync(directory.file("flags"));
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+    directory.remove();
+  });
+
+  const args = (): string[] => [...quickDrain, "--cache-dir", directory.file("cache")];
+  const running = (proxy: ProxyProcess): ProxyProcess => {
+    cleanUps.push(() => proxy.process.stop("SIGKILL"));
+    return proxy;
+  };
+  const start = async (): Promise<ProxyProcess> => running(await startProxy(directory.file("flags"), args()));
+  const subscribe = (proxy: ProxyProcess): SyncSubscription => {
+    const client = new StockSyncClient(proxy.sync);
+    cleanUps.push(() => client.close());
+    return client.subscribe({ selector });
+  };
+  const nextState = async ({ messages }: SyncSubscription, what: string): Promise<unknown> => {
+    const { flags } = await messages.nextEvent(what);
+    return (flags["f"] as { readonly state?: string } | undefined)?.state;
+  };
+  const edit = (state: string): void => directory.replace("flags/checkout.json", checkoutManifest(state));
+  /** None before the proxy has made the directory, which it does with the first copy. */
+  const copies = (): string[] => {
+    const cache = directory.file("cache");
+    return existsSync(cache) ? readdirSync(cache) : [];
+  };
+
+  /** A proxy that has served this version, and was stopped. */
+  async function serveOnce(state: string, signal: Parameters<ServiceProcess["stop"]>[0]): Promise<void> {
+    edit(state);
+    const proxy = await start();
+    expect(await nextState(subscribe(proxy), "the flags")).to.equal(state);
+    await eventually(() => copies().some((name) => name.endsWith(".flags")), "the copy");
+    await proxy.process.stop(signal);
+  }
+
+  for (const signal of ["SIGTERM", "SIGKILL"] as const)
+    it(`serves its copy after ${signal} while the flag directory is away, then what is there when it is back`, async () => {
+      await serveOnce("ENABLED", signal);
+      renameSync(directory.file("flags"), directory.file("elsewhere"));
+      const proxy = await start();
+      const subscription = subscribe(proxy);
+      expect(await nextState(subscription, "the copy")).to.equal("ENABLED");
+      expect(await readMetric(proxy.management, unconfirmed)).to.equal(1);
+      expect(await readMetric(proxy.management, staleTopics)).to.equal(1);
+      const status = await (await fetch(`${proxy.management}/status?format=json`)).text();
+      expect(status).to.contain("stale");
+
+      renameSync(directory.file("elsewhere"), directory.file("flags"));
+      edit("DISABLED");
+      expect(await nextState(subscription, "the edit")).to.equal("DISABLED");
+      expect(await readMetric(proxy.management, unconfirmed)).to.equal(0);
+      expect(await readMetric(proxy.management, staleTopics)).to.equal(0);
+    });
+
+  it("keeps an agent on what it holds, which may be newer, until the source has answered", async () => {
+    await serveOnce("ENABLED", "SIGTERM");
+    renameSync(directory.file("flags"), directory.file("elsewhere"));
+    const proxy = await start();
+    const connection = await AgentConnection.open(Number(proxy.sync.split(":")[1]));
+    cleanUps.push(() => connection.close());
+    const [fresh, resumed] = [connection.stream(), connection.stream()];
+    resumed.subscribe(selector, { digest: Buffer.alloc(32, 7) });
+    fresh.subscribe(selector);
+    const first = await fresh.messages.nextEvent("the copy");
+    expect(first.$case).to.equal("snapshot");
+    await eventually(
+      async () => (await readMetric(proxy.management, "bunting_proxy_subscriber_held_back")) === 1,
+      "the other agent is held back",
+    );
+    expect(resumed.messages.size).to.equal(0);
+    renameSync(directory.file("elsewhere"), directory.file("flags"));
+    expect((await resumed.messages.nextEvent("the answer")).$case).to.equal("snapshot");
+    expect(await readMetric(proxy.management, "bunting_proxy_subscriber_held_back")).to.equal(0);
+  });
+
+  describe("in a cluster", () => {
+    const flagSpec = (state: string) => ({ flagSpec: { flags: { f: { state, variants: { a: 1 } } } } });
+    let api: FaultyApiServer;
+    let service: TcpSwitch;
+    beforeEach(async () => {
+      api = await FaultyApiServer.start();
+      service = await TcpSwitch.start();
+      service.setBackends([api.port]);
+      mkdirSync(directory.file("account"));
+      writeFileSync(directory.file("account/token"), "any");
+      writeFileSync(directory.file("account/ca.crt"), api.ca);
+    });
+    afterEach(async () => {
+      await service.close();
+      await api.close();
+    });
+
+    const startInPod = async (): Promise<ProxyProcess> => {
+      const environment = {
+        KUBERNETES_SERVICE_HOST: "127.0.0.1",
+        KUBERNETES_SERVICE_PORT: String(service.port),
+      };
+      return running(await startProxyInPod({ directory: directory.file("account"), environment }, args()));
+    };
+
+    it("starts without the API server: its copies are served, and then what changed while both were away", async () => {
+      api.put("team-a", "checkout", flagSpec("ENABLED"));
+      api.put("team-a", "gone", flagSpec("ENABLED"));
+      const before = await startInPod();
+      const client = new StockSyncClient(before.sync);
+      cleanUps.push(() => client.close());
+      await client.subscribe({ selector: "team-a/gone" }).messages.nextEvent("the flags");
+      await nextState(subscribe(before), "the flags");
+      await before.process.stop("SIGTERM");
+      expect(copies().filter((name) => name.endsWith(".flags"))).to.have.length(2);
+
+      service.setBackends([]);
+      service.cut();
+      const proxy = await startInPod();
+      const subscription = subscribe(proxy);
+      expect(await nextState(subscription, "the copy")).to.equal("ENABLED");
+      const other = new StockSyncClient(proxy.sync);
+      cleanUps.push(() => other.close());
+      expect(await other.fetchAll("team-a/gone")).to.contain("ENABLED");
+      expect(await readMetric(proxy.management, staleTopics)).to.equal(2);
+      expect(await readMetric(proxy.management, unconfirmed)).to.equal(2);
+
+      api.put("team-a", "checkout", flagSpec("DISABLED"));
+      api.delete("team-a", "gone");
+      service.setBackends([api.port]);
+      expect(await nextState(subscription, "the edit")).to.equal("DISABLED");
+      await eventually(
+        async () => (await readMetric(proxy.management, unconfirmed)) === 0,
+        "both are confirmed",
+      );
+      // Within its grace a deleted FeatureFlag is served as it was; its copy is gone for the next process.
+      expect(await other.fetchAll("team-a/gone")).to.contain("ENABLED");
+      await proxy.process.stop("SIGTERM");
+      expect(copies().filter((name) => name.endsWith(".flags"))).to.have.length(1);
+    });
+  });
+});

@@ -1,0 +1,52 @@
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+import { readOciImage, type OciImage } from "../../../scripts/images/oci-image.js";
+import { bundleApplication } from "./bundle-application.js";
+import { environment } from "./environment.js";
+import { relabelImage, writeImage, type LayerFiles } from "./oci-writer.js";
+
+/** The images of all Pods, by `repository:tag`: ours as they were built, and those that Pods need besides, written into `directory`. */
+export async function imagesOfPods(directory: string): Promise<ReadonlyMap<string, OciImage>> {
+  const pods = environment("BUNTING_PODS_BIN");
+  const layout = (name: string): string => path.join(directory, name);
+  const script = path.join(directory, "application.cjs");
+  await bundleApplication(script);
+  const application: LayerFiles = { "bin/node": process.execPath, ...libraries() };
+  const images = new Map<string, OciImage>([
+    [
+      "pause:1",
+      writeImage(layout("pause"), { Entrypoint: ["/pause"], User: "65535:65535" }, [
+        { pause: path.join(pods, "pause") },
+      ]),
+    ],
+    [
+      "coredns:1",
+      writeImage(layout("coredns"), { Entrypoint: ["/coredns"] }, [{ coredns: path.join(pods, "coredns") }]),
+    ],
+    [
+      "application:1",
+      writeImage(
+        layout("application"),
+        { Entrypoint: ["/bin/node", "/application.cjs"], User: "1000:1000" },
+        [application, { "application.cjs": script }],
+      ),
+    ],
+  ]);
+  for (const name of ["agent", "proxy"]) {
+    const image = readOciImage(environment("BUNTING_IMAGES"), name);
+    images.set(`${name}:1`, image);
+    // Two tags of one image would be reported under one name.
+    images.set(`${name}:2`, relabelImage(image, layout(`${name}-2`), { "bunting.test/copy": "2" }));
+    // As README.md names it.
+    const named = relabelImage(image, layout(`${name}-named`), { "bunting.test/copy": "named" });
+    images.set(`bunting-${name}:0.1.0`, named);
+  }
+  return images;
+}
+
+/** What node is linked to. */
+function libraries(): LayerFiles {
+  const linked = execFileSync("ldd", [process.execPath], { encoding: "utf8" });
+  const files = [...linked.matchAll(/(\/\S+) \(0x/g)].map(([, file = ""]) => file);
+  return Object.fromEntries(files.map((file) => [file, file]));
+}
