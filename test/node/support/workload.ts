@@ -76,17 +76,20 @@ export class Workload {
     ]);
   }
 
-  /** Waits until the application listens; a sidecar that has no flags yet does not keep it from starting. */
+  /**
+   * Waits until the application gets answers from the sidecar, which may have no flags yet. The kubelet starts the application as soon as the
+   * sidecar's process is there, before it listens.
+   */
   async untilRunning(): Promise<void> {
-    const listens = async (): Promise<boolean> => {
+    const answers = async (): Promise<boolean> => {
       const { podIP } = await this.status();
       if (podIP === undefined) return false;
-      return this.followed().then(
-        () => true,
+      return this.ask("ofrep", "any").then(
+        ({ value, errorCode }) => value !== undefined || errorCode !== undefined,
         () => false,
       );
     };
-    await eventually(listens, `the application of ${this.name} to listen`, 60_000);
+    await eventually(answers, `${this.name} to answer its application`, 60_000);
   }
 
   async status(): Promise<PodStatus> {
