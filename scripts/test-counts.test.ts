@@ -1,9 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { spawnSync } from "node:child_process";
+import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-import { failureLines } from "./test-counts.js";
+import { runAgain, type RunFiles } from "./run-again.js";
+import { failedFor, failureLines, recordedRuns, summaryLine, totalOf, type TestRun } from "./test-counts.js";
 
 const root = path.dirname(import.meta.dirname);
 
@@ -34,10 +35,16 @@ describe("the results of several test runs", function () {
   function runTests(step: string, text: string): string {
     const file = path.join(directory, `${step}.test.mjs`);
     writeFileSync(file, text);
-    const mocha = path.join(root, "node_modules/mocha/bin/mocha.js");
-    const env = { ...process.env, BUNTING_TEST_COUNTS: counts, npm_lifecycle_event: step };
-    return spawnSync(process.execPath, [mocha, file], { cwd: root, env, encoding: "utf8" }).stdout;
+    return runMocha(step, [file], counts).stdout;
   }
+
+  function runMocha(step: string, files: readonly string[], into: string): SpawnSyncReturns<string> {
+    const mocha = path.join(root, "node_modules/mocha/bin/mocha.js");
+    const env = { ...process.env, BUNTING_TEST_COUNTS: into, npm_lifecycle_event: step };
+    return spawnSync(process.execPath, [mocha, ...files], { cwd: root, env, encoding: "utf8" });
+  }
+
+  const again: RunFiles = (step, files, into) => runMocha(step, files, into).status;
 
   function total(...failedSteps: string[]): string[] {
     const script = path.join(root, "scripts/total.ts");
@@ -58,6 +65,49 @@ describe("the results of several test runs", function () {
       "test:never: failed, but not in a test: see its output",
       "3 passed, 2 failed, 1 skipped",
     ]);
+  });
+
+  it("name a test that passes when its file is run again, and fail no more for it", () => {
+    const mark = JSON.stringify(path.join(directory, "mark"));
+    runTests(
+      "test:races",
+      `import { existsSync, writeFileSync } from "node:fs";
+      it("passes", () => undefined);
+      it("fails once", () => {
+        if (existsSync(${mark})) return;
+        writeFileSync(${mark}, "");
+        throw new Error("too early");
+      });`,
+    );
+    const runs = runAgain(recordedRuns(counts), counts, again);
+    const file = path.relative(root, path.join(directory, "test:races.test.mjs"));
+    expect(failureLines(runs, ["test:races"])).to.deep.equal([
+      `test:races: ${file}: fails once (UNSTABLE: passed when its file was run again; mend it)`,
+      "    Error: too early",
+    ]);
+    expect(summaryLine(totalOf(runs))).to.equal("2 passed, 0 failed");
+    expect(failedFor(runs, ["test:races", "test:helm"])).to.deep.equal(["test:helm"]);
+  });
+
+  it("fail for a test that fails again", () => {
+    runTests("test:broken", failing);
+    const runs = runAgain(recordedRuns(counts), counts, again);
+    expect(summaryLine(totalOf(runs))).to.equal("2 passed, 2 failed, 1 skipped");
+    expect(failedFor(runs, [])).to.deep.equal(["test:broken"]);
+    expect(failureLines(runs, [])[0]).not.to.contain("UNSTABLE");
+  });
+
+  it("fail without another try where many tests failed, or something else than tests", () => {
+    const failure = { title: "a test", file: "a.test.ts", error: "an error" };
+    const run: TestRun = { step: "test", passed: 1, failed: 1, skipped: 0, failures: [failure] };
+    const never: RunFiles = () => expect.fail("it was run again");
+    const many = { ...run, failed: 6, failures: Array.from({ length: 6 }, () => failure) };
+    expect(failedFor(runAgain([many], counts, never), ["test"])).to.deep.equal(["test"]);
+    const killed = { ...run, failures: [] };
+    expect(failedFor(runAgain([killed], counts, never), ["test"])).to.deep.equal(["test"]);
+    // Killed after its last test, in a run of which a test passed the second time.
+    const resolved = { ...run, failed: 0, failures: [{ ...failure, passedAgain: true }] };
+    expect(failedFor([resolved, killed], ["test"])).to.deep.equal(["test"]);
   });
 
   it("are the sum alone where nothing failed", () => {

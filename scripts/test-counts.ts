@@ -12,6 +12,8 @@ export interface TestFailure {
   readonly file: string;
   /** The first line of what was thrown. */
   readonly error: string;
+  /** Its file passed when it was run again by itself. */
+  readonly passedAgain?: boolean;
 }
 
 /** One run of mocha, or what a step says that can't run it. */
@@ -53,9 +55,21 @@ export function totalOf(runs: readonly TestRun[]): TestCounts {
  */
 export function failureLines(runs: readonly TestRun[], failedSteps: readonly string[]): string[] {
   const tests = runs.flatMap(({ step, failures }) =>
-    failures.flatMap(({ title, file, error }) => [`${step}: ${file}: ${title}`, `    ${error}`]),
+    failures.flatMap(({ title, file, error, passedAgain }) => [
+      `${step}: ${file}: ${title}${passedAgain === true ? " (UNSTABLE: passed when its file was run again; mend it)" : ""}`,
+      `    ${error}`,
+    ]),
   );
   const named = new Set(runs.filter(({ failures }) => failures.length > 0).map(({ step }) => step));
   const others = failedSteps.filter((step) => !named.has(step));
   return [...tests, ...others.map((step) => `${step}: failed, but not in a test: see its output`)];
+}
+
+/** Those of the steps that failed for something else than tests that passed when they were run again. */
+export function failedFor(runs: readonly TestRun[], failedSteps: readonly string[]): string[] {
+  const passedAgain = new Set(
+    runs.filter(({ failed, failures }) => failed === 0 && failures.length > 0).map(({ step }) => step),
+  );
+  const failed = runs.filter((run) => run.failed > 0).map(({ step }) => step);
+  return [...new Set([...failedSteps.filter((step) => !passedAgain.has(step)), ...failed])];
 }

@@ -8,7 +8,9 @@ import { recordCounts } from "./test-counts.js";
 
 const missing = missingForImages("runc");
 if (missing === undefined) {
-  process.exitCode = await runMocha([...process.argv.slice(2), "test/images/**/*.test.ts"]);
+  const args = process.argv.slice(2);
+  const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/images/**/*.test.ts"];
+  process.exitCode = await runMocha([...args, ...specs]);
 } else {
   console.log(`bunting: tests of the images are skipped: ${missing}`);
   recordCounts({ passed: 0, failed: 0, skipped: 1 });
