@@ -9,6 +9,7 @@ const tests = "\\.(test|fixture|child)\\.ts$";
  * who builds on whom: the port uses the engine, and a call sees of both only transport.ts.
  */
 const stages = {
+  backplane: ["address", "connection", "lease", "record", "announcement", "membership", "degraded"],
   rpc: ["limits", "http1", "http2", "port", "call", "services"],
   proxy: ["source", "snapshot", "topic", "access", "subscriber", "service", "management"],
   agent: ["document", "sync", "store", "api", "management", "telemetry"],
@@ -74,6 +75,18 @@ module.exports = {
       severity: "error",
       from: { path: "^packages/identity/" },
       to: { path: "^packages/", pathNot: "^packages/(identity|runtime|kube)/" },
+    },
+    {
+      name: "backplane-imports-leaves-only",
+      severity: "error",
+      from: { path: "^packages/backplane/", pathNot: tests },
+      to: { path: "^packages/", pathNot: "^packages/(backplane|protocol|runtime)/" },
+    },
+    {
+      name: "only-backplane-imports-ioredis",
+      severity: "error",
+      from: { path: "^packages/", pathNot: "^packages/backplane/" },
+      to: { path: "/ioredis/" },
     },
     {
       name: "sync-client-knows-no-service",

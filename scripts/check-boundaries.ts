@@ -68,6 +68,16 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "../subscriber/agent-stream.js";',
   },
   {
+    rule: "backplane-imports-leaves-only",
+    at: "packages/backplane/src",
+    code: 'export * from "../../kube/src/index.js";',
+  },
+  {
+    rule: "backplane-lease-imports-upstream-only",
+    at: "packages/backplane/src/lease",
+    code: 'export * from "../record/position.js";',
+  },
+  {
     rule: "sync-client-knows-no-service",
     at: "packages/sync-client/src",
     code: 'export * from "../../kube/src/index.js";',

@@ -1,0 +1,30 @@
+import { expect } from "chai";
+import { checkOptions, type BackplaneOptions } from "./backplane-options.js";
+
+describe("checkOptions", () => {
+  it("fills in what is not given, and changes nothing any more", () => {
+    const checked = checkOptions({ address: "redis://a", leaseMs: 700 });
+    expect(checked).to.deep.include({ keyPrefix: "bunting:", leaseMs: 700, shards: 16, compareMs: 15_000 });
+    expect(checked.address.hosts).to.have.length(1);
+    expect(Object.isFrozen(checked)).to.equal(true);
+  });
+
+  const refusals: readonly (readonly [Partial<BackplaneOptions>, string])[] = [
+    [{ leaseMs: 0 }, "leaseMs of the backplane is 0"],
+    [{ leaseMs: Number.NaN }, "leaseMs of the backplane is NaN"],
+    [{ commandTimeoutMs: 1.5 }, "must be an integer"],
+    [{ compareMs: 2 ** 31 }, "from 10 to 600000"],
+    [{ keyPrefix: "a b" }, "keyPrefix"],
+    [{ keyPrefix: "a".repeat(101) }, "keyPrefix"],
+    [{ tlsCertFile: "a" }, "belong together"],
+    [{ tlsCaFile: "a" }, "write rediss://"],
+    [{ userFile: "a" }, "no user without a password"],
+  ];
+  for (const [options, reason] of refusals) {
+    it(`refuses ${JSON.stringify(options).slice(0, 50)} and says why`, () => {
+      expect(() => checkOptions({ address: "redis://a", ...options }))
+        .to.throw(reason)
+        .with.property("code", "OPTION_INVALID");
+    });
+  }
+});

@@ -1,0 +1,70 @@
+import type { RedisOptions } from "ioredis";
+import { readSmallFile } from "@bunting/runtime";
+import { BackplaneError } from "../backplane-error.js";
+import type { CheckedOptions } from "../backplane-options.js";
+
+export interface Credentials {
+  readonly user?: string;
+  readonly password?: string;
+}
+
+/** What a connection is made with, as the files are now. */
+export interface ConnectionFiles {
+  readonly redis: Credentials;
+  readonly sentinel: Credentials;
+  readonly tls: NonNullable<RedisOptions["tls"]> | undefined;
+}
+
+const maxSecretBytes = 64 * 1024;
+const maxTlsBytes = 1024 * 1024;
+
+/** Reads all files anew: a rotated Secret counts for the next connection. Rejects with FILE_UNREADABLE, and names the file. */
+export async function readConnectionFiles(options: CheckedOptions): Promise<ConnectionFiles> {
+  const { address, userFile, passwordFile, sentinelUserFile, sentinelPasswordFile } = options;
+  const [redis, sentinel, tls] = await Promise.all([
+    readCredentials(userFile, passwordFile),
+    readCredentials(sentinelUserFile, sentinelPasswordFile),
+    address.isTls ? readTls(options) : undefined,
+  ]);
+  return { redis, sentinel, tls };
+}
+
+async function readCredentials(userFile?: string, passwordFile?: string): Promise<Credentials> {
+  const [user, password] = await Promise.all([readLine(userFile), readLine(passwordFile)]);
+  return { ...(user === undefined ? {} : { user }), ...(password === undefined ? {} : { password }) };
+}
+
+/** Editors and `kubectl create secret --from-file` leave a line feed at the end, which is not meant. */
+async function readLine(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  const line = (await read(path, maxSecretBytes)).toString().replace(/\r?\n$/, "");
+  if (line === "") throw unreadable(path, "it is empty");
+  return line;
+}
+
+async function readTls(options: CheckedOptions): Promise<ConnectionFiles["tls"]> {
+  const { tlsCaFile, tlsCertFile, tlsKeyFile, tlsServerName } = options;
+  const [ca, cert, key] = await Promise.all(
+    [tlsCaFile, tlsCertFile, tlsKeyFile].map(async (path) =>
+      path === undefined ? undefined : await read(path, maxTlsBytes),
+    ),
+  );
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
+  };
+}
+
+async function read(path: string, maxBytes: number): Promise<Buffer> {
+  try {
+    return await readSmallFile(path, maxBytes);
+  } catch (error) {
+    throw unreadable(path, (error as Error).message, error);
+  }
+}
+
+function unreadable(path: string, why: string, cause?: unknown): BackplaneError {
+  return new BackplaneError("FILE_UNREADABLE", `the file ${path} can't be used: ${why}`, { cause });
+}

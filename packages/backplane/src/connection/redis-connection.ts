@@ -1,0 +1,152 @@
+import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import type { Redis } from "ioredis";
+import { BackplaneError } from "../backplane-error.js";
+import type { CheckedOptions } from "../backplane-options.js";
+import { readConnectionFiles, type Credentials } from "./connection-files.js";
+import { newRedis, prepareRedis } from "./open-redis.js";
+import { fromRedisError } from "./redis-error.js";
+import type { Script } from "./script.js";
+import { withDeadline } from "./with-deadline.js";
+
+export interface RedisConnectionOptions {
+  readonly options: CheckedOptions;
+  /** How Redis lists this connection, for its operators. */
+  readonly clientName: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called with true once there is a connection that can be used, with false when it has ended. */
+  readonly onChange?: (isUp: boolean) => void;
+}
+
+export type Argument = string | number | Buffer;
+
+/** Some attempts a second in a deployment of a hundred replicas are nothing to Redis; a Redis that is back is used soon. */
+const backoff = { firstMs: 100, capMs: 2_000 };
+
+/** After an answer of these kinds another connection may lead to a Redis that works. */
+const endingCodes = ["REDIS_TIMEOUT", "REDIS_READ_ONLY"];
+
+/**
+ * A connection to Redis that is made anew when it ends, with the files as they are then. Nothing waits for it: without a connection
+ * commands fail at once, and none is sent twice.
+ */
+export class RedisConnection implements Runnable {
+  readonly name = "redis";
+  readonly #options: RedisConnectionOptions;
+  #redis: Redis | undefined;
+  /** Why there is no connection. */
+  #reason = new BackplaneError("REDIS_AWAY", "there has been no connection to Redis yet");
+
+  constructor(options: RedisConnectionOptions) {
+    this.#options = options;
+  }
+
+  get isUp(): boolean {
+    return this.#redis !== undefined;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const waits = new Backoff(backoff);
+    const { clock, logger } = this.#options;
+    let lastLogged = "";
+    while (!signal.aborted) {
+      try {
+        await this.#connectOnce(signal, () => {
+          waits.reset();
+          if (lastLogged !== "") logger.info("Redis is back");
+          lastLogged = "";
+        });
+      } catch (error) {
+        this.#reason = fromRedisError(error);
+        const { code, message } = this.#reason;
+        // Attempts go on for as long as it takes: each new reason is one line.
+        if (code !== lastLogged) logger.warn({ code, reason: message }, "there is no connection to Redis");
+        lastLogged = code;
+      }
+      await sleep(waits.next(), signal, clock);
+    }
+  }
+
+  /** Sends a command. Rejects with a BackplaneError. Texts are answered as Buffers. */
+  async call(command: string, args: readonly Argument[], timeoutMs?: number): Promise<unknown> {
+    const redis = this.#redis;
+    if (redis === undefined) throw new BackplaneError(this.#reason.code, this.#reason.message);
+    try {
+      return await this.#send(redis, command, args, timeoutMs);
+    } catch (error) {
+      const failure = fromRedisError(error);
+      if (endingCodes.includes(failure.code)) this.#lose(redis, failure);
+      throw failure;
+    }
+  }
+
+  /** Runs a script as one step, and sends its text if Redis does not know it. */
+  async evaluate(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    const parameters = [String(keys.length), ...keys, ...args];
+    try {
+      return await this.call("EVALSHA", [script.sha, ...parameters]);
+    } catch (error) {
+      if (!(error instanceof BackplaneError) || !error.message.includes("NOSCRIPT")) throw error;
+      return this.call("EVAL", [script.text, ...parameters]);
+    }
+  }
+
+  /** Makes one connection, and holds it until it ends, which is an error unless the signal aborted. */
+  async #connectOnce(signal: AbortSignal, onUp: () => void): Promise<void> {
+    const { options, clientName, clock, onChange } = this.#options;
+    const files = await readConnectionFiles(options);
+    const redis = newRedis(options, files, clientName);
+    // What a command fails with says less.
+    let lastError: Error | undefined;
+    redis.on("error", (error: Error) => (lastError = error));
+    const ended = new Promise<void>((resolve) => redis.once("end", resolve));
+    const stop = (): void => redis.disconnect();
+    const isStopping = (): boolean => signal.aborted;
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      if (isStopping()) return;
+      const { connectTimeoutMs } = options;
+      const late = (): Error => timedOut("accept a connection", connectTimeoutMs);
+      await withDeadline(this.#open(redis, files.redis), connectTimeoutMs, clock, late);
+      this.#redis = redis;
+      onUp();
+      onChange?.(true);
+      await ended;
+      if (!isStopping()) throw new Error("Redis closed it");
+    } catch (error) {
+      if (!isStopping()) throw error instanceof BackplaneError || lastError === undefined ? error : lastError;
+    } finally {
+      signal.removeEventListener("abort", stop);
+      redis.disconnect();
+      this.#lose(redis, new BackplaneError("REDIS_AWAY", "the connection to Redis has ended"));
+      await ended;
+    }
+  }
+
+  async #open(redis: Redis, credentials: Credentials): Promise<void> {
+    const { address } = this.#options.options;
+    await redis.connect();
+    const step = (command: string, args: readonly string[]): Promise<unknown> =>
+      redis.callBuffer(command, ...args);
+    await prepareRedis(step, credentials, address.database);
+  }
+
+  #send(redis: Redis, command: string, args: readonly Argument[], timeoutMs?: number): Promise<unknown> {
+    const { clock, options } = this.#options;
+    const allowedMs = timeoutMs ?? options.commandTimeoutMs;
+    const late = (): Error => timedOut("answer", allowedMs);
+    return withDeadline(redis.callBuffer(command, ...args), allowedMs, clock, late);
+  }
+
+  #lose(redis: Redis, reason: BackplaneError): void {
+    if (this.#redis !== redis) return;
+    this.#redis = undefined;
+    this.#reason = reason;
+    redis.disconnect();
+    this.#options.onChange?.(false);
+  }
+}
+
+function timedOut(what: string, timeoutMs: number): BackplaneError {
+  return new BackplaneError("REDIS_TIMEOUT", `Redis did not ${what} within ${timeoutMs} ms`);
+}

@@ -1,0 +1,102 @@
+import { script } from "../connection/script.js";
+
+/*
+ * A lease says who may watch something and write what it reads: a topic, or all topics of a namespace or the cluster. It ends by itself, and
+ * each time it is taken, its owner gets a higher fencing number. Numbers are of one sequence for all leases, because a topic can be written
+ * under that of its own at one time, and under that of its namespace at another.
+ *
+ * A number is the time of Redis in microseconds, or one more than the last if that is more: so numbers go on to rise where Redis has lost
+ * them, emptied for instance. Where also its clock was set back, `floor` helps: the highest number that the asking replica knows of.
+ * Microseconds fit into the numbers of Lua and of JavaScript until the year 2255.
+ */
+const nextFence = `
+local function nextFence(key, floor)
+  local time = redis.call('TIME')
+  local number = time[1] * 1000000 + time[2]
+  local last = tonumber(redis.call('GET', key) or '0') or 0
+  number = math.max(number, last + 1, tonumber(floor) + 1)
+  if number > 9007199254740990 then
+    return nil
+  end
+  local text = string.format('%.0f', number)
+  redis.call('SET', key, text)
+  return text
+end
+local function isHeld(key, holder, fence)
+  local held = redis.call('HMGET', key, 'holder', 'fence')
+  return held[1] == holder and held[2] == fence
+end
+`;
+const exhausted = `
+if not fence then
+  return redis.error_reply('ERR the fencing number of this deployment is beyond all numbers: delete the key ' .. KEYS[2])
+end
+`;
+
+/**
+ * KEYS lease, fence, wish; ARGV holder, ms, floor, "1" to ask for the lease if another replica has it.
+ * Returns "held", fence; or "taken", holder, ms that are left. Who has the lease already keeps its number, so that asking again is safe.
+ */
+export const acquireScript = script(`${nextFence}
+local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
+if held[1] and held[1] ~= ARGV[1] then
+  if ARGV[4] == '1' then
+    redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2])
+  end
+  return {'taken', held[1], redis.call('PTTL', KEYS[1])}
+end
+local fence = held[2]
+if not fence then
+  fence = nextFence(KEYS[2], ARGV[3])
+  ${exhausted}
+  redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'fence', fence)
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if redis.call('GET', KEYS[3]) == ARGV[1] then
+  redis.call('DEL', KEYS[3])
+end
+return {'held', fence}
+`);
+
+/** KEYS lease, wish, …; ARGV holder, ms, fence, …. Returns for each lease "held" and who asks for it, or "lost" and who has it. */
+export const renewScript = script(`${nextFence}
+local answers = {}
+for i = 1, #KEYS / 2 do
+  local lease, wish = KEYS[2 * i - 1], KEYS[2 * i]
+  if isHeld(lease, ARGV[1], ARGV[2 + i]) then
+    redis.call('PEXPIRE', lease, ARGV[2])
+    answers[2 * i - 1] = 'held'
+    answers[2 * i] = redis.call('GET', wish) or ''
+  else
+    answers[2 * i - 1] = 'lost'
+    answers[2 * i] = redis.call('HGET', lease, 'holder') or ''
+  end
+end
+return answers
+`);
+
+/** KEYS lease; ARGV holder, fence. Returns 1 if the lease was held. */
+export const releaseScript = script(`${nextFence}
+if not isHeld(KEYS[1], ARGV[1], ARGV[2]) then
+  return 0
+end
+return redis.call('DEL', KEYS[1])
+`);
+
+/**
+ * KEYS lease, fence, wish; ARGV holder, fence, ms, floor, the next holder, which may be the same. Returns "held" and the new number, or
+ * "lost" and who has the lease.
+ */
+export const handOverScript = script(`${nextFence}
+if not isHeld(KEYS[1], ARGV[1], ARGV[2]) then
+  return {'lost', redis.call('HGET', KEYS[1], 'holder') or ''}
+end
+local fence = nextFence(KEYS[2], math.max(tonumber(ARGV[4]), tonumber(ARGV[2])))
+${exhausted}
+redis.call('HSET', KEYS[1], 'holder', ARGV[5], 'fence', fence)
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+if redis.call('GET', KEYS[3]) == ARGV[5] then
+  redis.call('DEL', KEYS[3])
+end
+return {'held', fence}
+`);

@@ -1,0 +1,163 @@
+import { systemClock, type Clock } from "@bunting/runtime";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import type { BackplaneError } from "../backplane-error.js";
+import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { Stops, TestReplica } from "../replica.fixture.js";
+import { Leases, type Lease } from "./leases.js";
+
+describe("Leases", () => {
+  let server: RedisServer;
+  const stops = new Stops();
+  before(async function () {
+    needsRedisServer(this);
+    server = await RedisServer.start();
+  });
+  after(() => RedisServer.stop(server));
+  beforeEach(() => server.command("FLUSHALL"));
+  afterEach(() => stops.stop());
+
+  async function leasesOf(holder: string, leaseMs = 60_000, clock: Clock = systemClock): Promise<Leases> {
+    const { connection, keys } = stops.add(await TestReplica.connected({ address: server.address }));
+    return new Leases({ connection, keys, holder, leaseMs, clock });
+  }
+
+  async function held(leases: Leases, name = "topic", asks = false): Promise<Lease> {
+    const acquired = await leases.acquire(name, asks);
+    if (!acquired.isHeld) expect.fail(`${acquired.holder} has it`);
+    return acquired.lease;
+  }
+
+  async function codeOf(promise: Promise<unknown>): Promise<string> {
+    return promise.then(
+      () => "nothing failed",
+      (error: unknown) => (error as BackplaneError).code,
+    );
+  }
+
+  it("gives a lease to one replica, and tells the others who has it", async () => {
+    const [a, b] = [await leasesOf("a"), await leasesOf("b")];
+    const lease = await held(a);
+    const refused = await b.acquire("topic", false);
+    expect(refused).to.include({ isHeld: false, holder: "a" });
+    expect(refused).to.have.property("leftMs").within(1, 60_000);
+    expect((await held(b, "another")).fence).to.be.greaterThan(lease.fence);
+  });
+
+  it("gives one of many that ask at once", async () => {
+    const replicas = await Promise.all(["a", "b", "c", "d"].map((holder) => leasesOf(holder)));
+    const answers = await Promise.all(replicas.map((leases) => leases.acquire("topic", false)));
+    expect(answers.filter(({ isHeld }) => isHeld)).to.have.length(1);
+  });
+
+  it("keeps the number for who asks again, and renews", async () => {
+    const a = await leasesOf("a");
+    const first = await held(a);
+    await server.command("PEXPIRE", "bunting:lease:topic", 1_000);
+    expect((await held(a)).fence).to.equal(first.fence);
+    expect(await server.command("PTTL", "bunting:lease:topic")).to.be.greaterThan(30_000);
+  });
+
+  it("frees a lease that nobody renews, and gives it under a higher number", async () => {
+    const [a, b] = [await leasesOf("a", 100), await leasesOf("b")];
+    const first = await held(a);
+    let second: Lease | undefined;
+    await eventually(async () => {
+      const acquired = await b.acquire("topic", false);
+      if (acquired.isHeld) second = acquired.lease;
+      return acquired.isHeld;
+    }, "the end of the lease");
+    expect(second?.fence).to.be.greaterThan(first.fence);
+    expect(await a.renew([first])).to.deep.equal([{ isHeld: false, name: "topic", holder: "b" }]);
+    expect(await a.release(first)).to.equal(false);
+    expect((await b.acquire("topic", false)).isHeld).to.equal(true);
+  });
+
+  it("renews many at once, and says of each whether it is held and who asks for it", async () => {
+    const [a, b] = [await leasesOf("a"), await leasesOf("b")];
+    const leases = await Promise.all(Array.from({ length: 300 }, (_, index) => held(a, `t${index}`)));
+    await server.command("DEL", "bunting:lease:t1");
+    await b.acquire("t299", true);
+    await b.acquire("t298", false);
+    const renewed = await a.renew(leases);
+    expect(renewed.filter(({ isHeld }) => !isHeld)).to.deep.equal([{ isHeld: false, name: "t1" }]);
+    const asked = renewed.flatMap((one) =>
+      one.isHeld && one.askedBy !== undefined ? [[one.lease.name, one.askedBy]] : [],
+    );
+    expect(asked).to.deep.equal([["t299", "b"]]);
+    expect(await a.renew([])).to.deep.equal([]);
+  });
+
+  it("counts the end of a lease from before it was asked for", async () => {
+    const clock = new ManualClock();
+    const a = await leasesOf("a", 60_000, clock);
+    const asking = held(a);
+    const askedMs = clock.monotonicMs();
+    clock.advance(5_000);
+    const lease = await asking;
+    expect(lease.untilMs).to.equal(askedMs + 60_000);
+    const renewing = a.renew([lease]);
+    clock.advance(5_000);
+    const [renewed] = await renewing;
+    expect(renewed?.isHeld === true && renewed.lease.untilMs).to.equal(askedMs + 65_000);
+  });
+
+  it("hands a lease over without a gap, under a higher number", async () => {
+    const [a, b, c] = [await leasesOf("a"), await leasesOf("b"), await leasesOf("c")];
+    const first = await held(a);
+    await b.acquire("topic", true);
+    await a.handOver(first, "b");
+    expect(await c.acquire("topic", false)).to.include({ isHeld: false, holder: "b" });
+    expect(await a.renew([first])).to.deep.equal([{ isHeld: false, name: "topic", holder: "b" }]);
+    const second = await held(b);
+    expect(second.fence).to.be.greaterThan(first.fence);
+    const [renewed] = await b.renew([second]);
+    expect(renewed).not.to.have.property("askedBy");
+    expect(await codeOf(a.handOver(first, "c"))).to.equal("FENCED");
+  });
+
+  it("goes on under a new number, and the old one ends", async () => {
+    const a = await leasesOf("a");
+    const first = await held(a);
+    const second = await a.advance(first);
+    expect(second.fence).to.be.greaterThan(first.fence);
+    expect(await codeOf(a.advance(first))).to.equal("FENCED");
+    expect((await a.renew([second]))[0]).to.have.property("isHeld", true);
+  });
+
+  it("releases a lease, and the next number is higher", async () => {
+    const [a, b] = [await leasesOf("a"), await leasesOf("b")];
+    const first = await held(a);
+    expect(await a.release(first)).to.equal(true);
+    expect((await held(b)).fence).to.be.greaterThan(first.fence);
+  });
+
+  it("gives higher numbers also after Redis was emptied", async () => {
+    const [a, b] = [await leasesOf("a"), await leasesOf("b")];
+    const first = await held(a);
+    await server.command("FLUSHALL");
+    expect((await held(b)).fence).to.be.greaterThan(first.fence);
+  });
+
+  it("gives higher numbers where the clock of Redis was set back", async () => {
+    // As if the last number had been given out in an hour.
+    const ahead = Date.now() * 1_000 + 3_600_000_000;
+    await server.command("SET", "bunting:fence", ahead);
+    const a = await leasesOf("a");
+    const first = await held(a);
+    expect(first.fence).to.equal(ahead + 1);
+    // Now Redis has lost it as well: the replica knows.
+    await server.command("FLUSHALL");
+    expect((await held(a)).fence).to.equal(ahead + 2);
+  });
+
+  it("gives numbers on where the last one is not a number, and says so where there are none left", async () => {
+    const a = await leasesOf("a");
+    await server.command("SET", "bunting:fence", "x");
+    await held(a, "first");
+    await server.command("SET", "bunting:fence", "9007199254740990");
+    const error = await a.acquire("second", false).catch((caught: unknown) => caught as BackplaneError);
+    expect(error).to.have.property("message").that.contains("delete the key bunting:fence");
+  });
+});

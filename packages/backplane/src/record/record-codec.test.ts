@@ -1,0 +1,149 @@
+import { writeFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { expect } from "chai";
+import type { BackplaneError } from "../backplane-error.js";
+import { RecordCodec, type EncodedRecord } from "./record-codec.js";
+import { RecordKeys } from "./record-keys.js";
+import type { TopicRecord } from "./topic-record.js";
+
+const record: TopicRecord = {
+  topic: "demo/flags",
+  kind: "document",
+  epoch: 1_700_000_000_000_000,
+  resourceVersion: "12345678901234567890",
+  uid: "u",
+  generation: 3,
+  readers: ["team-a"],
+  deletionPolicy: "keep",
+  document: { flags: { __proto__x: { state: "ENABLED" }, "10": {}, "9": {} }, metadata: { a: 1 } },
+};
+const signed = (body: Buffer): EncodedRecord => ({ body, signature: Buffer.alloc(0) });
+const bodyOf = (head: unknown, rest: Buffer = Buffer.alloc(0)): Buffer =>
+  Buffer.concat([Buffer.from(`${typeof head === "string" ? head : JSON.stringify(head)}\n`), rest]);
+const head = { format: 1, topic: "demo/flags", kind: "document", epoch: 1, resourceVersion: "1" };
+
+describe("RecordCodec", () => {
+  const files = new TempDirectory();
+  after(() => files.remove());
+  const codec = new RecordCodec(10_000, () => RecordKeys.none);
+
+  async function codeOf(promise: Promise<unknown>): Promise<string> {
+    return promise.then(
+      () => "nothing failed",
+      (error: unknown) => (error as BackplaneError).code,
+    );
+  }
+
+  async function keys(...lines: readonly string[]): Promise<RecordKeys> {
+    writeFileSync(files.file("keys"), lines.join("\n"));
+    return RecordKeys.read(files.file("keys"));
+  }
+
+  const kinds: readonly TopicRecord[] = [
+    record,
+    { ...record, kind: "deleted" },
+    { topic: "demo/flags", kind: "deleted", epoch: 2, resourceVersion: "0" },
+    { topic: "demo/flags", kind: "missing", epoch: 2, resourceVersion: "7" },
+  ];
+  for (const one of kinds) {
+    it(`reads what it wrote (${one.kind}, ${one.document === undefined ? "without" : "with"} a document)`, async () => {
+      expect(await codec.decode("demo/flags", await codec.encode(one))).to.deep.equal(one);
+    });
+  }
+
+  it("writes equal bytes for equal documents, whatever the order of their keys", async () => {
+    const other = {
+      ...record,
+      document: { metadata: { a: 1 }, flags: { "9": {}, "10": {}, __proto__x: { state: "ENABLED" } } },
+    };
+    expect((await codec.encode(other)).body).to.deep.equal((await codec.encode(record)).body);
+  });
+
+  it("refuses to write a document that is too large, or a version without order", async () => {
+    const large = { ...record, document: { flags: { f: { state: "x".repeat(10_000) } } } };
+    expect(await codeOf(codec.encode(large))).to.equal("RECORD_TOO_LARGE");
+    expect(await codeOf(codec.encode({ ...record, resourceVersion: "abc" }))).to.equal("RECORD_MALFORMED");
+    const shared = {
+      ...record,
+      readers: Array.from({ length: 10_000 }, (_, index) => `a-long-name-of-a-namespace-${index}`),
+    };
+    expect(await codeOf(codec.encode(shared))).to.equal("RECORD_TOO_LARGE");
+  });
+
+  it("verifies with every key, and signs with the first", async () => {
+    const [a, b] = ["a".repeat(32), "b".repeat(32)];
+    const [onlyA, onlyB, both] = [await keys(a, ""), await keys(b), await keys(b, a)];
+    const byA = await new RecordCodec(10_000, () => onlyA).encode(record);
+    const byBoth = await new RecordCodec(10_000, () => both).encode(record);
+    const readBy = (using: RecordKeys, encoded: EncodedRecord): Promise<string> =>
+      codeOf(new RecordCodec(10_000, () => using).decode("demo/flags", encoded));
+    expect(await readBy(both, byA)).to.equal("nothing failed");
+    expect(await readBy(onlyB, byBoth)).to.equal("nothing failed");
+    expect(await readBy(onlyA, byBoth)).to.equal("RECORD_UNVERIFIED");
+    expect(await readBy(onlyB, byA)).to.equal("RECORD_UNVERIFIED");
+    expect(await readBy(onlyB, await codec.encode(record))).to.equal("RECORD_UNVERIFIED");
+    const changed = Buffer.from(byA.body);
+    changed.writeUInt8(changed.readUInt8(20) ^ 1, 20);
+    expect(await readBy(onlyA, { ...byA, body: changed })).to.equal("RECORD_UNVERIFIED");
+  });
+
+  it("refuses a record under the name of another topic, signed or not", async () => {
+    expect(await codeOf(codec.decode("demo/other", await codec.encode(record)))).to.equal("RECORD_FOREIGN");
+    const key = await keys("k".repeat(40));
+    const signing = new RecordCodec(10_000, () => key);
+    expect(await codeOf(signing.decode("demo/other", await signing.encode(record)))).to.equal(
+      "RECORD_UNVERIFIED",
+    );
+  });
+
+  const bomb = gzipSync(Buffer.alloc(50_000_000));
+  const malformed: readonly (readonly [string, Buffer])[] = [
+    ["without a head", Buffer.from("no line feed")],
+    ["with nothing at all", Buffer.alloc(0)],
+    ["with a head that is no JSON", bodyOf("{")],
+    ["with a head that is null", bodyOf("null")],
+    ["of a later format", bodyOf({ ...head, format: 2 })],
+    ["of an unknown kind", bodyOf({ ...head, kind: "other" })],
+    ["without a document", bodyOf(head)],
+    ["that is missing and has a document", bodyOf({ ...head, kind: "missing", bytes: 2 }, gzipSync("{}"))],
+    ["with a version that is no number", bodyOf({ ...head, resourceVersion: "1; DROP" })],
+    ["with an epoch that is no integer", bodyOf({ ...head, epoch: 0.5 })],
+    ["with readers that are no list of names", bodyOf({ ...head, readers: [1] })],
+    ["with a document that is not compressed", bodyOf({ ...head, bytes: 12 }, Buffer.from('{"flags":{}}'))],
+    ["that unpacks to more than it says", bodyOf({ ...head, bytes: 100 }, bomb)],
+    ["that unpacks to less than it says", bodyOf({ ...head, bytes: 100 }, gzipSync('{"flags":{}}'))],
+    ["with a document cut off", bodyOf({ ...head, bytes: 12 }, gzipSync('{"flags":{}}').subarray(0, 15))],
+    ["with a document that is no JSON", bodyOf({ ...head, bytes: 3 }, gzipSync("{{{"))],
+    ["with a document without flags", bodyOf({ ...head, bytes: 2 }, gzipSync("[]"))],
+    [
+      "nested too deep",
+      bodyOf({ ...head, bytes: 5_000 }, gzipSync(`{"flags":${"[".repeat(2_495)}${"]".repeat(2_496)}`)),
+    ],
+  ];
+  for (const [what, body] of malformed) {
+    it(`refuses a record ${what}`, async () => {
+      expect(await codeOf(codec.decode("demo/flags", signed(body)))).to.equal("RECORD_MALFORMED");
+    });
+  }
+
+  it("refuses what is, or says it is, too large, before it takes memory", async () => {
+    const saying = bodyOf({ ...head, bytes: 20_000 }, bomb);
+    expect(await codeOf(codec.decode("demo/flags", signed(saying)))).to.equal("RECORD_TOO_LARGE");
+    const being = bodyOf({ ...head, bytes: 2 }, Buffer.alloc(codec.maxBodyBytes));
+    expect(await codeOf(codec.decode("demo/flags", signed(being)))).to.equal("RECORD_TOO_LARGE");
+  });
+
+  const keyFiles: readonly (readonly [string, readonly string[], string])[] = [
+    ["empty", [""], "write one a line"],
+    ["with a short key", ["a".repeat(40), "short"], "can be guessed"],
+    ["with many keys", Array.from({ length: 9 }, () => "a".repeat(32)), "8 are the most"],
+  ];
+  for (const [what, lines, reason] of keyFiles) {
+    it(`refuses a file of keys that is ${what}, and says why`, async () => {
+      const error = await keys(...lines).catch((caught: unknown) => caught as BackplaneError);
+      expect(error).to.have.property("code", "FILE_UNREADABLE");
+      expect(error).to.have.property("message").that.contains(reason).and.contains(files.file("keys"));
+    });
+  }
+});

@@ -1,0 +1,159 @@
+import { promisify } from "node:util";
+import { constants, gunzip, gzip } from "node:zlib";
+import {
+  encodeDocument,
+  normaliseDocument,
+  type FlagDocument,
+  type JsonValue,
+  type TopicKey,
+} from "@bunting/protocol";
+import { BackplaneError } from "../backplane-error.js";
+import { isPosition, requirePosition } from "./position.js";
+import type { RecordKeys } from "./record-keys.js";
+import type { TopicRecord } from "./topic-record.js";
+
+/** A record as it is in Redis. */
+export interface EncodedRecord {
+  readonly body: Buffer;
+  readonly signature: Buffer;
+}
+
+/** The first line of a body, in JSON; the rest is the document, compressed, if there is one. */
+interface Head {
+  readonly topic: string;
+  readonly kind: string;
+  readonly epoch: number;
+  readonly resourceVersion: string;
+  readonly uid?: string;
+  readonly generation?: number;
+  readonly readers?: readonly string[];
+  readonly deletionPolicy?: string;
+  /** Of the document before it was compressed. */
+  readonly bytes?: number;
+}
+
+const format = 1;
+const maxHeadBytes = 256 * 1024;
+const lineFeed = 10;
+/** Most of what gzip saves, for a third of its time. */
+const level = 3;
+const compress = promisify<Buffer, object, Buffer>(gzip);
+const decompress = promisify<Buffer, object, Buffer>(gunzip);
+
+/** Turns records into what is stored, and back. What comes from Redis is checked before it costs memory: other software may write there. */
+export class RecordCodec {
+  readonly #maxDocumentBytes: number;
+  readonly #keys: () => RecordKeys;
+
+  /** @param keys asked each time, because they may be replaced */
+  constructor(maxDocumentBytes: number, keys: () => RecordKeys) {
+    this.#maxDocumentBytes = maxDocumentBytes;
+    this.#keys = keys;
+  }
+
+  /** How large a body may be. What does not get smaller by gzip gets larger by little. */
+  get maxBodyBytes(): number {
+    return maxHeadBytes + this.#maxDocumentBytes + 1024;
+  }
+
+  /** Rejects with RECORD_TOO_LARGE or RECORD_MALFORMED. */
+  async encode(record: TopicRecord): Promise<EncodedRecord> {
+    requirePosition(record);
+    const { document, ...fields } = record;
+    const text = document === undefined ? undefined : Buffer.from(encodeDocument(document));
+    const bytes = text?.length ?? 0;
+    if (bytes > this.#maxDocumentBytes)
+      throw tooLarge(`its document has ${bytes} bytes`, this.#maxDocumentBytes);
+    const head = JSON.stringify({ format, ...fields, ...(text === undefined ? {} : { bytes }) });
+    if (head.length >= maxHeadBytes) throw tooLarge(`its head has ${head.length} characters`, maxHeadBytes);
+    const packed = text === undefined ? Buffer.alloc(0) : await compress(text, { level });
+    const body = Buffer.concat([Buffer.from(`${head}\n`), packed]);
+    return { body, signature: this.#keys().sign(record.topic, body) };
+  }
+
+  /** Rejects with RECORD_TOO_LARGE, RECORD_UNVERIFIED, RECORD_FOREIGN or RECORD_MALFORMED. */
+  async decode(topic: TopicKey, { body, signature }: EncodedRecord): Promise<TopicRecord> {
+    if (body.length > this.maxBodyBytes) throw tooLarge(`it has ${body.length} bytes`, this.maxBodyBytes);
+    if (!this.#keys().verify(topic, body, signature))
+      throw new BackplaneError("RECORD_UNVERIFIED", "the record is not signed with one of the keys in use");
+    const end = body.subarray(0, maxHeadBytes).indexOf(lineFeed);
+    if (end < 0) throw malformed("it has no head");
+    const head = readHead(body.subarray(0, end));
+    if (head.topic !== topic)
+      throw new BackplaneError("RECORD_FOREIGN", "the record is one of another topic");
+    const { bytes, ...fields } = head;
+    const packed = body.subarray(end + 1);
+    if (bytes === undefined) {
+      if (head.kind === "document" || packed.length > 0)
+        throw malformed("its head says nothing of its document");
+      return fields as TopicRecord;
+    }
+    if (bytes > this.#maxDocumentBytes)
+      throw tooLarge(`its document has ${bytes} bytes`, this.#maxDocumentBytes);
+    return { ...fields, document: await readDocument(packed, bytes) } as TopicRecord;
+  }
+}
+
+/** What is not as the head says is not unpacked: a few kilobytes can become gigabytes. */
+async function readDocument(packed: Buffer, bytes: number): Promise<FlagDocument> {
+  const limits = { maxOutputLength: Math.max(1, bytes), finishFlush: constants.Z_FINISH };
+  const text = await decompress(packed, limits).catch((cause: unknown) => {
+    throw malformed("its document can't be decompressed to what its head says", cause);
+  });
+  if (text.length !== bytes) throw malformed("its document has not the length that its head says");
+  try {
+    return normaliseDocument(JSON.parse(text.toString()) as JsonValue).document;
+  } catch (cause) {
+    throw malformed("its document is not one of flags", cause);
+  }
+}
+
+function readHead(bytes: Buffer): Head {
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString());
+  } catch (cause) {
+    throw malformed("its head is no JSON", cause);
+  }
+  if (typeof value !== "object" || value === null) throw malformed("its head is no object");
+  const head = value as Partial<Record<keyof Head | "format", unknown>>;
+  if (head.format !== format) throw malformed("its format is not one that this version reads");
+  const isHead =
+    typeof head.topic === "string" &&
+    ["document", "deleted", "missing"].includes(head.kind as string) &&
+    isPosition(head) &&
+    isOptional(head.uid, (uid) => typeof uid === "string") &&
+    isOptional(head.generation, (generation) => Number.isSafeInteger(generation)) &&
+    isOptional(head.bytes, (length) => Number.isSafeInteger(length) && (length as number) >= 0) &&
+    isOptional(head.deletionPolicy, (policy) => ["keep", "empty", "close"].includes(policy as string)) &&
+    isOptional(
+      head.readers,
+      (readers) => Array.isArray(readers) && readers.every((one) => typeof one === "string"),
+    );
+  if (!isHead || (head.kind === "missing" && head.bytes !== undefined))
+    throw malformed("a field of its head is not as it must be");
+  const known = [
+    "topic",
+    "kind",
+    "epoch",
+    "resourceVersion",
+    "uid",
+    "generation",
+    "readers",
+    "deletionPolicy",
+    "bytes",
+  ];
+  return Object.fromEntries(Object.entries(head).filter(([name]) => known.includes(name))) as unknown as Head;
+}
+
+function isOptional(value: unknown, check: (value: unknown) => boolean): boolean {
+  return value === undefined || check(value);
+}
+
+function tooLarge(what: string, most: number): BackplaneError {
+  return new BackplaneError("RECORD_TOO_LARGE", `the record is too large: ${what}; ${most} are the most`);
+}
+
+function malformed(why: string, cause?: unknown): BackplaneError {
+  return new BackplaneError("RECORD_MALFORMED", `the record can't be read: ${why}`, { cause });
+}

@@ -1,0 +1,99 @@
+import { script } from "../connection/script.js";
+
+/*
+ * A record is a hash. What scripts compare is in fields of its own (fence, epoch, version, kind); the body repeats it under its signature.
+ * Times are those of Redis, in milliseconds.
+ */
+const common = `
+local function nowMs()
+  local time = redis.call('TIME')
+  return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+end
+local function isOlder(epoch, version, thanEpoch, thanVersion)
+  epoch, thanEpoch = tonumber(epoch), tonumber(thanEpoch)
+  if epoch ~= thanEpoch then return epoch < thanEpoch end
+  if #version ~= #thanVersion then return #version < #thanVersion end
+  return version < thanVersion
+end
+`;
+
+/**
+ * KEYS lease, record, announcements, announced; ARGV holder, fence, epoch, version, kind, body, signature, topic, announcements to keep,
+ * ms to keep the record. Returns "written"; "fenced" and who has the lease; or "older", epoch and version of the record.
+ *
+ * Two conditions keep an old owner from overwriting: its lease must be in force, now, with its number; and the record must not be one of a
+ * higher number, written under another lease. Either alone leaves a gap: leases may be lost in a failover, and topics change leases.
+ */
+export const writeScript = script(`${common}
+local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
+if held[1] ~= ARGV[1] or held[2] ~= ARGV[2] then
+  return {'fenced', held[1] or ''}
+end
+local stored = redis.call('HMGET', KEYS[2], 'fence', 'epoch', 'version', 'kind', 'since')
+if stored[1] and tonumber(stored[1]) > tonumber(ARGV[2]) then
+  return {'fenced', ''}
+end
+if stored[2] and stored[3] and isOlder(ARGV[3], ARGV[4], stored[2], stored[3]) then
+  return {'older', stored[2], stored[3]}
+end
+local now = nowMs()
+local since = stored[4] == ARGV[5] and stored[5] or now
+redis.call('HSET', KEYS[2], 'fence', ARGV[2], 'epoch', ARGV[3], 'version', ARGV[4], 'kind', ARGV[5], 'body', ARGV[6],
+  'signature', ARGV[7], 'confirmed', now, 'since', since)
+redis.call('PEXPIRE', KEYS[2], ARGV[10])
+local number = redis.call('INCR', KEYS[4])
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[9], '*', 'topic', ARGV[8], 'epoch', ARGV[3], 'version', ARGV[4], 'number', number)
+return {'written'}
+`);
+
+/**
+ * KEYS lease, record, …; ARGV holder, fence, then for each record epoch, version, ms to keep it. Returns "fenced" and who has the lease;
+ * or "confirmed" and for each record 1 if it still is what was confirmed.
+ */
+export const confirmScript = script(`${common}
+local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
+if held[1] ~= ARGV[1] or held[2] ~= ARGV[2] then
+  return {'fenced', held[1] or ''}
+end
+local now = nowMs()
+local answers = {'confirmed'}
+for i = 2, #KEYS do
+  local stored = redis.call('HMGET', KEYS[i], 'epoch', 'version', 'fence')
+  local at = 3 * (i - 2) + 3
+  local isSame = stored[1] == ARGV[at] and stored[2] == ARGV[at + 1] and tonumber(stored[3] or '0') <= tonumber(ARGV[2])
+  if isSame then
+    redis.call('HSET', KEYS[i], 'confirmed', now, 'fence', ARGV[2])
+    redis.call('PEXPIRE', KEYS[i], ARGV[at + 2])
+  end
+  answers[i] = isSame and 1 or 0
+end
+return answers
+`);
+
+/** KEYS record; ARGV most bytes. Returns "none"; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind. */
+export const readScript = script(`${common}
+local bytes = redis.call('HSTRLEN', KEYS[1], 'body')
+if bytes > tonumber(ARGV[1]) then
+  return {'large', bytes}
+end
+local stored = redis.call('HMGET', KEYS[1], 'fence', 'confirmed', 'since', 'body', 'signature', 'epoch', 'version', 'kind')
+if not stored[4] then
+  return {'none'}
+end
+local now = tonumber(nowMs())
+local function ago(ms) return string.format('%.0f', math.max(0, now - (tonumber(ms or '0') or 0))) end
+return {'record', stored[1] or '', ago(stored[2]), ago(stored[3]), stored[4], stored[5] or '', stored[6] or '', stored[7] or '', stored[8] or ''}
+`);
+
+/** KEYS record, …. Returns for each epoch, version and how many ms ago it was confirmed; empty for those that are not there. */
+export const positionsScript = script(`${common}
+local answers = {}
+local now = tonumber(nowMs())
+for i = 1, #KEYS do
+  local stored = redis.call('HMGET', KEYS[i], 'epoch', 'version', 'confirmed')
+  answers[3 * i - 2] = stored[1] or ''
+  answers[3 * i - 1] = stored[2] or ''
+  answers[3 * i] = string.format('%.0f', math.max(0, now - (tonumber(stored[3] or '0') or 0)))
+end
+return answers
+`);

@@ -1,0 +1,223 @@
+import { systemClock } from "@bunting/runtime";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { expect } from "chai";
+import type { BackplaneError } from "../backplane-error.js";
+import { Leases, type Lease } from "../lease/leases.js";
+import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { Stops, TestReplica } from "../replica.fixture.js";
+import { RecordCodec } from "./record-codec.js";
+import { RecordKeys } from "./record-keys.js";
+import { Records } from "./records.js";
+import type { TopicRecord } from "./topic-record.js";
+
+const topic = "demo/flags";
+
+function version(resourceVersion: number, epoch = 1, text = ""): TopicRecord {
+  const document = { flags: { f: { state: `v${resourceVersion}${text}` } } };
+  return { topic, kind: "document", epoch, resourceVersion: String(resourceVersion), document };
+}
+
+describe("Records", () => {
+  let server: RedisServer;
+  const stops = new Stops();
+  before(async function () {
+    needsRedisServer(this);
+    server = await RedisServer.start();
+  });
+  after(() => RedisServer.stop(server));
+  beforeEach(() => server.command("FLUSHALL"));
+  afterEach(() => stops.stop());
+
+  async function replica(holder: string) {
+    const { connection, keys } = stops.add(await TestReplica.connected({ address: server.address }));
+    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const records = new Records({ connection, keys, codec, shards: 4, announcements: 10 });
+    const leases = new Leases({ connection, keys, holder, leaseMs: 60_000, clock: systemClock });
+    return { records, leases };
+  }
+
+  async function held(leases: Leases, name = topic): Promise<Lease> {
+    const acquired = await leases.acquire(name, false);
+    if (!acquired.isHeld) expect.fail(`${acquired.holder} has it`);
+    return acquired.lease;
+  }
+
+  async function codeOf(promise: Promise<unknown>): Promise<string> {
+    return promise.then(
+      () => "nothing failed",
+      (error: unknown) => (error as BackplaneError).code,
+    );
+  }
+
+  it("reads in one replica what another wrote, and nothing where nothing was written", async () => {
+    const [a, b] = [await replica("a"), await replica("b")];
+    const lease = await held(a.leases);
+    await a.records.write(version(7), lease);
+    const stored = await b.records.read(topic);
+    expect(stored?.record).to.deep.equal(version(7));
+    expect(stored?.fence).to.equal(lease.fence);
+    expect(stored?.confirmedAgoMs).to.be.within(0, 60_000);
+    expect(await b.records.read("demo/other")).to.equal(undefined);
+  });
+
+  it("refuses an older version, and takes an equal one and a later epoch", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    await records.write(version(10), lease);
+    expect(await codeOf(records.write(version(9), lease))).to.equal("VERSION_OLDER");
+    await records.write(version(10), lease);
+    await records.write(version(2, 5), lease);
+    expect(await codeOf(records.write(version(100, 4), lease))).to.equal("VERSION_OLDER");
+    expect((await records.read(topic))?.record).to.deep.equal(version(2, 5));
+  });
+
+  it("compares versions that are beyond the numbers of Lua", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    const at = (resourceVersion: string): TopicRecord => ({ ...version(1), resourceVersion });
+    await records.write(at("9223372036854775807"), lease);
+    expect(await codeOf(records.write(at("9223372036854775806"), lease))).to.equal("VERSION_OLDER");
+    await records.write(at("9223372036854775808"), lease);
+  });
+
+  it("refuses an owner whose lease another replica has, whatever it writes", async () => {
+    const [a, b] = [await replica("a"), await replica("b")];
+    const old = await held(a.leases);
+    await a.records.write(version(1), old);
+    await server.command("DEL", "bunting:lease:demo/flags");
+    const lease = await held(b.leases);
+    expect(await codeOf(a.records.write(version(2), old))).to.equal("FENCED");
+    expect(await codeOf(a.records.confirm([version(1)], old))).to.equal("FENCED");
+    await b.records.write(version(3), lease);
+    expect(await codeOf(a.records.write(version(4, 9), old))).to.equal("FENCED");
+    expect((await b.records.read(topic))?.record).to.deep.equal(version(3));
+  });
+
+  it("refuses an owner whose lease has ended and nobody has, until it takes it again", async () => {
+    const { records, leases } = await replica("a");
+    const old = await held(leases);
+    await server.command("DEL", "bunting:lease:demo/flags");
+    expect(await codeOf(records.write(version(1), old))).to.equal("FENCED");
+    await records.write(version(1), await held(leases));
+  });
+
+  it("refuses a lease that is older than the one the topic was written under", async () => {
+    const [a, b] = [await replica("a"), await replica("b")];
+    const wide = await held(a.leases, "namespace demo");
+    const narrow = await held(b.leases);
+    await b.records.write(version(5), narrow);
+    expect(await codeOf(a.records.write(version(6), wide))).to.equal("FENCED");
+    const next = await a.leases.advance(wide);
+    await a.records.write(version(6), next);
+    expect(await codeOf(b.records.write(version(7), narrow))).to.equal("FENCED");
+  });
+
+  it("confirms what is unchanged, and names what has to be written again", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    await records.write(version(1), lease);
+    await server.command("HSET", "bunting:record:demo/flags", "confirmed", "1000");
+    expect((await records.read(topic))?.confirmedAgoMs).to.be.greaterThan(1e9);
+    const next = await leases.advance(lease);
+    const gone: TopicRecord = { ...version(1), topic: "demo/gone" };
+    expect(await records.confirm([version(1), gone], next)).to.deep.equal(["demo/gone"]);
+    const stored = await records.read(topic);
+    expect(stored?.confirmedAgoMs).to.be.lessThan(60_000);
+    expect(stored?.fence).to.equal(next.fence);
+    expect(await records.confirm([version(2)], next)).to.deep.equal([topic]);
+  });
+
+  it("keeps the time since which a topic is deleted while that is confirmed, and starts anew with another kind", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    await records.write(version(1), lease);
+    await server.command("HSET", "bunting:record:demo/flags", "since", "1000");
+    await records.write(version(2), lease);
+    expect((await records.read(topic))?.sinceAgoMs).to.be.greaterThan(1e9);
+    const deleted: TopicRecord = { topic, kind: "deleted", epoch: 1, resourceVersion: "3" };
+    await records.write(deleted, lease);
+    expect((await records.read(topic))?.sinceAgoMs).to.be.lessThan(60_000);
+    await server.command("HSET", "bunting:record:demo/flags", "since", "1000");
+    await records.confirm([deleted], lease);
+    await records.write({ ...deleted, resourceVersion: "4" }, lease);
+    expect((await records.read(topic))?.sinceAgoMs).to.be.greaterThan(1e9);
+  });
+
+  it("keeps records of names that do not exist for an hour only", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    await records.write({ topic, kind: "missing", epoch: 1, resourceVersion: "5" }, lease);
+    expect(await server.command("PTTL", "bunting:record:demo/flags")).to.be.within(1, 3_600_000);
+    await records.write(version(6), lease);
+    expect(await server.command("PTTL", "bunting:record:demo/flags")).to.be.greaterThan(3_600_000);
+  });
+
+  it("tells where Redis is with many topics", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    const topics = Array.from({ length: 300 }, (_, index) => `demo/t${index}` as const);
+    for (const [index, one] of topics.entries())
+      if (index % 2 === 0) await records.write({ ...version(index + 1), topic: one }, lease);
+    const positions = await records.positions(topics);
+    expect(positions.size).to.equal(150);
+    expect(positions.get("demo/t298")).to.include({ epoch: 1, resourceVersion: "299" });
+    expect(positions.get("demo/t298")?.confirmedAgoMs).to.be.within(0, 60_000);
+    expect(positions.has("demo/t299")).to.equal(false);
+  });
+
+  it("announces each version once, in a stream that does not grow", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    for (let number = 1; number <= 500; number++) await records.write(version(number), lease);
+    const streams = (await server.command("KEYS", "bunting:announcements:*")) as readonly string[];
+    expect(streams).to.have.length(1);
+    expect(await server.command("XLEN", streams[0] ?? "")).to.be.within(10, 250);
+    const [[, fields] = []] = (await server.command("XREVRANGE", streams[0] ?? "", "+", "-", "COUNT", 1)) as [
+      string,
+      string[],
+    ][];
+    expect(fields).to.deep.equal(["topic", topic, "epoch", "1", "version", "500", "number", "500"]);
+  });
+
+  it("refuses a record that someone changed in Redis", async () => {
+    const { records, leases } = await replica("a");
+    await records.write(version(1), await held(leases));
+    const key = "bunting:record:demo/flags";
+    await server.command("HSET", key, "version", "2");
+    expect(await codeOf(records.read(topic))).to.equal("RECORD_MALFORMED");
+    await server.command("HSET", key, "version", "1", "body", "something else");
+    expect(await codeOf(records.read(topic))).to.equal("RECORD_MALFORMED");
+    await server.command("HSET", key, "body", Buffer.alloc(1_000_000));
+    expect(await codeOf(records.read(topic))).to.equal("RECORD_TOO_LARGE");
+    await server.command("DEL", key);
+    await server.command("SET", key, "a text");
+    expect(await codeOf(records.read(topic))).to.equal("REDIS_FAILED");
+  });
+});
+
+describe("A record after a restart of Redis", () => {
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  afterEach(() => stops.stop());
+
+  it("is there where Redis saves to its disk, and the lease and its number as well", async () => {
+    const server = stops.add(await RedisServer.start("--appendonly", "yes", "--appendfsync", "always"));
+    const replica = stops.add(await TestReplica.connected({ address: server.address }));
+    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const { connection, keys } = replica;
+    const records = new Records({ connection, keys, codec, shards: 1, announcements: 10 });
+    const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
+    const acquired = await leases.acquire(topic, false);
+    if (!acquired.isHeld) expect.fail("it is new");
+    await records.write(version(1), acquired.lease);
+    await server.kill();
+    await replica.next(false);
+    await server.restart();
+    await replica.next(true);
+    await eventually(() => replica.connection.isUp, "the connection");
+    await records.write(version(2), acquired.lease);
+    expect((await records.read(topic))?.record).to.deep.equal(version(2));
+  });
+});

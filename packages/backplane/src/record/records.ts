@@ -1,0 +1,138 @@
+import type { TopicKey } from "@bunting/protocol";
+import { BackplaneError } from "../backplane-error.js";
+import type { RedisConnection } from "../connection/redis-connection.js";
+import type { Keys } from "../keys.js";
+import { fenced, texts, type Lease } from "../lease/leases.js";
+import { shardOf } from "./shard-of.js";
+import { isPosition, type Position } from "./position.js";
+import type { RecordCodec } from "./record-codec.js";
+import { confirmScript, readScript, positionsScript, writeScript } from "./record-scripts.js";
+import type { StoredRecord, TopicRecord } from "./topic-record.js";
+
+export interface RecordsOptions {
+  readonly connection: Pick<RedisConnection, "evaluate">;
+  readonly keys: Keys;
+  readonly codec: RecordCodec;
+  readonly shards: number;
+  /** How many announcements a stream keeps, about. */
+  readonly announcements: number;
+}
+
+/** A record that is to be confirmed. */
+export type Confirmed = Position & Pick<TopicRecord, "topic" | "kind">;
+
+/** Where Redis is with a topic, and how long ago an owner confirmed it, by the clock of Redis. */
+export type StoredPosition = Position & { readonly confirmedAgoMs: number };
+
+/** Keeps a script short: Redis does nothing else meanwhile. */
+const topicsAtOnce = 256;
+const dayMs = 86_400_000;
+/** How long records stay that nobody confirms: names that do not exist can be guessed, and must not stay. */
+const keepMs = { document: 30 * dayMs, deleted: dayMs, missing: dayMs / 24 };
+
+/** The newest of each topic, in Redis. Owners write and announce; everybody reads. */
+export class Records {
+  readonly #options: RecordsOptions;
+
+  constructor(options: RecordsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Writes and announces what the owner has read, under its lease: that of the topic, or of something larger. Rejects with FENCED if the
+   * lease has ended, with VERSION_OLDER if Redis holds a newer version; then nothing is written.
+   */
+  async write(record: TopicRecord, lease: Lease): Promise<void> {
+    const { connection, keys, codec, shards, announcements } = this.#options;
+    const { topic, kind, epoch, resourceVersion } = record;
+    const { body, signature } = await codec.encode(record);
+    const shard = shardOf(topic, shards);
+    const names = [
+      keys.lease(lease.name),
+      keys.record(topic),
+      keys.announcements(shard),
+      keys.announced(shard),
+    ];
+    const by = [lease.holder, lease.fence];
+    const args = [...by, epoch, resourceVersion, kind, body, signature, topic, announcements, keepMs[kind]];
+    const [state, text = "", version] = texts(await connection.evaluate(writeScript, names, args));
+    if (state === "fenced") throw fenced(lease, text);
+    if (state === "older")
+      throw new BackplaneError(
+        "VERSION_OLDER",
+        `Redis holds version ${version} of epoch ${text} of ${topic}, which is newer than ${resourceVersion} of ${epoch}`,
+      );
+  }
+
+  /**
+   * Tells that the owner has found these unchanged. Returns the topics of which Redis holds something else, or nothing, so that they have to
+   * be written. Rejects with FENCED if the lease has ended.
+   */
+  async confirm(confirmed: readonly Confirmed[], lease: Lease): Promise<readonly TopicKey[]> {
+    const { connection, keys } = this.#options;
+    const others: TopicKey[] = [];
+    for (let at = 0; at < confirmed.length; at += topicsAtOnce) {
+      const batch = confirmed.slice(at, at + topicsAtOnce);
+      const names = [keys.lease(lease.name), ...batch.map(({ topic }) => keys.record(topic))];
+      const versions = batch.flatMap(({ epoch, resourceVersion, kind }) => [
+        epoch,
+        resourceVersion,
+        keepMs[kind],
+      ]);
+      const args = [lease.holder, lease.fence, ...versions];
+      const [state, ...answers] = texts(await connection.evaluate(confirmScript, names, args));
+      if (state === "fenced") throw fenced(lease, answers[0] ?? "");
+      others.push(...batch.filter((_, index) => answers[index] !== "1").map(({ topic }) => topic));
+    }
+    return others;
+  }
+
+  /** What Redis holds of a topic. Rejects if that can't be read, or is not to be trusted. */
+  async read(topic: TopicKey): Promise<StoredRecord | undefined> {
+    const { connection, keys, codec } = this.#options;
+    const answer = await connection.evaluate(readScript, [keys.record(topic)], [codec.maxBodyBytes]);
+    const [state, fence, confirmedAgo, sinceAgo, body, signature, epoch, version, kind] =
+      answer as readonly Buffer[];
+    if (String(state) === "none") return undefined;
+    if (String(state) === "large")
+      throw new BackplaneError(
+        "RECORD_TOO_LARGE",
+        `the record of ${topic} has ${String(fence)} bytes, and was not read`,
+      );
+    const record = await codec.decode(topic, { body: body ?? empty, signature: signature ?? empty });
+    const isAsSigned =
+      String(epoch) === String(record.epoch) &&
+      String(version) === record.resourceVersion &&
+      String(kind) === record.kind;
+    if (!isAsSigned)
+      throw new BackplaneError(
+        "RECORD_MALFORMED",
+        `the record of ${topic} is not the version that Redis lists`,
+      );
+    return {
+      record,
+      fence: Number(fence),
+      confirmedAgoMs: Number(confirmedAgo),
+      sinceAgoMs: Number(sinceAgo),
+    };
+  }
+
+  /** Where Redis is with each of the topics; those of which it holds nothing are left out. */
+  async positions(topics: readonly TopicKey[]): Promise<ReadonlyMap<TopicKey, StoredPosition>> {
+    const { connection, keys } = this.#options;
+    const positions = new Map<TopicKey, StoredPosition>();
+    for (let at = 0; at < topics.length; at += topicsAtOnce) {
+      const batch = topics.slice(at, at + topicsAtOnce);
+      const names = batch.map((topic) => keys.record(topic));
+      const answers = texts(await connection.evaluate(positionsScript, names, []));
+      batch.forEach((topic, index) => {
+        const [epoch, resourceVersion = "", ago] = answers.slice(3 * index, 3 * index + 3);
+        const position = { epoch: Number(epoch), resourceVersion, confirmedAgoMs: Number(ago) };
+        if (epoch !== "" && isPosition(position)) positions.set(topic, position);
+      });
+    }
+    return positions;
+  }
+}
+
+const empty = Buffer.alloc(0);
