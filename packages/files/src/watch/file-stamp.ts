@@ -12,12 +12,14 @@ export interface FileStamp {
   readonly size: number;
   /** Changes with whatever happens to the file: another file of the same name, a write, a chmod. */
   readonly version: string;
+  /** When that happened last, in milliseconds since the epoch by the file system's clock. Nobody can set it to an earlier time. */
+  readonly changedMs: number;
 }
 
 export function stampOf(stats: BigIntStats, realPath: string, isLink: boolean): FileStamp {
   const { size, mtimeNs, ctimeNs } = stats;
   const version = `${identityOf(stats)}:${size}:${mtimeNs}:${ctimeNs}`;
-  return { realPath, isLink, size: Number(size), version };
+  return { realPath, isLink, size: Number(size), version, changedMs: Number(ctimeNs / 1_000_000n) };
 }
 
 export function isSameStamp(a: FileStamp | undefined, b: FileStamp | undefined): boolean {

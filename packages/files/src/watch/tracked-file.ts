@@ -7,18 +7,35 @@ import { readWholeFile } from "./read-whole-file.js";
 /** How long a file's size and times must be stable before it is read, and how long it must be missing before it counts as gone. */
 export const restMs = 25;
 
+/** A file that nobody has touched for so long is not half-written: some 40 times the rest, because a file server has its own clock. */
+const settledMs = 1_000;
+
 /** How often a listener may ask for the same content again. */
 const maxRetries = 2;
 
 /** What a scan found at a path: a regular file, nothing, or why it can't be examined. */
 export type ScanResult = FileStamp | Error | undefined;
 
+/** A scan that examined a file. */
+export interface Examination {
+  readonly beganMs: number;
+  readonly endedMs: number;
+  readonly isRescan: boolean;
+  /** True if no file needs to rest: it is the first scan, and none has been touched for long. */
+  readonly areSettled: boolean;
+}
+
+/** True unless a scan found a file that was touched a moment ago. */
+export function isSettled(found: ScanResult, nowMs: number): boolean {
+  return found === undefined || found instanceof Error || found.changedMs <= nowMs - settledMs;
+}
+
 /**
  * One path at which a file is or was.
  *
  * A half-written manifest often still parses, with fewer flags. So a changed or missing file is handled only after it has been stable
- * for 25 ms; a swapped symlink is read at once (and once more after the 25 ms). A missing file waits, too, because some editors remove a
- * file and write it again: it has changed and was not deleted.
+ * for 25 ms; a swapped symlink is read at once (and once more after the 25 ms), and so are files at the start that have been as they are for
+ * long. A missing file waits, too, because some editors remove a file and write it again: it has changed and was not deleted.
  */
 export class TrackedFile {
   readonly path: string;
@@ -72,8 +89,8 @@ export class TrackedFile {
     this.#restedMs ??= nowMs;
   }
 
-  /** Notes what a scan found that began and ended at these times. */
-  note(found: ScanResult, beganMs: number, endedMs: number, isRescan: boolean): void {
+  /** Notes what a scan found. */
+  note(found: ScanResult, { beganMs, endedMs, isRescan, areSettled }: Examination): void {
     if (found instanceof Error) {
       this.#error = found;
       this.#restedMs = undefined;
@@ -86,9 +103,9 @@ export class TrackedFile {
     this.#error = undefined;
     if (isChanged) {
       this.#noticedMs = endedMs;
-      this.#restedMs = endedMs + restMs;
+      this.#restedMs = areSettled ? undefined : endedMs + restMs;
       this.#retries = 0;
-      this.#isReady = leadsElsewhere(before, found);
+      this.#isReady = areSettled || leadsElsewhere(before, found);
       return;
     }
     const isRested = this.#restedMs !== undefined && this.#restedMs <= beganMs;

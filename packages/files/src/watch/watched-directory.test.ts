@@ -94,6 +94,13 @@ describe("WatchedDirectory", () => {
     expect(textsOf(await start())).to.deep.equal(["a", "b", "bb", "c"]);
   });
 
+  it("reads files that nobody has touched for long at once, when it starts", async () => {
+    for (const name of ["b.json", "a.json"]) writeFileSync(directory.file(name), name);
+    // Seconds later, and in no time: a rest would never end.
+    const clock: Clock = { ...systemClock, now: () => Date.now() + 5_000, monotonicMs: () => 0 };
+    expect(textsOf(await start({ clock }))).to.deep.equal(["a.json", "b.json"]);
+  });
+
   it("does not wait for ever for a file that never rests", async () => {
     const path = directory.file("log.json");
     writeFileSync(path, "");

@@ -5,7 +5,7 @@ import type { FileListener } from "./file-event.js";
 import { toError } from "./file-stamp.js";
 import type { FilesOfInterest } from "./directory-listing.js";
 import { FileTree, type TreeScan } from "./file-tree.js";
-import { restMs, TrackedFile } from "./tracked-file.js";
+import { isSettled, restMs, TrackedFile } from "./tracked-file.js";
 import { TreeChanges } from "./tree-changes.js";
 import { WatchSet, type WantedWatch } from "./watch-set.js";
 
@@ -124,12 +124,16 @@ export class WatchedDirectory implements Runnable {
     this.#wasUnreadable = scan.unreadable.size > 0;
     const paths = new Set(isAll ? this.#files.keys() : rested.map(({ path }) => path));
     for (const path of scan.examined) paths.add(path);
+    // All or none: they are reported in the order of their paths.
+    const areSettled =
+      this.#unreported === undefined &&
+      [...paths].every((path) => isSettled(this.#tree.at(path), clock.now()));
     for (const path of paths) {
       const found = this.#tree.at(path) ?? errorAbove(path, scan.unreadable);
       const file = this.#files.get(path) ?? new TrackedFile(path, this.#options.maxBytes);
       if (found === undefined && !this.#files.has(path)) continue;
       this.#files.set(path, file);
-      file.note(found, beganMs, endedMs, isRescan);
+      file.note(found, { beganMs, endedMs, isRescan, areSettled });
       this.#sort(file);
     }
     if (scan.hasRoomNow) this.#changes.addLinks();
