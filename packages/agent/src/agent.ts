@@ -249,6 +249,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...ofrepEndpoint,
     ...listening,
     memory,
+    turns,
     http: telemetry.ofrep(
       createOfrepListener({
         evaluator,

@@ -27,6 +27,7 @@ const texts: Readonly<Record<string, string>> = {
   "request/unfinished_messages": "request refused: too much that did not arrive whole",
   "request/unread_answers": "request refused: answers not read",
   "request/pipelining": "connection dropped: too many requests ahead of their answers",
+  "request/small_pieces": "connection dropped: a body in too many small chunks",
   "request/memory": "request refused: memory (--peer-memory)",
 };
 

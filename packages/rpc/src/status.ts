@@ -32,6 +32,7 @@ export const refusals = {
   unfinished_messages: "too many bytes of messages that have not arrived whole, on one connection",
   unread_answers: "too many bytes of answers that have not been read, on one connection",
   pipelining: "too many requests over HTTP/1.1, or questions to reflection, ahead of their answers",
+  small_pieces: "a chunked body over HTTP/1.1 in too many small chunks",
   stalled: "an answer of which the peer took nothing for too long",
   memory: "a connection that is refused or ended because peers hold as much memory as --peer-memory allows",
 } as const;

@@ -2,8 +2,13 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import type { Socket } from "node:net";
 import type { OpenAccount } from "../limits/peer-account.js";
 import { currentTurn } from "../limits/event-loop-turn.js";
+import type { ReadTurns } from "../limits/read-turns.js";
 import { SocketStall } from "../limits/socket-stall.js";
+import { readOn, stopReading } from "../limits/socket-state.js";
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
+import { BodyPieces } from "./body-pieces.js";
+import { dismissGently } from "./dismiss-gently.js";
+import { lastAnswer } from "./last-answer.js";
 
 /** How many requests a client may send ahead of the answers; hardly any client sends one. */
 const maxWaiting = 32;
@@ -16,12 +21,26 @@ const waitingBytes = 4 * 1024;
 const maxInTurn = 64;
 
 type Answer = ServerResponse & { readonly req: IncomingMessage };
-/** What node reads a socket with. Node's `reading` stays as it is: it continues by itself only what it has stopped itself. */
-type Reading = Socket & {
-  readonly _handle?: { readonly reading: boolean; readStop(): void; readStart(): void } | null;
-};
 /** Node's parser of a connection, which is not in the types. It calls back with each request, and stops parsing if 2 is returned. */
 type Parsed = Socket & { readonly parser?: { onIncoming?: () => number } | null };
+
+export interface Http1ConnectionOptions {
+  readonly account: OpenAccount | undefined;
+  /** Counts up with time. */
+  readonly stallClock: { readonly tick: number };
+  /** Bounds what chunked bodies take of a turn of the event loop. */
+  readonly turns: ReadTurns;
+  readonly onRequest: RequestListener;
+  /** Called when the connection is ended because of a limit. */
+  readonly onRefused: (reason: "pipelining" | "small_pieces") => void;
+  /** How long the client may go on sending, unread, after its body was refused. */
+  readonly lingerMs: number | undefined;
+}
+
+const smallPieces = lastAnswer(
+  "400 Bad Request",
+  "The body of the request comes in too many small chunks: send it in larger ones, or whole.",
+);
 
 /**
  * The requests of one HTTP/1.1 connection, answered one after the other. Node passes on all pipelined requests of a chunk at once: a client
@@ -31,31 +50,21 @@ export class Http1Connection implements WatchedSession {
   /** What they owe their client waits in the connection's socket, one answer after the other. */
   readonly watchedStreams: Iterable<WatchedStream> = [];
   readonly #socket: Socket;
+  readonly #options: Http1ConnectionOptions;
   readonly #account: OpenAccount | undefined;
-  readonly #onRequest: RequestListener;
-  readonly #onPipelining: () => void;
   readonly #onAnswered: () => void;
   readonly #stall: SocketStall;
   #answering: Answer | undefined;
   #waiting: Answer[] | undefined;
+  #pieces: BodyPieces | undefined;
   #turn = -1;
   #inTurn = 0;
 
-  /**
-   * @param stallClock counts up with time
-   * @param onPipelining called when the connection is ended because of too many requests ahead of the answers.
-   */
-  constructor(
-    socket: Socket,
-    account: OpenAccount | undefined,
-    stallClock: { readonly tick: number },
-    onRequest: RequestListener,
-    onPipelining: () => void,
-  ) {
+  constructor(socket: Socket, options: Http1ConnectionOptions) {
+    const { account, stallClock } = options;
     this.#socket = socket;
+    this.#options = options;
     this.#account = account;
-    this.#onRequest = onRequest;
-    this.#onPipelining = onPipelining;
     this.#onAnswered = () => this.#next();
     this.#stall = new SocketStall(socket, stallClock);
     socket.once("close", () => account?.close());
@@ -78,18 +87,19 @@ export class Http1Connection implements WatchedSession {
 
   take(response: Answer): void {
     this.#countInTurn();
+    if (isChunked(response.req)) this.#watchPieces(response.req);
     if (this.#answering === undefined) {
       this.#answering = response;
       // When the chunk has been parsed: nothing is done for a client that has sent too many.
       process.nextTick(() => {
-        if (!this.#socket.destroyed) this.#begin(response);
+        if (this.#socket.writable) this.#begin(response);
       });
       return;
     }
     this.#waiting ??= [];
     this.#waiting.push(response);
     if (this.#waiting.length > maxWaiting) {
-      this.#onPipelining();
+      this.#options.onRefused("pipelining");
       this.#socket.destroy();
       // Or it would go on to the end of the chunk, with node's objects and an error for each request in it.
       const { parser } = this.#socket as Parsed;
@@ -105,17 +115,33 @@ export class Http1Connection implements WatchedSession {
   }
 
   #restUntilNextTurn(): void {
-    const socket = this.#socket as Reading;
-    socket._handle?.readStop();
+    stopReading(this.#socket);
     setImmediate(() => {
-      if (socket._handle?.reading === true) socket._handle.readStart();
+      if (this.#pieces?.isHeld !== true) readOn(this.#socket);
     });
   }
 
+  #watchPieces(request: IncomingMessage): void {
+    this.#pieces ??= new BodyPieces(this.#socket, this.#options.turns, (refused) =>
+      this.#refusePieces(refused),
+    );
+    this.#pieces.watch(request);
+  }
+
+  #refusePieces(request: IncomingMessage): void {
+    this.#options.onRefused("small_pieces");
+    // Instead of the answer to this request, and of no other.
+    if (this.#answering?.req === request && !this.#answering.headersSent)
+      dismissGently(this.#socket, smallPieces, this.#options.lingerMs);
+    else this.#socket.destroy();
+  }
+
   #begin(response: Answer): void {
+    // What the listener does not read is to pass by the count of its pieces, not by node's own way to drop a body.
+    if (isChunked(response.req)) response.req.resume();
     this.#account?.begin();
     response.once("close", this.#onAnswered);
-    this.#onRequest(response.req, response);
+    this.#options.onRequest(response.req, response);
   }
 
   #next(): void {
@@ -126,4 +152,8 @@ export class Http1Connection implements WatchedSession {
     this.#account?.release(waitingBytes);
     this.#begin(response);
   }
+}
+
+function isChunked({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined;
 }

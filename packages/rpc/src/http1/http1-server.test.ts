@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
 import { expect } from "chai";
+import { ReadTurns } from "../limits/read-turns.js";
 import { afterwards, releaseAfterEach } from "../rpc.fixture.js";
 import { Http1Server } from "./http1-server.js";
 
@@ -18,6 +19,7 @@ describe("a refused request over HTTP/1.1", () => {
       requestTimeoutMs: 60_000,
       ...(lingerMs === undefined ? {} : { lingerMs }),
       stallClock: { tick: 0 },
+      turns: new ReadTurns(),
       maxHeaderBytes: 1_000,
       onRefused,
     });

@@ -6,6 +6,7 @@ import { Http1Connection } from "./http1-connection.js";
 import { peerAddress } from "../limits/peer-address.js";
 import type { OpenAccount } from "../limits/peer-account.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
+import type { ReadTurns } from "../limits/read-turns.js";
 import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "../status.js";
 import { setAccount } from "../limits/request-account.js";
@@ -20,6 +21,8 @@ export interface Http1ServerOptions {
   readonly lingerMs?: number;
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
+  /** Bounds what chunked bodies take of a turn of the event loop. */
+  readonly turns: ReadTurns;
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
   /** Keeps an account for each connection; without it, nothing bounds what they hold. */
@@ -89,16 +92,21 @@ export class Http1Server {
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
-    const { memory, stallClock } = this.#options;
+    const { memory, stallClock, turns, lingerMs } = this.#options;
     if (memory?.makeRoom() === false) {
       this.#overload(socket);
       return;
     }
     const account = memory?.open(() => this.#end(socket, account), peerAddress(socket));
     setAccount(socket, account);
-    const accepted = new Http1Connection(socket, account, stallClock, this.#onRequest, () =>
-      this.#options.onRefused?.("pipelining"),
-    );
+    const accepted = new Http1Connection(socket, {
+      account,
+      stallClock,
+      turns,
+      onRequest: this.#onRequest,
+      onRefused: (reason) => this.#options.onRefused?.(reason),
+      lingerMs,
+    });
     (socket as Connected)[connection] = accepted;
     this.#connections.add(accepted);
     socket.once("close", () => this.#connections.delete(accepted));

@@ -5,6 +5,8 @@ interface StreamHandle {
   readonly writeQueueSize?: number;
   /** With TLS, the handle of the socket below. */
   readonly _parent?: StreamHandle;
+  /** Whether node wants it to be read. */
+  readonly reading?: boolean;
   /** Returns 0 if the handle was not reading, else an error (UV_EALREADY). */
   readStart?(): number;
   readStop?(): number;
@@ -25,6 +27,12 @@ export function stopReading(socket: Socket): void {
 /** Reads on after `stopReading`. */
 export function startReading(socket: Socket): void {
   handleOf(socket)?.readStart?.();
+}
+
+/** Reads on after `stopReading`, unless node itself has stopped reading: then it will read on itself. */
+export function readOn(socket: Socket): void {
+  const handle = handleOf(socket);
+  if (handle?.reading === true) handle.readStart?.();
 }
 
 function handleOf(socket: Socket): StreamHandle | null | undefined {

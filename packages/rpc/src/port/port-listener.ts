@@ -7,7 +7,7 @@ import { dismissGently } from "../http1/dismiss-gently.js";
 import { lastAnswer } from "../http1/last-answer.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
-import type { ReadTurns } from "../limits/read-turns.js";
+import { ReadTurns } from "../limits/read-turns.js";
 import { H2cUpgrade } from "./h2c-upgrade.js";
 import { clientHelloBytes, PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
@@ -118,6 +118,7 @@ export class PortListener {
 
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
+    const { turns = new ReadTurns() } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onRefused } = options;
     const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
@@ -153,6 +154,7 @@ export class PortListener {
         maxHeaderBytes,
         memory,
         stallClock: this.#stallWatch,
+        turns,
         onOverload: () => onDropped?.("memory"),
         onLargeHeaders: () => onDropped?.("headers"),
         onRefused,
@@ -164,7 +166,7 @@ export class PortListener {
         grpcHeaders: options.grpcHeaders,
         limits,
         memory,
-        turns: options.turns,
+        turns,
         stallClock: this.#stallWatch,
         onFlood: () => onDropped?.("flood"),
         onProtocolError: () => onDropped?.("protocol_error"),
