@@ -177,16 +177,25 @@ describe("LastKnownGood", () => {
     expect(logLines).to.have.length(2);
   });
 
-  it("sets a file aside that an agent did not survive", async () => {
-    const file = await keepOnDisk(proxy, newer);
+  it("loads a file again that one agent did not survive, and sets it aside after two in a row", async () => {
     const crash = new Error("as if the process ended here");
-    await lastKnownGoodOf([proxy])
-      .load(() => {
-        throw crash;
-      })
-      .catch((error: unknown) => expect(error).to.equal(crash));
+    const loadAndEnd = (): Promise<void> =>
+      lastKnownGoodOf([proxy])
+        .load(() => {
+          throw crash;
+        })
+        .catch((error: unknown) => expect(error).to.equal(crash)) as Promise<void>;
+    const file = await keepOnDisk(proxy, newer);
+    for (let round = 0; round < 2; round++) {
+      await loadAndEnd();
+      // One that was killed while it started.
+      expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
+    }
+    expect(logLines).to.deep.equal([]);
+    await loadAndEnd();
+    await loadAndEnd();
     expect(await loadAll([proxy])).to.deep.equal({});
-    expect(logLines[0]).to.contain("a process ended while it took it over");
+    expect(logLines[0]).to.contain("two processes ended while they took it over");
     expect(readdirSync(directory.path)).to.deep.equal([`${path.basename(file)}.refused`]);
     await keepOnDisk(proxy, older);
     expect(await loadAll([proxy])).to.deep.equal({ 0: older.toString() });

@@ -1,6 +1,16 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { mkdir, open, rename, rm, stat, writeFile, type FileHandle } from "node:fs/promises";
+import {
+  appendFile,
+  lstat,
+  mkdir,
+  open,
+  rename,
+  rm,
+  stat,
+  writeFile,
+  type FileHandle,
+} from "node:fs/promises";
 import path from "node:path";
 import { sweepCopies, temporarySuffix } from "./sweep-copies.js";
 import { UnusableCopyError } from "./unusable-copy-error.js";
@@ -35,6 +45,8 @@ const magicWithoutVersion = "bunting-last-known-good 1";
 /** A longer version is not written: no valid version is that long, and the header must stay short. */
 const maxVersionBytes = 1024;
 const maxHeaderBytes = 2048;
+/** What the second process in a row writes into the marker that the first has left, empty. */
+const secondMark = "2";
 
 /**
  * The last-known-good copy of one source's document, in a file of its own: a header line with format, source, length, checksum and version,
@@ -59,7 +71,7 @@ export class CopyFile<Version extends EncodedVersion> {
    * Passes the document to `take`. A marker on disk shows the next process if this one does not survive reading it or taking it over.
    *
    * @returns what `take` returns; undefined if there is no file
-   * @throws UnusableCopyError if the file can't be used; before it is read if a process has left its marker
+   * @throws UnusableCopyError if the file can't be used; before it is read if two processes in a row have left their marker
    */
   async load<T>(take: (document: DocumentCopy<Version>) => T): Promise<T | undefined> {
     const file = await this.#open();
@@ -139,7 +151,8 @@ export class CopyFile<Version extends EncodedVersion> {
     try {
       const file = await open(temporary, "wx", 0o600);
       try {
-        await file.write(header);
+        // Unlike write, it goes on after a part, which is all that an almost full disk may take.
+        await file.writeFile(header);
         await file.writeFile(bytes);
         await file.sync();
       } finally {
@@ -168,10 +181,18 @@ export class CopyFile<Version extends EncodedVersion> {
     try {
       await writeFile(this.#marker, "", { flag: "wx", mode: 0o600 });
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "EEXIST")
-        throw this.#invalid("a process ended while it took it over", cause);
       // Where nothing can be written there are no markers, and no crash can be told from any other.
+      if ((cause as NodeJS.ErrnoException).code !== "EEXIST") return;
+      // One process may have been killed for another reason, and the copy may be all that there is. Two in a row have ended of it.
+      if (!(await this.#isMarkedOnce()))
+        throw this.#invalid("two processes ended while they took it over", cause);
+      await appendFile(this.#marker, secondMark);
     }
+  }
+
+  async #isMarkedOnce(): Promise<boolean> {
+    const stats = await lstat(this.#marker);
+    return stats.isFile() && stats.size === 0;
   }
 
   #removeMarker(): Promise<void> {
