@@ -1,5 +1,6 @@
 import { expect } from "chai";
-import { createServer, type Server } from "node:http";
+import { once } from "node:events";
+import { createServer, get, type IncomingMessage, type Server } from "node:http";
 import { createConnection, type AddressInfo } from "node:net";
 import { managementHandler } from "./management-handler.js";
 import { Counter, createRegistry, Gauge } from "./metrics.js";
@@ -67,6 +68,18 @@ describe("managementHandler", () => {
     const response = await fetch(`${base}/metrics`, { headers: { "accept-encoding": "deflate, gzip" } });
     expect(response.headers.get("content-encoding")).to.equal("gzip");
     expect(await response.text()).to.contain("demo_total 3");
+  });
+
+  it("redirects to no other host, whatever a browser makes of backslashes", async () => {
+    for (const path of ["/./\\\\evil.example", "/x/..//\\evil.example"]) {
+      const [response] = (await once(
+        get({ host: "127.0.0.1", port: new URL(base).port, path, agent: false }),
+        "response",
+      )) as [IncomingMessage];
+      response.resume();
+      const { location = "" } = response.headers;
+      expect(new URL(location, "http://management").host, location).to.equal("management");
+    }
   });
 
   it("answers probes of any method, and redirects to the shortest path, as flagd does", async () => {

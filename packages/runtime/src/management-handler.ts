@@ -75,7 +75,9 @@ export function managementHandler(
 }
 
 /** As Go's router does: a path that is not in its shortest form has another one. */
-function redirect(response: ServerResponse, location: string): void {
+function redirect(response: ServerResponse, shortest: string): void {
+  // Browsers read a backslash as a slash, and `//` as the beginning of another host's address.
+  const location = shortest.replaceAll("\\", "%5C");
   response.setHeader("location", location);
   answer(
     response,
