@@ -1,2 +1,17 @@
+export { parseAddress, type BackplaneAddress, type HostAndPort } from "./address/parse-address.js";
+export { AnnouncementReader, type AnnouncementReaderOptions } from "./announcement/announcement-reader.js";
+export { Follower, type FollowerOptions, type FollowerSink } from "./announcement/follower.js";
 export { BackplaneError, type BackplaneErrorCode } from "./backplane-error.js";
 export { checkOptions, type BackplaneOptions, type CheckedOptions } from "./backplane-options.js";
+export { RedisConnection, type RedisConnectionOptions } from "./connection/redis-connection.js";
+export { DegradedMode, type DegradedModeOptions, type DegradedState } from "./degraded/degraded-mode.js";
+export { Keys } from "./keys.js";
+export { LeaseKeeper, type LeaseKeeperOptions } from "./lease/lease-keeper.js";
+export { Leases, type Acquired, type Lease, type LeasesOptions, type Renewed } from "./lease/leases.js";
+export { Membership, type MembershipOptions } from "./membership/membership.js";
+export { Rendezvous } from "./membership/rendezvous.js";
+export { comparePositions, type Position } from "./record/position.js";
+export { RecordCodec } from "./record/record-codec.js";
+export { RecordKeys } from "./record/record-keys.js";
+export { Records, type Confirmed, type RecordsOptions, type StoredPosition } from "./record/records.js";
+export type { StoredRecord, TopicRecord } from "./record/topic-record.js";

@@ -1,0 +1,128 @@
+import type { TopicKey } from "@bunting/protocol";
+import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { fromRedisError } from "../connection/redis-error.js";
+import type { CheckedOptions } from "../backplane-options.js";
+import { RedisConnection } from "../connection/redis-connection.js";
+import type { Keys } from "../keys.js";
+import { isPosition, type Position } from "../record/position.js";
+import { tailsScript } from "./announcement-scripts.js";
+import { ShardCursor, type Tail } from "./shard-cursor.js";
+
+export interface AnnouncementReaderOptions {
+  readonly options: CheckedOptions;
+  readonly keys: Keys;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called for each announcement, in the order of the topic. */
+  readonly onAnnounced: (topic: TopicKey, position: Position) => void;
+  /** Called when announcements may have been missed, at the start as well: versions have to be compared. */
+  readonly onGap: () => void;
+}
+
+/** How many announcements are read at a time, of each shard. */
+const entriesAtOnce = 256;
+/** How long one read waits. The connection is known to work at least so often. */
+const blockMs = 5_000;
+const backoff = { firstMs: 100, capMs: 2_000 };
+
+/** The announcements of all shards. Its reads wait in Redis until there is something, so it has a connection of its own. */
+export class AnnouncementReader implements Runnable {
+  readonly name = "announcements";
+  readonly #options: AnnouncementReaderOptions;
+  readonly #connection: RedisConnection;
+  readonly #shards: readonly number[];
+  /** Absent until the end of each stream was read for the first time. */
+  #cursors: readonly ShardCursor[] | undefined;
+  /** When the ends of the streams have to be looked at again. */
+  #lookMs = 0;
+
+  constructor(options: AnnouncementReaderOptions) {
+    this.#options = options;
+    this.#connection = new RedisConnection({
+      ...options,
+      clientName: "bunting-announcements",
+      // Another connection may lead to another Redis.
+      onChange: () => (this.#lookMs = 0),
+    });
+    this.#shards = Array.from({ length: options.options.shards }, (_, shard) => shard);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#connection.run(signal), this.#read(signal)]);
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    const waits = new Backoff(backoff);
+    const { clock, logger } = this.#options;
+    while (!signal.aborted) {
+      try {
+        const cursors = await this.#look();
+        await this.#readOnce(cursors);
+        waits.reset();
+      } catch (error) {
+        const { code, message } = fromRedisError(error);
+        // The connection logs its own end.
+        logger.debug({ code, reason: message }, "announcements can't be read");
+        await sleep(waits.next(), signal, clock);
+      }
+    }
+  }
+
+  /** Compares with the ends of the streams, from time to time and with each new connection. */
+  async #look(): Promise<readonly ShardCursor[]> {
+    const { clock, options, onGap } = this.#options;
+    if (this.#cursors !== undefined && clock.monotonicMs() < this.#lookMs) return this.#cursors;
+    const lookMs = clock.monotonicMs() + options.compareMs;
+    const tails = await this.#readTails();
+    this.#lookMs = lookMs;
+    const before = this.#cursors;
+    this.#cursors ??= tails.map((tail) => new ShardCursor(tail));
+    const isGap =
+      before === undefined || tails.map((tail, shard) => before[shard]?.meet(tail)).includes(false);
+    if (isGap) onGap();
+    return this.#cursors;
+  }
+
+  async #readTails(): Promise<readonly Tail[]> {
+    const { keys } = this.#options;
+    const names = this.#shards.flatMap((shard) => [keys.announcements(shard), keys.announced(shard)]);
+    const answer = (await this.#connection.evaluate(tailsScript, names, [])) as readonly Buffer[];
+    return this.#shards.map((shard) => ({
+      id: String(answer[2 * shard]),
+      number: Number(answer[2 * shard + 1]),
+    }));
+  }
+
+  async #readOnce(cursors: readonly ShardCursor[]): Promise<void> {
+    const { keys, options, clock } = this.#options;
+    const waitMs = Math.max(1, Math.min(blockMs, Math.ceil(this.#lookMs - clock.monotonicMs())));
+    const streams = this.#shards.map((shard) => keys.announcements(shard));
+    const ids = cursors.map(({ id }) => id);
+    const args = ["BLOCK", waitMs, "COUNT", entriesAtOnce, "STREAMS", ...streams, ...ids];
+    const answer = await this.#connection.call("XREAD", args, waitMs + options.commandTimeoutMs);
+    for (const [stream, entries] of (answer ?? []) as StreamAnswer) {
+      const cursor = cursors[streams.indexOf(String(stream))];
+      if (cursor !== undefined) this.#take(cursor, entries);
+    }
+  }
+
+  #take(cursor: ShardCursor, entries: StreamAnswer[number][1]): void {
+    const { onAnnounced, onGap } = this.#options;
+    for (const [id, fields] of entries) {
+      const { topic, epoch, version, number } = readFields(fields);
+      const position = { epoch: Number(epoch), resourceVersion: version ?? "" };
+      const isNext = cursor.advance({ id: String(id), number: Number(number) });
+      if (topic !== undefined && isPosition(position)) onAnnounced(topic as TopicKey, position);
+      if (!isNext) onGap();
+    }
+  }
+}
+
+/** Streams with their entries, each an id and its fields: name, value, name, value, …. */
+type StreamAnswer = readonly (readonly [Buffer, readonly (readonly [Buffer, readonly Buffer[]])[]])[];
+
+function readFields(fields: readonly Buffer[]): Partial<Record<string, string>> {
+  const read: Partial<Record<string, string>> = {};
+  for (let at = 0; at + 1 < fields.length; at += 2) read[String(fields[at])] = String(fields[at + 1]);
+  return read;
+}

@@ -1,0 +1,266 @@
+import { setMaxListeners } from "node:events";
+import { systemClock } from "@bunting/runtime";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
+import { expect } from "chai";
+import type { BackplaneOptions } from "../backplane-options.js";
+import { Leases, type Lease } from "../lease/leases.js";
+import { RecordCodec } from "../record/record-codec.js";
+import { RecordKeys } from "../record/record-keys.js";
+import { Records } from "../record/records.js";
+import type { StoredRecord, TopicRecord } from "../record/topic-record.js";
+import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { Stops, TestReplica } from "../replica.fixture.js";
+import { AnnouncementReader } from "./announcement-reader.js";
+import { Follower, type FollowerSink } from "./follower.js";
+
+const topic = "demo/flags";
+
+function version(number: number, epoch = 1, of: TopicRecord["topic"] = topic): TopicRecord {
+  const document = { flags: { f: { state: `v${number}` } } };
+  return { topic: of, kind: "document", epoch, resourceVersion: String(number), document };
+}
+
+/** What a follower told, as texts. */
+class RecordingSink implements FollowerSink {
+  readonly events = new EventQueue<string>();
+  readonly versions: string[] = [];
+  readonly confirmations: number[] = [];
+
+  record({ record }: StoredRecord): void {
+    this.versions.push(record.resourceVersion);
+    this.events.push(record.resourceVersion);
+  }
+  confirmed(agoMs: number): void {
+    this.confirmations.push(agoMs);
+  }
+  absent(): void {
+    this.events.push("absent");
+  }
+  refused({ code }: { readonly code: string }): void {
+    this.events.push(code);
+  }
+}
+
+describe("Announcements", () => {
+  let server: RedisServer;
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  beforeEach(async () => {
+    server = stops.add(await RedisServer.start());
+  });
+  afterEach(() => stops.stop());
+
+  async function start(options: Partial<BackplaneOptions> = {}) {
+    const replica = stops.add(
+      await TestReplica.connected({ address: server.address, shards: 4, compareMs: 600_000, ...options }),
+    );
+    const { connection, keys } = replica;
+    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const records = new Records({
+      connection,
+      keys,
+      codec,
+      shards: 4,
+      announcements: replica.options.announcements,
+    });
+    return { replica, records };
+  }
+
+  async function startOwner() {
+    const { replica, records } = await start({ announcements: 1 });
+    const { connection, keys } = replica;
+    const leases = new Leases({ connection, keys, holder: "owner", leaseMs: 600_000, clock: systemClock });
+    const take = async (): Promise<Lease> => {
+      const acquired = await leases.acquire("cluster", false);
+      if (!acquired.isHeld) expect.fail("it is held");
+      return acquired.lease;
+    };
+    let lease = await take();
+    return {
+      retake: async () => {
+        lease = await take();
+      },
+      write: (number: number, epoch = 1, of: TopicRecord["topic"] = topic) =>
+        records.write(version(number, epoch, of), lease),
+    };
+  }
+
+  async function startFollower(options: Partial<BackplaneOptions> = {}) {
+    const { replica, records } = await start(options);
+    const { compareMs } = replica.options;
+    const follower = new Follower({ records, compareMs, clock: systemClock });
+    const gaps = new EventQueue<string>();
+    const reader = new AnnouncementReader({
+      ...{ options: replica.options, keys: replica.keys, logger: replica.logger, clock: systemClock },
+      onAnnounced: (announced, position) => follower.announced(announced, position),
+      onGap: () => {
+        gaps.push("gap");
+        void follower.compare();
+      },
+    });
+    replica.run((signal) => Promise.all([follower.run(signal), reader.run(signal)]));
+    const leaving = new AbortController();
+    setMaxListeners(0, leaving.signal);
+    const follow = (
+      of: TopicRecord["topic"] = topic,
+      held?: { epoch: number; resourceVersion: string },
+    ): RecordingSink => {
+      const sink = new RecordingSink();
+      follower.follow(of, sink, leaving.signal, held);
+      return sink;
+    };
+    // Announcements are read from now on.
+    await gaps.nextEvent("the first look");
+    return { follow, gaps, leaving, follower };
+  }
+
+  it("bring each version to followers, in order, without a comparison", async () => {
+    const owner = await startOwner();
+    const { follow } = await startFollower();
+    const sink = follow();
+    expect(await sink.events.nextEvent()).to.equal("absent");
+    for (const number of [1, 2, 10]) {
+      await owner.write(number);
+      expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal(String(number));
+    }
+    await owner.write(3, 2);
+    expect(await sink.events.nextEvent()).to.equal("3");
+  });
+
+  it("start with what Redis holds already", async () => {
+    const owner = await startOwner();
+    await owner.write(5);
+    const { follow } = await startFollower();
+    expect(await follow().events.nextEvent()).to.equal("5");
+  });
+
+  it("tell nothing that is not newer than what the follower has", async () => {
+    const owner = await startOwner();
+    await owner.write(5);
+    const { follow } = await startFollower();
+    const [same, newer, older] = [
+      follow(topic, { epoch: 1, resourceVersion: "5" }),
+      follow("demo/newer", { epoch: 1, resourceVersion: "6" }),
+      follow("demo/older", { epoch: 1, resourceVersion: "4" }),
+    ];
+    for (const of of ["demo/newer", "demo/older"] as const) await owner.write(5, 1, of);
+    expect(await older.events.nextMatching((event) => event !== "absent")).to.equal("5");
+    await eventually(() => same.confirmations.length > 0, "the confirmation");
+    await owner.write(7, 1, "demo/newer");
+    expect(await newer.events.nextMatching((event) => event !== "absent")).to.equal("7");
+    expect([same.versions, newer.versions]).to.deep.equal([[], ["7"]]);
+  });
+
+  it("end at the last of many versions, whatever is left out between", async () => {
+    const owner = await startOwner();
+    const { follow } = await startFollower();
+    const sinks = Array.from({ length: 40 }, (_, index) => follow(`demo/f${index}`));
+    // Those of one topic one after the other: an owner that overtakes itself is refused.
+    const writeAll = async (index: number): Promise<void> => {
+      for (let number = 1; number <= 25; number++) await owner.write(number, 1, `demo/f${index}`);
+    };
+    await Promise.all(sinks.map((_, index) => writeAll(index)));
+    for (const { events, versions } of sinks) {
+      await events.nextMatching((event) => event === "25", "the last version");
+      expect(versions.map(Number)).to.deep.equal([...versions].map(Number).sort((a, b) => a - b));
+      expect(new Set(versions).size).to.equal(versions.length);
+    }
+  });
+
+  it("that are lost cost no more than the time to the next comparison", async () => {
+    const owner = await startOwner();
+    const { follow, gaps } = await startFollower({ compareMs: 100 });
+    const sink = follow();
+    await owner.write(1);
+    await sink.events.nextMatching((event) => event === "1");
+    // As if the stream had never told: the record changes, and nothing is announced.
+    await server.command("HSET", "bunting:record:demo/flags", "version", "9", "epoch", "1");
+    expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal("RECORD_MALFORMED");
+    expect(gaps.size).to.equal(0);
+  });
+
+  it("that were trimmed away before they were read are noticed", async () => {
+    const owner = await startOwner();
+    await owner.write(1);
+    const proxy = await FaultProxy.start(server.port);
+    stops.later(() => proxy.close());
+    const { follow, gaps } = await startFollower({
+      address: `redis://127.0.0.1:${proxy.port}`,
+      connectTimeoutMs: 200,
+      commandTimeoutMs: 200,
+    });
+    const sink = follow();
+    await sink.events.nextMatching((event) => event === "1");
+    proxy.blackhole(true);
+    proxy.cut();
+    for (let number = 2; number <= 300; number++) await owner.write(number);
+    proxy.blackhole(false);
+    await gaps.nextEvent("a gap");
+    expect(await sink.events.nextMatching((event) => event === "300")).to.equal("300");
+  });
+
+  it("go on where the stream was emptied", async () => {
+    const owner = await startOwner();
+    const { follow, gaps } = await startFollower();
+    const sink = follow();
+    for (let number = 1; number <= 3; number++) await owner.write(number);
+    await sink.events.nextMatching((event) => event === "3");
+    await server.command("FLUSHALL");
+    await owner.retake();
+    await owner.write(4);
+    await gaps.nextEvent("a gap");
+    expect(await sink.events.nextMatching((event) => event === "4")).to.equal("4");
+    await owner.write(5);
+    expect(await sink.events.nextMatching((event) => event === "5")).to.equal("5");
+  });
+
+  it("go on where Redis was killed and came back empty, and nobody goes backwards", async () => {
+    const owner = await startOwner();
+    const { follow, gaps } = await startFollower();
+    const sink = follow();
+    await owner.write(9);
+    await sink.events.nextMatching((event) => event === "9");
+    await server.kill();
+    await server.restart();
+    await eventually(
+      () =>
+        owner.retake().then(
+          () => true,
+          () => false,
+        ),
+      "the lease",
+    );
+    await owner.write(3);
+    await owner.write(4, 2);
+    await gaps.nextEvent("a gap");
+    expect(await sink.events.nextMatching((event) => event === "4")).to.equal("4");
+    expect(sink.versions).to.deep.equal(["9", "4"]);
+  });
+
+  it("end for a topic that is left", async () => {
+    const owner = await startOwner();
+    const { follow, leaving, follower } = await startFollower();
+    const sink = follow();
+    await owner.write(1);
+    await sink.events.nextMatching((event) => event === "1");
+    leaving.abort();
+    await owner.write(2);
+    await follower.compare();
+    expect(sink.versions).to.deep.equal(["1"]);
+    expect(follow().versions).to.deep.equal([]);
+  });
+
+  it("tell that a record is not to be trusted, and go on with the next that is", async () => {
+    const owner = await startOwner();
+    await owner.write(1);
+    await server.command("HSET", "bunting:record:demo/flags", "body", "anything");
+    const { follow } = await startFollower();
+    const sink = follow();
+    expect(await sink.events.nextEvent()).to.equal("RECORD_MALFORMED");
+    await owner.write(2);
+    expect(await sink.events.nextMatching((event) => event === "2")).to.equal("2");
+  });
+});

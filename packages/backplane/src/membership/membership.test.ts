@@ -1,0 +1,113 @@
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { Stops, TestReplica } from "../replica.fixture.js";
+import { Membership } from "./membership.js";
+
+describe("Membership", () => {
+  let server: RedisServer;
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  beforeEach(async () => {
+    server = stops.add(await RedisServer.start());
+  });
+  afterEach(() => stops.stop());
+
+  async function join(member: string, { memberMs = 60_000, clock = new ManualClock(), runs = false } = {}) {
+    const options = { address: server.address, commandTimeoutMs: 200, connectTimeoutMs: 200 };
+    const replica = stops.add(await TestReplica.connected(options));
+    const { connection, keys } = replica;
+    const changes = new EventQueue<string>();
+    const onChange = (members: readonly string[]): void => changes.push(members.join());
+    const membership = new Membership({ connection, keys, member, memberMs, clock, onChange });
+    const leaving = new AbortController();
+    const left = runs ? membership.run(leaving.signal) : Promise.resolve();
+    stops.later(async () => {
+      leaving.abort();
+      await left;
+    });
+    return { membership, changes, leaving, left, replica };
+  }
+
+  it("tells each replica who is live, when that changes and not else", async () => {
+    const [a, b] = [await join("a"), await join("b")];
+    await a.membership.beat();
+    expect(await a.changes.nextEvent()).to.equal("a");
+    await b.membership.beat();
+    expect(await b.changes.nextEvent()).to.equal("a,b");
+    await a.membership.beat();
+    expect(await a.changes.nextEvent()).to.equal("a,b");
+    await a.membership.beat();
+    await b.membership.beat();
+    expect([a.changes.size, b.changes.size]).to.deep.equal([0, 0]);
+    expect(a.membership.members).to.deep.equal(["a", "b"]);
+  });
+
+  it("forgets a replica that beats no more", async () => {
+    const [a, b] = [await join("a"), await join("b", { memberMs: 100 })];
+    await b.membership.beat();
+    await a.membership.beat();
+    expect(await a.changes.nextEvent()).to.equal("a,b");
+    await eventually(async () => {
+      await a.membership.beat();
+      return a.changes.size > 0;
+    }, "the end of b");
+    expect(await a.changes.nextEvent()).to.equal("a");
+  });
+
+  it("leaves at once when it is told to stop, so that others need not wait", async () => {
+    const [a, b] = [await join("a"), await join("b", { runs: true })];
+    await b.changes.nextEvent();
+    await a.membership.beat();
+    expect(a.membership.members).to.deep.equal(["a", "b"]);
+    b.leaving.abort();
+    await b.left;
+    await a.membership.beat();
+    expect(a.membership.members).to.deep.equal(["a"]);
+  });
+
+  it("drains: a replica that owns nothing more still learns who is live", async () => {
+    const [a, b] = [await join("a"), await join("b")];
+    await a.membership.beat();
+    await b.membership.beat();
+    await b.membership.drain();
+    expect(b.membership.members).to.deep.equal(["a"]);
+    await b.membership.beat();
+    expect(b.membership.members).to.deep.equal(["a"]);
+  });
+
+  it("does not count on what it knew long ago, counted from before it asked", async () => {
+    const clock = new ManualClock();
+    const { membership } = await join("a", { memberMs: 1_000, clock });
+    expect(membership.members).to.equal(undefined);
+    const beating = membership.beat();
+    clock.advance(600);
+    await beating;
+    expect(membership.members).to.deep.equal(["a"]);
+    clock.advance(400);
+    expect(membership.members).to.equal(undefined);
+  });
+
+  it("joins again where Redis came back empty", async () => {
+    const { membership, changes, replica } = await join("a", { runs: true });
+    await changes.nextEvent();
+    await server.kill();
+    await replica.next(false);
+    await server.restart();
+    await replica.next(true);
+    await membership.beat();
+    expect(membership.members).to.deep.equal(["a"]);
+    expect(await server.command("ZCARD", "bunting:members")).to.equal(1);
+  });
+
+  it("ends soon without Redis", async () => {
+    const { leaving, left, replica } = await join("a", { runs: true });
+    await server.kill();
+    await replica.next(false);
+    leaving.abort();
+    await left;
+  });
+});

@@ -1,0 +1,89 @@
+import { sleep, type Clock, type Runnable } from "@bunting/runtime";
+import { script } from "../connection/script.js";
+import type { RedisConnection } from "../connection/redis-connection.js";
+import type { Keys } from "../keys.js";
+import { texts } from "../lease/leases.js";
+
+export interface MembershipOptions {
+  readonly connection: Pick<RedisConnection, "evaluate">;
+  readonly keys: Keys;
+  /** This replica, with a part that is new for each process. */
+  readonly member: string;
+  /** How long a replica counts as live without a beat. */
+  readonly memberMs: number;
+  readonly clock: Clock;
+  /** Called when replicas join or leave, and once at the first beat; in one order, this one included unless it drains. */
+  readonly onChange: (members: readonly string[]) => void;
+}
+
+/** Beats for as many times may be lost before a replica counts as gone. */
+const beatsPerLife = 3;
+
+/**
+ * KEYS members; ARGV member or empty, ms that it lives, member to remove or empty. Returns all live members. Ends are times of Redis: the
+ * clocks of replicas are not compared.
+ */
+const beatScript = script(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))
+if ARGV[3] ~= '' then
+  redis.call('ZREM', KEYS[1], ARGV[3])
+end
+if ARGV[1] ~= '' then
+  redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
+end
+return redis.call('ZRANGE', KEYS[1], 0, -1)
+`);
+
+/** The live replicas, as Redis knows them. */
+export class Membership implements Runnable {
+  readonly name = "membership";
+  readonly #options: MembershipOptions;
+  #members: readonly string[] | undefined;
+  /** Until when what is known counts, on the monotonic clock of this process. */
+  #untilMs = 0;
+  #isDraining = false;
+
+  constructor(options: MembershipOptions) {
+    this.#options = options;
+  }
+
+  /** The members at the last beat; undefined if that was too long ago to count, because Redis is away. */
+  get members(): readonly string[] | undefined {
+    return this.#options.clock.monotonicMs() < this.#untilMs ? this.#members : undefined;
+  }
+
+  /** Beats until the signal aborts, and then leaves, so that others take over at once: the connection has to outlast it. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { clock, memberMs } = this.#options;
+    while (!signal.aborted) {
+      // Without Redis there is nothing to say; the connection says why.
+      await this.beat().catch(() => undefined);
+      await sleep(memberMs / beatsPerLife, signal, clock);
+    }
+    await this.drain().catch(() => undefined);
+  }
+
+  /** Tells that this replica is live, and learns who else is. Rejects without Redis. */
+  async beat(): Promise<void> {
+    const { connection, keys, member, memberMs, clock } = this.#options;
+    const sentMs = clock.monotonicMs();
+    const [joins, leaves] = this.#isDraining ? ["", member] : [member, ""];
+    const answer = texts(await connection.evaluate(beatScript, [keys.members], [joins, memberMs, leaves]));
+    this.#untilMs = sentMs + memberMs;
+    this.#take(answer.filter((one) => one !== undefined).sort());
+  }
+
+  /** Leaves: nothing more is to be owned by this replica, which goes on to learn who is live. Rejects without Redis. */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    await this.beat();
+  }
+
+  #take(members: readonly string[]): void {
+    const before = this.#members;
+    this.#members = members;
+    if (before?.join("\n") !== members.join("\n")) this.#options.onChange(members);
+  }
+}
