@@ -192,7 +192,7 @@ describe("the command bunting and a hostile server", () => {
     const { code, err } = await runBunting(["tail", "default/flags", "--address", address]);
     expect(code).to.equal(2);
     expect(err).to.equal(
-      `bunting: ${address} refuses the subscription: ?[2J?]0;owned???8m?admin?localhost:8016: all is well\n`,
+      `bunting: ${address} refuses the subscription: \\u001b[2J\\u001b]0;owned\\u0007\\u000d\\u009b8m\\u202eadmin\\u000alocalhost:8016: all is well\n`,
     );
   });
 
@@ -206,6 +206,36 @@ describe("the command bunting and a hostile server", () => {
     expect(code).to.equal(1);
     expect(out.trimEnd().split("\n")).to.have.length(1);
     expect(out).to.not.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+  });
+
+  it("prints no control character to the pipe of a tail, whatever flags, values and versions are named", async () => {
+    const address = await serve((stream, path) => {
+      if (!path.includes("bunting.sync")) return;
+      stream.respond({ ":status": 200, "content-type": "application/grpc" });
+      const send = (resourceVersion: string, variants: object): void => {
+        const flag = { state: "ENABLED", variants, defaultVariant: evil };
+        const document = Buffer.from(JSON.stringify({ flags: { [evil]: flag } }));
+        const version = { uid: evil, generation: "1", resourceVersion, digest: Buffer.from(resourceVersion) };
+        const message = {
+          $case: "snapshot",
+          value: { topic: "default/flags", number: "1", version, document },
+        } as const;
+        stream.write(prefixed(buntingSyncV1.SyncResponse.encode({ message }).finish()));
+      };
+      send(evil, { [evil]: 1 });
+      send(`${evil}2`, { [evil]: evil, "\u009b2J": [evil] });
+    });
+    const args = ["tail", "default/flags", "--limit=2", "--address", address];
+    const { code, out, err } = await runBunting(args);
+    expect(code, err).to.equal(0);
+    expect(out + err).not.to.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(out)
+      .to.contain("\\u001b[2J")
+      .and.not.to.match(/^localhost:8016/m);
+    const json = await runBunting([...args, "--json"]);
+    expect(json.out).not.to.match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    const [, line = ""] = json.out.split("\n");
+    expect(JSON.parse(line)).to.have.property("resourceVersion", `${evil}2`);
   });
 
   it("shows a status of any shape, and obeys nothing of it", async () => {

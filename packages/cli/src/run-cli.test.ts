@@ -16,7 +16,6 @@ import { expect } from "chai";
 import { commands } from "./commands.js";
 import { runCli } from "./run-cli.js";
 import { coloursFor } from "./terminal/colours.js";
-import { withoutControls } from "./terminal/without-controls.js";
 
 interface Ran {
   readonly code: number;
@@ -278,15 +277,6 @@ describe("bunting", () => {
         "it has default/a, default/b",
       );
     });
-  });
-});
-
-describe("withoutControls", () => {
-  it("leaves colours and line feeds, and nothing else that a terminal obeys", () => {
-    expect(withoutControls("a\u001b[31mb\u001b[0m\n\u001b[2J\u009b1m\rc\u0007")).to.equal(
-      "a\u001b[31mb\u001b[0m\n?[2J?1m?c?",
-    );
-    expect(withoutControls("a\u202eb\u2066c\u200fd é 旗")).to.equal("a?b?c?d é 旗");
   });
 });
 

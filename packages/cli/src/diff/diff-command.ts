@@ -2,6 +2,7 @@ import { emptyFlagDocument, type FlagDocument } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import { command, type CommandCall } from "../command.js";
 import { standardInput } from "../input/read-input.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 import { plural } from "../terminal/plural.js";
 import { compareDocuments, type FlagDifference } from "./compare-documents.js";
 import { diffOptionTable } from "./diff-options.js";
@@ -41,7 +42,7 @@ async function run({ options, words, io }: CommandCall<typeof diffOptionTable>):
     const isOne = before.length === 1 && after.length === 1;
     for (const { topic, kind, flags } of topics) {
       const how = kind === "changed" ? "" : ` (${kind}, ${plural(flags.length, "flag")})`;
-      if (!isOne) io.print(io.colours.bold(`${topic}${how}`));
+      if (!isOne) io.print(io.colours.bold(`${singleLine(topic)}${how}`));
       for (const line of differenceLines(flags, io.colours)) io.print(line);
     }
   }

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol
 import { cut } from "@bunting/runtime/options";
 import type { Colours } from "../terminal/colours.js";
 import { plural } from "../terminal/plural.js";
-import { singleLine } from "../terminal/without-controls.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 import type { FlagDifference } from "./compare-documents.js";
 
 const maxTextCharacters = 100;

@@ -3,6 +3,7 @@ import { CliError } from "../cli-error.js";
 import { command, type CommandCall } from "../command.js";
 import { readDocuments } from "../input/read-documents.js";
 import { standardInput } from "../input/read-input.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
 import { evalOptionTable } from "./eval-options.js";
 import { findFlag, type FoundFlag } from "./find-flag.js";
@@ -56,14 +57,15 @@ function timeOf(text: string): number | undefined {
 
 function show({ flag, topic, place }: FoundFlag, explanation: Explanation, answer: Answer, io: Io): void {
   const { colours, print } = io;
-  const { value, variant, reason, errorCode, message } = answer;
+  const { value, variant, reason, errorCode } = answer;
+  const message = answer.message === undefined ? undefined : singleLine(answer.message);
   const shown = value === undefined ? colours.yellow("(no value)") : colours.green(JSON.stringify(value));
   const facts = [
     `reason ${errorCode === undefined ? reason : `${reason} ${errorCode}`}`,
     ...(variant === undefined ? [] : [`variant ${JSON.stringify(variant)}`]),
-    `${topic} at ${place}`,
+    singleLine(`${topic} at ${place}`),
   ];
-  print(`${colours.bold(flag.key)} = ${shown}`);
+  print(`${colours.bold(singleLine(flag.key))} = ${shown}`);
   print(colours.dim(facts.join(", ")));
   if (message !== undefined) print(errorCode === undefined ? message : colours.red(message));
   const { steps, isComplete, result } = explanation;

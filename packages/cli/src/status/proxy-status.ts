@@ -1,5 +1,5 @@
 import { cut } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/without-controls.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 
 /** What is shown of the JSON of /status. */
 export interface ProxyStatus {

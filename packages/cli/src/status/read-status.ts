@@ -2,7 +2,7 @@ import { get } from "node:http";
 import type { Duplex } from "node:stream";
 import { cut, errorCode } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
-import { singleLine } from "../terminal/without-controls.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 import { addressText } from "../sync/server-address.js";
 import { authorizationFor, connectionError, type Server } from "../sync/server.js";
 import { ServerAgent } from "../sync/server-agent.js";

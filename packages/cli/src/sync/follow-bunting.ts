@@ -1,6 +1,6 @@
 import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { cut } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/without-controls.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 import { version } from "../version.js";
 import type { CallEnd, GrpcSession } from "./grpc-session.js";
 import type { TopicCopy } from "./topic-copy.js";

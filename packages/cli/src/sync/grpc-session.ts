@@ -1,7 +1,7 @@
 import { connect, constants, type ClientHttp2Session } from "node:http2";
 import { frameMessage, MessageDeframer, statusCode } from "@bunting/rpc/messages";
 import { cut, errorCode } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/without-controls.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 import { addressText } from "./server-address.js";
 import { authorizationFor, connectionError, isTlsError, openConnection, type Server } from "./server.js";
 

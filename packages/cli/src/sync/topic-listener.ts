@@ -1,6 +1,6 @@
 import type { FlagDocument } from "@bunting/protocol";
 import { cut } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/without-controls.js";
+import { singleLine } from "../terminal/escaped-controls.js";
 
 /** A version of a document, as far as the protocol says. */
 export interface TopicVersion {

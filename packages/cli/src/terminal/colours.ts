@@ -7,9 +7,14 @@ export interface Colours {
   readonly bold: (text: string) => string;
 }
 
-/** Colours for a terminal, unless NO_COLOR is set (https://no-color.org) or the terminal has none. */
+/** False if NO_COLOR is set (https://no-color.org), or the output is no terminal, or one without colours. */
+export function hasColours(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): boolean {
+  return isTerminal && (env["NO_COLOR"] ?? "") === "" && env["TERM"] !== "dumb";
+}
+
+/** Colours for an output that has them; for others, text stays as it is. */
 export function coloursFor(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Colours {
-  const isPlain = !isTerminal || (env["NO_COLOR"] ?? "") !== "" || env["TERM"] === "dumb";
+  const isPlain = !hasColours(isTerminal, env);
   const paint =
     (code: number) =>
     (text: string): string =>

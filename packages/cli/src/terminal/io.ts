@@ -11,9 +11,9 @@ export interface Io {
   readonly isTerminal: boolean;
   /** Aborted when the user or a closed pipe ends the command. */
   readonly signal: AbortSignal;
-  /** Writes a line of the result to the standard output. */
+  /** Writes a line of the result to the standard output, without control characters. */
   readonly print: (line: string) => void;
-  /** Writes a line about the result to the standard error. */
+  /** Writes a line about the result to the standard error, without colours or control characters. */
   readonly note: (line: string) => void;
   /** Empties the terminal, so that what follows begins at its top. Without a terminal, nothing. */
   readonly clear: () => void;

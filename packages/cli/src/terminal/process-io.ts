@@ -1,10 +1,11 @@
-import { coloursFor } from "./colours.js";
+import { coloursFor, hasColours } from "./colours.js";
 import type { Io } from "./io.js";
-import { withoutControls } from "./without-controls.js";
+import { escapedControls } from "./escaped-controls.js";
 
 /** The input and output of a process. `closed` is called when the reader of the standard output is gone, as after `| head -1`. */
 export function processIo(process: NodeJS.Process, signal: AbortSignal, closed: () => void): Io {
   const { stdin, stdout, stderr, env } = process;
+  const isColoured = hasColours(stdout.isTTY, env);
   let isProgressShown = false;
   const clear = (): void => {
     if (isProgressShown) stderr.write("\r\u001b[K");
@@ -24,11 +25,11 @@ export function processIo(process: NodeJS.Process, signal: AbortSignal, closed: 
     colours: coloursFor(stdout.isTTY, env),
     print: (line) => {
       clear();
-      stdout.write(`${stdout.isTTY ? withoutControls(line) : line}\n`);
+      stdout.write(`${escapedControls(line, isColoured)}\n`);
     },
     note: (line) => {
       clear();
-      stderr.write(`${stderr.isTTY ? withoutControls(line) : line}\n`);
+      stderr.write(`${escapedControls(line, false)}\n`);
     },
     clear: () => {
       if (stdout.isTTY) stdout.write("\u001b[H\u001b[2J");

@@ -1,6 +1,5 @@
-import type { IncomingMessage, RequestListener } from "node:http";
+import { IncomingMessage, type RequestListener } from "node:http";
 import { Socket } from "node:net";
-import { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect } from "chai";
 import { ReadTurns } from "../limits/read-turns.js";
@@ -115,7 +114,7 @@ describe("BodyPieces", () => {
 
   /** A request of the connection, of whose body some has come. */
   function bodyOf(pieces: BodyPieces, count: number): IncomingMessage {
-    const request = new Readable({ read: () => undefined }).resume() as IncomingMessage;
+    const request = new IncomingMessage(new Socket()).resume();
     pieces.watch(request);
     for (let pushed = 0; pushed < count; pushed++) request.push(Buffer.from("x"));
     return request;
