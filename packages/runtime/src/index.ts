@@ -39,6 +39,7 @@ export { quoted } from "./quoted.js";
 export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";
 export { Semaphore } from "./semaphore.js";
+export { singleLine } from "./single-line.js";
 export { readSmallFile, stampOfFile } from "./small-file.js";
 export { tokenSyntax } from "./token-syntax.js";
 export { Turns } from "./turns.js";

@@ -47,6 +47,13 @@ describe("SourceState", () => {
     expect(written.at(-1)).to.contain("connected to the source").and.contain('"suppressedSinceLast":94');
   });
 
+  it("lets no text of a server begin a line of /readyz, or act on a terminal", () => {
+    const { state, written } = useState();
+    state.failed("PERMISSION_DENIED", "no\u001b[2J\r\nsource 1: ready\u202e\u009b8m");
+    expect(state.status().error).to.equal("no?[2J source 1: ready??8m");
+    expect(written.join("")).to.not.match(/[\u202e\u009b]/);
+  });
+
   it("forgets the error when the source is back, and keeps the time of its newest document", () => {
     const { state, times } = useState();
     times.now = 1_000;

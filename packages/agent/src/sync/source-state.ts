@@ -1,4 +1,4 @@
-import { cut, RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
+import { cut, RateLimitedLog, singleLine, type Clock, type Logger } from "@bunting/runtime";
 import type { SourceStatus } from "./flag-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
@@ -91,7 +91,7 @@ export class SourceState {
    * @param advice what to do about it, for the log
    */
   failed(reason: string, text: string, advice?: string): void {
-    const message = cut(text);
+    const message = singleLine(cut(text));
     const { logger, metrics } = this.#options;
     const isNewFailure = this.#state === "connected" || this.#error?.reason !== reason;
     metrics.sourceFailed(this.#config.sourceIndex, reason);
@@ -117,7 +117,7 @@ export class SourceState {
     this.#options.metrics.streamRenewed(this.#config.sourceIndex, "failed");
     this.#log.warn(
       "renewal",
-      { ...this.#fields(), error: cut(text), ...(advice === undefined ? {} : { advice }) },
+      { ...this.#fields(), error: singleLine(cut(text)), ...(advice === undefined ? {} : { advice }) },
       "the token has changed, but a stream with the new one does not begin; the stream with the one before goes on until it expires",
       linesPerMinute,
     );
