@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { leaveOut, type LeftOut } from "./leave-out.js";
-import { leftOutOfAgent } from "./left-out-of-agent.js";
+import { leftOutOfAgent, leftOutOfGrpcClients } from "./left-out-of-agent.js";
 import { loadOnDemand } from "./load-on-demand.js";
 import { writeBill } from "./write-bill.js";
 
@@ -31,7 +31,12 @@ const programs: Readonly<Record<string, Program>> = {
     // A third of all code, for agents with a source of gRPC only.
     apart: ["@grpc/grpc-js"],
   },
-  proxy: { leftOut: [], inBundle: [], apart: [] },
+  proxy: {
+    leftOut: leftOutOfGrpcClients,
+    inBundle: ["./upstream-link.js"],
+    // For a proxy that is fed by another.
+    apart: ["@grpc/grpc-js"],
+  },
 };
 
 // yaml's CommonJS build has only a default export when it is imported as a chunk; its browser build is made of ES modules.

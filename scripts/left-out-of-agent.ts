@@ -1,11 +1,11 @@
 import type { LeftOut } from "./leave-out.js";
 
-/** Modules that the agent's bundle does without, and why it never needs them. */
-export const leftOutOfAgent: readonly LeftOut[] = [
+/** Modules of grpc-js that a program does without which is a client only, and why. */
+export const leftOutOfGrpcClients: readonly LeftOut[] = [
   {
     from: "@grpc/grpc-js",
     modules: ["./server", "./server-interceptors", "./server-credentials", "./orca", "./experimental"],
-    reason: "the agent uses grpc-js as a client only; @bunting/rpc is its server",
+    reason: "agent and proxy use grpc-js as a client only; @bunting/rpc is its server",
   },
   {
     from: "@grpc/grpc-js",
@@ -23,6 +23,11 @@ export const leftOutOfAgent: readonly LeftOut[] = [
     modules: ["@grpc/proto-loader"],
     reason: "used by the channelz service only, which needs a grpc-js server",
   },
+];
+
+/** Modules that the agent's bundle does without, and why it never needs them. */
+export const leftOutOfAgent: readonly LeftOut[] = [
+  ...leftOutOfGrpcClients,
   {
     from: "prom-client",
     modules: ["./lib/cluster", "./lib/pushgateway", "./lib/summary", "./lib/defaultMetrics"],

@@ -18,6 +18,11 @@ export function startProxy(
   return start(["--source", `dir:${directory}`, ...args], env);
 }
 
+/** A real bunting-proxy on any source, as `--source` names it, and free ports. */
+export function startProxyOn(source: string, args: readonly string[] = []): Promise<ProxyProcess> {
+  return start(["--source", source, ...args]);
+}
+
 /** A real bunting-proxy that believes it is in a pod: without a source, it serves the cluster. */
 export function startProxyInPod(
   pod: { readonly directory: string; readonly environment: Readonly<Record<string, string>> },

@@ -23,6 +23,7 @@ export {
 export {
   isNamespaceName,
   isObjectName,
+  parsePrefixedSelector,
   parseTopicSelector,
   topicKey,
   type TopicKey,

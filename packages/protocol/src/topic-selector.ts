@@ -49,6 +49,23 @@ export function parseTopicSelector(selector: string): TopicKey {
   return topicKey(namespace, name);
 }
 
+/**
+ * Reads a selector that names a topic, or one of another cluster, which has a prefix: `eu/ns/name`. A proxy that serves several clusters has
+ * such topics.
+ *
+ * @throws ProtocolError SELECTOR_INVALID
+ */
+export function parsePrefixedSelector(selector: string): {
+  /** With its slash; "" if there is none. */
+  readonly prefix: string;
+  readonly topic: TopicKey;
+} {
+  const named = selector.startsWith(group) ? selector.slice(group.length) : selector;
+  const prefix = named.split("/").length === 3 ? named.slice(0, named.indexOf("/")) : "";
+  if (!isNamespaceName(prefix)) return { prefix: "", topic: parseTopicSelector(selector) };
+  return { prefix: `${prefix}/`, topic: parseTopicSelector(named.slice(prefix.length + 1)) };
+}
+
 function invalid(what: string): ProtocolError {
   return new ProtocolError("SELECTOR_INVALID", `${what}: ${expectedForm}`);
 }

@@ -13,6 +13,7 @@ import {
 import { accessOptionTable } from "./access-options.js";
 import { cacheOptionTable } from "./cache-options.js";
 import { tlsOptionTable } from "./tls-options.js";
+import { upstreamOptionTable } from "./upstream-options.js";
 
 const listening = "Listening";
 const flags = "Where flags come from";
@@ -59,11 +60,12 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "kubernetes watches the FeatureFlags of a cluster, and is the default in a pod; dir:PATH serves the FeatureFlag manifests and flagd files in a directory and its subdirectories.",
+      "kubernetes watches the FeatureFlags of a cluster, and is the default in a pod; dir:PATH serves the FeatureFlag manifests and flagd files in a directory and its subdirectories; upstream:HOST:PORT[,HOST:PORT…] serves what other proxies serve, of which one is used at a time (a semicolon separates those of different clusters).",
     group: flags,
     env: ["BUNTING_SOURCE"],
   }),
   ...cacheOptionTable,
+  ...upstreamOptionTable,
   watchScope: option({
     type: choice("auto", "object", "namespace", "cluster"),
     default: "auto",

@@ -57,6 +57,8 @@ export const agentMessageKinds = [
   "deleted",
   "topic_error",
   "heartbeat",
+  "tier",
+  "freshness",
 ] as const;
 export type AgentMessageKind = (typeof agentMessageKinds)[number];
 
@@ -102,6 +104,9 @@ export const noMetrics: ProxyMetrics = {
   watchCounts: ignore,
   unconfirmedTopics: ignore,
   copyFailed: ignore,
+  upstreamStreams: ignore,
+  upstreamMessage: ignore,
+  upstreamFailed: ignore,
 };
 
 function ignore(): void {

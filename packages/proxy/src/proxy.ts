@@ -48,8 +48,9 @@ import { listeningComponent } from "./service/listening-component.js";
 import { proxyTls } from "./service/proxy-tls.js";
 import { ProxyReadiness } from "./service/proxy-readiness.js";
 import { flagdSyncService } from "./service/flagd-sync-v1/flagd-sync-service.js";
-import { createSource } from "./source/create-source.js";
+import { createSource, topicPrefixes } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
+import { TierPath } from "./source/upstream/tier-path.js";
 import { TopicQuota } from "./topic/topic-quota.js";
 import { TopicRegistry } from "./topic/topic-registry.js";
 import { version } from "./version.js";
@@ -89,7 +90,10 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const observations = new StatusObservations(nowMs);
   const metrics = observations.observe(prometheusMetrics(registry));
 
-  const sourceParts = { clock, logger, metrics, env: process.env, readsReaders: readsReaders(options) };
+  const tierPath = new TierPath();
+  const prefixes = topicPrefixes(options);
+  const { env } = process;
+  const sourceParts = { clock, logger, metrics, env, readsReaders: readsReaders(options), tierPath };
   const source = createSource(options, sourceParts);
   const log = new RateLimitedLog(logger, clock);
   const topics = new TopicRegistry({
@@ -113,14 +117,14 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
     logger,
     log,
     metrics,
-    env: process.env,
+    env,
     readersOf: (topic) => source.readersOf?.(topic),
   });
   const { stallTimeout, firstSnapshotRate, maxConnectionAge, allowFileSelectors } = options;
   const subscribing = {
     topics,
     access,
-    parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors }),
+    parseSelector: (selector: string) => parseSelector(selector, { allowFileSelectors, prefixes }),
     clock,
     metrics,
     log,
@@ -134,7 +138,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
             onWaiting: (delta) => metrics.queuedStarts(delta),
           }),
   };
-  const agentSync = new AgentSync({ ...subscribing, ackTimeoutMs: options.ackTimeout });
+  const agentSync = new AgentSync({ ...subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
   const flagSync = new FlagSync({ ...subscribing, compresses: options.compression === "auto" });
 
   const services = [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)];

@@ -35,6 +35,7 @@ describe("the hand-written codec of bunting.sync.v1", () => {
         expect(read(encodeHello({ agent: topic, providerId: other })).hello).to.deep.equal({
           agent: topic,
           providerId: other,
+          isProxy: undefined,
         });
         const subscribe = read(encodeSubscribe(topic, held && decodeVersion(encodeVersion(held)))).subscribe;
         expect(subscribe).to.deep.equal({ topic, held });

@@ -62,6 +62,23 @@ export interface TopicError {
   readonly retryAfterMs: number;
 }
 
+/** Sent to proxies only. */
+export interface Tier {
+  readonly kind: "tier";
+  /** The proxy, and all that it is fed by. */
+  readonly proxies: readonly string[];
+  /** How many proxies the longest way has. */
+  readonly depth: number;
+}
+
+/** Sent to proxies only. */
+export interface Freshness {
+  readonly kind: "freshness";
+  readonly topic: string;
+  readonly isStale: boolean;
+  readonly reason: string;
+}
+
 /** `unknown` is a message that a later proxy may send. Documents share memory with the message. */
 export type SyncResponse =
   | Unchanged
@@ -70,6 +87,8 @@ export type SyncResponse =
   | Missing
   | Deleted
   | TopicError
+  | Tier
+  | Freshness
   | { readonly kind: "heartbeat" }
   | { readonly kind: "unknown" };
 

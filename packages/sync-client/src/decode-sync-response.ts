@@ -53,6 +53,19 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
     };
   },
   7: () => ({ kind: "heartbeat" }),
+  8: (message) => {
+    const fields = new Fields(message);
+    return { kind: "tier", proxies: fields.all(1).map(String), depth: fields.number(2) };
+  },
+  9: (message) => {
+    const fields = new Fields(message);
+    return {
+      kind: "freshness",
+      topic: fields.text(1),
+      isStale: fields.number(2) !== 0,
+      reason: fields.text(3),
+    };
+  },
 };
 
 const policies: Readonly<Record<number, Deleted["policy"]>> = { 1: "keep", 2: "empty", 3: "close" };

@@ -10,10 +10,16 @@ export function versionOfDigest(digest: Buffer): DocumentVersion {
   return { digest, encoded: finish(new BinaryWriter().tag(4, len).bytes(digest)) };
 }
 
-export function encodeHello(hello: { readonly agent: string; readonly providerId: string }): Buffer {
+export function encodeHello(hello: {
+  readonly agent: string;
+  readonly providerId: string;
+  /** The client is a proxy. */
+  readonly isProxy?: boolean;
+}): Buffer {
   const writer = new BinaryWriter().tag(1, len).fork();
   writer.tag(1, len).string(hello.agent);
   writer.tag(2, len).string(hello.providerId);
+  if (hello.isProxy === true) writer.tag(3, WireType.Varint).bool(true);
   return finish(writer.join());
 }
 
@@ -22,6 +28,10 @@ export function encodeSubscribe(topic: string, held: DocumentVersion | undefined
   writer.tag(1, len).string(topic);
   if (held !== undefined) writer.tag(2, len).bytes(held.encoded);
   return finish(writer.join());
+}
+
+export function encodeUnsubscribe(topic: string): Buffer {
+  return finish(new BinaryWriter().tag(3, len).fork().tag(1, len).string(topic).join());
 }
 
 export function encodeAck(

@@ -6,10 +6,12 @@ export {
   type Delta,
   type DeltaFlag,
   type DocumentVersion,
+  type Freshness,
   type Missing,
   type RejectedFlag,
   type Snapshot,
   type SyncResponse,
+  type Tier,
   type TopicError,
   type Unchanged,
 } from "./bunting-messages.js";
@@ -20,6 +22,7 @@ export {
   encodeHello,
   encodeNack,
   encodeSubscribe,
+  encodeUnsubscribe,
   versionOfDigest,
 } from "./encode-sync-request.js";
 export { asBuffer, MalformedMessageError, readFields } from "./message-fields.js";

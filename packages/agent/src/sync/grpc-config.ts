@@ -1,4 +1,4 @@
-import { parseTopicSelector, ProtocolError } from "@bunting/protocol";
+import { parsePrefixedSelector, ProtocolError } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { grpcCredentials, type SharedCredentials } from "./grpc-credentials.js";
@@ -47,10 +47,11 @@ export function grpcConfig(
   };
 }
 
-/** The topic that a selector names; undefined if it is another selector. */
+/** The topic that a selector names, with the prefix of its cluster if it has one; undefined if it is another selector. */
 export function topicOf(selector: string): string | undefined {
   try {
-    return parseTopicSelector(selector);
+    const { prefix, topic } = parsePrefixedSelector(selector);
+    return `${prefix}${topic}`;
   } catch (error) {
     if (error instanceof ProtocolError) return undefined;
     throw error;

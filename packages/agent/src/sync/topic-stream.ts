@@ -84,7 +84,9 @@ export class TopicStream {
           if (!isTakingOver) this.#listener.opened();
         },
         received: (response, messageBytes) => {
-          metrics.messageReceived(sourceIndex, response.kind, messageBytes);
+          // Those for proxies are not sent to agents.
+          const isForProxies = response.kind === "tier" || response.kind === "freshness";
+          metrics.messageReceived(sourceIndex, isForProxies ? "unknown" : response.kind, messageBytes);
           parts.heard();
           if (!isAnswer(response)) return;
           isTakingOver = false;

@@ -6,6 +6,7 @@ import { accessMetrics } from "./access-metrics.js";
 import { copyMetrics } from "./copy-metrics.js";
 import { limitMetrics } from "./limit-metrics.js";
 import { agentMetrics } from "./agent-metrics.js";
+import { upstreamMetrics } from "./upstream-metrics.js";
 import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
@@ -111,6 +112,7 @@ export function prometheusMetrics(
     tls: tlsMetrics(registry, "bunting_proxy_service"),
     ...agentMetrics(registry),
     ...watchMetrics(registry),
+    ...upstreamMetrics(registry),
     ...copyMetrics(registry),
   };
 }

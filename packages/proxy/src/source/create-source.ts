@@ -1,6 +1,7 @@
 import { isInCluster } from "@bunting/kube";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ProxyOptions } from "../options.js";
+import { ProxyError } from "../proxy-error.js";
 import { CachedSource } from "./cached/cached-source.js";
 import { DirectorySource } from "./directory/directory-source.js";
 import { FileSelectorSource } from "./directory/file-selector-source.js";
@@ -10,6 +11,9 @@ import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
 import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
 import { RoutedSource } from "./routed-source.js";
 import type { SourceMetrics } from "./source-metrics.js";
+import { TierPath } from "./upstream/tier-path.js";
+import { parseUpstreams, upstreamCredentials, type UpstreamOptions } from "./upstream/upstream-config.js";
+import { UpstreamSource } from "./upstream/upstream-source.js";
 
 export type SourceOptions = Pick<
   ProxyOptions,
@@ -22,7 +26,8 @@ export type SourceOptions = Pick<
   | "serviceAccountDirectory"
   | "cacheDir"
   | "cacheSize"
->;
+> &
+  UpstreamOptions;
 
 export interface SourceParts {
   readonly clock: Clock;
@@ -31,6 +36,8 @@ export interface SourceParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether anything asks whom FeatureFlags are shared with. */
   readonly readsReaders?: boolean;
+  /** A new one if not given. */
+  readonly tierPath?: TierPath;
 }
 
 /**
@@ -41,7 +48,7 @@ export interface SourceParts {
 export function createSource(options: SourceOptions, parts: SourceParts): FlagSource {
   const named = parseSourceOption(options.source, isInCluster(parts.env));
   const source = createMain(named, options, parts);
-  const { cacheDir, cacheSize, kubeconfig, kubeContext } = options;
+  const { cacheDir, cacheSize, kubeconfig, kubeContext, topicPrefix } = options;
   const cached =
     cacheDir === ""
       ? source
@@ -49,7 +56,11 @@ export function createSource(options: SourceOptions, parts: SourceParts): FlagSo
           ...parts,
           source,
           sourceName: JSON.stringify(
-            named.kind === "kubernetes" ? { ...named, kubeconfig, kubeContext } : named,
+            named.kind === "kubernetes"
+              ? { ...named, kubeconfig, kubeContext }
+              : named.kind === "upstream"
+                ? { ...named, topicPrefix }
+                : named,
           ),
           directory: cacheDir,
           maxBytes: cacheSize,
@@ -59,10 +70,32 @@ export function createSource(options: SourceOptions, parts: SourceParts): FlagSo
 
 function createMain(named: SourceOption, options: SourceOptions, parts: SourceParts): FlagSource {
   if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
+  if (named.kind === "upstream")
+    return new UpstreamSource({
+      ...parts,
+      tierPath: parts.tierPath ?? new TierPath(),
+      upstreams: parseUpstreams(named.upstreams, options.topicPrefix),
+      credentials: upstreamCredentials(options),
+    });
   return new KubernetesSource({
     ...parts,
     connect: () => connectCluster(options, parts),
     watchScope: options.watchScope,
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
   });
+}
+
+/**
+ * The prefixes that topics have, "" for none; no list if all have none.
+ *
+ * @throws ProxyError OPTION_INVALID
+ */
+export function topicPrefixes({
+  source,
+  topicPrefix,
+}: Pick<SourceOptions, "source" | "topicPrefix">): readonly string[] | undefined {
+  if (topicPrefix === "") return undefined;
+  if (!source.startsWith("upstream:"))
+    throw new ProxyError("OPTION_INVALID", "--topic-prefix needs --source upstream:HOST:PORT");
+  return parseUpstreams(source.slice("upstream:".length), topicPrefix).map(({ prefix }) => prefix);
 }

@@ -44,8 +44,13 @@ export interface SourceSink {
   sameDocument(version: SourceVersion): void;
   /** A consistent read found no such document, and this source never had one. */
   missing(): void;
-  /** The document is gone. The last one stays in force until the topic's deletion policy says otherwise. */
-  deleted(): void;
+  /**
+   * The document is gone. The last one stays in force until the topic's deletion policy says otherwise.
+   *
+   * @param applied the policy that counts from now on, because the source has waited for the grace already; absent: that of the topic, after
+   *   its grace
+   */
+  deleted(applied?: "keep" | "empty" | "close"): void;
   /** The source can't follow changes for now (unreadable file, API server down, invalid document). The last document stays in force. */
   stale(reason: Error): void;
 }

@@ -3,10 +3,12 @@ import { ProxyError } from "../proxy-error.js";
 
 /** What `--source` names. */
 export type SourceOption =
-  { readonly kind: "directory"; readonly path: string } | { readonly kind: "kubernetes" };
+  | { readonly kind: "directory"; readonly path: string }
+  | { readonly kind: "kubernetes" }
+  | { readonly kind: "upstream"; readonly upstreams: string };
 
 const supported =
-  "use --source kubernetes for the FeatureFlags of a cluster (the default in a pod), or --source dir:PATH with the path of a directory of FeatureFlag manifests or flagd files";
+  "use --source kubernetes for the FeatureFlags of a cluster (the default in a pod), --source dir:PATH with the path of a directory of FeatureFlag manifests or flagd files, or --source upstream:HOST:PORT for what another proxy serves";
 
 /**
  * Reads the value of `--source`; without one, a pod of a cluster serves that cluster. Relative paths start at the working directory;
@@ -21,6 +23,7 @@ export function parseSourceOption(value: string, isPod: boolean): SourceOption {
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
   const path = value.slice(colon + 1);
+  if (kind === "upstream" && path !== "") return { kind, upstreams: path };
   if (kind !== "dir") throw invalid(`unknown source "${value}": ${supported}`);
   if (path === "") throw invalid(`the source "${value}" has no path: ${supported}`);
   return { kind: "directory", path: resolve(path) };

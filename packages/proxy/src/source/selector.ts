@@ -1,6 +1,6 @@
 import { extname, resolve } from "node:path";
 import { flagFileExtensions } from "@bunting/files/manifests";
-import { parseTopicSelector, ProtocolError, type TopicKey } from "@bunting/protocol";
+import { parsePrefixedSelector, parseTopicSelector, ProtocolError, type TopicKey } from "@bunting/protocol";
 
 const filePrefix = "file:";
 
@@ -11,8 +11,18 @@ const filePrefix = "file:";
  *
  * @throws ProtocolError SELECTOR_INVALID with a sentence for the subscriber.
  */
-export function parseSelector(selector: string, options: { readonly allowFileSelectors: boolean }): TopicKey {
-  if (!selector.startsWith(filePrefix)) return parseTopicSelector(selector);
+export function parseSelector(
+  selector: string,
+  options: {
+    readonly allowFileSelectors: boolean;
+    /** What topics begin with, "" for those that have no prefix; if not given, none has. */
+    readonly prefixes?: readonly string[] | undefined;
+  },
+): TopicKey {
+  if (!selector.startsWith(filePrefix)) {
+    const { prefixes } = options;
+    return prefixes === undefined ? parseTopicSelector(selector) : parsePrefixed(selector, prefixes);
+  }
   if (!options.allowFileSelectors) {
     throw invalid("selectors that name a file are off: the proxy allows them with --allow-file-selectors");
   }
@@ -22,6 +32,13 @@ export function parseSelector(selector: string, options: { readonly allowFileSel
     throw invalid(`the file of the selector must end in ${[...flagFileExtensions].join(", ")}`);
   }
   return `file:${resolve(path)}` as TopicKey;
+}
+
+function parsePrefixed(selector: string, prefixes: readonly string[]): TopicKey {
+  const { prefix, topic } = parsePrefixedSelector(selector);
+  if (prefixes.includes(prefix)) return `${prefix}${topic}`;
+  const known = prefixes.filter((each) => each !== "").join(", ");
+  throw invalid(`the selector begins with none of the prefixes that this proxy serves: ${known}`);
 }
 
 /** The absolute path of a topic that is a file; undefined if it is a FeatureFlag. */

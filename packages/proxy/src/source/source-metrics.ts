@@ -18,6 +18,12 @@ export interface SourceMetrics {
   unconfirmedTopics(delta: number): void;
   /** A copy on disk could not be used or written, or was removed because copies take too much. */
   copyFailed(kind: "unusable" | "write" | "full"): void;
+  /** A stream to another proxy was opened (1), or has ended (-1). */
+  upstreamStreams(delta: number): void;
+  /** A message of another proxy arrived. */
+  upstreamMessage(kind: string, bytes: number): void;
+  /** A stream to another proxy ended, or could not be opened; `reason` is one of a small set of words. */
+  upstreamFailed(reason: string): void;
   /** Hands over how to count the watches, for metrics and the status page. */
   watchCounts(read: () => WatchCounts): void;
 }

@@ -202,6 +202,18 @@ export class CountingMetrics implements SourceMetrics {
     this.#count(`copy:${kind}`);
   }
 
+  upstreamStreams(delta: number): void {
+    this.counts["upstreams"] = (this.counts["upstreams"] ?? 0) + delta;
+  }
+
+  upstreamMessage(kind: string): void {
+    this.#count(`upstream:${kind}`);
+  }
+
+  upstreamFailed(reason: string): void {
+    this.#count(`upstreamFailed:${reason}`);
+  }
+
   watchCounts(read: () => WatchCounts): void {
     this.watches = read;
   }

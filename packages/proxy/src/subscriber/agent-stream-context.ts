@@ -16,6 +16,8 @@ interface Beating {
 /** What all streams of bunting.sync.v1 share. */
 export interface AgentStreamContext extends TopicSubscriberContext {
   readonly maxTopics: number;
+  /** The proxies that the flags come through, this one first. */
+  readonly tier: () => { readonly proxies: readonly string[]; readonly depth: number };
   readonly programs: AgentPrograms;
   readonly access: Access;
   /** Throws a ProtocolError that names the expected form. */

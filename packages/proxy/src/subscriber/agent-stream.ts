@@ -1,19 +1,15 @@
 import { ProtocolError, type buntingSyncV1, type TopicKey } from "@bunting/protocol";
-import { statusCode, type ResponseStream, type RpcStatus, type TransportSession } from "@bunting/rpc";
+import { type ResponseStream, type RpcStatus, type TransportSession } from "@bunting/rpc";
 import type { Admission, Admitted } from "../access/access.js";
 import { ProxyError } from "../proxy-error.js";
-import { frameResponse } from "../snapshot/topic-frames.js";
 import type { AgentProgram } from "./agent-programs.js";
 import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
 import type { Requester } from "./request-turns.js";
+import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
 import { TopicSubscriber, type AgentMessage, type SubscriberOwner } from "./topic-subscriber.js";
 import { WaitingRequests } from "./waiting-requests.js";
 
-const heartbeat: AgentMessage = {
-  kind: "heartbeat",
-  frame: frameResponse({ $case: "heartbeat", value: {} }),
-};
 /** How many errors may wait to be written before no more requests are read. */
 const maxErrors = 64;
 /** How many authorizations of a stream may wait, those of topics that it has unsubscribed from included, before no more requests are read. */
@@ -42,6 +38,10 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   #isWriting = false;
   #speaking: TopicSubscriber | undefined;
   #lastStatus: RpcStatus | undefined;
+  /** It said in `hello` that it is a proxy. */
+  isProxy = false;
+  /** The proxy at the other end has not been told yet what this one is fed by. */
+  #owesTier = false;
   #hasEnded = false;
   /** Authorizations that wait for a decision. */
   #authorizing = 0;
@@ -132,11 +132,18 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   beat(): void {
     if (this.#hasEnded) return;
     this.#context.silent.start(this);
-    if (!this.#isWriting) this.#write(heartbeat);
+    if (!this.#isWriting) this.#write(heartbeatMessage);
   }
 
   get connection(): TransportSession {
     return this.#out.stream.session;
+  }
+
+  /** What this proxy is fed by has changed. */
+  tierChanged(): void {
+    if (!this.isProxy || this.#hasEnded) return;
+    this.#owesTier = true;
+    this.#speak();
   }
 
   get program(): string | undefined {
@@ -179,6 +186,8 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     switch (request.$case) {
       case "hello":
         this.#program = this.#context.programs.enter(request.value.agent);
+        this.isProxy = request.value.isProxy === true;
+        this.tierChanged();
         return;
       case "subscribe":
         this.#subscribe(request.value, admission);
@@ -270,14 +279,11 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
 
   /** Refuses or ends the subscription of a topic; the others go on, unless the agent's admission has ended. */
   #refuse(topic: string, status: RpcStatus): void {
-    const { code, message, trailers } = status;
-    if (code === "UNAUTHENTICATED") {
+    if (status.code === "UNAUTHENTICATED") {
       this.end(status);
       return;
     }
-    const retryAfterMs = Number(trailers?.["grpc-retry-pushback-ms"] ?? 0);
-    const value = { topic, code: statusCode[code], message, retryAfterMs };
-    this.#errors.push({ kind: "topic_error", frame: frameResponse({ $case: "topicError", value }) });
+    this.#errors.push(topicErrorMessage(topic, status));
     this.#speak();
   }
 
@@ -290,6 +296,11 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
 
   #speak(): void {
     if (this.#isWriting || this.#hasEnded) return;
+    if (this.#owesTier) {
+      this.#owesTier = false;
+      this.#write(tierMessage(this.#context.tier()));
+      return;
+    }
     const error = this.#errors.shift();
     if (error !== undefined) {
       if (this.#mustWait) this.#context.requestTurns.enter(this);

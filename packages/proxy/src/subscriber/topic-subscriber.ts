@@ -1,14 +1,14 @@
 import type { buntingSyncV1, TopicKey } from "@bunting/protocol";
 import type { Starter, StartQueue, TransportSession } from "@bunting/rpc";
-import type { Clock, Deadlines } from "@bunting/runtime";
+import { cut, type Clock, type Deadlines } from "@bunting/runtime";
 import type { ProxyError } from "../proxy-error.js";
 import type { AgentMessageKind, ProxyMetrics } from "../proxy-metrics.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
-import type { VersionFrame } from "../snapshot/topic-frames.js";
+import { frameResponse, type VersionFrame } from "../snapshot/topic-frames.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
 import type { Rejection, TopicAcks } from "../topic/topic-acks.js";
-import type { DeletedView, LiveView } from "../topic/topic-view.js";
+import type { DeletedView, LiveView, TopicView } from "../topic/topic-view.js";
 import { maxKeyCharacters, type AgentRequest } from "./agent-request.js";
 import { ResumeGuard } from "./resume-guard.js";
 
@@ -16,6 +16,8 @@ import { ResumeGuard } from "./resume-guard.js";
 export interface SubscriberOwner {
   readonly connection: TransportSession;
   readonly program: string | undefined;
+  /** It is the stream of another proxy. */
+  readonly isProxy: boolean;
   /** The subscriber may have something to send: `next` is called when its turn comes. */
   due(subscriber: TopicSubscriber): void;
   /** The topic has ended the subscription. */
@@ -65,6 +67,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   #publishedMs: number | undefined;
   /** Digest of the version that the agent refused, which is not sent again. */
   #refused = "";
+  /** The reason for staleness that was sent last; undefined if it was told that there is none, or nothing. */
+  #toldStale: Error | undefined;
   /** The last tombstone sent, until there is a document again. */
   #announced: Tombstone | undefined;
   #rejections = none;
@@ -114,6 +118,10 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#owner.program;
   }
 
+  get readsFreshness(): boolean {
+    return this.#owner.isProxy;
+  }
+
   get held(): string {
     return this.#held;
   }
@@ -135,7 +143,10 @@ export class TopicSubscriber implements Subscriber, Starter {
     const subscription = this.#subscription;
     // Tombstones wait for the answer too: the ack of an agent that has emptied itself since would say that it holds what it was sent.
     if (subscription === undefined || this.#sentNumber > 0) return undefined;
-    const { view } = subscription;
+    return this.#nextOf(subscription.view, number) ?? this.#freshness(subscription.staleReason);
+  }
+
+  #nextOf(view: TopicView, number: number): AgentMessage | undefined {
     switch (view.kind) {
       case "starting":
         return undefined;
@@ -150,6 +161,14 @@ export class TopicSubscriber implements Subscriber, Starter {
         return needsNone ? this.#announce(tombstone) : this.#serve(view, snapshot, number);
       }
     }
+  }
+
+  /** Whether the source can be followed, if that has changed and the stream is of a proxy. */
+  #freshness(reason: Error | undefined): AgentMessage | undefined {
+    if (reason === this.#toldStale || !this.readsFreshness) return undefined;
+    this.#toldStale = reason;
+    const value = { topic: this.topic, isStale: reason !== undefined, reason: cut(reason?.message ?? "") };
+    return { kind: "freshness", frame: frameResponse({ $case: "freshness", value }) };
   }
 
   /** The message from `next` has been written. */

@@ -13,6 +13,8 @@ export interface Subscriber {
    * `close` ends other subscribers.
    */
   readonly readsTombstones?: boolean;
+  /** True for another proxy, which is told whether the source can be followed. */
+  readonly readsFreshness?: boolean;
   /** How the program names itself, if its protocol says so. */
   readonly program?: string | undefined;
   /** Digest of what it says it holds, if its protocol says so; empty if nothing. */
@@ -26,6 +28,8 @@ export interface Subscriber {
 /** What a subscription needs of its topic. */
 export interface SubscribedTopic {
   readonly view: TopicView;
+  /** Why the source can't be followed for now; undefined if it can. */
+  readonly staleReason?: Error | undefined;
   /** The sequence of the newest snapshot. */
   readonly sequence: number;
   readonly acks: TopicAcks;
@@ -59,6 +63,11 @@ export class Subscription {
   /** What the topic has at the moment, taken or not. After the end there is nothing. */
   get view(): TopicView {
     return this.#topic?.view ?? startingView;
+  }
+
+  /** Why the source can't be followed for now; undefined if it can. */
+  get staleReason(): Error | undefined {
+    return this.#topic?.staleReason;
   }
 
   /** Where subscribers whose protocol has acks report them. */

@@ -62,6 +62,11 @@ export function stale(state: TopicState, reason: Error): StaleState {
   return { kind: "stale", standing: standing(state), reason };
 }
 
+/** Why the source is out of date; undefined if it is not. */
+export function staleReason(state: TopicState): Error | undefined {
+  return state.kind === "stale" ? state.reason : undefined;
+}
+
 /** The state without regard to staleness. */
 export function standing(state: TopicState): StandingState {
   return state.kind === "stale" ? state.standing : state;

@@ -66,6 +66,11 @@ export class TopicSubscribers {
     this.#broadcast.publish();
   }
 
+  /** Wakes those that are told whether the source can be followed: other proxies, which are few. */
+  wakeTiers(): void {
+    for (const { subscriber } of this.all) if (subscriber.readsFreshness === true) subscriber.wake();
+  }
+
   /** Wakes all for a new snapshot, and measures how long it takes to reach them. */
   publish(noticedMs: number): void {
     this.#convergence.begin(noticedMs, this.size);

@@ -18,8 +18,10 @@ import {
   live,
   missing,
   stale,
+  staleReason,
   standing,
   starting,
+  type StandingState,
   type TopicState,
 } from "./topic-state.js";
 import { TopicSubscribers } from "./topic-subscribers.js";
@@ -72,10 +74,13 @@ export class Topic implements SourceSink, SubscribedTopic {
   #isClosed = false;
   #sequence = 0;
   #cancelGrace: (() => void) | undefined;
+  /** That of the source, where it has one. */
+  #deletionPolicy: DeletionPolicy;
 
   constructor(options: TopicOptions) {
     this.key = options.key;
     this.#options = options;
+    this.#deletionPolicy = options.deletionPolicy;
     this.charge = options.charge;
     this.acks = new TopicAcks(options.key, options.clock, options.log);
     this.#subscribers = new TopicSubscribers({
@@ -87,6 +92,11 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   get state(): TopicState {
     return this.#state;
+  }
+
+  /** Why the source can't be followed for now; undefined if it can. */
+  get staleReason(): Error | undefined {
+    return staleReason(this.#state);
   }
 
   /** What subscribers see of the state. */
@@ -173,14 +183,19 @@ export class Topic implements SourceSink, SubscribedTopic {
     else this.deleted();
   }
 
-  deleted(): void {
+  deleted(applied?: DeletionPolicy): void {
     if (this.#isClosed) return;
     const before = standing(this.#state);
+    if (applied !== undefined) {
+      this.#deletedBySource(before, applied);
+      return;
+    }
     if (before.kind === "missing" || before.kind === "deleted") {
       this.#setState(before);
       return;
     }
     const { clock, logger, deletionGraceMs, deletionPolicy } = this.#options;
+    this.#deletionPolicy = deletionPolicy;
     logger.info({ topic: this.key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
     this.#cancelGrace = clock.after(deletionGraceMs, () => this.#settleDeletion());
     this.#setState(deletedInGrace(this.newest));
@@ -226,11 +241,11 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   /** The only place where the state changes, and with it what subscribers see. */
   #setState(next: TopicState): void {
-    const { metrics, deletionPolicy } = this.#options;
+    const { metrics } = this.#options;
     const before = this.#state;
     const viewBefore = this.#view;
     this.#state = next;
-    this.#view = viewOf(next, this.key, deletionPolicy, viewBefore);
+    this.#view = viewOf(next, this.key, this.#deletionPolicy, viewBefore);
     if (next.kind !== before.kind) {
       metrics.topics(before.kind, -1);
       metrics.topics(next.kind, 1);
@@ -244,6 +259,7 @@ export class Topic implements SourceSink, SubscribedTopic {
     }
     if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
     this.#subscribers.hold(snapshot === undefined);
+    if (staleReason(next) !== staleReason(before)) this.#subscribers.wakeTiers();
   }
 
   #publish(snapshot: Snapshot): void {
@@ -259,9 +275,26 @@ export class Topic implements SourceSink, SubscribedTopic {
     this.#subscribers.publish(snapshot.version.noticedMs);
   }
 
+  /** The source has waited for the grace already. */
+  #deletedBySource(before: StandingState, applied: DeletionPolicy): void {
+    if (before.kind === "deleted" && before.phase === "settled" && this.#deletionPolicy === applied) {
+      this.#setState(before);
+      return;
+    }
+    this.#deletionPolicy = applied;
+    this.#options.logger.info(
+      { topic: this.key, deletionPolicy: applied },
+      "the FeatureFlag was deleted, as the upstream says",
+    );
+    // Also ends a staleness: the source has answered.
+    this.#setState(standing(this.#state));
+    this.#settleDeletion();
+  }
+
   #settleDeletion(): void {
     this.#endGrace();
-    const { deletionPolicy, clock } = this.#options;
+    const { clock } = this.#options;
+    const deletionPolicy = this.#deletionPolicy;
     const { newest } = this;
     let after = newest;
     if (deletionPolicy === "close") {

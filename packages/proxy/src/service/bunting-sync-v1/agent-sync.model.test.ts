@@ -400,6 +400,9 @@ class Model {
         return;
       case "topicError":
         throw new Error(`a topic was refused: ${response.value.message}`);
+      case "tier":
+      case "freshness":
+        throw new Error("an agent was told what is for proxies");
       default: {
         if (how === "drop") return;
         one.unsaid.push(this.#apply(one, number, response, how));
@@ -453,7 +456,7 @@ class Model {
 
   /** Judges a message at the moment at which the proxy makes it. */
   #judgeWrite(one: Agent, response: Response, number: number): void {
-    if (response.$case === "heartbeat") return;
+    if (response.$case === "heartbeat" || response.$case === "tier") return;
     const name = response.value.topic as TopicKey;
     const state = one.of(name);
     expect(this.#isUnanswered(state), "a second message of a topic without an answer").to.be.false;

@@ -11,6 +11,7 @@ import { Deadlines, type Clock, type RateLimitedLog } from "@bunting/runtime";
 import { anonymousAccess, type Access, type Admission } from "../../access/access.js";
 import { ProxyError } from "../../proxy-error.js";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
+import { TierPath } from "../../source/upstream/tier-path.js";
 import { AgentPrograms } from "../../subscriber/agent-programs.js";
 import { AgentStream } from "../../subscriber/agent-stream.js";
 import type { AgentStreamContext } from "../../subscriber/agent-stream-context.js";
@@ -34,6 +35,8 @@ export interface AgentSyncOptions {
   readonly startQueue?: StartQueue | undefined;
   /** 64 subscribes of all agents in one turn of the event loop if not given. */
   readonly requestTurns?: RequestTurns;
+  /** What this proxy is fed by; nothing if not given. */
+  readonly tierPath?: TierPath;
   /** Everyone may read everything if not given. */
   readonly access?: Access;
 }
@@ -47,11 +50,16 @@ export class AgentSync {
 
   constructor(options: AgentSyncOptions) {
     const { topics, parseSelector, clock, metrics, log, startQueue, access = anonymousAccess } = options;
+    const { tierPath = new TierPath() } = options;
+    tierPath.onChange(() => {
+      for (const stream of this.#streams.values()) stream.tierChanged();
+    });
     const context: AgentStreamContext = {
       clock,
       metrics,
       maxTopics: options.maxTopicsPerStream ?? 32,
       programs: this.programs,
+      tier: () => tierPath.tier,
       access,
       parseTopic: (selector) => parseTopic(selector, parseSelector),
       subscribe: (topic, subscriber) => topics.subscribe(topic, subscriber),

@@ -72,11 +72,13 @@ export class CachedTopic implements SourceSink {
   }
 
   missing(): void {
-    this.#gone("missing");
+    this.#options.sink.missing();
+    this.#forget();
   }
 
-  deleted(): void {
-    this.#gone("deleted");
+  deleted(applied?: "keep" | "empty" | "close"): void {
+    this.#options.sink.deleted(applied);
+    this.#forget();
   }
 
   stale(reason: Error): void {
@@ -85,9 +87,8 @@ export class CachedTopic implements SourceSink {
     this.#load();
   }
 
-  #gone(how: "missing" | "deleted"): void {
-    const { sink, copies, topic } = this.#options;
-    sink[how]();
+  #forget(): void {
+    const { copies, topic } = this.#options;
     copies.forget(topic);
     this.#settle();
   }

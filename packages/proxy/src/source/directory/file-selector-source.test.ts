@@ -14,6 +14,13 @@ const defaults = {
   serviceAccountDirectory: "",
   cacheDir: "",
   cacheSize: 0,
+  topicPrefix: "",
+  upstreamTls: false,
+  upstreamCaFile: "",
+  upstreamClientCertFile: "",
+  upstreamClientKeyFile: "",
+  upstreamTokenFile: "",
+  upstreamTokenOverPlaintext: false,
 } as const;
 
 describe("FileSelectorSource", () => {

@@ -44,6 +44,8 @@ export interface Hello {
   agent: string;
   /** The provider ID of the source, for people. */
   providerId: string;
+  /** The agent is another proxy: it is sent `tier` and `freshness`, which others are not. */
+  isProxy?: boolean | undefined;
 }
 
 /** Subscribes to a topic, starting from what the agent holds of it. */
@@ -112,6 +114,8 @@ export interface SyncResponse {
     | { $case: "deleted"; value: Deleted }
     | { $case: "topicError"; value: TopicError }
     | { $case: "heartbeat"; value: Heartbeat }
+    | { $case: "tier"; value: Tier }
+    | { $case: "freshness"; value: Freshness }
     | undefined;
 }
 
@@ -174,6 +178,25 @@ export interface TopicError {
 
 /** Sent after a while without any other message, so that silence means a dead connection. */
 export interface Heartbeat {
+}
+
+/** Which proxies the flags come through. Sent to proxies after `hello`, and when it changes. Not answered. */
+export interface Tier {
+  /** One for each process: this proxy first, then all that it is fed by, directly or through others. A proxy that finds itself here is in a loop. */
+  proxies: string[];
+  /** How many proxies the longest way has, this one included. */
+  depth: number;
+}
+
+/**
+ * Whether the source of a topic can be followed at the moment. Sent to proxies, after the version that it is about. Fresh until it says
+ * otherwise. Not answered.
+ */
+export interface Freshness {
+  topic: string;
+  isStale: boolean;
+  /** Why it is stale, for people. */
+  reason: string;
 }
 
 function createBaseSyncRequest(): SyncRequest {
@@ -269,7 +292,7 @@ export const SyncRequest: MessageFns<SyncRequest> = {
 };
 
 function createBaseHello(): Hello {
-  return { agent: "", providerId: "" };
+  return { agent: "", providerId: "", isProxy: undefined };
 }
 
 export const Hello: MessageFns<Hello> = {
@@ -279,6 +302,9 @@ export const Hello: MessageFns<Hello> = {
     }
     if (message.providerId !== "") {
       writer.uint32(18).string(message.providerId);
+    }
+    if (message.isProxy !== undefined) {
+      writer.uint32(24).bool(message.isProxy);
     }
     return writer;
   },
@@ -310,6 +336,14 @@ export const Hello: MessageFns<Hello> = {
             }
 
             message.providerId = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.isProxy = reader.bool();
             continue;
           }
         }
@@ -761,6 +795,12 @@ export const SyncResponse: MessageFns<SyncResponse> = {
       case "heartbeat":
         Heartbeat.encode(message.message.value, writer.uint32(58).fork()).join();
         break;
+      case "tier":
+        Tier.encode(message.message.value, writer.uint32(66).fork()).join();
+        break;
+      case "freshness":
+        Freshness.encode(message.message.value, writer.uint32(74).fork()).join();
+        break;
     }
     return writer;
   },
@@ -832,6 +872,22 @@ export const SyncResponse: MessageFns<SyncResponse> = {
             }
 
             message.message = { $case: "heartbeat", value: Heartbeat.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.message = { $case: "tier", value: Tier.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.message = { $case: "freshness", value: Freshness.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -1341,6 +1397,131 @@ export const Heartbeat: MessageFns<Heartbeat> = {
       while (reader.pos < end) {
         const tag = reader.uint32();
         switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseTier(): Tier {
+  return { proxies: [], depth: 0 };
+}
+
+export const Tier: MessageFns<Tier> = {
+  encode(message: Tier, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.proxies) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.depth !== 0) {
+      writer.uint32(16).int32(message.depth);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Tier {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTier();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.proxies.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.depth = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseFreshness(): Freshness {
+  return { topic: "", isStale: false, reason: "" };
+}
+
+export const Freshness: MessageFns<Freshness> = {
+  encode(message: Freshness, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.topic !== "") {
+      writer.uint32(10).string(message.topic);
+    }
+    if (message.isStale !== false) {
+      writer.uint32(16).bool(message.isStale);
+    }
+    if (message.reason !== "") {
+      writer.uint32(26).string(message.reason);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Freshness {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFreshness();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.topic = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.isStale = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.reason = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;

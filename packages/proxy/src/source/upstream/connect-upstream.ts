@@ -1,0 +1,75 @@
+import {
+  callEnd,
+  grpcTls,
+  MessageHold,
+  SentSecrets,
+  SyncChannel,
+  TokenFile,
+  type CallEnd,
+  type StreamParts,
+} from "@bunting/sync-client";
+import { credentials } from "@grpc/grpc-js";
+import { maxManifestBytes } from "@bunting/files/manifests";
+import type { Clock } from "@bunting/runtime";
+import type { UpstreamCredentials } from "./upstream-config.js";
+
+/** A connection to a proxy, and what each of its streams needs. */
+export interface UpstreamConnection {
+  readonly channel: SyncChannel;
+  readonly parts: StreamParts;
+  /** The token that its streams present, and the file that another one may come in. */
+  readonly token: { readonly text: string; readonly file: TokenFile } | undefined;
+}
+
+const tlsFileNames = {
+  certPath: "--upstream-ca-file",
+  clientCertPath: "--upstream-client-cert-file",
+  clientKeyPath: "--upstream-client-key-file",
+};
+const connectTimeoutMs = 10_000;
+/** How often the token file is looked at. */
+const tokenIntervalMs = 2_000;
+const keepalive = {
+  "grpc.keepalive_time_ms": 20_000,
+  "grpc.keepalive_timeout_ms": 10_000,
+  "grpc.keepalive_permit_without_calls": 0,
+};
+/** Size of a message beyond its document, in bytes. */
+const contextBytes = 64 * 1_024;
+
+/** Opens a connection, or says why that is not possible. The files are read each time, so that they may be renewed. */
+export async function connectUpstream(
+  target: string,
+  files: UpstreamCredentials,
+  clock: Clock,
+): Promise<UpstreamConnection | CallEnd> {
+  let token: UpstreamConnection["token"];
+  try {
+    if (files.tokenFile !== "") {
+      const file = new TokenFile(files.tokenFile, clock, tokenIntervalMs);
+      token = { file, text: await file.read() };
+    }
+  } catch (error) {
+    return callEnd("token", (error as Error).message);
+  }
+  try {
+    const transport = files.isTls ? await grpcTls(files, tlsFileNames) : credentials.createInsecure();
+    const secrets = new SentSecrets({});
+    if (token !== undefined) secrets.sent(token.text);
+    const channel = new SyncChannel(
+      target,
+      { ...keepalive, "grpc.max_receive_message_length": maxManifestBytes + contextBytes },
+      transport,
+    );
+    const parts: StreamParts = {
+      headers: token === undefined ? {} : { authorization: `Bearer ${token.text}` },
+      clock,
+      connectTimeoutMs,
+      redact: secrets.redact,
+      hold: new MessageHold(),
+    };
+    return { channel, parts, token };
+  } catch (error) {
+    return callEnd("certificate", (error as Error).message);
+  }
+}

@@ -1,0 +1,98 @@
+import { hash } from "node:crypto";
+import {
+  canonicalJson,
+  compareUtf8,
+  DocumentDigest,
+  isJsonObject,
+  normaliseDocument,
+  type FlagDocument,
+  type JsonValue,
+} from "@bunting/protocol";
+import type { Delta } from "@bunting/sync-client/messages";
+
+/** The parts of a document, as the upstream sent them. */
+interface Parts {
+  readonly flags: ReadonlyMap<string, JsonValue>;
+  readonly metadata: JsonValue | undefined;
+  readonly evaluators: JsonValue | undefined;
+}
+
+/** A document of an upstream, to which deltas are applied. It never changes: a delta makes another one, which shares the flags. */
+export class ReplicaDocument {
+  readonly #parts: Parts;
+  /** SHA-256 of the flags, as far as one was needed: a document that is never edited is never hashed. */
+  readonly #hashes: Map<string, string>;
+
+  private constructor(parts: Parts, hashes = new Map<string, string>()) {
+    this.#parts = parts;
+    this.#hashes = hashes;
+  }
+
+  /** @throws SyntaxError or Error if the bytes are no flag document */
+  static parse(bytes: Buffer): ReplicaDocument {
+    const value = JSON.parse(bytes.toString()) as JsonValue;
+    if (!isJsonObject(value) || !isJsonObject(value["flags"]))
+      throw new Error('a flag document has an object "flags"');
+    const flags = new Map(Object.entries(value["flags"])) as ReadonlyMap<string, JsonValue>;
+    return new ReplicaDocument({ flags, metadata: value["metadata"], evaluators: value["$evaluators"] });
+  }
+
+  /** @throws SyntaxError if a part is no JSON */
+  with({ flags: changes, metadata, evaluators }: Delta): ReplicaDocument {
+    const flags = new Map(this.#parts.flags);
+    const hashes = new Map(this.#hashes);
+    for (const { key, flag } of changes) {
+      hashes.delete(key);
+      if (flag.length === 0) flags.delete(key);
+      else flags.set(key, parse(flag));
+    }
+    const parts: Parts = {
+      flags,
+      metadata: metadata === undefined ? this.#parts.metadata : partOf(metadata),
+      evaluators: evaluators === undefined ? this.#parts.evaluators : partOf(evaluators),
+    };
+    return new ReplicaDocument(parts, hashes);
+  }
+
+  /** See docs/bunting-sync-v1.md. */
+  digest(): Buffer {
+    const { flags, metadata, evaluators } = this.#parts;
+    const digest = new DocumentDigest();
+    for (const key of [...flags.keys()].sort(compareUtf8)) digest.add(key, this.#hashOf(key));
+    return digest.finish(
+      metadata === undefined ? undefined : canonicalJson(metadata),
+      evaluators === undefined ? undefined : canonicalJson(evaluators),
+    );
+  }
+
+  /**
+   * The document in the form that is served. An upstream sends that form; one of another version may not.
+   *
+   * @throws ProtocolError DOCUMENT_INVALID
+   */
+  normalised(): FlagDocument {
+    const { flags, metadata, evaluators } = this.#parts;
+    return normaliseDocument({
+      flags: Object.fromEntries(flags),
+      ...(metadata === undefined ? {} : { metadata }),
+      ...(evaluators === undefined ? {} : { $evaluators: evaluators }),
+    }).document;
+  }
+
+  #hashOf(key: string): string {
+    let known = this.#hashes.get(key);
+    if (known === undefined) {
+      known = hash("sha256", canonicalJson(this.#parts.flags.get(key) ?? null));
+      this.#hashes.set(key, known);
+    }
+    return known;
+  }
+}
+
+function partOf(bytes: Buffer): JsonValue | undefined {
+  return bytes.length === 0 ? undefined : parse(bytes);
+}
+
+function parse(bytes: Buffer): JsonValue {
+  return JSON.parse(bytes.toString()) as JsonValue;
+}

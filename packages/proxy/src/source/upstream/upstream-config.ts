@@ -1,0 +1,93 @@
+import { isNamespaceName } from "@bunting/protocol";
+import type { ProxyOptions } from "../../options.js";
+import { ProxyError } from "../../proxy-error.js";
+
+export type UpstreamOptions = Pick<
+  ProxyOptions,
+  | "topicPrefix"
+  | "upstreamTls"
+  | "upstreamCaFile"
+  | "upstreamClientCertFile"
+  | "upstreamClientKeyFile"
+  | "upstreamTokenFile"
+  | "upstreamTokenOverPlaintext"
+>;
+
+/** Proxies that serve the same topics: one of them is used at a time. */
+export interface UpstreamConfig {
+  /** What its topics begin with here; "" if they are named as there. */
+  readonly prefix: string;
+  /** `HOST:PORT` each. */
+  readonly targets: readonly string[];
+}
+
+/** How the proxies are reached; "" for no file. */
+export interface UpstreamCredentials {
+  readonly isTls: boolean;
+  readonly certPath: string;
+  readonly clientCertPath: string;
+  readonly clientKeyPath: string;
+  readonly tokenFile: string;
+}
+
+const expected =
+  "use --source upstream:HOST:PORT[,HOST:PORT…] with proxies that serve the same topics, and a semicolon before those of another cluster";
+
+/**
+ * Reads what follows `upstream:` in `--source`, with the prefixes.
+ *
+ * @throws ProxyError OPTION_INVALID
+ */
+export function parseUpstreams(value: string, topicPrefix: string): readonly UpstreamConfig[] {
+  const groups = value
+    .split(";")
+    .map((group) => group.split(",").map((target) => checkTarget(target.trim())));
+  const prefixes = topicPrefix === "" ? groups.map(() => "") : topicPrefix.split(",").map(checkPrefix);
+  if (prefixes.length !== groups.length)
+    throw invalid(
+      `--source names ${groups.length} upstreams (separated by semicolons), and --topic-prefix ${prefixes.length} prefixes (separated by commas): give one for each`,
+    );
+  if (new Set(prefixes).size < prefixes.length)
+    throw invalid(
+      "topics of two upstreams would have the same name: give each a --topic-prefix of its own, such as eu/,us/",
+    );
+  return groups.map((targets, index) => ({ targets, prefix: prefixes[index] ?? "" }));
+}
+
+/** @throws ProxyError OPTION_INVALID */
+export function upstreamCredentials(options: UpstreamOptions): UpstreamCredentials {
+  const { upstreamCaFile, upstreamClientCertFile, upstreamClientKeyFile, upstreamTokenFile } = options;
+  if ((upstreamClientCertFile === "") !== (upstreamClientKeyFile === ""))
+    throw invalid(
+      "a client certificate needs its private key: set both --upstream-client-cert-file and --upstream-client-key-file, or neither",
+    );
+  const isTls = options.upstreamTls || upstreamCaFile !== "" || upstreamClientCertFile !== "";
+  if (upstreamTokenFile !== "" && !isTls && !options.upstreamTokenOverPlaintext)
+    throw invalid(
+      "the token of --upstream-token-file would be sent in plaintext: set --upstream-tls or --upstream-ca-file, or allow it with --upstream-token-over-plaintext",
+    );
+  return {
+    isTls,
+    certPath: upstreamCaFile,
+    clientCertPath: upstreamClientCertFile,
+    clientKeyPath: upstreamClientKeyFile,
+    tokenFile: upstreamTokenFile,
+  };
+}
+
+function checkTarget(target: string): string {
+  const port = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})$/.exec(target)?.[1];
+  if (port !== undefined && Number(port) > 0 && Number(port) <= 65_535) return target;
+  throw invalid(`"${target}" is no upstream: ${expected}`);
+}
+
+function checkPrefix(prefix: string): string {
+  if (prefix === "" || (prefix.endsWith("/") && isNamespaceName(prefix.slice(0, -1)))) return prefix;
+  throw invalid(
+    `"${prefix}" can't be a --topic-prefix: it is a name of a-z, 0-9 and "-", and a slash after it, such as eu/`,
+  );
+}
+
+function invalid(message: string): ProxyError {
+  return new ProxyError("OPTION_INVALID", message);
+}

@@ -1,0 +1,121 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import type { SourceSink } from "../flag-source.js";
+import { UpstreamRefreshes } from "./upstream-refreshes.js";
+import type { UpstreamConfig } from "./upstream-config.js";
+import type { UpstreamLink } from "./upstream-link.js";
+import { UpstreamTopic } from "./upstream-topic.js";
+
+export type LinkFactory = (targets: readonly string[], onOpened: () => void) => UpstreamLink;
+
+/** A proxy accepts 32 topics of a connection, those that were left lately included. */
+const topicsPerLink = 24;
+
+interface RunningLink {
+  readonly link: UpstreamLink;
+  readonly abort: AbortController;
+}
+
+/** The proxies of one cluster, and the connections to them: as many as the topics need, and at least one. */
+export class UpstreamGroup {
+  readonly prefix: string;
+  readonly #targets: readonly string[];
+  readonly #clock: Clock;
+  readonly #onOpened: () => void;
+  readonly #topics = new Map<TopicKey, { readonly topic: UpstreamTopic; link: RunningLink | undefined }>();
+  readonly #links: RunningLink[] = [];
+  readonly #refreshes: UpstreamRefreshes;
+  #start: (() => RunningLink) | undefined;
+  #isOpened = false;
+
+  constructor({ prefix, targets }: UpstreamConfig, clock: Clock, onOpened: () => void) {
+    this.prefix = prefix;
+    this.#targets = targets;
+    this.#clock = clock;
+    this.#onOpened = onOpened;
+    this.#refreshes = new UpstreamRefreshes(clock, (key, signal) => this.#read(key, signal));
+  }
+
+  /** A proxy has accepted a stream since the start. */
+  get isOpened(): boolean {
+    return this.#isOpened;
+  }
+
+  async run(create: LinkFactory, signal: AbortSignal): Promise<void> {
+    const running = new Set<Promise<void>>();
+    let fail: (error: unknown) => void = () => undefined;
+    const failed = new Promise<never>((_, reject) => (fail = reject));
+    this.#start = () => {
+      const link = create(this.#targets, () => this.#opened());
+      const abort = new AbortController();
+      const one = { link, abort };
+      this.#links.push(one);
+      const run = link.run(AbortSignal.any([signal, abort.signal])).catch(fail);
+      running.add(run);
+      void run.finally(() => running.delete(run));
+      return one;
+    };
+    this.#start();
+    for (const entry of this.#topics.values()) this.#place(entry);
+    const aborted = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+    try {
+      await Promise.race([aborted, failed]);
+    } finally {
+      this.#start = undefined;
+      for (const { abort } of this.#links.splice(0)) abort.abort();
+      await Promise.all([...running, this.#refreshes.stop()]);
+    }
+  }
+
+  watch(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    const topic = new UpstreamTopic(key.slice(this.prefix.length), sink, this.#clock);
+    const entry: { readonly topic: UpstreamTopic; link: RunningLink | undefined } = {
+      topic,
+      link: undefined,
+    };
+    this.#topics.set(key, entry);
+    this.#place(entry);
+    signal.addEventListener(
+      "abort",
+      () => {
+        if (this.#topics.get(key) === entry) this.#topics.delete(key);
+        this.#remove(entry);
+      },
+      { once: true },
+    );
+  }
+
+  refresh(key: TopicKey, done: () => void, asker: unknown): () => void {
+    return this.#topics.has(key) ? this.#refreshes.ask(key, done, asker) : (): void => undefined;
+  }
+
+  #place(entry: { readonly topic: UpstreamTopic; link: RunningLink | undefined }): void {
+    if (this.#start === undefined) return;
+    entry.link = this.#links.find(({ link }) => link.size < topicsPerLink) ?? this.#start();
+    entry.link.link.add(entry.topic);
+  }
+
+  #remove({ topic, link }: { readonly topic: UpstreamTopic; readonly link: RunningLink | undefined }): void {
+    if (link === undefined) return;
+    link.link.delete(topic);
+    const at = this.#links.indexOf(link);
+    // The first stays, so that it is known whether an upstream can be reached.
+    if (at <= 0 || link.link.size > 0) return;
+    this.#links.splice(at, 1);
+    link.abort.abort();
+  }
+
+  async #read(key: TopicKey, signal: AbortSignal): Promise<boolean> {
+    const entry = this.#topics.get(key);
+    if (entry?.link === undefined) return false;
+    return entry.link.link.refresh(entry.topic, signal);
+  }
+
+  #opened(): void {
+    this.#isOpened = true;
+    this.#onOpened();
+  }
+}

@@ -1,0 +1,79 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Clock, Logger } from "@bunting/runtime";
+import { ProxyError } from "../../proxy-error.js";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { SourceMetrics } from "../source-metrics.js";
+import type { TierPath } from "./tier-path.js";
+import type { UpstreamConfig, UpstreamCredentials } from "./upstream-config.js";
+import type { LinkFactory } from "./upstream-group.js";
+import { UpstreamGroup } from "./upstream-group.js";
+
+export interface UpstreamSourceOptions {
+  readonly upstreams: readonly UpstreamConfig[];
+  readonly credentials: UpstreamCredentials;
+  readonly tierPath: TierPath;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: SourceMetrics;
+}
+
+/** Serves what other proxies serve: those of one cluster, or of several, told apart by the prefix of their topics. */
+export class UpstreamSource implements FlagSource {
+  readonly name = "source";
+  readonly #options: UpstreamSourceOptions;
+  readonly #groups: readonly UpstreamGroup[];
+  #syncedListeners: (() => void)[] | undefined = [];
+
+  constructor(options: UpstreamSourceOptions) {
+    const { upstreams, clock } = options;
+    this.#options = options;
+    // The longest first: the empty prefix fits every topic.
+    this.#groups = [...upstreams]
+      .sort((one, other) => other.prefix.length - one.prefix.length)
+      .map((config) => new UpstreamGroup(config, clock, () => this.#opened()));
+  }
+
+  get hasSynced(): boolean {
+    return this.#syncedListeners === undefined;
+  }
+
+  onSynced(listener: () => void): void {
+    if (this.#syncedListeners === undefined) listener();
+    else this.#syncedListeners.push(listener);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    // With the client of gRPC, which no other source needs.
+    const { UpstreamLink } = await import("./upstream-link.js");
+    const create: LinkFactory = (targets, onOpened) =>
+      new UpstreamLink({ ...this.#options, targets, onOpened });
+    await Promise.all(this.#groups.map((group) => group.run(create, signal)));
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal): void {
+    if (signal.aborted) return;
+    const group = this.#groupOf(topic);
+    if (group === undefined) {
+      const message = `${topic} is in no upstream: the prefixes are those of --topic-prefix`;
+      queueMicrotask(() => {
+        if (!signal.aborted) sink.stale(new ProxyError("SOURCE_UNREADABLE", message));
+      });
+    } else group.watch(topic, sink, signal);
+  }
+
+  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
+    return this.#groupOf(topic)?.refresh(topic, done, asker) ?? ((): void => undefined);
+  }
+
+  #groupOf(topic: TopicKey): UpstreamGroup | undefined {
+    return this.#groups.find(({ prefix }) => topic.startsWith(prefix));
+  }
+
+  /** Every upstream has answered. */
+  #opened(): void {
+    if (!this.#groups.every(({ isOpened }) => isOpened)) return;
+    const listeners = this.#syncedListeners ?? [];
+    this.#syncedListeners = undefined;
+    for (const listener of listeners) listener();
+  }
+}

@@ -1,0 +1,218 @@
+import { buntingSyncV1 } from "@bunting/protocol";
+import {
+  cutToBytes,
+  encodeAck,
+  encodeNack,
+  encodeSubscribe,
+  type Delta,
+  type DocumentVersion,
+  type Snapshot,
+  type SyncResponse,
+  type Unchanged,
+} from "@bunting/sync-client/messages";
+import type { Clock } from "@bunting/runtime";
+import { ProxyError } from "../../proxy-error.js";
+import type { SourceSink, SourceVersion } from "../flag-source.js";
+import { ReplicaDocument } from "./replica-document.js";
+
+/** The proxy's limit. */
+const maxReasonBytes = 1_024;
+
+/** A status code of gRPC. */
+const notFound = 5;
+
+/** A message about one topic. */
+export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
+
+/**
+ * One topic of an upstream: what this proxy holds of it, and what its sink was told last. It outlives connections: each new one resumes from
+ * what is held.
+ */
+export class UpstreamTopic {
+  /** As the upstream names it. */
+  readonly name: string;
+  /** The current stream has said what the topic is. */
+  isAnswered = false;
+  readonly #sink: SourceSink;
+  readonly #clock: Clock;
+  #held: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
+  /** Whether what was told last is the document that is held. */
+  #isTold = false;
+  /** Tells the sink once more what it was told last, which ends its staleness. */
+  #tellAgain: (() => void) | undefined;
+  /** Why the upstream itself can't follow the topic. */
+  #upstreamIsStale: Error | undefined;
+  /** Called with the version or the absence that the upstream sends. */
+  readonly #awaiting = new Set<(digest: Buffer | undefined) => void>();
+
+  constructor(name: string, sink: SourceSink, clock: Clock) {
+    this.name = name;
+    this.#sink = sink;
+    this.#clock = clock;
+  }
+
+  /** The digest of what is held. */
+  get digest(): Buffer | undefined {
+    return this.#held?.version.digest;
+  }
+
+  subscribeMessage(): Buffer {
+    return encodeSubscribe(this.name, this.#held?.version);
+  }
+
+  /**
+   * Subscribes as one that holds this document in a later version than any: the upstream then reads the topic before it answers, if versions
+   * of it can be compared.
+   */
+  refreshMessage(): Buffer {
+    const uid = (this.#held && fieldsOf(this.#held.version).uid) ?? "refresh";
+    const version = { uid, generation: "0", resourceVersion: latest, digest: this.digest ?? Buffer.alloc(0) };
+    const encoded = Buffer.from(buntingSyncV1.Version.encode(version).finish());
+    return encodeSubscribe(this.name, { digest: version.digest, encoded });
+  }
+
+  /** The answer of a stream that was subscribed to by `refreshMessage`: a version that the topic has at this time, if it has not changed since. */
+  refreshed(version: DocumentVersion): void {
+    if (this.#isTold && this.digest?.equals(version.digest) === true) this.#confirm(version);
+  }
+
+  /** Calls back for each version or absence that comes. Returns how to end that. */
+  onAnswer(listener: (digest: Buffer | undefined) => void): () => void {
+    this.#awaiting.add(listener);
+    return () => void this.#awaiting.delete(listener);
+  }
+
+  /** The stream has ended. */
+  lost(): void {
+    this.isAnswered = false;
+    this.#upstreamIsStale = undefined;
+  }
+
+  stale(reason: Error): void {
+    this.#sink.stale(reason);
+  }
+
+  /**
+   * Tells the sink what a message says. Returns the answer to it, if it needs one.
+   *
+   * @param number its place among the messages of the stream
+   */
+  take(message: TopicMessage, number: number): Buffer | undefined {
+    if (message.kind === "freshness") {
+      this.#upstreamIsStale = message.isStale ? unreadable(message.reason) : undefined;
+      if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
+      else this.#tellAgain?.();
+      return undefined;
+    }
+    this.isAnswered = true;
+    const answer = this.#apply(message, number);
+    if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
+    const digest = "version" in message ? message.version.digest : undefined;
+    for (const listener of [...this.#awaiting]) listener(digest);
+    return answer;
+  }
+
+  #apply(message: Exclude<TopicMessage, { readonly kind: "freshness" }>, number: number): Buffer | undefined {
+    switch (message.kind) {
+      case "unchanged":
+        return this.#unchanged(message, number);
+      case "snapshot":
+        return this.#replace(() => ReplicaDocument.parse(message.document), message, number);
+      case "delta":
+        return this.#change(message, number);
+      case "missing":
+        this.#tell(() => this.#sink.missing());
+        return undefined;
+      case "deleted":
+        if (message.policy === "empty") this.#held = undefined;
+        this.#tell(() => this.#sink.deleted(message.policy));
+        return undefined;
+      case "topic_error":
+        if (message.code === notFound) this.#tell(() => this.#sink.missing());
+        else this.#sink.stale(unreadable(`the upstream refuses ${this.name}: ${message.message}`));
+        return undefined;
+    }
+  }
+
+  #tell(tell: () => void): void {
+    this.#isTold = false;
+    this.#tellAgain = tell;
+    tell();
+  }
+
+  #unchanged({ version }: Unchanged, number: number): Buffer {
+    const held = this.#held;
+    if (held?.version.digest.equals(version.digest) !== true)
+      return this.#nack(number, "this version is not held", true);
+    if (this.#isTold) this.#confirm(version);
+    else this.#serve(held.document, version);
+    return encodeAck({ topic: this.name, number }, version.digest, []);
+  }
+
+  /** The document is the one that was told, at this version. */
+  #confirm(version: DocumentVersion): void {
+    if (this.#held !== undefined) this.#held = { ...this.#held, version };
+    this.#tellAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
+    this.#tellAgain();
+  }
+
+  #change(delta: Delta, number: number): Buffer {
+    const held = this.#held;
+    if (held?.version.digest.equals(delta.fromDigest) !== true)
+      return this.#nack(number, "the version that the delta starts from is not held", true);
+    let document: ReplicaDocument;
+    try {
+      document = held.document.with(delta);
+    } catch {
+      return this.#nack(number, "the delta is no JSON", true);
+    }
+    if (!document.digest().equals(delta.version.digest))
+      return this.#nack(number, "the delta led to another digest", true);
+    return this.#replace(() => document, delta, number);
+  }
+
+  #replace(read: () => ReplicaDocument, { version }: Snapshot | Delta, number: number): Buffer {
+    try {
+      this.#serve(read(), version);
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      this.#sink.stale(
+        new ProxyError("DOCUMENT_INVALID", `the document of the upstream is refused: ${reason}`, { cause }),
+      );
+      return this.#nack(number, reason, false);
+    }
+    return encodeAck({ topic: this.name, number }, version.digest, []);
+  }
+
+  #serve(document: ReplicaDocument, version: DocumentVersion): void {
+    this.#sink.document(document.normalised(), this.#sourceVersion(version));
+    this.#held = { document, version };
+    this.#isTold = true;
+    this.#tellAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
+  }
+
+  #nack(number: number, reason: string, isDeltaMismatch: boolean): Buffer {
+    const nack = { heldDigest: this.digest, reason: cutToBytes(reason, maxReasonBytes), isDeltaMismatch };
+    return encodeNack({ topic: this.name, number }, nack);
+  }
+
+  #sourceVersion(version: DocumentVersion): SourceVersion {
+    return { noticedMs: this.#clock.monotonicMs(), ...fieldsOf(version) };
+  }
+}
+
+/** As a resourceVersion: no object gets that far. */
+const latest = String(2n ** 64n - 1n);
+
+function fieldsOf({ encoded }: DocumentVersion): Omit<SourceVersion, "noticedMs"> {
+  const { uid, generation, resourceVersion } = buntingSyncV1.Version.decode(encoded);
+  return {
+    ...(uid === "" ? {} : { uid }),
+    ...(generation === "0" ? {} : { generation: Number(generation) }),
+    ...(resourceVersion === "" ? {} : { resourceVersion }),
+  };
+}
+
+function unreadable(message: string): ProxyError {
+  return new ProxyError("SOURCE_UNREADABLE", message);
+}
