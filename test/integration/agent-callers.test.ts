@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { request } from "node:http";
 import { Client, credentials, Metadata, status, type StatusObject } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { isReady, startAgent, type AgentProcess } from "../support/agent-process.js";
@@ -97,6 +98,32 @@ describe("bunting-agent with --auth-token-file", () => {
       ? { isAnswered: true }
       : { isAnswered: false, refusal: [answer.status, answer.headers.get("www-authenticate"), body] };
   }
+
+  it("answers nobody who presents several tokens, of which one is valid", async () => {
+    const [token] = tokens;
+    for (const authorization of [
+      [`Bearer ${token}`, "Bearer other"],
+      ["Bearer other", `Bearer ${token}`],
+      ["", `Bearer ${token}`],
+      [`Bearer ${token}`, `Bearer ${token}`],
+    ])
+      for (const url of [
+        `${agent.ofrep}/ofrep/v1/evaluate/flags/colour`,
+        `http://${agent.evaluation}/flagd.evaluation.v1.Service/ResolveString`,
+      ]) {
+        const status = await new Promise<number | undefined>((resolve, reject) => {
+          const several = authorization.flatMap((value) => ["authorization", value]);
+          const headers = ["host", "a", "content-type", "application/json", ...several];
+          request(url, { method: "POST", headers, agent: false }, (response) => {
+            response.resume();
+            resolve(response.statusCode);
+          })
+            .on("error", reject)
+            .end(`{"flagKey":"colour"}`);
+        });
+        expect(status, url).to.equal(401);
+      }
+  });
 
   // flag_key: "colour"
   const flagKey = "0a06636f6c6f7572";

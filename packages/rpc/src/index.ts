@@ -24,6 +24,7 @@ export { PeerMemory } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
 export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";
 export { ReadTurns } from "./limits/read-turns.js";
+export { authorizationOf } from "./port/authorization-of.js";
 export { requestPeer } from "./port/request-peer.js";
 export { PortListener, type DropReason } from "./port/port-listener.js";
 export { ClientAuthorities } from "./tls/client-authorities.js";

@@ -5,6 +5,7 @@ import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { Admitted } from "../access/access.js";
+import type { Presented } from "../access/checked-access.js";
 import { PageAccess } from "../access/page-access.js";
 import { ProxyError } from "../proxy-error.js";
 import { guardPage } from "./page-guard.js";
@@ -34,7 +35,9 @@ describe("guardPage", () => {
   });
 
   /** Begins an answer that goes on. */
-  async function open(options: { identify?: () => Promise<Identity> } = {}): Promise<IncomingMessage> {
+  async function open(
+    options: { identify?: (presented: Presented) => Promise<Identity>; headers?: readonly string[] } = {},
+  ): Promise<IncomingMessage> {
     const logger = createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) });
     const access = new PageAccess({
       callers: {
@@ -58,7 +61,10 @@ describe("guardPage", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
     const { port } = server.address() as AddressInfo;
     return new Promise((resolve, reject) =>
-      get({ host: "127.0.0.1", port, path: "/status", agent: false }, resolve).on("error", reject),
+      get({ host: "127.0.0.1", port, path: "/status", agent: false, headers: options.headers }, resolve).on(
+        "error",
+        reject,
+      ),
     );
   }
 
@@ -77,6 +83,20 @@ describe("guardPage", () => {
     expect(counts).to.deep.equal(["/status denied"]);
     expect(lines.join("")).to.contain(`refused a page: ${message}`);
     expect(watched.size).to.equal(0);
+  });
+
+  it("takes several authorization headers as a list, which is no token", async () => {
+    let authorization: string | undefined;
+    const identify = (presented: Presented): Promise<Identity> => {
+      ({ authorization } = presented);
+      return Promise.reject(new ProxyError("UNAUTHENTICATED", "present one token"));
+    };
+    const response = await open({
+      identify,
+      headers: ["host", "a", "authorization", "Bearer one", "authorization", "Bearer two"],
+    });
+    expect(response.statusCode).to.equal(401);
+    expect(authorization).to.equal("Bearer one, Bearer two");
   });
 
   it("answers 503 where it can't be found out", async () => {

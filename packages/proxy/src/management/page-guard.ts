@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Identity } from "@bunting/identity";
-import { requestPeer } from "@bunting/rpc";
+import { authorizationOf, requestPeer } from "@bunting/rpc";
 import type { Admitted } from "../access/access.js";
 import type { PagePath } from "../access/access-metrics.js";
 import type { PageAccess } from "../access/page-access.js";
@@ -36,7 +36,7 @@ export function guardPage(
 function presentedBy(request: IncomingMessage): Parameters<PageAccess["admit"]>[0] {
   const { remoteAddress, peerCertificate } = requestPeer(request);
   return {
-    authorization: request.headers.authorization,
+    authorization: authorizationOf(request),
     address: remoteAddress,
     certificate: peerCertificate,
     connection: request.socket,

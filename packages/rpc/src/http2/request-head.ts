@@ -12,7 +12,7 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade",
 ]);
-/** Of these, as in node:http, the first counts; others are joined. */
+/** Of these, as in node:http, the first counts, but of `authorization`, which is joined at once; others are joined. */
 const single: ReadonlySet<string> = new Set([
   ...["age", "authorization", "content-length", "content-type", "etag", "expires", "from", "host"],
   ...["if-modified-since", "if-unmodified-since", "last-modified", "location", "max-forwards"],
@@ -27,7 +27,7 @@ const pathValue = /^(?:\/[\x21-\x7e\x80-\xff]*|\*)$/;
  * The headers of a request, immutable: requests of one connection with equal headers share it.
  */
 export class RequestHead {
-  /** By name; the first where there are several. */
+  /** By name; the first where there are several. Several `authorization` are joined, so that they are no credential: which one counts is not for us to guess. */
   readonly fields: HeaderFields;
   /** As SETTINGS_MAX_HEADER_LIST_SIZE counts. */
   readonly bytes: number;
@@ -118,6 +118,7 @@ function fieldsOf(list: readonly string[]): Record<string, string> | undefined {
     }
     if (!fieldValue.test(value)) return undefined;
     if (known === undefined) fields[name] = value;
+    else if (name === "authorization") fields[name] = `${known}, ${value}`;
   }
   return fields;
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { accountOf, type RefusalReason } from "@bunting/rpc";
+import { accountOf, authorizationOf, type RefusalReason } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
 import type { Callers } from "../callers.js";
@@ -125,7 +125,7 @@ export class HttpExchange implements RequestHeaders {
   /** Whether this client is answered; preflights are in any case. */
   isAdmitted(): boolean {
     const { callers } = this.#options;
-    return callers === undefined || callers.admits(this.request.headers.authorization);
+    return callers === undefined || callers.admits(authorizationOf(this.request));
   }
 
   /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */
