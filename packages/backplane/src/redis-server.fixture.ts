@@ -34,6 +34,16 @@ export class RedisServer {
   }
 
   static async start(...args: readonly string[]): Promise<RedisServer> {
+    const fixed = ["--save", ""];
+    return RedisServer.#startOn([...(args.includes("--port") ? [] : ["--port", "@"]), ...fixed, ...args]);
+  }
+
+  /** A Sentinel, with its configuration in this file, which it rewrites. */
+  static async startSentinel(config: string): Promise<RedisServer> {
+    return RedisServer.#startOn([config, "--sentinel", "--port", "@"]);
+  }
+
+  static async #startOn(args: readonly string[]): Promise<RedisServer> {
     for (let attempt = 1; ; attempt++) {
       const server = new RedisServer(await freePort(), args);
       try {
@@ -60,22 +70,11 @@ export class RedisServer {
     return this.#output;
   }
 
-  /** Starts it where it was; by default without the data, unless it has saved them. */
-  async restart(...more: readonly string[]): Promise<void> {
-    const ports = this.#args.includes("--port") ? [] : ["--port", String(this.port)];
-    const fixed = [
-      "--bind",
-      "127.0.0.1",
-      "--save",
-      "",
-      "--dir",
-      this.directory.path,
-      "--enable-debug-command",
-      "yes",
-    ];
+  /** Starts it where it was, without the data unless it has saved them. */
+  async restart(): Promise<void> {
     // `@` stands for the port where an argument needs it.
     const args = this.#args.map((arg) => (arg === "@" ? String(this.port) : arg));
-    const child = spawn("redis-server", [...ports, ...fixed, ...args, ...more], {
+    const child = spawn("redis-server", [...args, "--bind", "127.0.0.1", "--dir", this.directory.path], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child = child;

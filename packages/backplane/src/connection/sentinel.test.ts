@@ -1,0 +1,70 @@
+import { writeFileSync } from "node:fs";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { Leases } from "../lease/leases.js";
+import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { Stops, TestReplica } from "../replica.fixture.js";
+
+describe("RedisConnection by way of Sentinels", () => {
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  afterEach(() => stops.stop());
+
+  /** A Sentinel that knows a master, and decides alone. */
+  async function sentinelOf(master: RedisServer): Promise<RedisServer> {
+    const files = stops.add(await RedisServer.start()).directory;
+    const config = files.file("sentinel.conf");
+    writeFileSync(
+      config,
+      [
+        `sentinel monitor main 127.0.0.1 ${master.port} 1`,
+        "sentinel down-after-milliseconds main 300",
+        "sentinel failover-timeout main 3000",
+        "",
+      ].join("\n"),
+    );
+    return stops.add(await RedisServer.startSentinel(config));
+  }
+
+  it("finds the master, and the next one after a failover", async () => {
+    const first = stops.add(await RedisServer.start());
+    const second = stops.add(await RedisServer.start("--replicaof", "127.0.0.1", String(first.port)));
+    const sentinel = await sentinelOf(first);
+    const address = `redis+sentinel://127.0.0.1:1,127.0.0.1:${sentinel.port}/main`;
+    const replica = stops.add(
+      await TestReplica.connected({ address, connectTimeoutMs: 1_000, commandTimeoutMs: 500 }),
+    );
+    const { connection, keys } = replica;
+    const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
+    const before = await leases.acquire("one", false);
+    await eventually(
+      async () => (await second.command("EXISTS", keys.lease("one"))) === 1,
+      "the replication",
+    );
+    await eventually(
+      async () => ((await sentinel.command("SENTINEL", "REPLICAS", "main")) as unknown[]).length === 1,
+      "the replica",
+    );
+
+    await first.kill();
+    await replica.next(false);
+    await replica.next(true);
+    expect(String(((await connection.call("ROLE", [])) as unknown[])[0])).to.equal("master");
+    const after = await leases.acquire("one", false);
+    if (!before.isHeld || !after.isHeld) return expect.fail("it is held");
+    expect(after.lease.fence).to.equal(before.lease.fence);
+    expect(await second.command("HGET", keys.lease("one"), "holder")).to.equal("a");
+  });
+
+  it("has no connection, and says why, where no Sentinel knows the master", async () => {
+    const sentinel = await sentinelOf(stops.add(await RedisServer.start()));
+    const address = `redis+sentinel://127.0.0.1:${sentinel.port}/other`;
+    const replica = stops.add(new TestReplica({ address, connectTimeoutMs: 1_000 }));
+    await eventually(() => replica.lines.some((line) => line.includes("REDIS_AWAY")), "the reason");
+    expect(replica.lines.join()).to.match(/entinel/);
+    expect(replica.connection.isUp).to.equal(false);
+  });
+});

@@ -1,0 +1,88 @@
+import { writeFileSync } from "node:fs";
+import { systemClock } from "@bunting/runtime";
+import { EventQueue } from "@bunting/test/support/event-queue.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { expect } from "chai";
+import { AnnouncementReader } from "./announcement/announcement-reader.js";
+import { Leases } from "./lease/leases.js";
+import { Membership } from "./membership/membership.js";
+import { RecordCodec } from "./record/record-codec.js";
+import { RecordKeys } from "./record/record-keys.js";
+import { Records } from "./record/records.js";
+import type { TopicRecord } from "./record/topic-record.js";
+import { needsRedisServer, RedisServer } from "./redis-server.fixture.js";
+import { Stops, TestReplica } from "./replica.fixture.js";
+
+/** As in ADR 12. */
+const commands =
+  "role client|setname select eval evalsha time get set del incr pttl pexpire hget hmget hset hstrlen xadd xread xrevrange zadd zrem zremrangebyscore zrange";
+
+describe("A user of Redis with no more rights than the backplane needs", () => {
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  afterEach(() => stops.stop());
+
+  it("can do everything that replicas do, and reads no other keys", async () => {
+    const rights = commands.split(" ").map((command) => `+${command}`);
+    const user = ["--user", "app", "on", ">secret", "~bunting:*", "-@all", ...rights];
+    const server = stops.add(await RedisServer.start(...user));
+    const files = new TempDirectory();
+    stops.later(() => files.remove());
+    for (const [name, content] of [
+      ["user", "app"],
+      ["password", "secret"],
+    ] as const)
+      writeFileSync(files.file(name), content);
+    const replica = stops.add(
+      await TestReplica.connected({
+        address: `${server.address}/2`,
+        userFile: files.file("user"),
+        passwordFile: files.file("password"),
+      }),
+    );
+    const { connection, keys, options, logger } = replica;
+    const clock = systemClock;
+    const announced = new EventQueue<string>();
+    const gaps = new EventQueue<string>();
+    const reader = new AnnouncementReader({
+      ...{ options, keys, logger, clock },
+      onAnnounced: (topic) => announced.push(topic),
+      onGap: () => gaps.push("gap"),
+    });
+    replica.run((signal) => reader.run(signal));
+    await gaps.nextEvent("the first look");
+
+    const membership = new Membership({
+      ...{ connection, keys, clock, member: "a", memberMs: 60_000 },
+      onChange: () => undefined,
+    });
+    await membership.beat();
+    const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock });
+    const acquired = await leases.acquire("one", true);
+    if (!acquired.isHeld) return expect.fail("it is held");
+    expect(
+      await new Leases({ connection, keys, holder: "b", leaseMs: 60_000, clock }).acquire("one", true),
+    ).to.include({
+      isHeld: false,
+    });
+    await leases.renew([acquired.lease]);
+    const lease = await leases.advance(acquired.lease);
+    const records = new Records({
+      ...{ connection, keys, shards: options.shards, announcements: 10 },
+      codec: new RecordCodec(100_000, () => RecordKeys.none),
+    });
+    const record: TopicRecord = { topic: "demo/a", kind: "missing", epoch: 1, resourceVersion: "1" };
+    await records.write(record, lease);
+    expect(await announced.nextEvent()).to.equal("demo/a");
+    expect(await records.confirm([record], lease)).to.deep.equal([]);
+    expect((await records.read("demo/a"))?.record).to.deep.equal(record);
+    expect((await records.positions(["demo/a"])).size).to.equal(1);
+    await leases.handOver(lease, "b");
+    await membership.drain();
+
+    const denied = await connection.call("GET", ["other"]).catch((error: unknown) => error);
+    expect(denied).to.have.property("code", "REDIS_DENIED");
+  });
+});
