@@ -156,6 +156,14 @@ describe("LastKnownGood", () => {
     expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
   });
 
+  it("writes the copy although there is a directory in its place, which it sets aside", async () => {
+    const file = fileOf(proxy).path;
+    mkdirSync(`${file}/x`, { recursive: true });
+    await keepOnDisk(proxy, newer);
+    expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
+    expect(readdirSync(`${file}.refused`)).to.deep.equal(["x"]);
+  });
+
   it("has left its marker by the time it reads the file", async () => {
     const file = await keepOnDisk(proxy, newer);
     const names = await fileOf(proxy).load(() => readdirSync(directory.path));

@@ -158,7 +158,7 @@ export class CopyFile<Version extends EncodedVersion> {
       } finally {
         await file.close();
       }
-      await rename(temporary, this.path);
+      await this.#replaceBy(temporary);
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => undefined);
       throw error;
@@ -166,6 +166,17 @@ export class CopyFile<Version extends EncodedVersion> {
     this.#checksumOnDisk = checksum;
     await syncDirectory(path.dirname(this.path));
     return sizeBytes;
+  }
+
+  async #replaceBy(temporary: string): Promise<void> {
+    try {
+      await rename(temporary, this.path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
+      // Only a file can be replaced, so no copy would ever be written.
+      await this.setAside();
+      await rename(temporary, this.path);
+    }
   }
 
   /** False if something else has removed the file. */
