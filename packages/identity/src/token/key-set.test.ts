@@ -119,12 +119,29 @@ describe("KeySet", () => {
   it("lets only so many wait for unknown keys, and those with known keys not at all", async () => {
     await start();
     const waiting = Array.from({ length: 1_000 }, (_, index) => codeOf(set.find(`guess-${index}`)));
+    const refusal =
+      /signed with a key that is not known.* read again in (\d) s at the earliest: try again then$/;
     expect(() => set.find("one-more"))
-      .to.throw(IdentityError)
+      .to.throw(IdentityError, refusal)
       .with.property("code", "IDENTITY_UNAVAILABLE");
+    clock.advance(3_000);
+    expect(() => set.find("one-more")).to.throw(/ in 2 s at the earliest/);
     expect(set.find("k0")).to.have.property("kid", "k0");
-    await advance(5_000);
+    await advance(2_000);
     expect(new Set(await Promise.all(waiting))).to.deep.equal(new Set(["TOKEN_KEY_UNKNOWN"]));
+    expect(lines.filter((line) => line.includes("can't be read"))).to.deep.equal([]);
+  });
+
+  it("says of an unknown key when the keys are read again", async () => {
+    await start();
+    const refused = Promise.resolve(set.find("guess")).then(
+      () => "found",
+      (error: unknown) => (error as Error).message,
+    );
+    await advance(5_000);
+    expect(await refused).to.equal(
+      "the token is signed with an unknown key, which is none of those that this cluster publishes; they are read again in 5 s at the earliest",
+    );
   });
 
   it("keeps the keys it knows while they can't be read, and lets nobody in whose key it does not know", async () => {

@@ -46,6 +46,8 @@ export class KeySet implements Runnable {
   readonly #waiting: Waiter[] = [];
   #wake: (() => void) | undefined;
   #hasFailed = false;
+  /** When the keys are read again at the earliest, by the monotonic clock; in the past while they are being read. */
+  #nextReadMs = 0;
 
   constructor(options: KeySetOptions) {
     this.#options = options;
@@ -67,7 +69,7 @@ export class KeySet implements Runnable {
   find(kid: string): SigningKey | Promise<SigningKey> {
     const known = this.#known.get(kid);
     if (known !== undefined) return known.key;
-    if (this.#waiting.length >= maxWaiting) throw unavailable();
+    if (this.#waiting.length >= maxWaiting) throw this.#crowded();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ kid, resolve, reject });
       this.#wake?.();
@@ -79,6 +81,7 @@ export class KeySet implements Runnable {
     const { clock } = this.#options;
     while (!signal.aborted) {
       const isRead = await this.#read(signal);
+      this.#nextReadMs = clock.monotonicMs() + minIntervalMs;
       this.#settle(isRead);
       await sleep(minIntervalMs, signal, clock);
       // Until the first read has succeeded, callers are waiting, or soon will be.
@@ -157,15 +160,31 @@ export class KeySet implements Runnable {
     for (const { kid, resolve, reject } of this.#waiting.splice(0)) {
       const known = this.#known.get(kid);
       if (known !== undefined) resolve(known.key);
-      else reject(isRead ? unknownKey() : unavailable());
+      else
+        reject(
+          isRead
+            ? unknownKey(`; they are read again in ${minIntervalMs / 1_000} s at the earliest`)
+            : unavailable(),
+        );
     }
+  }
+
+  /** So many wait that no more may. Whether this key is published will be known after the next read. */
+  #crowded(): IdentityError {
+    const seconds = Math.ceil((this.#nextReadMs - this.#options.clock.monotonicMs()) / 1_000);
+    const next = seconds > 0 ? `are read again in ${seconds} s at the earliest` : "are being read";
+    return new IdentityError(
+      "IDENTITY_UNAVAILABLE",
+      `the token is signed with a key that is not known, as those of ${maxWaiting} other callers are; the keys of the cluster ${next}: try again then`,
+    );
   }
 }
 
-export function unknownKey(): IdentityError {
+/** @param next completes the sentence with when the keys are read again */
+export function unknownKey(next = ""): IdentityError {
   return new IdentityError(
     "TOKEN_KEY_UNKNOWN",
-    "the token is signed with a key that is none of this cluster",
+    `the token is signed with an unknown key, which is none of those that this cluster publishes${next}`,
   );
 }
 
