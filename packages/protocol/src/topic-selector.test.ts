@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { ProtocolError } from "./protocol-error.js";
-import { parseTopicSelector } from "./topic-selector.js";
+import { parsePrefixedSelector, parseTopicSelector } from "./topic-selector.js";
 
 describe("parseTopicSelector", () => {
   it("reads both forms as the same topic", () => {
@@ -43,4 +43,20 @@ describe("parseTopicSelector", () => {
     expect(message).to.match(/^[\p{L}\p{N}\p{P}\p{S} ]+$/u);
     expect(message.length).to.be.lessThan(400);
   });
+});
+
+describe("parsePrefixedSelector", () => {
+  it("reads topics with and without the prefix of a cluster", () => {
+    expect(parsePrefixedSelector("eu/demo/a.b")).to.deep.equal({ prefix: "eu/", topic: "demo/a.b" });
+    expect(parsePrefixedSelector("core.openfeature.dev/eu/demo/a")).to.deep.equal({
+      prefix: "eu/",
+      topic: "demo/a",
+    });
+    expect(parsePrefixedSelector("demo/a")).to.deep.equal({ prefix: "", topic: "demo/a" });
+  });
+
+  for (const selector of ["", "a", "a/b/c/d", "EU/demo/a", "/demo/a", "eu/Demo/a"])
+    it(`refuses ${JSON.stringify(selector)}`, () => {
+      expect(() => parsePrefixedSelector(selector)).to.throw(ProtocolError);
+    });
 });
