@@ -57,6 +57,13 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "management-auth": "rbac",
   "cache-dir": "/cache",
   "cache-size": "8Mi",
+  "topic-prefix": "eu/",
+  "upstream-tls": true,
+  "upstream-ca-file": "/upstream/ca.crt",
+  "upstream-client-cert-file": "/upstream/tls.crt",
+  "upstream-client-key-file": "/upstream/tls.key",
+  "upstream-token-file": "/upstream/token",
+  "upstream-token-over-plaintext": true,
 };
 
 const containerOf = (
