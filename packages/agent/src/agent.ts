@@ -197,7 +197,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     maxStreamsPerConnection: memory.streamsPerConnection,
   };
   // One for the ports that applications call: probes have their own turns, for the same reason as their own memory.
-  const turns = new ReadTurns();
+  const forApplications = { memory, turns: new ReadTurns() };
   const longRequests = new LongRequests();
   metrics.longRequests(longRequests);
   const cors = createCors(options.corsOrigin);
@@ -228,8 +228,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...evaluationEndpoint,
     ...listening,
     tls: tlsOf(evaluationEndpoint),
-    memory,
-    turns,
+    ...forApplications,
     grpc: admittedCalls(grpc(methods, metrics.grpcCalls(true), "connect-go"), callers),
     grpcHeaders: evaluationGrpcHeaders,
     http: createConnectListener({ services, events, ...shared }),
@@ -239,8 +238,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     ...syncEndpoint,
     ...listening,
     tls: tlsOf(syncEndpoint),
-    memory,
-    turns,
+    ...forApplications,
     grpc: admittedCalls(grpc(sync.methods(), metrics.grpcCalls(false)), callers),
     grpcHeaders: syncGrpcHeaders,
     ...(flagsOverHttp && { http: flagsOverHttp.listener }),
@@ -248,8 +246,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,
     ...listening,
-    memory,
-    turns,
+    ...forApplications,
     http: telemetry.ofrep(
       createOfrepListener({
         evaluator,
