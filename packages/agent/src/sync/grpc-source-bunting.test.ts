@@ -537,7 +537,7 @@ describe("GrpcSource over bunting.sync.v1", () => {
     });
   });
 
-  for (const selector of ["", "flagSetId=a", "/etc/flags.json", "a/b/c"]) {
+  for (const selector of ["", "flagSetId=a", "/etc/flags.json", "a/b/c/d"]) {
     it(`is not asked for by the selector "${selector}", which only flagd.sync.v1 can say`, async () => {
       const server = serverThat({ bunting: true, flagd: true });
       run({ target: await server.start(), selector });
