@@ -275,7 +275,7 @@ describe("bench: a subscriber of the load client", () => {
     ]);
     const topic = "default/bench";
     expect(requests.map(({ message }) => message)).to.deep.equal([
-      { $case: "hello", value: { agent: "bunting-bench", providerId: "" } },
+      { $case: "hello", value: { agent: "bunting-bench", providerId: "", isProxy: undefined } },
       { $case: "subscribe", value: { topic, held: undefined } },
       ...versions.map(({ digest }, index) => ({
         $case: "ack",
