@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { encodeDocument } from "@bunting/protocol";
 import { Authority, type CertificatePair } from "@bunting/test/support/certificates.js";
+import { freePort } from "@bunting/test/support/free-port.js";
 import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { proxyBinary } from "../support/binaries.js";
 import { bundle } from "../support/bundle.js";
 import { ChildProcess } from "../support/child-process.js";
 import { monotonicMs } from "../support/monotonic.js";
-import { freePort, untilReady } from "../support/wait.js";
+import { untilReady } from "../support/wait.js";
 import type { ConvergingHandlers, Published, PublishInput } from "./server-handlers.js";
 
 /** One of the servers whose broadcasts are measured. */

@@ -1,6 +1,7 @@
+import { freePort } from "@bunting/test/support/free-port.js";
 import { agentBinary } from "./binaries.js";
 import { ChildProcess } from "./child-process.js";
-import { freePort, untilReady } from "./wait.js";
+import { untilReady } from "./wait.js";
 
 export interface StartedAgent {
   readonly process: ChildProcess;

@@ -1,9 +1,10 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { encodeDocument, type FlagDocument } from "@bunting/protocol";
+import { freePort } from "@bunting/test/support/free-port.js";
 import { proxyBinary } from "./binaries.js";
 import { ChildProcess } from "./child-process.js";
-import { freePort, untilReady } from "./wait.js";
+import { untilReady } from "./wait.js";
 
 /** Creates a watched folder, and returns a function that renames a document into it. */
 export function watchedFile(folder: string): (document: FlagDocument) => void {

@@ -1,14 +1,5 @@
-import { createServer, type AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { busyShare, machineTime } from "./processor.js";
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 /** Resolves once the URL answers 200. */
 export async function untilReady(url: string, assertRuns: () => void, timeoutMs = 20_000): Promise<void> {

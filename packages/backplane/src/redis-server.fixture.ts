@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { freePort } from "@bunting/test/support/free-port.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { Redis } from "ioredis";
 import type { Context } from "mocha";
@@ -124,12 +124,4 @@ export class RedisServer {
       redis.disconnect();
     }
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,5 +1,6 @@
 import { createLogger, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
+import type { BackplaneError } from "./backplane-error.js";
 import { checkOptions, type BackplaneOptions, type CheckedOptions } from "./backplane-options.js";
 import { RedisConnection } from "./connection/redis-connection.js";
 import { Keys } from "./keys.js";
@@ -68,4 +69,12 @@ export class Stops {
   async stop(): Promise<void> {
     for (const stop of this.#stops.splice(0).reverse()) await stop();
   }
+}
+
+/** With which code a promise is rejected. */
+export async function codeOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => "nothing failed",
+    (error: unknown) => (error as BackplaneError).code,
+  );
 }

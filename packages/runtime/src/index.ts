@@ -1,4 +1,4 @@
-export { aborted } from "./aborted.js";
+export { aborted, isAborted } from "./aborted.js";
 export { Backoff } from "./backoff.js";
 export { runProgram } from "./cli.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";

@@ -1,5 +1,6 @@
 export { grpcTls, type TlsFileNames, type TlsFiles } from "./grpc-tls.js";
 export { MessageHold } from "./message-hold.js";
+export { openSyncStream } from "./open-sync-stream.js";
 export { runRenewing, type RenewalOptions, type StreamTurn } from "./renew-stream.js";
 export { SentSecrets } from "./sent-secrets.js";
 export { silenceMs, SilenceWatch } from "./silence-watch.js";

@@ -1,6 +1,5 @@
 // The messages of bunting.sync.v1 without a connection: nothing here loads grpc-js.
 export {
-  syncPath,
   type AnsweredMessage,
   type Deleted,
   type Delta,

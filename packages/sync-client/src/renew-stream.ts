@@ -1,4 +1,4 @@
-import { Backoff, sleep, type Clock } from "@bunting/runtime";
+import { Backoff, isAborted, sleep, type Clock } from "@bunting/runtime";
 import { MessageHold } from "./message-hold.js";
 import { callEnd, type CallEnd } from "./stream-call.js";
 import type { TokenFile } from "./token-file.js";
@@ -132,9 +132,4 @@ async function unlessEnded<Value>(
   } finally {
     abort.abort();
   }
-}
-
-/** TypeScript keeps the narrowing of `aborted` across the await. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
 }

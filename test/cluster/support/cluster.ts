@@ -8,7 +8,7 @@ import { eventually } from "../../support/event-queue.js";
 import { ApiClient, type ApiList, type ApiObject } from "./api-client.js";
 import { AuditLog, auditPolicy, type AuditedRequest } from "./audit-log.js";
 import { ClusterProcess } from "./cluster-process.js";
-import { freePort } from "./ports.js";
+import { freePort } from "../../support/free-port.js";
 import { reaper } from "./reaper.js";
 import { ServiceAccount } from "./service-account.js";
 

@@ -1,6 +1,7 @@
 import {
   type CallEnd,
   callEnd,
+  openSyncStream,
   runCall,
   type StreamCall,
   type StreamParts,
@@ -14,7 +15,6 @@ import {
   type Deleted,
   encodeHello,
   encodeSubscribe,
-  syncPath,
   type SyncResponse,
   type TopicError,
 } from "@bunting/sync-client/messages";
@@ -87,12 +87,7 @@ export async function callBuntingSync(
         hold,
         messageName: "SyncResponse",
         open: (client, metadata, end) => {
-          const stream = client.makeBidiStreamRequest<Buffer, Buffer>(
-            syncPath,
-            (message) => message,
-            (message) => message,
-            metadata,
-          );
+          const stream = openSyncStream(client, metadata);
           outgoing = new OutgoingMessages((message, taken) => void stream.write(message, taken), clock);
           endCall = end;
           silence.start(() =>

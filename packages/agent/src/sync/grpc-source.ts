@@ -10,7 +10,7 @@ import {
   TokenFile,
 } from "@bunting/sync-client";
 import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc/grpc-js";
-import { Backoff, sleep } from "@bunting/runtime";
+import { Backoff, isAborted, sleep } from "@bunting/runtime";
 import { callSyncFlags } from "./flagd-call.js";
 import { replaceFlagSets } from "./flag-sets.js";
 import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
@@ -341,8 +341,3 @@ const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission
 
 /** Statuses that say nothing about what the server knows. */
 const refused: ReadonlySet<string> = new Set(["unauthenticated", "permission_denied"]);
-
-/** TypeScript keeps the narrowing of `aborted` across the await. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
-}

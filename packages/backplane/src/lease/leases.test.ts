@@ -4,7 +4,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { BackplaneError } from "../backplane-error.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
-import { Stops, TestReplica } from "../replica.fixture.js";
+import { codeOf, Stops, TestReplica } from "../replica.fixture.js";
 import { Leases, type Lease } from "./leases.js";
 
 describe("Leases", () => {
@@ -27,13 +27,6 @@ describe("Leases", () => {
     const acquired = await leases.acquire(name, asks);
     if (!acquired.isHeld) expect.fail(`${acquired.holder} has it`);
     return acquired.lease;
-  }
-
-  async function codeOf(promise: Promise<unknown>): Promise<string> {
-    return promise.then(
-      () => "nothing failed",
-      (error: unknown) => (error as BackplaneError).code,
-    );
   }
 
   it("gives a lease to one replica, and tells the others who has it", async () => {

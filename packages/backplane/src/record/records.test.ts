@@ -1,10 +1,9 @@
 import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { expect } from "chai";
-import type { BackplaneError } from "../backplane-error.js";
 import { Leases, type Lease } from "../lease/leases.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
-import { Stops, TestReplica } from "../replica.fixture.js";
+import { codeOf, Stops, TestReplica } from "../replica.fixture.js";
 import { RecordCodec } from "./record-codec.js";
 import { RecordKeys } from "./record-keys.js";
 import { Records } from "./records.js";
@@ -40,13 +39,6 @@ describe("Records", () => {
     const acquired = await leases.acquire(name, false);
     if (!acquired.isHeld) expect.fail(`${acquired.holder} has it`);
     return acquired.lease;
-  }
-
-  async function codeOf(promise: Promise<unknown>): Promise<string> {
-    return promise.then(
-      () => "nothing failed",
-      (error: unknown) => (error as BackplaneError).code,
-    );
   }
 
   it("reads in one replica what another wrote, and nothing where nothing was written", async () => {

@@ -7,9 +7,10 @@ import {
   type ReflectorShared,
 } from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
-import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics, WatchCounts } from "../source-metrics.js";
+import { Synced } from "../synced.js";
 import { FlagRecord } from "./flag-record.js";
 import { KubernetesLog } from "./kubernetes-log.js";
 import { usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";
@@ -51,7 +52,7 @@ export class KubernetesSource implements FlagSource {
   readonly #records = new RecordIndex();
   #topology: WatchTopology | undefined;
   #readers: ReaderIndex | undefined;
-  #syncedListeners: (() => void)[] | undefined = [];
+  readonly #synced = new Synced();
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
@@ -61,12 +62,11 @@ export class KubernetesSource implements FlagSource {
 
   /** True once the API server has answered: from then on topics are read one by one as they are subscribed to. */
   get hasSynced(): boolean {
-    return this.#syncedListeners === undefined;
+    return this.#synced.hasSynced;
   }
 
   onSynced(listener: () => void): void {
-    if (this.#syncedListeners === undefined) listener();
-    else this.#syncedListeners.push(listener);
+    this.#synced.onSynced(listener);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -93,7 +93,7 @@ export class KubernetesSource implements FlagSource {
       shared,
       reviews,
       log: this.#log,
-      onSynced: () => this.#synced(),
+      onSynced: () => this.#synced.reached(),
     });
     this.#topology = topology;
     if (this.#options.readsReaders === true) this.#readers = new ReaderIndex(shared);
@@ -145,7 +145,7 @@ export class KubernetesSource implements FlagSource {
     while (!signal.aborted && !this.hasSynced) {
       try {
         await client.isAllowed("watch", { type: featureFlagType }, signal);
-        this.#synced();
+        this.#synced.reached();
       } catch (error) {
         if (isAborted(signal)) return;
         this.#options.metrics.sourceError("contact");
@@ -153,12 +153,6 @@ export class KubernetesSource implements FlagSource {
         await sleep(backoff.next(), signal, clock);
       }
     }
-  }
-
-  #synced(): void {
-    const listeners = this.#syncedListeners ?? [];
-    this.#syncedListeners = undefined;
-    for (const listener of listeners) listener();
   }
 
   #epochBegan(): void {
@@ -191,9 +185,4 @@ export class KubernetesSource implements FlagSource {
     const { unwatched = 0, waiting = 0 } = this.#topology ?? {};
     return { open, oldestMs, silentMs, unwatched, waiting };
   }
-}
-
-/** A function, because the compiler assumes that what was false before an await is false after it. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
 }

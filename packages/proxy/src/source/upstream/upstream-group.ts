@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
+import { aborted, type Clock } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import { UpstreamRefreshes } from "./upstream-refreshes.js";
 import type { UpstreamConfig } from "./upstream-config.js";
@@ -16,13 +16,19 @@ interface RunningLink {
   readonly abort: AbortController;
 }
 
+interface Watched {
+  readonly topic: UpstreamTopic;
+  /** Undefined until the group runs. */
+  link: RunningLink | undefined;
+}
+
 /** The proxies of one cluster, and the connections to them: as many as the topics need, and at least one. */
 export class UpstreamGroup {
   readonly prefix: string;
   readonly #targets: readonly string[];
   readonly #clock: Clock;
   readonly #onOpened: () => void;
-  readonly #topics = new Map<TopicKey, { readonly topic: UpstreamTopic; link: RunningLink | undefined }>();
+  readonly #topics = new Map<TopicKey, Watched>();
   readonly #links: RunningLink[] = [];
   readonly #refreshes: UpstreamRefreshes;
   #start: (() => RunningLink) | undefined;
@@ -56,13 +62,9 @@ export class UpstreamGroup {
       return one;
     };
     this.#start();
-    for (const entry of this.#topics.values()) this.#place(entry);
-    const aborted = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener("abort", () => resolve(), { once: true });
-    });
+    for (const watched of this.#topics.values()) this.#place(watched);
     try {
-      await Promise.race([aborted, failed]);
+      await Promise.race([aborted(signal), failed]);
     } finally {
       this.#start = undefined;
       for (const { abort } of this.#links.splice(0)) abort.abort();
@@ -72,17 +74,14 @@ export class UpstreamGroup {
 
   watch(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     const topic = new UpstreamTopic(key.slice(this.prefix.length), sink, this.#clock);
-    const entry: { readonly topic: UpstreamTopic; link: RunningLink | undefined } = {
-      topic,
-      link: undefined,
-    };
-    this.#topics.set(key, entry);
-    this.#place(entry);
+    const watched: Watched = { topic, link: undefined };
+    this.#topics.set(key, watched);
+    this.#place(watched);
     signal.addEventListener(
       "abort",
       () => {
-        if (this.#topics.get(key) === entry) this.#topics.delete(key);
-        this.#remove(entry);
+        if (this.#topics.get(key) === watched) this.#topics.delete(key);
+        this.#remove(watched);
       },
       { once: true },
     );
@@ -92,13 +91,13 @@ export class UpstreamGroup {
     return this.#topics.has(key) ? this.#refreshes.ask(key, done, asker) : (): void => undefined;
   }
 
-  #place(entry: { readonly topic: UpstreamTopic; link: RunningLink | undefined }): void {
+  #place(watched: Watched): void {
     if (this.#start === undefined) return;
-    entry.link = this.#links.find(({ link }) => link.size < topicsPerLink) ?? this.#start();
-    entry.link.link.add(entry.topic);
+    watched.link = this.#links.find(({ link }) => link.size < topicsPerLink) ?? this.#start();
+    watched.link.link.add(watched.topic);
   }
 
-  #remove({ topic, link }: { readonly topic: UpstreamTopic; readonly link: RunningLink | undefined }): void {
+  #remove({ topic, link }: Watched): void {
     if (link === undefined) return;
     link.link.delete(topic);
     const at = this.#links.indexOf(link);
@@ -109,9 +108,9 @@ export class UpstreamGroup {
   }
 
   async #read(key: TopicKey, signal: AbortSignal): Promise<boolean> {
-    const entry = this.#topics.get(key);
-    if (entry?.link === undefined) return false;
-    return entry.link.link.refresh(entry.topic, signal);
+    const watched = this.#topics.get(key);
+    if (watched?.link === undefined) return false;
+    return watched.link.link.refresh(watched.topic, signal);
   }
 
   #opened(): void {

@@ -1,13 +1,14 @@
 import { callEnd, type CallEnd } from "@bunting/sync-client";
 import { encodeUnsubscribe, type SyncResponse } from "@bunting/sync-client/messages";
-import { Backoff, sleep, type Clock, type Logger } from "@bunting/runtime";
+import { Backoff, isAborted, sleep, type Clock, type Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { connectUpstream, type UpstreamConnection } from "./connect-upstream.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
+import { refreshTopic } from "./refresh-topic.js";
 import { callUpstream } from "./upstream-stream.js";
-import type { TopicMessage, UpstreamTopic } from "./upstream-topic.js";
+import { isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
 
 export interface UpstreamLinkOptions {
   readonly targets: readonly string[];
@@ -31,8 +32,6 @@ const refusedCapMs = 60_000;
 const healthyMs = 10_000;
 /** How long an answer may take before a topic is stale: a drain of the upstream takes less. */
 const patienceMs = 1_000;
-/** How long an upstream may take to read a topic once more. */
-const refreshTimeoutMs = 30_000;
 
 /** One connection to one of several proxies, with a stream for some topics. When it ends, the next proxy is tried, and each topic resumes. */
 export class UpstreamLink {
@@ -100,53 +99,10 @@ export class UpstreamLink {
     this.#retries.clear();
   }
 
-  /** Has the upstream read the topic once more. Resolves when it has, and the topic has received the result; or after a while. */
+  /** See refreshTopic. */
   async refresh(topic: UpstreamTopic, signal: AbortSignal): Promise<boolean> {
     const connection = this.#connection;
-    if (connection === undefined) return false;
-    const abort = new AbortController();
-    const stop = (): void => abort.abort();
-    signal.addEventListener("abort", stop, { once: true });
-    const cancelTimeout = this.#options.clock.after(refreshTimeoutMs, stop);
-    const outcome: { isDone: boolean } = { isDone: false };
-    let isFound = false;
-    let digestFound: Buffer | undefined;
-    let answers = 0;
-    const check = (): void => {
-      // One answer may have been under way since before the read; the one after it was made later.
-      outcome.isDone = isFound && (isSame(topic.digest, digestFound) || answers >= 2);
-      if (outcome.isDone) stop();
-    };
-    const forget = topic.onAnswer(() => {
-      if (isFound) answers++;
-      check();
-    });
-    try {
-      await callUpstream(
-        connection.channel,
-        {
-          ...connection.parts,
-          opened: () => undefined,
-          started: (send) => send(topic.refreshMessage()),
-          received: (message) => {
-            if (!isOfTopic(message) || message.topic !== topic.name || message.kind === "freshness")
-              return undefined;
-            if (message.kind === "topic_error") return callEnd("refused", message.message);
-            isFound = true;
-            digestFound = "version" in message ? message.version.digest : topic.digest;
-            if ("version" in message) topic.refreshed(message.version);
-            check();
-            return undefined;
-          },
-        },
-        abort.signal,
-      );
-    } finally {
-      forget();
-      cancelTimeout();
-      signal.removeEventListener("abort", stop);
-    }
-    return outcome.isDone;
+    return connection !== undefined && refreshTopic(connection, topic, signal);
   }
 
   /** One connection, until it ends, or the token is renewed. */
@@ -263,16 +219,3 @@ const adviceOf: Readonly<Record<string, string>> = {
   unauthenticated: "it asks who this proxy is: set --upstream-token-file, or a client certificate",
   permission_denied: "it does not let this proxy read",
 };
-
-function isOfTopic(message: SyncResponse): message is TopicMessage {
-  return "topic" in message;
-}
-
-function isSame(one: Buffer | undefined, other: Buffer | undefined): boolean {
-  return one === undefined || other === undefined ? one === other : one.equals(other);
-}
-
-/** TypeScript keeps the narrowing of `aborted` across the await. */
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted;
-}

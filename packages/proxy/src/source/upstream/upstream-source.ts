@@ -3,6 +3,7 @@ import type { Clock, Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
+import { Synced } from "../synced.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamConfig, UpstreamCredentials } from "./upstream-config.js";
 import type { LinkFactory } from "./upstream-group.js";
@@ -22,7 +23,7 @@ export class UpstreamSource implements FlagSource {
   readonly name = "source";
   readonly #options: UpstreamSourceOptions;
   readonly #groups: readonly UpstreamGroup[];
-  #syncedListeners: (() => void)[] | undefined = [];
+  readonly #synced = new Synced();
 
   constructor(options: UpstreamSourceOptions) {
     const { upstreams, clock } = options;
@@ -34,12 +35,11 @@ export class UpstreamSource implements FlagSource {
   }
 
   get hasSynced(): boolean {
-    return this.#syncedListeners === undefined;
+    return this.#synced.hasSynced;
   }
 
   onSynced(listener: () => void): void {
-    if (this.#syncedListeners === undefined) listener();
-    else this.#syncedListeners.push(listener);
+    this.#synced.onSynced(listener);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -69,11 +69,8 @@ export class UpstreamSource implements FlagSource {
     return this.#groups.find(({ prefix }) => topic.startsWith(prefix));
   }
 
-  /** Every upstream has answered. */
+  /** It has synced once every upstream has answered. */
   #opened(): void {
-    if (!this.#groups.every(({ isOpened }) => isOpened)) return;
-    const listeners = this.#syncedListeners ?? [];
-    this.#syncedListeners = undefined;
-    for (const listener of listeners) listener();
+    if (this.#groups.every(({ isOpened }) => isOpened)) this.#synced.reached();
   }
 }

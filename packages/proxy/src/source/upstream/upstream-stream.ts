@@ -1,5 +1,6 @@
 import {
   callEnd,
+  openSyncStream,
   runCall,
   silenceMs,
   SilenceWatch,
@@ -7,7 +8,7 @@ import {
   type StreamParts,
   type SyncChannel,
 } from "@bunting/sync-client";
-import { decodeSyncResponse, encodeHello, syncPath, type SyncResponse } from "@bunting/sync-client/messages";
+import { decodeSyncResponse, encodeHello, type SyncResponse } from "@bunting/sync-client/messages";
 import { version } from "../../version.js";
 
 /** More than a proxy sends on a stream: of each topic it waits for the answer to a version before it sends the next. */
@@ -41,12 +42,7 @@ export async function callUpstream(
         ...parts,
         messageName: "SyncResponse",
         open: (client, metadata, end) => {
-          const stream = client.makeBidiStreamRequest<Buffer, Buffer>(
-            syncPath,
-            (message) => message,
-            (message) => message,
-            metadata,
-          );
+          const stream = openSyncStream(client, metadata);
           endCall = end;
           silence.start(() => end(callEnd("silent", `it has sent nothing for ${silenceMs / 1_000} s`)));
           const send = (message: Buffer): void => {

@@ -24,6 +24,10 @@ const notFound = 5;
 /** A message about one topic. */
 export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
 
+export function isOfTopic(message: SyncResponse): message is TopicMessage {
+  return "topic" in message;
+}
+
 /**
  * One topic of an upstream: what this proxy holds of it, and what its sink was told last. It outlives connections: each new one resumes from
  * what is held.
@@ -42,8 +46,8 @@ export class UpstreamTopic {
   #tellAgain: (() => void) | undefined;
   /** Why the upstream itself can't follow the topic. */
   #upstreamIsStale: Error | undefined;
-  /** Called with the version or the absence that the upstream sends. */
-  readonly #awaiting = new Set<(digest: Buffer | undefined) => void>();
+  /** Called after each message that says what the topic is. */
+  readonly #awaiting = new Set<() => void>();
 
   constructor(name: string, sink: SourceSink, clock: Clock) {
     this.name = name;
@@ -76,8 +80,8 @@ export class UpstreamTopic {
     if (this.#isTold && this.digest?.equals(version.digest) === true) this.#confirm(version);
   }
 
-  /** Calls back for each version or absence that comes. Returns how to end that. */
-  onAnswer(listener: (digest: Buffer | undefined) => void): () => void {
+  /** Calls back after each message that says what the topic is. Returns how to end that. */
+  onAnswer(listener: () => void): () => void {
     this.#awaiting.add(listener);
     return () => void this.#awaiting.delete(listener);
   }
@@ -107,8 +111,7 @@ export class UpstreamTopic {
     this.isAnswered = true;
     const answer = this.#apply(message, number);
     if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
-    const digest = "version" in message ? message.version.digest : undefined;
-    for (const listener of [...this.#awaiting]) listener(digest);
+    for (const listener of [...this.#awaiting]) listener();
     return answer;
   }
 
