@@ -25,7 +25,7 @@ export function upstreamMetrics(registry: Registry): UpstreamMetrics {
   });
   const failures = new Counter({
     name: "bunting_proxy_upstream_failures_total",
-    help: "Streams from other proxies that ended or could not be opened, by reason: loop, silent, token, certificate, a status of gRPC and others.",
+    help: "Streams from other proxies that ended or could not be opened, by reason: loop, depth, silent, token, certificate, a status of gRPC and others.",
     labelNames: ["reason"],
     registers,
   });

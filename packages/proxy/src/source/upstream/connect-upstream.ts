@@ -13,11 +13,12 @@ import { maxManifestBytes } from "@bunting/files/manifests";
 import type { Clock } from "@bunting/runtime";
 import type { UpstreamCredentials } from "./upstream-config.js";
 
-/** A connection to a proxy, and what each of its streams needs. */
+/** A connection to a proxy. */
 export interface UpstreamConnection {
   readonly channel: SyncChannel;
-  readonly parts: StreamParts;
-  /** The token that its streams present, and the file that another one may come in. */
+  /** What one of its streams needs. */
+  readonly partsWith: (turn?: { readonly token: string; readonly hold: MessageHold }) => StreamParts;
+  /** The token that its first stream presents, and the file that another one may come in. */
   readonly token: { readonly text: string; readonly file: TokenFile } | undefined;
 }
 
@@ -55,20 +56,22 @@ export async function connectUpstream(
   try {
     const transport = files.isTls ? await grpcTls(files, tlsFileNames) : credentials.createInsecure();
     const secrets = new SentSecrets({});
-    if (token !== undefined) secrets.sent(token.text);
     const channel = new SyncChannel(
       target,
       { ...keepalive, "grpc.max_receive_message_length": maxManifestBytes + contextBytes },
       transport,
     );
-    const parts: StreamParts = {
-      headers: token === undefined ? {} : { authorization: `Bearer ${token.text}` },
-      clock,
-      connectTimeoutMs,
-      redact: secrets.redact,
-      hold: new MessageHold(),
+    const partsWith: UpstreamConnection["partsWith"] = (turn) => {
+      if (turn !== undefined) secrets.sent(turn.token);
+      return {
+        headers: turn === undefined ? {} : { authorization: `Bearer ${turn.token}` },
+        clock,
+        connectTimeoutMs,
+        redact: secrets.redact,
+        hold: turn?.hold ?? new MessageHold(),
+      };
     };
-    return { channel, parts, token };
+    return { channel, partsWith, token };
   } catch (error) {
     return callEnd("certificate", (error as Error).message);
   }

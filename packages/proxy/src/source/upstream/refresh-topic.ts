@@ -1,5 +1,4 @@
-import { callEnd } from "@bunting/sync-client";
-import type { UpstreamConnection } from "./connect-upstream.js";
+import { callEnd, MessageHold, type StreamParts, type SyncChannel } from "@bunting/sync-client";
 import { callUpstream } from "./upstream-stream.js";
 import { isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
 
@@ -11,7 +10,7 @@ const timeoutMs = 30_000;
  * received the result, with false if the stream ends before or that takes too long.
  */
 export async function refreshTopic(
-  { channel, parts }: UpstreamConnection,
+  { channel, parts }: { readonly channel: SyncChannel; readonly parts: StreamParts },
   topic: UpstreamTopic,
   signal: AbortSignal,
 ): Promise<boolean> {
@@ -37,6 +36,7 @@ export async function refreshTopic(
       channel,
       {
         ...parts,
+        hold: new MessageHold(),
         opened: () => undefined,
         started: (send) => send(topic.refreshMessage()),
         received: (message) => {

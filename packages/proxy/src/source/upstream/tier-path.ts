@@ -6,6 +6,11 @@ export interface Tier {
   readonly depth: number;
 }
 
+export interface TierRefusal {
+  readonly reason: "loop" | "depth";
+  readonly message: string;
+}
+
 /** More than any sensible deployment has; a loop through proxies that don't take part in this would have no end. */
 export const maxDepth = 8;
 /** Of one message: proxies with many replicas on each level are named in part. */
@@ -46,11 +51,17 @@ export class TierPath {
   }
 
   /** Why a proxy with this tier can't feed this one; undefined if it can. */
-  refusalOf({ proxies, depth }: Tier): string | undefined {
+  refusalOf({ proxies, depth }: Tier): TierRefusal | undefined {
     if (proxies.includes(this.id))
-      return "this proxy feeds its upstream: take the loop out of the --source of one of them";
+      return {
+        reason: "loop",
+        message: "this proxy feeds its upstream: take the loop out of the --source of one of them",
+      };
     if (depth >= maxDepth)
-      return `the flags come through ${depth} proxies already, and at most ${maxDepth} may follow each other`;
+      return {
+        reason: "depth",
+        message: `the flags come through ${depth} proxies already, and at most ${maxDepth} may follow each other`,
+      };
     return undefined;
   }
 }

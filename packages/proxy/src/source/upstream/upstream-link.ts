@@ -1,9 +1,9 @@
-import { callEnd, type CallEnd } from "@bunting/sync-client";
+import { callEnd, runRenewing, type CallEnd, type StreamParts, type StreamTurn, type SyncChannel } from "@bunting/sync-client";
 import { encodeUnsubscribe, type SyncResponse } from "@bunting/sync-client/messages";
-import { Backoff, isAborted, sleep, type Clock, type Logger } from "@bunting/runtime";
+import { Backoff, isAborted, RateLimitedLog, singleLine, sleep, type Clock, type Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
-import { connectUpstream, type UpstreamConnection } from "./connect-upstream.js";
+import { connectUpstream } from "./connect-upstream.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
 import { refreshTopic } from "./refresh-topic.js";
@@ -33,6 +33,20 @@ const healthyMs = 10_000;
 /** How long an answer may take before a topic is stale: a drain of the upstream takes less. */
 const patienceMs = 1_000;
 
+/** How many lines a minute about topics that the upstream refuses are logged. */
+const linesPerMinute = 20;
+/** How long an upstream may take to accept a new token. */
+const renewalTimeoutMs = 10_000;
+
+/** A stream of the connection. Its topics are on one stream at a time; another one is about to take over, with a newer token. */
+interface OpenStream {
+  readonly channel: SyncChannel;
+  readonly parts: StreamParts;
+  readonly send: (message: Buffer) => void;
+  /** The upstream has accepted the call. */
+  isOpen: boolean;
+}
+
 /** One connection to one of several proxies, with a stream for some topics. When it ends, the next proxy is tried, and each topic resumes. */
 export class UpstreamLink {
   readonly #options: UpstreamLinkOptions;
@@ -40,8 +54,11 @@ export class UpstreamLink {
   readonly #retries = new Map<string, () => void>();
   readonly #backoff: Backoff;
   #index: number;
-  #send: ((message: Buffer) => void) | undefined;
-  #connection: UpstreamConnection | undefined;
+  readonly #log: RateLimitedLog;
+  /** The oldest first. */
+  readonly #streams: OpenStream[] = [];
+  /** The one that the topics are on. */
+  #used: OpenStream | undefined;
   #failure = "it has not answered yet";
   /** What was logged last. */
   #logged = "";
@@ -51,6 +68,7 @@ export class UpstreamLink {
     const { random = Math.random, targets } = options;
     this.#options = options;
     this.#backoff = new Backoff({ ...retry, random });
+    this.#log = new RateLimitedLog(options.logger, options.clock);
     // Proxies on this level spread over those on the one above.
     this.#index = Math.floor(random() * targets.length);
   }
@@ -61,7 +79,7 @@ export class UpstreamLink {
 
   add(topic: UpstreamTopic): void {
     this.#topics.set(topic.name, topic);
-    this.#send?.(topic.subscribeMessage());
+    this.#used?.send(topic.subscribeMessage());
     this.#awaitAnswers();
   }
 
@@ -69,7 +87,7 @@ export class UpstreamLink {
     if (this.#topics.get(topic.name) !== topic) return;
     this.#topics.delete(topic.name);
     this.#cancelRetry(topic.name);
-    this.#send?.(encodeUnsubscribe(topic.name));
+    this.#used?.send(encodeUnsubscribe(topic.name));
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -81,9 +99,8 @@ export class UpstreamLink {
       const startedMs = clock.monotonicMs();
       const end = await this.#follow(target, signal);
       if (isAborted(signal)) break;
-      if (end === renewed) continue;
       this.#index++;
-      this.#failure = end.message;
+      this.#failure = singleLine(end.message);
       metrics.upstreamFailed(end.reason);
       this.#logFailure(target, end);
       if (clock.monotonicMs() - startedMs >= healthyMs) {
@@ -101,59 +118,103 @@ export class UpstreamLink {
 
   /** See refreshTopic. */
   async refresh(topic: UpstreamTopic, signal: AbortSignal): Promise<boolean> {
-    const connection = this.#connection;
-    return connection !== undefined && refreshTopic(connection, topic, signal);
+    const stream = this.#used;
+    return stream?.isOpen === true && refreshTopic(stream, topic, signal);
   }
 
-  /** One connection, until it ends, or the token is renewed. */
+  /** One connection, until it ends. */
   async #follow(target: string, signal: AbortSignal): Promise<CallEnd> {
-    const { credentials, clock, tierPath, metrics } = this.#options;
+    const { credentials, clock, tierPath } = this.#options;
     const connection = await connectUpstream(target, credentials, clock);
     if (!("channel" in connection)) return connection;
-    const abort = new AbortController();
-    const stop = (): void => abort.abort();
-    signal.addEventListener("abort", stop, { once: true });
-    if (signal.aborted) stop();
-    const { token } = connection;
-    const state = { isRenewed: false, isOpen: false };
-    const watching =
-      token?.file.waitForAnother(token.text, abort.signal).then((other) => {
-        state.isRenewed = other !== undefined;
-        if (state.isRenewed) stop();
-      }) ?? Promise.resolve();
+    const { channel, partsWith, token } = connection;
     try {
-      const end = await callUpstream(
-        connection.channel,
+      if (token === undefined) return await this.#stream(target, channel, partsWith(), undefined, signal);
+      const renewal = {
+        token: token.text,
+        tokenFile: token.file,
+        clock,
+        answerTimeoutMs: renewalTimeoutMs,
+        open: ({ token, hold, isRenewal, answered }: StreamTurn, until: AbortSignal): Promise<CallEnd> =>
+          this.#stream(target, channel, partsWith({ token, hold }), isRenewal ? answered : undefined, until),
+        renewed: () => this.#takeOver(target),
+        renewalFailed: ({ message }: CallEnd) =>
+          this.#say(
+            "warn",
+            `${target} renewal`,
+            `the proxy ${target} does not accept the new token, the one before is used on: ${message}`,
+          ),
+      };
+      return await runRenewing(renewal, signal);
+    } finally {
+      tierPath.fedBy(this, undefined);
+      await channel.close();
+    }
+  }
+
+  /**
+   * One stream, until it ends.
+   *
+   * @param accepted to be called once the upstream has accepted a stream that is to take over from another; undefined for the first
+   */
+  async #stream(
+    target: string,
+    channel: SyncChannel,
+    parts: StreamParts,
+    accepted: (() => void) | undefined,
+    signal: AbortSignal,
+  ): Promise<CallEnd> {
+    const { metrics } = this.#options;
+    let stream: OpenStream | undefined;
+    try {
+      return await callUpstream(
+        channel,
         {
-          ...connection.parts,
+          ...parts,
           started: (send) => {
-            this.#send = send;
-            for (const topic of this.#topics.values()) send(topic.subscribeMessage());
+            stream = { channel, parts, send, isOpen: false };
+            this.#streams.push(stream);
+            if (this.#used === undefined) this.#use(stream);
           },
           opened: () => {
-            state.isOpen = true;
-            this.#connection = connection;
+            if (stream !== undefined) stream.isOpen = true;
             metrics.upstreamStreams(1);
             this.#options.onOpened();
-            this.#log("info", target, `follows the proxy ${target}`);
+            if (accepted === undefined) this.#say("info", target, `follows the proxy ${target}`);
           },
-          received: (message, number, bytes) => this.#receive(target, message, number, bytes),
+          received: (message, number, bytes) => {
+            // The first message to a proxy, and it comes to callers only that are known.
+            if (message.kind === "tier") accepted?.();
+            return this.#receive(target, message, number, bytes);
+          },
         },
-        abort.signal,
+        signal,
       );
-      return state.isRenewed ? renewed : end;
     } finally {
-      stop();
-      signal.removeEventListener("abort", stop);
-      this.#send = undefined;
-      this.#connection = undefined;
-      if (state.isOpen) metrics.upstreamStreams(-1);
-      tierPath.fedBy(this, undefined);
-      for (const topic of this.#topics.values()) topic.lost();
-      this.#awaitAnswers();
-      await connection.channel.close();
-      await watching;
+      if (stream?.isOpen === true) metrics.upstreamStreams(-1);
+      if (stream !== undefined) this.#ended(stream);
     }
+  }
+
+  /** The topics go on on this stream. */
+  #use(stream: OpenStream | undefined): void {
+    this.#used = stream;
+    for (const topic of this.#topics.values()) {
+      topic.lost();
+      stream?.send(topic.subscribeMessage());
+    }
+    this.#awaitAnswers();
+  }
+
+  #takeOver(target: string): void {
+    const newest = this.#streams.at(-1);
+    if (newest !== this.#used) this.#use(newest);
+    this.#options.logger.info({ topics: this.size }, `presents a new token to the proxy ${target}`);
+  }
+
+  #ended(stream: OpenStream): void {
+    this.#streams.splice(this.#streams.indexOf(stream), 1);
+    if (this.#used === stream) this.#use(this.#streams.at(-1));
   }
 
   #receive(target: string, message: SyncResponse, number: number, bytes: number): CallEnd | undefined {
@@ -161,7 +222,8 @@ export class UpstreamLink {
     metrics.upstreamMessage(message.kind, bytes);
     if (message.kind === "tier") {
       const refusal = tierPath.refusalOf(message);
-      if (refusal !== undefined) return callEnd("loop", `${target} can't be followed: ${refusal}`);
+      if (refusal !== undefined)
+        return callEnd(refusal.reason, `${target} can't be followed: ${refusal.message}`);
       tierPath.fedBy(this, message);
       return undefined;
     }
@@ -170,10 +232,12 @@ export class UpstreamLink {
     if (topic === undefined) return undefined;
     this.#cancelRetry(topic.name);
     const answer = topic.take(message, number);
-    if (answer !== undefined) this.#send?.(answer);
+    if (answer !== undefined) this.#used?.send(answer);
     if (message.kind === "topic_error") {
+      if (topic.refusal !== undefined)
+        this.#log.warn("upstream_refused", { topic: topic.name, upstream: target }, topic.refusal, linesPerMinute);
       const waitMs = message.retryAfterMs === 0 ? refusedRetryMs : message.retryAfterMs;
-      const subscribe = (): void => this.#send?.(topic.subscribeMessage());
+      const subscribe = (): void => this.#used?.send(topic.subscribeMessage());
       this.#retries.set(topic.name, this.#options.clock.after(Math.min(waitMs, refusedCapMs), subscribe));
     }
     return undefined;
@@ -190,29 +254,28 @@ export class UpstreamLink {
       this.#cancelPatience = undefined;
       const reason = new ProxyError(
         "SOURCE_UNREADABLE",
-        this.#send === undefined || this.#connection === undefined
+        this.#used?.isOpen !== true
           ? `no upstream can be followed: ${this.#failure}`
           : "the upstream has not said yet what the topic is",
       );
-      for (const topic of this.#topics.values()) if (!topic.isAnswered) topic.stale(reason);
+      for (const topic of this.#topics.values()) if (topic.isUnexplained) topic.stale(reason);
     });
   }
 
   #logFailure(target: string, { reason, message }: CallEnd): void {
     const advice = adviceOf[reason];
     const what = `lost or can't reach the proxy ${target}: ${message}${advice === undefined ? "" : ` (${advice})`}`;
-    this.#log("warn", `${target} ${reason}`, what);
+    this.#say("warn", `${target} ${reason}`, what);
   }
 
   /** Changes only. */
-  #log(level: "info" | "warn", what: string, message: string): void {
+  #say(level: "info" | "warn", what: string, message: string): void {
     if (this.#logged === what) return;
     this.#logged = what;
-    this.#options.logger[level]({ topics: this.size }, message);
+    // The upstream may have written a part of it.
+    this.#options.logger[level]({ topics: this.size }, singleLine(message));
   }
 }
-
-const renewed = callEnd("renewed", "the token was renewed");
 
 const adviceOf: Readonly<Record<string, string>> = {
   unimplemented: "it does not speak bunting.sync.v1: is it a Bunting proxy?",

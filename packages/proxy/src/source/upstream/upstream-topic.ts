@@ -10,7 +10,7 @@ import {
   type SyncResponse,
   type Unchanged,
 } from "@bunting/sync-client/messages";
-import type { Clock } from "@bunting/runtime";
+import { cut, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import { ReplicaDocument } from "./replica-document.js";
@@ -35,8 +35,7 @@ export function isOfTopic(message: SyncResponse): message is TopicMessage {
 export class UpstreamTopic {
   /** As the upstream names it. */
   readonly name: string;
-  /** The current stream has said what the topic is. */
-  isAnswered = false;
+  #isAnswered = false;
   readonly #sink: SourceSink;
   readonly #clock: Clock;
   #held: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
@@ -46,6 +45,7 @@ export class UpstreamTopic {
   #tellAgain: (() => void) | undefined;
   /** Why the upstream itself can't follow the topic. */
   #upstreamIsStale: Error | undefined;
+  #refusal: string | undefined;
   /** Called after each message that says what the topic is. */
   readonly #awaiting = new Set<() => void>();
 
@@ -53,6 +53,16 @@ export class UpstreamTopic {
     this.name = name;
     this.#sink = sink;
     this.#clock = clock;
+  }
+
+  /** The current stream has neither said what the topic is, nor why it can't. */
+  get isUnexplained(): boolean {
+    return !this.#isAnswered && this.#upstreamIsStale === undefined;
+  }
+
+  /** Why the upstream does not serve the topic, if its last message said that. */
+  get refusal(): string | undefined {
+    return this.#refusal;
   }
 
   /** The digest of what is held. */
@@ -88,7 +98,7 @@ export class UpstreamTopic {
 
   /** The stream has ended. */
   lost(): void {
-    this.isAnswered = false;
+    this.#isAnswered = false;
     this.#upstreamIsStale = undefined;
   }
 
@@ -108,7 +118,8 @@ export class UpstreamTopic {
       else this.#tellAgain?.();
       return undefined;
     }
-    this.isAnswered = true;
+    this.#isAnswered = true;
+    this.#refusal = undefined;
     const answer = this.#apply(message, number);
     if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
     for (const listener of [...this.#awaiting]) listener();
@@ -132,9 +143,16 @@ export class UpstreamTopic {
         return undefined;
       case "topic_error":
         if (message.code === notFound) this.#tell(() => this.#sink.missing());
-        else this.#sink.stale(unreadable(`the upstream refuses ${this.name}: ${message.message}`));
+        else this.#refuse(`the upstream refuses ${this.name}: ${message.message}`);
         return undefined;
     }
+  }
+
+  #refuse(refusal: string): void {
+    const error = unreadable(refusal);
+    this.#refusal = error.message;
+    this.#upstreamIsStale = undefined;
+    this.#sink.stale(error);
   }
 
   #tell(tell: () => void): void {
@@ -178,7 +196,8 @@ export class UpstreamTopic {
     try {
       this.#serve(read(), version);
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      // A part of the document may be in it.
+      const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
       this.#sink.stale(
         new ProxyError("DOCUMENT_INVALID", `the document of the upstream is refused: ${reason}`, { cause }),
       );
@@ -216,6 +235,7 @@ function fieldsOf({ encoded }: DocumentVersion): Omit<SourceVersion, "noticedMs"
   };
 }
 
+/** @param message has a text of the upstream in it */
 function unreadable(message: string): ProxyError {
-  return new ProxyError("SOURCE_UNREADABLE", message);
+  return new ProxyError("SOURCE_UNREADABLE", singleLine(cut(message)));
 }
