@@ -1,6 +1,6 @@
 import { startProxy, startProxyOn, type ProxyProcess } from "./proxy-process.js";
 import { readMetric } from "./read-metric.js";
-import { StockSyncClient, type SubscribeOptions, type SyncSubscription } from "./stock-sync-client.js";
+import { StockSyncClient, type SyncSubscription } from "./stock-sync-client.js";
 import { TcpSwitch } from "./tcp-switch.js";
 import { TempDirectory } from "./temp-directory.js";
 import { eventually } from "./event-queue.js";
@@ -23,10 +23,14 @@ export class Tiers {
     return this.#running(await startProxyOn(`upstream:${upstream}`, [...quickDrain, ...args]));
   }
 
-  subscribe({ sync }: ProxyProcess, selector: string, options: SubscribeOptions = {}): SyncSubscription {
+  client({ sync }: ProxyProcess): StockSyncClient {
     const client = new StockSyncClient(sync);
     this.onClose(() => client.close());
-    return client.subscribe({ ...options, selector });
+    return client;
+  }
+
+  subscribe(proxy: ProxyProcess, selector: string): SyncSubscription {
+    return this.client(proxy).subscribe({ selector });
   }
 
   /** Stands between a proxy and those upstream of it. */

@@ -216,7 +216,8 @@ export const proxyOptionTable = {
   }),
   maxTopicsPerAddress: option({
     type: integer({ min: 0, max: 1_000_000 }),
-    default: 1_024,
+    // Another proxy may be behind the address, with the topics of all its clients.
+    default: 4_096,
     describe:
       "How many different FeatureFlags the connections from one address may subscribe to, counted likewise; 0 is unlimited. Loopback is not counted.",
     group: limits,

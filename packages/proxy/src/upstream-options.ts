@@ -45,7 +45,7 @@ export const upstreamOptionTable = {
     type: text,
     default: "",
     describe:
-      "A file with the token that says to the upstreams who this proxy is. When it changes, streams are opened again with the new one, and go on where they were.",
+      "A file with the token that says to the upstreams who this proxy is. When it changes, streams with the new one take over, once the upstream has accepted it.",
     group: upstream,
     env: ["BUNTING_UPSTREAM_TOKEN_FILE"],
   }),

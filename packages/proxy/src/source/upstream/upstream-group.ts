@@ -8,8 +8,10 @@ import { UpstreamTopic } from "./upstream-topic.js";
 
 export type LinkFactory = (targets: readonly string[], onOpened: () => void) => UpstreamLink;
 
-/** A proxy accepts 32 topics of a connection, those that were left lately included. */
+/** Of a connection, so that most topics that are left find their place again. */
 const topicsPerLink = 24;
+/** What a proxy accepts of a connection, topics that were left lately included. */
+const chargedPerLink = 32;
 
 interface RunningLink {
   readonly link: UpstreamLink;
@@ -93,7 +95,7 @@ export class UpstreamGroup {
 
   #place(watched: Watched): void {
     if (this.#start === undefined) return;
-    watched.link = this.#links.find(({ link }) => link.size < topicsPerLink) ?? this.#start();
+    watched.link = this.#links.find(({ link }) => hasRoom(link)) ?? this.#start();
     watched.link.link.add(watched.topic);
   }
 
@@ -117,4 +119,8 @@ export class UpstreamGroup {
     this.#isOpened = true;
     this.#onOpened();
   }
+}
+
+function hasRoom({ size, charged }: UpstreamLink): boolean {
+  return size < topicsPerLink && charged < chargedPerLink;
 }

@@ -1,6 +1,21 @@
-import { callEnd, runRenewing, type CallEnd, type StreamParts, type StreamTurn, type SyncChannel } from "@bunting/sync-client";
+import {
+  callEnd,
+  runRenewing,
+  type CallEnd,
+  type StreamParts,
+  type StreamTurn,
+  type SyncChannel,
+} from "@bunting/sync-client";
 import { encodeUnsubscribe, type SyncResponse } from "@bunting/sync-client/messages";
-import { Backoff, isAborted, RateLimitedLog, singleLine, sleep, type Clock, type Logger } from "@bunting/runtime";
+import {
+  Backoff,
+  isAborted,
+  RateLimitedLog,
+  singleLine,
+  sleep,
+  type Clock,
+  type Logger,
+} from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { connectUpstream } from "./connect-upstream.js";
@@ -33,6 +48,8 @@ const healthyMs = 10_000;
 /** How long an answer may take before a topic is stale: a drain of the upstream takes less. */
 const patienceMs = 1_000;
 
+/** How long a topic that was left is counted: longer than an upstream keeps it (--topic-linger), unless that was changed. */
+const lingerMs = 60_000;
 /** How many lines a minute about topics that the upstream refuses are logged. */
 const linesPerMinute = 20;
 /** How long an upstream may take to accept a new token. */
@@ -52,6 +69,8 @@ export class UpstreamLink {
   readonly #options: UpstreamLinkOptions;
   readonly #topics = new Map<string, UpstreamTopic>();
   readonly #retries = new Map<string, () => void>();
+  /** Topics that were left lately, with how to forget that. */
+  readonly #left = new Map<string, () => void>();
   readonly #backoff: Backoff;
   #index: number;
   readonly #log: RateLimitedLog;
@@ -77,7 +96,13 @@ export class UpstreamLink {
     return this.#topics.size;
   }
 
+  /** Topics that the upstream counts as those of the connection. */
+  get charged(): number {
+    return this.#topics.size + this.#left.size;
+  }
+
   add(topic: UpstreamTopic): void {
+    this.#left.get(topic.name)?.();
     this.#topics.set(topic.name, topic);
     this.#used?.send(topic.subscribeMessage());
     this.#awaitAnswers();
@@ -87,7 +112,7 @@ export class UpstreamLink {
     if (this.#topics.get(topic.name) !== topic) return;
     this.#topics.delete(topic.name);
     this.#cancelRetry(topic.name);
-    this.#used?.send(encodeUnsubscribe(topic.name));
+    this.#leave(topic.name);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -122,6 +147,17 @@ export class UpstreamLink {
     return stream?.isOpen === true && refreshTopic(stream, topic, signal);
   }
 
+  #leave(name: string): void {
+    if (this.#used === undefined) return;
+    this.#used.send(encodeUnsubscribe(name));
+    const forget = (): void => {
+      cancel();
+      this.#left.delete(name);
+    };
+    const cancel = this.#options.clock.after(lingerMs, forget);
+    this.#left.set(name, forget);
+  }
+
   /** One connection, until it ends. */
   async #follow(target: string, signal: AbortSignal): Promise<CallEnd> {
     const { credentials, clock, tierPath } = this.#options;
@@ -135,8 +171,14 @@ export class UpstreamLink {
         tokenFile: token.file,
         clock,
         answerTimeoutMs: renewalTimeoutMs,
-        open: ({ token, hold, isRenewal, answered }: StreamTurn, until: AbortSignal): Promise<CallEnd> =>
-          this.#stream(target, channel, partsWith({ token, hold }), isRenewal ? answered : undefined, until),
+        open: (turn: StreamTurn, until: AbortSignal): Promise<CallEnd> =>
+          this.#stream(
+            target,
+            channel,
+            partsWith(turn),
+            turn.isRenewal ? (): void => turn.answered() : undefined,
+            until,
+          ),
         renewed: () => this.#takeOver(target),
         renewalFailed: ({ message }: CallEnd) =>
           this.#say(
@@ -148,6 +190,7 @@ export class UpstreamLink {
       return await runRenewing(renewal, signal);
     } finally {
       tierPath.fedBy(this, undefined);
+      for (const forget of [...this.#left.values()]) forget();
       await channel.close();
     }
   }
@@ -235,7 +278,12 @@ export class UpstreamLink {
     if (answer !== undefined) this.#used?.send(answer);
     if (message.kind === "topic_error") {
       if (topic.refusal !== undefined)
-        this.#log.warn("upstream_refused", { topic: topic.name, upstream: target }, topic.refusal, linesPerMinute);
+        this.#log.warn(
+          "upstream_refused",
+          { topic: topic.name, upstream: target },
+          topic.refusal,
+          linesPerMinute,
+        );
       const waitMs = message.retryAfterMs === 0 ? refusedRetryMs : message.retryAfterMs;
       const subscribe = (): void => this.#used?.send(topic.subscribeMessage());
       this.#retries.set(topic.name, this.#options.clock.after(Math.min(waitMs, refusedCapMs), subscribe));
