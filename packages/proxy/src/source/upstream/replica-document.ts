@@ -38,7 +38,11 @@ export class ReplicaDocument {
   }
 
   /** @throws SyntaxError if a part is no JSON */
-  with({ flags: changes, metadata, evaluators }: Delta): ReplicaDocument {
+  with({
+    flags: changes,
+    metadata,
+    evaluators,
+  }: Pick<Delta, "flags" | "metadata" | "evaluators">): ReplicaDocument {
     const flags = new Map(this.#parts.flags);
     const hashes = new Map(this.#hashes);
     for (const { key, flag } of changes) {

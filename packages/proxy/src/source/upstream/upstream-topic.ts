@@ -182,12 +182,14 @@ export class UpstreamTopic {
     if (held?.version.digest.equals(delta.fromDigest) !== true)
       return this.#nack(number, "the version that the delta starts from is not held", true);
     let document: ReplicaDocument;
+    let digest: Buffer;
     try {
       document = held.document.with(delta);
+      digest = document.digest();
     } catch {
-      return this.#nack(number, "the delta is no JSON", true);
+      return this.#nack(number, "the delta is no JSON, or nested too deeply", true);
     }
-    if (!document.digest().equals(delta.version.digest))
+    if (!digest.equals(delta.version.digest))
       return this.#nack(number, "the delta led to another digest", true);
     return this.#replace(() => document, delta, number);
   }

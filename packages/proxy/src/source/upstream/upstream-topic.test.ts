@@ -1,0 +1,186 @@
+import { encodeDocument, type FlagDocument } from "@bunting/protocol";
+import { decodeVersion, type DocumentVersion } from "@bunting/sync-client/messages";
+import {
+  readRequest,
+  writeVersion,
+  type Request,
+} from "@bunting/sync-client/internal/bunting-messages.fixture.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import type { FlagSource } from "../flag-source.js";
+import { RecordingSink } from "../source.fixture.js";
+import { ReplicaDocument } from "./replica-document.js";
+import { UpstreamTopic, type TopicMessage } from "./upstream-topic.js";
+
+const topic = "team-a/checkout";
+type Sink = Parameters<FlagSource["watch"]>[1];
+
+const documentOf = (state: string): FlagDocument => ({
+  flags: { f: { state }, other: { state: "ENABLED" } },
+});
+const bytesOf = (document: FlagDocument): Buffer => Buffer.from(encodeDocument(document));
+
+function versionOf(document: FlagDocument, resourceVersion = ""): DocumentVersion {
+  const digest = ReplicaDocument.parse(bytesOf(document)).digest();
+  return decodeVersion(writeVersion({ uid: "one", generation: "3", resourceVersion, digest }));
+}
+
+const snapshot = (state: string, resourceVersion = ""): TopicMessage => ({
+  kind: "snapshot",
+  topic,
+  version: versionOf(documentOf(state), resourceVersion),
+  document: bytesOf(documentOf(state)),
+});
+const unchanged = (state: string, resourceVersion = ""): TopicMessage => ({
+  kind: "unchanged",
+  topic,
+  version: versionOf(documentOf(state), resourceVersion),
+});
+const delta = (from: string, to: string, flag = JSON.stringify({ state: to })): TopicMessage => ({
+  kind: "delta",
+  topic,
+  fromDigest: versionOf(documentOf(from)).digest,
+  version: versionOf(documentOf(to)),
+  flags: [{ key: "f", flag: Buffer.from(flag) }],
+  metadata: undefined,
+  evaluators: undefined,
+});
+const freshness = (isStale: boolean, reason = ""): TopicMessage => ({
+  kind: "freshness",
+  topic,
+  isStale,
+  reason,
+});
+const refusal = (code: number, message: string): TopicMessage => ({
+  kind: "topic_error",
+  topic,
+  code,
+  message,
+  retryAfterMs: 0,
+});
+
+describe("UpstreamTopic", () => {
+  let sink: RecordingSink;
+  let held: UpstreamTopic;
+  let number: number;
+  beforeEach(() => {
+    sink = new RecordingSink();
+    held = new UpstreamTopic(topic, sink satisfies Sink, new ManualClock());
+    number = 0;
+  });
+
+  const take = (message: TopicMessage): Request => {
+    const answer = held.take(message, ++number);
+    return answer === undefined ? {} : readRequest(answer);
+  };
+  const states = (): unknown[] =>
+    sink.events.map((event) =>
+      event.kind === "document"
+        ? (JSON.parse(event.text) as { flags: { f: { state: string } } }).flags.f.state
+        : event.kind,
+    );
+  const reason = (): string => {
+    const { last } = sink;
+    return last?.kind === "stale" ? last.reason.message : "";
+  };
+
+  it("tells each version with its fields, and acknowledges the message by its number", () => {
+    const { ack } = take(snapshot("ENABLED", "17"));
+    expect(ack).to.deep.include({ topic, number: "1", digest: versionOf(documentOf("ENABLED")).digest });
+    const [first] = sink.events;
+    if (first?.kind !== "document") throw new Error("a document was expected");
+    expect(first.version).to.include({ uid: "one", generation: 3, resourceVersion: "17" });
+    expect(take(delta("ENABLED", "DISABLED")).ack).to.include({ number: "2" });
+    expect(states()).to.deep.equal(["ENABLED", "DISABLED"]);
+  });
+
+  it("resumes from what it holds, and tells nothing new if the upstream has the same", () => {
+    expect(readRequest(held.subscribeMessage()).subscribe?.held).to.equal(undefined);
+    take(snapshot("ENABLED", "17"));
+    held.lost();
+    const subscribed = readRequest(held.subscribeMessage()).subscribe?.held;
+    expect(subscribed).to.include({ uid: "one", resourceVersion: "17" });
+    expect(take(unchanged("ENABLED", "18")).ack).to.include({ number: "2" });
+    expect(sink.sameDocuments).to.equal(1);
+    expect(readRequest(held.subscribeMessage()).subscribe?.held).to.include({ resourceVersion: "18" });
+  });
+
+  it("asks for a snapshot when a delta starts elsewhere, leads elsewhere or is no JSON, and keeps what it has", () => {
+    take(snapshot("ENABLED"));
+    const wrong = [
+      delta("OTHER", "DISABLED"),
+      delta("ENABLED", "DISABLED", '{"state":"X"}'),
+      delta("ENABLED", "X", "{"),
+    ];
+    for (const message of wrong) {
+      const { nack } = take(message);
+      expect(nack).to.include({ isDeltaMismatch: true, number: String(number) });
+      expect(nack?.heldDigest).to.deep.equal(versionOf(documentOf("ENABLED")).digest);
+    }
+    expect(states()).to.deep.equal(["ENABLED"]);
+  });
+
+  it("survives flags that are nested more deeply than the stack goes", () => {
+    take(snapshot("ENABLED"));
+    const deep = `{"state":${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
+    expect(take(delta("ENABLED", "DISABLED", deep)).nack).to.include({ isDeltaMismatch: true });
+    const whole = {
+      ...snapshot("ENABLED"),
+      document: Buffer.from(`{"flags":{"f":${deep}}}`),
+    } as TopicMessage;
+    expect(take(whole).nack).to.include({ isDeltaMismatch: false });
+    expect(reason()).to.contain("the document of the upstream is refused");
+    expect(take(delta("ENABLED", "DISABLED")).ack).to.include({ number: "4" });
+  });
+
+  it("is stale with what the upstream says until it says otherwise, and then tells the last state again", () => {
+    take(snapshot("ENABLED"));
+    take(freshness(true, "the API server is down"));
+    expect(reason()).to.contain("the API server is down");
+    take(delta("ENABLED", "DISABLED"));
+    expect(reason(), "after another version too").to.contain("the API server is down");
+    take(freshness(false));
+    expect(states().at(-1)).to.equal("DISABLED");
+  });
+
+  it("needs no other explanation once the upstream has said why it can't answer, until the stream is lost", () => {
+    expect(held.isUnexplained).to.equal(true);
+    take(freshness(true, "the API server is down"));
+    expect(held.isUnexplained).to.equal(false);
+    held.lost();
+    expect(held.isUnexplained).to.equal(true);
+    take(refusal(7, "you may not"));
+    expect(held.isUnexplained).to.equal(false);
+  });
+
+  it("is stale with the refusal of the upstream, and missing where it refuses because there is none", () => {
+    take(refusal(7, "you may not"));
+    expect(reason()).to.equal(`the upstream refuses ${topic}: you may not`);
+    expect(held.refusal).to.equal(reason());
+    take(refusal(5, "there is none"));
+    expect(sink.last?.kind).to.equal("missing");
+    expect(held.refusal).to.equal(undefined);
+  });
+
+  it("lets no text of the upstream begin a line or act on a terminal", () => {
+    const hostile = "a\nlevel=info b\u001b[2J";
+    for (const message of [refusal(7, hostile), freshness(true, hostile)]) {
+      take(message);
+      expect(reason()).to.contain("a level=info b?[2J");
+    }
+  });
+
+  it("holds nothing after a deletion that empties, and still what it had after one that keeps", () => {
+    take(snapshot("ENABLED"));
+    take({ kind: "deleted", topic, policy: "keep" });
+    expect(readRequest(held.subscribeMessage()).subscribe?.held).not.to.equal(undefined);
+    take(unchanged("ENABLED"));
+    expect(states(), "it is told again that there is a document").to.deep.equal([
+      "ENABLED",
+      "deleted",
+      "ENABLED",
+    ]);
+    take({ kind: "deleted", topic, policy: "empty" });
+    expect(readRequest(held.subscribeMessage()).subscribe?.held).to.equal(undefined);
+  });
+});
