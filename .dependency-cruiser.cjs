@@ -120,6 +120,21 @@ module.exports = {
       to: { path: "@opentelemetry/" },
     },
     {
+      name: "proxy-loads-grpc-js-on-first-use",
+      comment:
+        "Only a proxy that is fed by others needs a client of gRPC: its source imports the link to them dynamically.",
+      severity: "error",
+      from: {
+        path: "^packages/proxy/",
+        pathNot: `^packages/proxy/src/source/upstream/(connect-upstream|refresh-topic|upstream-link|upstream-stream)\\.ts$|${tests}`,
+      },
+      to: {
+        path: "@grpc/|^packages/sync-client/src/index\\.ts$|^packages/proxy/src/source/upstream/(connect-upstream|refresh-topic|upstream-link|upstream-stream)\\.ts$",
+        dynamic: false,
+        dependencyTypesNot: ["type-only"],
+      },
+    },
+    {
       name: "services-never-meet",
       severity: "error",
       from: { path: "^packages/(proxy|agent|cli)/" },

@@ -1,5 +1,6 @@
 import type { Dashboard, Query } from "./dashboard.js";
 import { chosen, max, perSecond, quantile, rate, stat, sum } from "./queries.js";
+import { upstreamRow } from "./upstream-row.js";
 
 const subscribers = `sum(sync_active_streams{${chosen}}) + sum(bunting_proxy_subscriber_subscriptions{${chosen}})`;
 
@@ -185,6 +186,7 @@ export const proxyDashboard: Dashboard = {
         },
       ],
     },
+    upstreamRow,
     {
       title: "Limits that were hit",
       panels: [

@@ -82,6 +82,17 @@ const cases: Readonly<Record<string, AlertCase>> = {
     description: "p:8016 polls 7 FeatureFlags",
     never: { [`bunting_proxy_source_unwatched_topics{${proxy}}`]: "7x8 0x80" },
   },
+  BuntingUpstreamFails: {
+    series: { [perReason("bunting_proxy_upstream_failures_total", "unavailable")]: "0+4x90" },
+    firesAtMinute: 20,
+    quietAtMinute: 4,
+    description: "p:8016 has lost or not reached an upstream 40 times within 10 minutes (unavailable).",
+    never: {
+      // Upstreams that are replaced one after the other, and one that is away for a minute.
+      [perReason("bunting_proxy_upstream_failures_total", "unavailable")]: "0x10 3 3 6 6 9x70",
+      [perReason("bunting_proxy_upstream_failures_total", "ended")]: "0x10 8x80",
+    },
+  },
   BuntingDocumentInvalid: {
     series: { [`bunting_proxy_source_invalid_documents_total{${proxy}}`]: "0x10 1x80" },
     firesAtMinute: 12,
