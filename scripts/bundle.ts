@@ -18,8 +18,8 @@ interface Program {
   readonly leftOut: readonly LeftOut[];
   /** What is imported on demand, as it is named there, and stays in the bundle. */
   readonly inBundle: readonly string[];
-  /** Packages in CommonJS that are a file beside the bundle, which reads them on first use. */
-  readonly apart: readonly string[];
+  /** Packages in CommonJS that are a file beside the bundle, which reads them on first use, and which of our packages depends on each. */
+  readonly apart: Readonly<Record<string, string>>;
 }
 
 const programs: Readonly<Record<string, Program>> = {
@@ -29,13 +29,13 @@ const programs: Readonly<Record<string, Program>> = {
     // their own copies of what the bundle has as well.
     inBundle: ["./grpc-source.js", "@bunting/files"],
     // A third of all code, for agents with a source of gRPC only.
-    apart: ["@grpc/grpc-js"],
+    apart: { "@grpc/grpc-js": "agent" },
   },
   proxy: {
     leftOut: leftOutOfGrpcClients,
-    inBundle: ["./upstream-link.js"],
-    // For a proxy that is fed by another.
-    apart: ["@grpc/grpc-js"],
+    inBundle: ["./upstream-link.js", "./replicated-topics.js"],
+    // For a proxy that is fed by another, and for replicas that share a Redis.
+    apart: { "@grpc/grpc-js": "proxy", ioredis: "backplane" },
   },
 };
 
@@ -85,17 +85,17 @@ async function bundle(program: string): Promise<void> {
     outfile,
     format: "cjs",
     plugins: [
-      keepApart(apart),
-      leaveOut(leftOut.filter(({ from }) => !apart.includes(from))),
+      keepApart(Object.keys(apart)),
+      leaveOut(leftOut.filter(({ from }) => apart[from] === undefined)),
       loadOnDemand(onDemand, inBundle),
     ],
     define: { "process.env.BUNTING_BUILD": JSON.stringify(version) },
   });
   const metafiles: Metafile[] = [metafile];
-  for (const module of apart) {
+  for (const [module, dependent] of Object.entries(apart)) {
     const { metafile: ofModule } = await build({
       ...common,
-      entryPoints: [createRequire(path.join(folder, "package.json")).resolve(module)],
+      entryPoints: [createRequire(path.join(packages, dependent, "package.json")).resolve(module)],
       outfile: path.join(chunks, fileOf(module)),
       format: "cjs",
       plugins: [leaveOut(leftOut.filter(({ from }) => from === module))],

@@ -64,6 +64,18 @@ const changedOptions: Readonly<Record<string, unknown>> = {
   "upstream-client-key-file": "/upstream/tls.key",
   "upstream-token-file": "/upstream/token",
   "upstream-token-over-plaintext": true,
+  backplane: "rediss://redis:6379/0",
+  "backplane-user-file": "/redis/user",
+  "backplane-password-file": "/redis/password",
+  "backplane-sentinel-user-file": "/redis/sentinel-user",
+  "backplane-sentinel-password-file": "/redis/sentinel-password",
+  "backplane-ca-file": "/redis/ca.crt",
+  "backplane-cert-file": "/redis/tls.crt",
+  "backplane-tls-key-file": "/redis/tls.key",
+  "backplane-server-name": "redis.example",
+  "backplane-key-file": "/redis/keys",
+  "backplane-key-prefix": "flags:",
+  "backplane-lease": "8s",
 };
 
 const containerOf = (

@@ -34,6 +34,11 @@ export class Keys {
     return `${this.#prefix}wish:${name}`;
   }
 
+  /** The topics of a lease that replicas want, each with the time at which one mentioned it last. */
+  interest(lease: string): string {
+    return `${this.#prefix}interest:${lease}`;
+  }
+
   announcements(shard: number): string {
     return `${this.#prefix}announcements:${shard}`;
   }

@@ -15,7 +15,7 @@ import { Stops, TestReplica } from "./replica.fixture.js";
 
 /** As in ADR 12. */
 const commands =
-  "role client|setname select eval evalsha time get set del incr pttl pexpire hget hmget hset hstrlen xadd xread xrevrange zadd zrem zremrangebyscore zrange";
+  "role client|setname select eval evalsha time get set del incr pttl pexpire hget hmget hset hstrlen xadd xread xrevrange zadd zrem zremrangebyscore zrange zcard zscore";
 
 describe("A user of Redis with no more rights than the backplane needs", () => {
   const stops = new Stops();

@@ -11,6 +11,7 @@ import {
   type OptionsOf,
 } from "@bunting/runtime";
 import { accessOptionTable } from "./access-options.js";
+import { backplaneOptionTable } from "./backplane-options.js";
 import { cacheOptionTable } from "./cache-options.js";
 import { tlsOptionTable } from "./tls-options.js";
 import { upstreamOptionTable } from "./upstream-options.js";
@@ -66,6 +67,7 @@ export const proxyOptionTable = {
   }),
   ...cacheOptionTable,
   ...upstreamOptionTable,
+  ...backplaneOptionTable,
   watchScope: option({
     type: choice("auto", "object", "namespace", "cluster"),
     default: "auto",

@@ -1,11 +1,12 @@
 import type { AccessMetrics } from "./access/access-metrics.js";
+import type { BackplaneMetrics } from "./source/backplane/backplane-metrics.js";
 import type { SourceMetrics } from "./source/source-metrics.js";
 
 /**
  * The metrics of all stages, including those of the source; management/prometheus-metrics.ts implements them. Called on hot paths: a call
  * allocates nothing.
  */
-export interface ProxyMetrics extends SourceMetrics, AccessMetrics {
+export interface ProxyMetrics extends SourceMetrics, BackplaneMetrics, AccessMetrics {
   /** SyncFlags streams opened (1) or closed (-1): `sync_active_streams`, the name flagd-proxy gave it. */
   activeStreams(delta: number): void;
   /** Topics that entered a state (1) or left it (-1): `bunting_proxy_topic_topics{state}`. */
@@ -107,6 +108,12 @@ export const noMetrics: ProxyMetrics = {
   upstreamStreams: ignore,
   upstreamMessage: ignore,
   upstreamFailed: ignore,
+  backplaneState: ignore,
+  backplaneLease: ignore,
+  backplaneWritten: ignore,
+  backplaneWriteFailed: ignore,
+  backplaneRecordRefused: ignore,
+  backplaneReport: ignore,
 };
 
 function ignore(): void {

@@ -251,6 +251,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       topics: () => topics.topics(),
       grants,
       watches: () => metrics.readWatchCounts(),
+      backplane: () => metrics.readBackplane(),
       programs: () => agentSync.programs.all,
       connections: () => syncPort.sessions.size,
     },

@@ -4,6 +4,7 @@ import { fromRedisError } from "../connection/redis-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
 import { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
+import type { Asked } from "../interest/interest.js";
 import { isPosition, type Position } from "../record/position.js";
 import { tailsScript } from "./announcement-scripts.js";
 import { ShardCursor, type Tail } from "./shard-cursor.js";
@@ -15,6 +16,8 @@ export interface AnnouncementReaderOptions {
   readonly logger: Logger;
   /** Called for each announcement, in the order of the topic. */
   readonly onAnnounced: (topic: TopicKey, position: Position) => void;
+  /** Called when a replica asks the owner of a topic for something. */
+  readonly onAsked?: (topic: TopicKey, asked: Asked) => void;
   /** Called when announcements may have been missed, at the start as well: versions have to be compared. */
   readonly onGap: () => void;
 }
@@ -107,12 +110,13 @@ export class AnnouncementReader implements Runnable {
   }
 
   #take(cursor: ShardCursor, entries: StreamAnswer[number][1]): void {
-    const { onAnnounced, onGap } = this.#options;
+    const { onAnnounced, onAsked, onGap } = this.#options;
     for (const [id, fields] of entries) {
-      const { topic, epoch, version, number } = readFields(fields);
+      const { topic, epoch, version, number, asks } = readFields(fields);
       const position = { epoch: Number(epoch), resourceVersion: version ?? "" };
       const isNext = cursor.advance({ id: String(id), number: Number(number) });
       if (topic !== undefined && isPosition(position)) onAnnounced(topic as TopicKey, position);
+      if (topic !== undefined && (asks === "watch" || asks === "refresh")) onAsked?.(topic as TopicKey, asks);
       if (!isNext) onGap();
     }
   }

@@ -10,8 +10,8 @@ import type { StoredRecord } from "../record/topic-record.js";
 export interface FollowerSink {
   /** The newest record: its position is never older than that of the one before, and the same at most once. */
   record(stored: StoredRecord): void;
-  /** How long ago an owner confirmed what Redis holds: told at each comparison. */
-  confirmed(agoMs: number): void;
+  /** Redis holds nothing newer than what was told; told at each comparison, with what it holds and how long ago an owner confirmed that. */
+  confirmed(agoMs: number, position: Position): void;
   /** Redis holds nothing of the topic (any more); what was told before stays true. */
   absent(): void;
   /** The record is not one that can be read, or is not to be trusted: the topic has to be watched otherwise. Told with each attempt. */
@@ -116,7 +116,7 @@ export class Follower implements Runnable {
       else {
         const isNew = followed.held === undefined || comparePositions(position, followed.held) > 0;
         if (isNew) this.#refresh(topic, followed);
-        else followed.sink.confirmed(position.confirmedAgoMs);
+        else followed.sink.confirmed(position.confirmedAgoMs, position);
       }
     }
   }
@@ -158,7 +158,7 @@ function tell(followed: Followed, stored: StoredRecord | undefined): void {
   const { sink, held } = followed;
   if (stored === undefined) sink.absent();
   else if (held !== undefined && comparePositions(stored.record, held) <= 0)
-    sink.confirmed(stored.confirmedAgoMs);
+    sink.confirmed(stored.confirmedAgoMs, stored.record);
   else {
     const { epoch, resourceVersion } = stored.record;
     followed.held = { epoch, resourceVersion };

@@ -6,6 +6,7 @@ import { accessMetrics } from "./access-metrics.js";
 import { copyMetrics } from "./copy-metrics.js";
 import { limitMetrics } from "./limit-metrics.js";
 import { agentMetrics } from "./agent-metrics.js";
+import { backplaneMetrics, type ReadableBackplaneMetrics } from "./backplane-metrics.js";
 import { upstreamMetrics } from "./upstream-metrics.js";
 import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 
@@ -14,7 +15,11 @@ const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 /** Implements the metrics of all stages with Prometheus; docs/reference/proxy-metrics.md is rendered from what is registered here. */
 export function prometheusMetrics(
   registry: Registry,
-): ProxyMetrics & WatchMetrics & ServerMetrics & ConnectionMetrics & { readonly tls: TlsMetrics } {
+): ProxyMetrics &
+  WatchMetrics &
+  ServerMetrics &
+  ConnectionMetrics &
+  ReadableBackplaneMetrics & { readonly tls: TlsMetrics } {
   const registers = [registry];
   const activeStreams = new Gauge({
     name: "sync_active_streams",
@@ -113,6 +118,7 @@ export function prometheusMetrics(
     ...agentMetrics(registry),
     ...watchMetrics(registry),
     ...upstreamMetrics(registry),
+    ...backplaneMetrics(registry),
     ...copyMetrics(registry),
   };
 }

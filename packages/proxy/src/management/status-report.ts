@@ -1,5 +1,6 @@
 import type { Clock } from "@bunting/runtime";
 import type { Grant } from "../access/grants.js";
+import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/source-metrics.js";
 import type { Rejection } from "../topic/topic-acks.js";
 import { readersByTopic, type Reader } from "./status/readers.js";
@@ -13,6 +14,8 @@ export interface StatusReport {
   readonly isReady: boolean;
   readonly reason: string;
   readonly watches: WatchCounts["open"];
+  /** What this replica shares with others; absent without --backplane. */
+  readonly backplane?: BackplaneReport;
   readonly connections: number;
   readonly subscribers: number;
   /** Subscribers that do not have the newest version of their topic yet. */
@@ -59,6 +62,7 @@ export interface StatusSources {
   readonly readiness: () => { readonly isReady: boolean; readonly reason: string };
   readonly topics: () => Iterable<Topic>;
   readonly watches: () => WatchCounts;
+  readonly backplane: () => BackplaneReport | undefined;
   readonly connections: () => number;
   /** Who is subscribed to what; absent where callers have no identity. */
   readonly grants?: (() => Iterable<Grant>) | undefined;
@@ -67,6 +71,7 @@ export interface StatusSources {
 export function statusReport(sources: StatusSources, seesReaders: boolean): StatusReport {
   const { version, startedMs, clock, readiness, connections, watches } = sources;
   const nowMs = clock.monotonicMs();
+  const shared = sources.backplane();
   const readers = readersByTopic((seesReaders ? sources.grants?.() : undefined) ?? []);
   const topics = [...sources.topics()].map((topic) => ({
     ...topicReport(topic, nowMs),
@@ -80,6 +85,7 @@ export function statusReport(sources: StatusSources, seesReaders: boolean): Stat
     uptimeSeconds: seconds(nowMs - startedMs),
     ...readiness(),
     watches: watches().open,
+    ...(shared === undefined ? {} : { backplane: shared }),
     connections: connections(),
     subscribers: sum((topic) => topic.subscribers),
     behind: sum((topic) => topic.newest?.behind ?? 0),

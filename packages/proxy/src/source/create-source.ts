@@ -2,6 +2,9 @@ import { isInCluster } from "@bunting/kube";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
+import { backplaneConfig, type BackplaneProxyOptions } from "./backplane/backplane-config.js";
+import type { BackplaneMetrics } from "./backplane/backplane-metrics.js";
+import { BackplaneSource } from "./backplane/backplane-source.js";
 import { CachedSource } from "./cached/cached-source.js";
 import { DirectorySource } from "./directory/directory-source.js";
 import { FileSelectorSource } from "./directory/file-selector-source.js";
@@ -27,12 +30,13 @@ export type SourceOptions = Pick<
   | "cacheDir"
   | "cacheSize"
 > &
-  UpstreamOptions;
+  UpstreamOptions &
+  BackplaneProxyOptions;
 
 export interface SourceParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: SourceMetrics;
+  readonly metrics: SourceMetrics & BackplaneMetrics;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether anything asks whom FeatureFlags are shared with. */
   readonly readsReaders?: boolean;
@@ -69,6 +73,11 @@ export function createSource(options: SourceOptions, parts: SourceParts): FlagSo
 }
 
 function createMain(named: SourceOption, options: SourceOptions, parts: SourceParts): FlagSource {
+  if (options.backplane !== "" && named.kind !== "kubernetes")
+    throw new ProxyError(
+      "OPTION_INVALID",
+      "--backplane shares the watches of --source kubernetes between replicas; other sources have none: leave it out",
+    );
   if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
   if (named.kind === "upstream")
     return new UpstreamSource({
@@ -77,11 +86,19 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
       upstreams: parseUpstreams(named.upstreams, options.topicPrefix),
       credentials: upstreamCredentials(options),
     });
-  return new KubernetesSource({
+  const source = new KubernetesSource({
     ...parts,
     connect: () => connectCluster(options, parts),
     watchScope: options.watchScope,
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
+  });
+  if (options.backplane === "") return source;
+  return new BackplaneSource({
+    ...parts,
+    source,
+    backplane: backplaneConfig(options),
+    ...(options.backplaneKeyFile === "" ? {} : { keyFile: options.backplaneKeyFile }),
+    isClusterWide: options.watchScope === "cluster",
   });
 }
 

@@ -41,6 +41,7 @@ describe("readStatus", () => {
       memory: { bytes: 1, budgetBytes: 2 },
       readiness: () => ({ isReady: true, reason: "ready" }),
       topics: () => topics.topics(),
+      backplane: () => undefined,
       watches: () => ({
         open: { object: 0, namespace: 0, cluster: 0 },
         oldestMs: 0,

@@ -2,6 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import type { PeerMemory } from "@bunting/rpc";
 import type { Clock, Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
+import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../../source/source-metrics.js";
 import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { Topic } from "../../topic/topic.js";
@@ -22,6 +23,8 @@ export interface StatusParts {
   readonly readiness: () => Readiness;
   readonly topics: () => Iterable<Topic>;
   readonly watches: () => WatchCounts;
+  /** What this replica shares with others; undefined without --backplane. */
+  readonly backplane: () => BackplaneReport | undefined;
   readonly programs: () => Iterable<AgentProgram>;
   readonly connections: () => number;
   /** Who is subscribed to what; absent where callers have no identity. */

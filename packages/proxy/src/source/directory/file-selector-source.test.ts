@@ -1,6 +1,7 @@
 import { mkdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
+import { noMetrics } from "../../proxy-metrics.js";
 import { createSource } from "../create-source.js";
 import { flags, manifest, noWatchLeft, textOf, useDirectory } from "../source.fixture.js";
 import { FileSelectorSource } from "./file-selector-source.js";
@@ -21,6 +22,18 @@ const defaults = {
   upstreamClientKeyFile: "",
   upstreamTokenFile: "",
   upstreamTokenOverPlaintext: false,
+  backplane: "",
+  backplaneUserFile: "",
+  backplanePasswordFile: "",
+  backplaneSentinelUserFile: "",
+  backplaneSentinelPasswordFile: "",
+  backplaneCaFile: "",
+  backplaneCertFile: "",
+  backplaneTlsKeyFile: "",
+  backplaneServerName: "",
+  backplaneKeyFile: "",
+  backplaneKeyPrefix: "bunting:",
+  backplaneLease: 5_000,
 } as const;
 
 describe("FileSelectorSource", () => {
@@ -80,7 +93,10 @@ describe("FileSelectorSource", () => {
     put("a.yaml", manifest("a", 1));
     writeFileSync(`${directory.path}.json`, JSON.stringify(flags(2)));
     const source = directory.run(({ path, ...parts }) =>
-      createSource({ ...defaults, source: `dir:${path}`, allowFileSelectors: true }, { ...parts, env: {} }),
+      createSource(
+        { ...defaults, source: `dir:${path}`, allowFileSelectors: true },
+        { ...parts, metrics: noMetrics, env: {} },
+      ),
     );
     await source.synced();
     expect(await source.watch("default/a").nextText()).to.equal(textOf(1));

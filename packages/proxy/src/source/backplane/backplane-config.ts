@@ -1,0 +1,65 @@
+import { BackplaneError, checkOptions, type CheckedOptions } from "@bunting/backplane/options";
+import type { ProxyOptions } from "../../options.js";
+import { ProxyError } from "../../proxy-error.js";
+
+export type BackplaneProxyOptions = Pick<
+  ProxyOptions,
+  | "backplane"
+  | "backplaneUserFile"
+  | "backplanePasswordFile"
+  | "backplaneSentinelUserFile"
+  | "backplaneSentinelPasswordFile"
+  | "backplaneCaFile"
+  | "backplaneCertFile"
+  | "backplaneTlsKeyFile"
+  | "backplaneServerName"
+  | "backplaneKeyFile"
+  | "backplaneKeyPrefix"
+  | "backplaneLease"
+>;
+
+/** As the options of the proxy are called that the backplane knows by other names. */
+const names: Readonly<Record<string, string>> = {
+  keyPrefix: "--backplane-key-prefix",
+  leaseMs: "--backplane-lease",
+  tlsCertFile: "--backplane-cert-file",
+  tlsKeyFile: "--backplane-tls-key-file",
+  tlsCaFile: "--backplane-ca-file",
+  userFile: "--backplane-user-file",
+  passwordFile: "--backplane-password-file",
+  address: "--backplane",
+};
+
+/**
+ * How the options say that Redis is used.
+ *
+ * @throws ProxyError OPTION_INVALID
+ */
+export function backplaneConfig(options: BackplaneProxyOptions): CheckedOptions {
+  const files = {
+    userFile: options.backplaneUserFile,
+    passwordFile: options.backplanePasswordFile,
+    sentinelUserFile: options.backplaneSentinelUserFile,
+    sentinelPasswordFile: options.backplaneSentinelPasswordFile,
+    tlsCaFile: options.backplaneCaFile,
+    tlsCertFile: options.backplaneCertFile,
+    tlsKeyFile: options.backplaneTlsKeyFile,
+    tlsServerName: options.backplaneServerName,
+  };
+  try {
+    return checkOptions({
+      address: options.backplane,
+      keyPrefix: options.backplaneKeyPrefix,
+      leaseMs: options.backplaneLease,
+      // As long as a lease, and a little: who is gone owns nothing any more when others notice it.
+      memberMs: Math.round(1.2 * options.backplaneLease),
+      ...Object.fromEntries(Object.entries(files).filter(([, value]) => value !== "")),
+    });
+  } catch (error) {
+    if (!(error instanceof BackplaneError)) throw error;
+    const message = error.message
+      .replace(/the option (\w+) of the backplane/, (_, name: string) => names[name] ?? name)
+      .replace(/\b(tlsKeyFile|passwordFile)\b/g, (name) => names[name] ?? name);
+    throw new ProxyError("OPTION_INVALID", `--backplane can't be used: ${message}`, { cause: error });
+  }
+}

@@ -1,0 +1,277 @@
+import { Rendezvous } from "@bunting/backplane";
+import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
+import { Stops } from "@bunting/backplane/internal/replica.fixture.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
+import { expect } from "chai";
+import type { RecordingSink } from "../source.fixture.js";
+import { BackplaneReplica, TestCluster, textOf } from "./backplane.fixture.js";
+
+const topic = "demo/flags";
+
+describe("BackplaneSource", () => {
+  let redis: RedisServer;
+  let cluster: TestCluster;
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  beforeEach(async () => {
+    redis = stops.add(await RedisServer.start());
+    cluster = new TestCluster();
+  });
+  afterEach(() => stops.stop());
+
+  const start = (
+    options?: ConstructorParameters<typeof BackplaneReplica>[2],
+    at: RedisServer | string = redis,
+  ) => stops.add(new BackplaneReplica(cluster, at, options));
+  const watchersOf = (replicas: readonly BackplaneReplica[]): number =>
+    replicas.filter(({ cluster: { watchCount } }) => watchCount > 0).length;
+  /** A replica that owns the topic, and one that follows it. */
+  async function ownerAndFollower(options?: ConstructorParameters<typeof BackplaneReplica>[2]) {
+    cluster.publish(topic);
+    const replicas = [start(options), start(options)];
+    const sinks = replicas.map((replica) => replica.watch(topic));
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    // The one that should own it by the hashes of their names, so that it stays the owner.
+    const isOwner = ({ report: { replica, replicas: members = [], owned } }: BackplaneReplica): boolean =>
+      members.length === 2 &&
+      owned.length === 1 &&
+      new Rendezvous(members).ownerOf("namespace/demo") === replica;
+    await eventually(() => replicas.some(isOwner) && watchersOf(replicas) === 1, "one owner");
+    const owner = replicas.findIndex(isOwner);
+    const [first, second, firstSink, secondSink] = [
+      replicas[owner],
+      replicas[1 - owner],
+      sinks[owner],
+      sinks[1 - owner],
+    ];
+    if (first === undefined || second === undefined || firstSink === undefined || secondSink === undefined)
+      throw new Error("nobody owns the topic");
+    return {
+      owner: first,
+      follower: second,
+      ownerSink: firstSink,
+      followerSink: secondSink,
+      replicas,
+      sinks,
+    };
+  }
+  async function hasText(sink: RecordingSink, version: string | undefined): Promise<void> {
+    await eventually(() => sink.lastText === textOf(version ?? ""), `version ${version}`);
+  }
+  const kinds = (sink: RecordingSink): string[] => sink.events.map(({ kind }) => kind);
+  const versionsOf = (sink: RecordingSink): number[] =>
+    sink.events.flatMap((event) =>
+      event.kind === "document" ? [Number(event.version.resourceVersion)] : [],
+    );
+
+  it("lets one replica watch for all, with edits for all", async () => {
+    const { replicas, sinks } = await ownerAndFollower();
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    expect(watchersOf(replicas)).to.equal(1);
+    for (const sink of sinks) expect(kinds(sink)).not.to.include("stale");
+  });
+
+  it("tells of topics that do not exist, of their creation, deletion and return", async () => {
+    const replicas = [start(), start()];
+    const sinks = replicas.map((replica) => replica.watch(topic));
+    for (const sink of sinks) await eventually(() => sink.last?.kind === "missing", "that it is missing");
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    cluster.delete(topic);
+    for (const sink of sinks) await eventually(() => sink.last?.kind === "deleted", "its deletion");
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    expect(watchersOf(replicas)).to.equal(1);
+  });
+
+  it("watches what only other replicas have subscribers for, and ends that when they have none", async () => {
+    const { owner, follower } = await ownerAndFollower();
+    cluster.publish("demo/other");
+    const leaving = new AbortController();
+    const sink = follower.watch("demo/other", leaving.signal);
+    await hasText(sink, cluster.get("demo/other"));
+    expect(owner.cluster.watched).to.deep.equal(["demo/flags", "demo/other"]);
+    expect(follower.cluster.watched).to.deep.equal([]);
+    expect(owner.report.forOthers).to.equal(1);
+    leaving.abort();
+    await eventually(() => owner.cluster.watchCount === 1, "the end of the watch");
+    expect(kinds(sink)).not.to.include("stale");
+  });
+
+  it("takes over when the owner is gone without a word", async () => {
+    const tcp = await FaultProxy.start(redis.port);
+    stops.later(() => tcp.close());
+    cluster.publish(topic);
+    // It loses Redis and never comes back: to the others that is as if it were dead.
+    const lost = start({}, `redis://127.0.0.1:${tcp.port}`);
+    await hasText(lost.watch(topic), cluster.get(topic));
+    await eventually(() => lost.report.owned.length === 1, "an owner");
+    const other = start();
+    const sink = other.watch(topic);
+    await hasText(sink, cluster.get(topic));
+    expect(other.cluster.watchCount).to.equal(0);
+    tcp.blackhole(true);
+    cluster.publish(topic);
+    await hasText(sink, cluster.get(topic));
+    expect(other.report.owned).to.deep.equal(["namespace/demo"]);
+  });
+
+  it("hands over at once when the owner stops, and nobody is told that anything is stale", async () => {
+    const { owner, follower, followerSink } = await ownerAndFollower();
+    await owner.stop();
+    cluster.publish(topic);
+    await hasText(followerSink, cluster.get(topic));
+    expect(follower.report.owned).to.deep.equal(["namespace/demo"]);
+    expect(kinds(followerSink)).not.to.include("stale");
+  });
+
+  it("spreads namespaces over replicas that join, each handed over only after it was read", async () => {
+    const topics = Array.from({ length: 12 }, (_, index) => `n${index}/flags` as const);
+    for (const one of topics) cluster.publish(one);
+    const first = start();
+    const sinks = topics.map((one) => first.watch(one));
+    await eventually(() => first.report.owned.length === 12, "the owner of all");
+    const second = start();
+    sinks.push(...topics.map((one) => second.watch(one)));
+    await eventually(
+      () => second.report.owned.length > 0 && first.report.owned.length + second.report.owned.length === 12,
+      "owners of all",
+    );
+    await eventually(() => first.cluster.watchCount + second.cluster.watchCount === 12, "one watch for each");
+    for (const one of topics) cluster.publish(one);
+    for (const [index, sink] of sinks.entries())
+      await hasText(sink, cluster.get(topics[index % 12] ?? topic));
+    for (const sink of sinks) expect(kinds(sink)).not.to.include("stale");
+  });
+
+  it("watches for itself while Redis is away, tells nobody anything twice, and shares again when it is back", async () => {
+    const { replicas, sinks } = await ownerAndFollower();
+    await redis.kill();
+    await eventually(() => watchersOf(replicas) === 2, "watches of both");
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    await redis.restart();
+    await eventually(() => replicas.every(({ report }) => report.state === "connected"), "Redis", 50_000);
+    await eventually(() => watchersOf(replicas) === 1, "one watch again");
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    for (const sink of sinks) {
+      expect(kinds(sink)).not.to.include("stale");
+      const versions = versionsOf(sink);
+      expect(versions).to.deep.equal([...versions].sort((a, b) => a - b));
+    }
+  }).timeout(90_000);
+
+  it("starts without Redis", async () => {
+    await redis.kill();
+    cluster.publish(topic);
+    const replica = start();
+    await hasText(replica.watch(topic), cluster.get(topic));
+    await eventually(() => replica.report.state === "degraded", "that it says so");
+  });
+
+  it("serves what Redis holds while no replica can read the cluster, as stale until one can", async () => {
+    const { owner, follower } = await ownerAndFollower();
+    const version = cluster.get(topic);
+    await owner.stop();
+    await follower.stop();
+    const replica = start();
+    replica.cluster.cut();
+    const sink = replica.watch(topic);
+    await hasText(sink, version);
+    await eventually(() => sink.last?.kind === "stale", "that it is stale");
+    expect(replica.source.hasSynced).to.equal(true);
+    replica.cluster.mend();
+    await eventually(() => sink.last?.kind === "document", "that it is confirmed");
+    expect(sink.lastText).to.equal(textOf(version ?? ""));
+  });
+
+  it("leaves topics to another replica when its own can't be read any more", async () => {
+    const { owner, follower, ownerSink, followerSink } = await ownerAndFollower();
+    owner.cluster.cut();
+    cluster.publish(topic);
+    await hasText(followerSink, cluster.get(topic));
+    await hasText(ownerSink, cluster.get(topic));
+    expect(follower.report.owned).to.deep.equal(["namespace/demo"]);
+    await eventually(() => ownerSink.last?.kind === "document", "the end of staleness");
+    owner.cluster.mend();
+    cluster.publish(topic);
+    await hasText(ownerSink, cluster.get(topic));
+  });
+
+  it("watches a topic for itself as long as its record can't be used", async () => {
+    const { follower, ownerSink, followerSink } = await ownerAndFollower();
+    // Not even the owner can write an older one.
+    const planted = ["body", "no record", "epoch", Number.MAX_SAFE_INTEGER, "version", "999999"];
+    await redis.command("HSET", `bunting:record:${topic}`, ...planted);
+    await eventually(() => follower.cluster.watchCount === 1, "a watch");
+    expect(follower.metrics.counts["refused RECORD_MALFORMED"]).to.be.greaterThan(0);
+    expect(follower.lines.join("")).to.contain("can't be used");
+    cluster.publish(topic);
+    for (const sink of [ownerSink, followerSink]) await hasText(sink, cluster.get(topic));
+    await redis.command("DEL", `bunting:record:${topic}`);
+    await eventually(() => follower.cluster.watchCount === 0, "the end of the watch");
+    for (const sink of [ownerSink, followerSink]) expect(kinds(sink)).not.to.include("stale");
+  });
+
+  it("has the owner write a record again that another replica can't read", async () => {
+    const { owner, follower } = await ownerAndFollower();
+    await follower.stop();
+    await redis.command("HSET", `bunting:record:${topic}`, "body", "no record");
+    const other = start();
+    const sink = other.watch(topic);
+    await hasText(sink, cluster.get(topic));
+    await eventually(() => other.metrics.counts["refused RECORD_MALFORMED"] !== undefined, "the refusal");
+    await eventually(() => watchersOf([owner, other]) === 1, "one watch again");
+    expect(String(await redis.command("HGET", `bunting:record:${topic}`, "body"))).not.to.equal("no record");
+  });
+
+  it("goes on in a new epoch after the API server's store was restored", async () => {
+    const { sinks } = await ownerAndFollower();
+    cluster.restore(topic, "7");
+    for (const sink of sinks) await hasText(sink, "7");
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, "8");
+  });
+
+  it("writes everything again where Redis was emptied", async () => {
+    const { sinks, replicas } = await ownerAndFollower();
+    await redis.command("FLUSHALL");
+    await eventually(
+      async () => (await redis.command("EXISTS", `bunting:record:${topic}`)) === 1,
+      "the record",
+    );
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    await eventually(() => watchersOf(replicas) === 1, "one watch again");
+    for (const sink of sinks) expect(kinds(sink)).not.to.include("stale");
+  });
+
+  it("reads a followed topic once more by its owner", async () => {
+    const { owner, follower } = await ownerAndFollower();
+    await new Promise<void>((done) => void follower.source.refresh(topic, done));
+    expect(follower.cluster.watchCount).to.equal(0);
+    await new Promise<void>((done) => void owner.source.refresh(topic, done));
+  });
+
+  it("reads a followed topic for itself where its owner does not answer", async () => {
+    const { owner, follower } = await ownerAndFollower();
+    owner.cluster.isCut = true;
+    await new Promise<void>((done) => void follower.source.refresh(topic, done));
+    await eventually(() => follower.cluster.watchCount === 0, "the end of that watch");
+  });
+
+  it("has one owner for the whole cluster where all is under one watch", async () => {
+    cluster.publish("a/flags");
+    cluster.publish("b/flags");
+    const replicas = [start({ isClusterWide: true }), start({ isClusterWide: true })];
+    for (const replica of replicas)
+      for (const one of ["a/flags", "b/flags"] as const) await hasText(replica.watch(one), cluster.get(one));
+    await eventually(() => watchersOf(replicas) === 1, "one owner");
+    expect(replicas.flatMap(({ report }) => report.owned)).to.deep.equal(["cluster"]);
+  });
+});

@@ -1,0 +1,91 @@
+import type { CheckedOptions } from "@bunting/backplane";
+import type { Readers, TopicKey } from "@bunting/protocol";
+import type { Clock, Logger } from "@bunting/runtime";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import { Synced } from "../synced.js";
+import type { BackplaneMetrics } from "./backplane-metrics.js";
+import type { ReplicatedTopics } from "./replicated-topics.js";
+
+export interface BackplaneSourceOptions {
+  /** Watches what this replica owns, or everything while Redis is away. */
+  readonly source: FlagSource;
+  /** How to use Redis; checked. */
+  readonly backplane: CheckedOptions;
+  readonly keyFile?: string;
+  readonly isClusterWide: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: BackplaneMetrics;
+}
+
+interface Early {
+  readonly sink: SourceSink;
+  readonly signal: AbortSignal;
+  readonly asker: unknown;
+}
+
+/** Another source, shared with other replicas by way of Redis: what one of them watches, all of them know. */
+export class BackplaneSource implements FlagSource {
+  readonly name = "source";
+  readonly #options: BackplaneSourceOptions;
+  readonly #synced = new Synced();
+  /** What was watched before the client of Redis was loaded. */
+  readonly #early = new Map<TopicKey, Early>();
+  #topics: ReplicatedTopics | undefined;
+
+  constructor(options: BackplaneSourceOptions) {
+    this.#options = options;
+    options.source.onSynced(() => this.#synced.reached());
+  }
+
+  /** True once the source has, or Redis has answered: it says what others have read. */
+  get hasSynced(): boolean {
+    return this.#synced.hasSynced;
+  }
+
+  onSynced(listener: () => void): void {
+    this.#synced.onSynced(listener);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    // With the client of Redis, which no other source needs.
+    const { ReplicatedTopics } = await import("./replicated-topics.js");
+    const topics = new ReplicatedTopics({ ...this.#options, onReached: () => this.#synced.reached() });
+    this.#topics = topics;
+    for (const [topic, { sink, signal: leaving, asker }] of this.#early)
+      topics.watch(topic, sink, leaving, asker);
+    this.#early.clear();
+    // What is owned is given back while the source still runs; its failure ends both.
+    const sharing = new AbortController();
+    const stop = (): void => sharing.abort();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    try {
+      await Promise.all([this.#options.source.run(signal).finally(stop), topics.run(sharing.signal)]);
+    } finally {
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+    if (signal.aborted) return;
+    if (this.#topics !== undefined) {
+      this.#topics.watch(topic, sink, signal, asker);
+      return;
+    }
+    const early = { sink, signal, asker };
+    this.#early.set(topic, early);
+    const leave = (): void => {
+      if (this.#early.get(topic) === early) this.#early.delete(topic);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+  }
+
+  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
+    return this.#topics?.refresh(topic, done, asker) ?? ((): void => undefined);
+  }
+
+  readersOf(topic: TopicKey): Readers | undefined | "unknown" {
+    return this.#options.source.readersOf?.(topic);
+  }
+}

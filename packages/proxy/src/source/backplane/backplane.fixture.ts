@@ -1,0 +1,250 @@
+import { setMaxListeners } from "node:events";
+import { checkOptions, type BackplaneOptions } from "@bunting/backplane";
+import type { RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import { aborted, createLogger, systemClock } from "@bunting/runtime";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import type { SourceSink } from "../flag-source.js";
+import { RecordingSink } from "../source.fixture.js";
+import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
+import { BackplaneSource } from "./backplane-source.js";
+
+/** Short, because tests wait for leases to end. */
+export const fast: Omit<BackplaneOptions, "address"> = {
+  leaseMs: 500,
+  memberMs: 600,
+  compareMs: 300,
+  commandTimeoutMs: 400,
+  connectTimeoutMs: 400,
+};
+
+/** The objects that all replicas see. */
+export class TestCluster {
+  readonly #sources = new Set<ClusterSource>();
+  readonly #objects = new Map<
+    TopicKey,
+    { readonly document: FlagDocument; readonly resourceVersion: string }
+  >();
+  #last = 100;
+
+  add(source: ClusterSource): void {
+    this.#sources.add(source);
+    for (const [topic, { document, resourceVersion }] of this.#objects)
+      source.publish(topic, document, { resourceVersion });
+  }
+
+  get(topic: TopicKey): string | undefined {
+    return this.#objects.get(topic)?.resourceVersion;
+  }
+
+  /** A document that names its version, seen by all replicas that can read the cluster. */
+  publish(topic: TopicKey, resourceVersion = String(++this.#last)): string {
+    const document = documentOf(resourceVersion);
+    this.#last = Math.max(this.#last, Number(resourceVersion));
+    this.#objects.set(topic, { document, resourceVersion });
+    for (const source of this.#sources) source.publish(topic, document, { resourceVersion });
+    return textOf(resourceVersion);
+  }
+
+  delete(topic: TopicKey): void {
+    this.#last++;
+    this.#objects.delete(topic);
+    for (const source of this.#sources) source.delete(topic);
+  }
+
+  /** As after a restore of etcd: everything is older. */
+  restore(topic: TopicKey, resourceVersion: string): string {
+    this.#last = Number(resourceVersion);
+    return this.publish(topic, resourceVersion);
+  }
+}
+
+export function documentOf(resourceVersion: string): FlagDocument {
+  return { flags: { f: { state: `v${resourceVersion}` } } };
+}
+
+export function textOf(resourceVersion: string): string {
+  return `{"flags":{"f":{"state":"v${resourceVersion}"}}}`;
+}
+
+/** A watch of one replica on the cluster, that can be cut. */
+export class ClusterSource extends ScriptedSource {
+  isCut = false;
+  override hasSynced = true;
+  readonly #cluster: TestCluster;
+  /** What the replica has to catch up with. */
+  readonly #missed = new Map<TopicKey, () => void>();
+  readonly #topics = new Set<TopicKey>();
+
+  constructor(cluster: TestCluster) {
+    super(systemClock, true);
+    this.#cluster = cluster;
+    cluster.add(this);
+  }
+
+  override run(signal?: AbortSignal): Promise<void> {
+    return aborted(signal ?? new AbortController().signal);
+  }
+
+  override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+    this.#topics.add(topic);
+    signal.addEventListener("abort", () => this.#topics.delete(topic), { once: true });
+    super.watch(topic, new CuttableSink(this, sink), signal, asker);
+  }
+
+  override publish(
+    topic: TopicKey,
+    document: FlagDocument,
+    version?: { readonly resourceVersion: string },
+  ): void {
+    const publish = (): void => super.publish(topic, document, version);
+    if (this.isCut) this.#missed.set(topic, publish);
+    else publish();
+  }
+
+  override delete(topic: TopicKey): void {
+    if (this.isCut) this.#missed.set(topic, () => super.delete(topic));
+    else super.delete(topic);
+  }
+
+  override refresh(topic: TopicKey, done: () => void): () => void {
+    let isCancelled = false;
+    queueMicrotask(() => {
+      if (isCancelled || this.isCut) return;
+      this.repeat(topic);
+      done();
+    });
+    return () => (isCancelled = true);
+  }
+
+  /** The API server can't be reached by this replica. */
+  cut(): void {
+    this.isCut = true;
+    for (const topic of this.#topics) this.stale(topic, new Error("the API server is away"));
+  }
+
+  mend(): void {
+    this.isCut = false;
+    for (const catchUp of this.#missed.values()) catchUp();
+    this.#missed.clear();
+    for (const topic of this.#topics) this.repeat(topic);
+  }
+
+  get watched(): readonly TopicKey[] {
+    return [...this.#topics].sort();
+  }
+
+  isNewest(topic: TopicKey): boolean {
+    return this.#cluster.get(topic) !== undefined;
+  }
+}
+
+class CuttableSink implements SourceSink {
+  readonly #source: ClusterSource;
+  readonly #sink: SourceSink;
+
+  constructor(source: ClusterSource, sink: SourceSink) {
+    this.#source = source;
+    this.#sink = sink;
+  }
+
+  document(...args: Parameters<SourceSink["document"]>): void {
+    if (!this.#source.isCut) this.#sink.document(...args);
+    else this.#sink.stale(new Error("the API server is away"));
+  }
+  sameDocument(...args: Parameters<SourceSink["sameDocument"]>): void {
+    this.#sink.sameDocument(...args);
+  }
+  missing(): void {
+    if (!this.#source.isCut) this.#sink.missing();
+    else this.#sink.stale(new Error("the API server is away"));
+  }
+  deleted(): void {
+    this.#sink.deleted();
+  }
+  stale(reason: Error): void {
+    this.#sink.stale(reason);
+  }
+}
+
+/** Counts by name. */
+export class CountingBackplaneMetrics implements BackplaneMetrics {
+  readonly counts: Record<string, number> = {};
+  readonly states: string[] = [];
+  report: () => BackplaneReport = () => ({
+    ...{ state: "connected", replica: "", replicas: undefined },
+    ...{ owned: [], followed: 0, direct: 0, forOthers: 0 },
+  });
+
+  backplaneState(state: string): void {
+    this.states.push(state);
+  }
+  backplaneLease(event: string): void {
+    this.#add(event);
+  }
+  backplaneWritten(kind: string, records: number): void {
+    this.#add(kind, records);
+  }
+  backplaneWriteFailed(code: string): void {
+    this.#add(code);
+  }
+  backplaneRecordRefused(code: string): void {
+    this.#add(`refused ${code}`);
+  }
+  backplaneReport(read: () => BackplaneReport): void {
+    this.report = read;
+  }
+
+  #add(name: string, by = 1): void {
+    this.counts[name] = (this.counts[name] ?? 0) + by;
+  }
+}
+
+/** One replica, from its start to `stop`. */
+export class BackplaneReplica {
+  readonly cluster: ClusterSource;
+  readonly metrics = new CountingBackplaneMetrics();
+  readonly lines: string[] = [];
+  readonly source: BackplaneSource;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor(
+    cluster: TestCluster,
+    redis: RedisServer | string,
+    options: { readonly isClusterWide?: boolean; readonly keyFile?: string } & Partial<BackplaneOptions> = {},
+  ) {
+    const { isClusterWide = false, keyFile, ...backplane } = options;
+    this.cluster = new ClusterSource(cluster);
+    this.source = new BackplaneSource({
+      source: this.cluster,
+      backplane: checkOptions({
+        address: typeof redis === "string" ? redis : redis.address,
+        ...fast,
+        ...backplane,
+      }),
+      ...(keyFile === undefined ? {} : { keyFile }),
+      isClusterWide,
+      clock: systemClock,
+      logger: createLogger({ format: "json", debug: false }, { write: (line) => this.lines.push(line) }),
+      metrics: this.metrics,
+    });
+    setMaxListeners(0, this.#stopping.signal);
+    this.#running = this.source.run(this.#stopping.signal);
+  }
+
+  get report(): BackplaneReport {
+    return this.metrics.report();
+  }
+
+  watch(topic: TopicKey, signal: AbortSignal = this.#stopping.signal): RecordingSink {
+    const sink = new RecordingSink();
+    this.source.watch(topic, sink, signal);
+    return sink;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+}

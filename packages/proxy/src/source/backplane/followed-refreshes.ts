@@ -1,0 +1,97 @@
+import type { Interest, Records } from "@bunting/backplane";
+import type { TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import type { ReplicatedTopic } from "./replicated-topic.js";
+
+export interface FollowedRefreshesOptions {
+  readonly records: Pick<Records, "read">;
+  readonly interest: Pick<Interest, "ask">;
+  readonly clock: Clock;
+}
+
+/** How long an owner may take to read a topic once more, before this replica reads it for itself. */
+const ownerMs = 2_000;
+
+interface Refresh {
+  readonly waiting: Set<() => void>;
+  /** Asked for since the one that is under way began. */
+  readonly next: Set<() => void>;
+  announced: () => void;
+}
+
+/** Asks owners to read topics once more: one question for a topic at a time, however many peers know of a newer version. */
+export class FollowedRefreshes {
+  readonly #options: FollowedRefreshesOptions;
+  readonly #refreshes = new Map<TopicKey, Refresh>();
+
+  constructor(options: FollowedRefreshesOptions) {
+    this.#options = options;
+  }
+
+  /** As `FlagSource.refresh`. */
+  refresh(topic: ReplicatedTopic, done: () => void): () => void {
+    const running = this.#refreshes.get(topic.key);
+    if (running !== undefined) {
+      running.next.add(done);
+      return () => {
+        running.next.delete(done);
+        running.waiting.delete(done);
+      };
+    }
+    const waiting = new Set([done]);
+    this.#start(topic, waiting);
+    return () => void waiting.delete(done);
+  }
+
+  /** The owner has written the topic, or found it as it was. */
+  announced(topic: TopicKey): void {
+    this.#refreshes.get(topic)?.announced();
+  }
+
+  /** The topic is no longer known here: nobody waits. */
+  forget(topic: TopicKey): void {
+    this.#refreshes.get(topic)?.announced();
+    this.#refreshes.delete(topic);
+  }
+
+  #start(topic: ReplicatedTopic, waiting: Set<() => void>): void {
+    const refresh: Refresh = { waiting, next: new Set(), announced: () => undefined };
+    this.#refreshes.set(topic.key, refresh);
+    void this.#run(topic, refresh);
+  }
+
+  async #run(topic: ReplicatedTopic, refresh: Refresh): Promise<void> {
+    if (!(await this.#byOwner(topic, refresh))) await this.#byItself(topic);
+    if (this.#refreshes.get(topic.key) !== refresh) return;
+    this.#refreshes.delete(topic.key);
+    const { waiting, next } = refresh;
+    // Who asked meanwhile knows of what came meanwhile.
+    if (next.size > 0) this.#start(topic, next);
+    for (const done of waiting) done();
+  }
+
+  async #byOwner(topic: ReplicatedTopic, refresh: Refresh): Promise<boolean> {
+    const { records, interest, clock } = this.#options;
+    let cancel = (): void => undefined;
+    try {
+      const answered = new Promise<boolean>((resolve) => {
+        cancel = clock.after(ownerMs, () => resolve(false));
+        refresh.announced = () => resolve(true);
+      });
+      await interest.ask(topic.unit.name, topic.key, "refresh");
+      if (!(await answered)) return false;
+      const stored = await records.read(topic.key);
+      if (stored !== undefined) topic.take(stored);
+      return true;
+    } catch {
+      // Without Redis, or where what it holds can't be used.
+      return false;
+    } finally {
+      cancel();
+    }
+  }
+
+  #byItself(topic: ReplicatedTopic): Promise<void> {
+    return new Promise((resolve) => void topic.refresh(resolve, topic.unit));
+  }
+}

@@ -1,0 +1,70 @@
+import { comparePositions, type Position, type StoredRecord, type TopicRecord } from "@bunting/backplane";
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { SourceVersion } from "../flag-source.js";
+
+/** What a topic is, as a watch of this replica says, without its place in the history that replicas share. */
+export interface Said {
+  readonly kind: "document" | "deleted" | "missing";
+  /** Of a document. */
+  readonly document?: FlagDocument;
+  readonly version: SourceVersion;
+}
+
+/** What a topic is, and where that is in its history. */
+export type Known = Said & Position;
+
+/**
+ * Where what a watch says is in the history, after what was known before; undefined if it contradicts that: an older version, or one that was
+ * deleted. Then either the watch lags behind, or the store of the API server was restored.
+ *
+ * A deletion has no resourceVersion of its own here. The one after that of the last document is not later than that of the deletion, and
+ * earlier than that of any document that comes after it: so all replicas come to the same place without having seen the same events.
+ */
+export function place(said: Said, before: Known | undefined, openEpoch: number): Known | undefined {
+  const { resourceVersion = "0" } = said.version;
+  if (before === undefined) return { ...said, epoch: openEpoch, resourceVersion };
+  const { epoch } = before;
+  if (said.kind !== "document") {
+    if (before.kind !== "document") return { ...before, version: said.version };
+    return { ...said, kind: "deleted", epoch, resourceVersion: afterVersion(before.resourceVersion) };
+  }
+  const at: Known = { ...said, epoch, resourceVersion };
+  const order = comparePositions(at, before);
+  return order > 0 || (order === 0 && before.kind === "document") ? at : undefined;
+}
+
+/** The same in an epoch of its own, after all that was known: what a consistent read has shown to be true although it contradicts that. */
+export function placeAnew(said: Said, before: Known, openEpoch: number): Known {
+  const { resourceVersion = "0" } = said.version;
+  return { ...said, epoch: Math.max(openEpoch, before.epoch + 1), resourceVersion };
+}
+
+export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
+  const { kind, epoch, resourceVersion, uid, generation, document } = record;
+  const version = {
+    noticedMs,
+    ...(kind === "document" ? { resourceVersion } : {}),
+    ...(uid === undefined ? {} : { uid }),
+    ...(generation === undefined ? {} : { generation }),
+  };
+  return { kind, epoch, resourceVersion, version, ...(document === undefined ? {} : { document }) };
+}
+
+export function recordOf(topic: TopicKey, known: Known): TopicRecord {
+  const { kind, epoch, resourceVersion, document, version } = known;
+  const at = { topic, epoch, resourceVersion };
+  if (kind !== "document" || document === undefined)
+    return { ...at, kind: kind === "document" ? "missing" : kind };
+  const { uid, generation } = version;
+  return {
+    ...at,
+    kind,
+    document,
+    ...(uid === undefined ? {} : { uid }),
+    ...(generation === undefined ? {} : { generation }),
+  };
+}
+
+function afterVersion(resourceVersion: string): string {
+  return String(BigInt(resourceVersion) + 1n);
+}

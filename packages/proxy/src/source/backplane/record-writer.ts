@@ -1,0 +1,187 @@
+import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
+import type { BackplaneMetrics } from "./backplane-metrics.js";
+import { recordOf, type Known } from "./known.js";
+import type { ReplicatedTopic } from "./replicated-topic.js";
+import type { Unit } from "./unit.js";
+
+export interface RecordWriterOptions {
+  readonly records: Pick<Records, "write" | "confirm" | "read">;
+  readonly keeper: Pick<LeaseKeeper, "held">;
+  readonly metrics: Pick<BackplaneMetrics, "backplaneWritten" | "backplaneWriteFailed">;
+  /** Redis says that the lease has ended. */
+  readonly onFenced: (unit: string) => void;
+  readonly onFailed: (topic: ReplicatedTopic, error: BackplaneError) => void;
+}
+
+/** A record that can't be brought in agreement with Redis so often waits for the next round. */
+const maxAttempts = 4;
+
+/**
+ * Writes what this replica owns. One write of a topic is under way at a time, and what changes meanwhile is written once, after it: so Redis gets
+ * the newest, in order, and nothing queues. What it could not write is written in the next round.
+ */
+export class RecordWriter {
+  readonly #options: RecordWriterOptions;
+  /** Topics of which it is not known yet what Redis holds. */
+  readonly #unbased = new Set<ReplicatedTopic>();
+  #isBasing = false;
+  readonly #writing = new Set<Promise<void>>();
+
+  constructor(options: RecordWriterOptions) {
+    this.#options = options;
+  }
+
+  /** What is known of the topic has changed, or is to be announced again. */
+  changed(topic: ReplicatedTopic): void {
+    const lease = this.#options.keeper.held(topic.unit.name);
+    if (lease === undefined || topic.current === undefined) return;
+    if (topic.basedOn !== lease.fence) {
+      this.#unbased.add(topic);
+      void this.#track(this.#baseAll());
+      return;
+    }
+    topic.isDirty = true;
+    if (topic.isWriting) return;
+    topic.isWriting = true;
+    void this.#track(this.#write(topic));
+  }
+
+  /** Tells Redis that all of a unit is as it was, and writes what it does not hold. */
+  async confirm(unit: Unit): Promise<void> {
+    for (const topic of unit.topics.values())
+      if (topic.current !== undefined && !topic.isWriting) this.#unbased.add(topic);
+    await this.#track(this.#baseAll());
+  }
+
+  /** Resolves once nothing is being written. Never rejects. */
+  async settled(): Promise<void> {
+    while (this.#writing.size > 0) await Promise.all(this.#writing);
+  }
+
+  async #track(work: Promise<void>): Promise<void> {
+    const tracked = work.catch(() => undefined);
+    this.#writing.add(tracked);
+    await tracked;
+    this.#writing.delete(tracked);
+  }
+
+  /** Compares with Redis in few large steps, because after a take-over there are thousands to compare. */
+  async #baseAll(): Promise<void> {
+    if (this.#isBasing) return;
+    this.#isBasing = true;
+    try {
+      // What becomes known in this turn of the event loop goes together.
+      await Promise.resolve();
+      while (this.#unbased.size > 0) {
+        const units = new Map<string, ReplicatedTopic[]>();
+        for (const topic of this.#unbased) {
+          const { name } = topic.unit;
+          const topics = units.get(name);
+          if (topics === undefined) units.set(name, [topic]);
+          else topics.push(topic);
+        }
+        this.#unbased.clear();
+        for (const [unit, topics] of units) await this.#base(unit, topics);
+      }
+    } finally {
+      this.#isBasing = false;
+    }
+  }
+
+  async #base(unit: string, topics: readonly ReplicatedTopic[]): Promise<void> {
+    const { records, keeper, metrics } = this.#options;
+    const lease = keeper.held(unit);
+    if (lease === undefined) return;
+    const told = topics.flatMap((topic) => {
+      const known = topic.current;
+      return known === undefined ? [] : [{ topic, known }];
+    });
+    try {
+      const others = new Set(
+        await records.confirm(
+          told.map(({ topic: { key }, known: { kind, epoch, resourceVersion } }) => ({
+            topic: key,
+            kind,
+            epoch,
+            resourceVersion,
+          })),
+          lease,
+        ),
+      );
+      metrics.backplaneWritten("confirm", told.length - others.size);
+      for (const { topic, known } of told)
+        if (!others.has(topic.key)) {
+          topic.basedOn = lease.fence;
+          // It changed while it was confirmed.
+          if (topic.current !== undefined && topic.current !== known) this.changed(topic);
+        } else if (!topic.isWriting) {
+          topic.basedOn = undefined;
+          topic.isDirty = true;
+          topic.isWriting = true;
+          void this.#track(this.#write(topic));
+        }
+    } catch (error) {
+      for (const { topic } of told.slice(0, 1)) this.#fail(topic, error);
+    }
+  }
+
+  async #write(topic: ReplicatedTopic): Promise<void> {
+    const { keeper } = this.#options;
+    try {
+      for (let attempt = 0; topic.isDirty && attempt < maxAttempts;) {
+        const lease = keeper.held(topic.unit.name);
+        if (lease === undefined || topic.current === undefined) return;
+        topic.isDirty = false;
+        if (topic.basedOn !== lease.fence) {
+          attempt++;
+          await this.#read(topic, lease.fence);
+          topic.isDirty = true;
+        } else if (!(await this.#writeOnce(topic, topic.current))) attempt++;
+      }
+    } catch (error) {
+      this.#fail(topic, error);
+    } finally {
+      topic.isWriting = false;
+    }
+  }
+
+  /** Learns what Redis holds, which decides where in the history what is known has its place. */
+  async #read(topic: ReplicatedTopic, fence: number): Promise<void> {
+    try {
+      const stored = await this.#options.records.read(topic.key);
+      if (stored === undefined) topic.anchor(fence);
+      else topic.rebase(stored);
+    } catch (error) {
+      if (!(error instanceof BackplaneError) || !error.code.startsWith("RECORD_")) throw error;
+      // It is overwritten.
+      topic.anchor(fence);
+    }
+    topic.basedOn = fence;
+  }
+
+  /** False if Redis holds something newer. */
+  async #writeOnce(topic: ReplicatedTopic, known: Known): Promise<boolean> {
+    const { records, keeper, metrics } = this.#options;
+    const lease = keeper.held(topic.unit.name);
+    if (lease === undefined) return false;
+    try {
+      await records.write(recordOf(topic.key, known), lease);
+      metrics.backplaneWritten("write", 1);
+      return true;
+    } catch (error) {
+      if (!(error instanceof BackplaneError) || error.code !== "VERSION_OLDER") throw error;
+      topic.basedOn = undefined;
+      topic.isDirty = true;
+      return false;
+    }
+  }
+
+  #fail(topic: ReplicatedTopic, error: unknown): void {
+    const { metrics, onFenced, onFailed } = this.#options;
+    if (!(error instanceof BackplaneError)) throw error;
+    metrics.backplaneWriteFailed(error.code);
+    topic.basedOn = undefined;
+    if (error.code === "FENCED") onFenced(topic.unit.name);
+    else onFailed(topic, error);
+  }
+}

@@ -1,0 +1,378 @@
+import {
+  comparePositions,
+  type BackplaneError,
+  type Follower,
+  type FollowerSink,
+  type Lease,
+  type Position,
+  type StoredRecord,
+} from "@bunting/backplane";
+import type { TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
+import { ProxyError } from "../../proxy-error.js";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { BackplaneMetrics } from "./backplane-metrics.js";
+import { InnerWatch } from "./inner-watch.js";
+import { knownOf, place, placeAnew, type Known, type Said } from "./known.js";
+import { LocalSink } from "./local-sink.js";
+
+/** What topics have in common. */
+export interface ReplicatedShared {
+  readonly source: FlagSource;
+  readonly follower: Pick<Follower, "follow">;
+  readonly clock: Clock;
+  readonly metrics: Pick<BackplaneMetrics, "backplaneRecordRefused">;
+  /** Whether this replica relies on Redis. */
+  readonly isRelied: () => boolean;
+  /** How long Redis may leave a new topic without an owner's confirmation before this replica watches it for itself. */
+  readonly answerMs: number;
+  /** How long what an owner confirmed counts. */
+  readonly freshMs: number;
+  /** A watch of this replica has said what the topic is: an owner has to write it. */
+  readonly onAnswered: (topic: ReplicatedTopic) => void;
+  /** A watch of this replica can't follow changes. */
+  readonly onStale: (topic: ReplicatedTopic) => void;
+  readonly onRefused: (topic: ReplicatedTopic, error: BackplaneError) => void;
+}
+
+/** What a topic has to know of the lease that it is under. */
+export interface Ownership {
+  /** Also the name of the lease. */
+  readonly name: string;
+  readonly lease: Lease | undefined;
+  /** This replica reads everything before it asks for the lease. */
+  readonly isWarming: boolean;
+}
+
+/**
+ * One topic on this replica. It may be watched (by the source) and followed (in Redis) at the same time, while one takes over from the other: what
+ * both say is put into one history, and told only where that goes forward.
+ */
+export class ReplicatedTopic {
+  readonly key: TopicKey;
+  readonly unit: Ownership;
+  /** While a write is under way or waits, what is known may be written once more. */
+  isDirty = false;
+  isWriting = false;
+  /** The number of the lease under which what Redis holds was compared with what is known. */
+  basedOn: number | undefined;
+  /** Another replica has mentioned it. */
+  isWantedElsewhere = false;
+  readonly #shared: ReplicatedShared;
+  #local: LocalSink | undefined;
+  #newest: Known | undefined;
+  #watch: InnerWatch | undefined;
+  #following: AbortController | undefined;
+  /** This replica watches it although it does not own it, until an owner's confirmation is seen. */
+  #isDirect = false;
+  #freshUntilMs = 0;
+  /** Confirmations of an owner from before this do not count: it may have been this replica. */
+  #notBeforeMs = 0;
+  #refreshes = 0;
+  /** A consistent read is under way, to find out whether a contradiction is one. */
+  #isVerifying = false;
+
+  constructor(key: TopicKey, unit: Ownership, shared: ReplicatedShared) {
+    this.key = key;
+    this.unit = unit;
+    this.#shared = shared;
+  }
+
+  get hasSubscribers(): boolean {
+    return this.#local !== undefined;
+  }
+
+  get isWatched(): boolean {
+    return this.#watch !== undefined;
+  }
+
+  /** Its watch knows what it is, and that is in its history. */
+  get isCurrent(): boolean {
+    return this.#watch?.isCurrent === true && !this.#isVerifying;
+  }
+
+  /** Its watch can't read it, for a reason that is not in the document itself. */
+  get isBlind(): boolean {
+    const reason = this.#watch?.staleReason;
+    return reason !== undefined && !(reason instanceof ProxyError && reason.code === "DOCUMENT_INVALID");
+  }
+
+  get isDirect(): boolean {
+    return this.#isDirect && this.#local !== undefined;
+  }
+
+  get isFollowed(): boolean {
+    return this.#following !== undefined;
+  }
+
+  /** What an owner has to write; undefined if its watch does not know. */
+  get current(): Known | undefined {
+    return this.isCurrent ? this.#newest : undefined;
+  }
+
+  get newest(): Known | undefined {
+    return this.#newest;
+  }
+
+  /** Nobody needs it: it can be forgotten. */
+  get isIdle(): boolean {
+    return this.#local === undefined && !this.isWantedElsewhere && this.#refreshes === 0;
+  }
+
+  attach(sink: SourceSink, asker: unknown): void {
+    const local = new LocalSink(sink, asker);
+    this.#local = local;
+    const { clock, answerMs } = this.#shared;
+    this.#freshUntilMs = clock.monotonicMs() + answerMs;
+    // Sinks are never called from within `watch`.
+    queueMicrotask(() => {
+      if (this.#local !== local || this.#watch === undefined) return;
+      const { said, staleReason } = this.#watch;
+      if (said !== undefined && this.#newest !== undefined && !this.#isVerifying)
+        local.tell(this.#newest, false);
+      if (staleReason !== undefined) local.stale(staleReason);
+    });
+    this.settle();
+  }
+
+  detach(): void {
+    this.#local = undefined;
+    this.#isDirect = false;
+    this.settle();
+  }
+
+  /** This replica has lost the lease, or given it up: what it confirmed itself does not count as another owner's confirmation. */
+  distrust(): void {
+    this.basedOn = undefined;
+    this.#notBeforeMs = this.#shared.clock.monotonicMs();
+    this.#freshUntilMs = 0;
+  }
+
+  /** Opens and closes its watch, and following it, as is right now. */
+  settle(): void {
+    const { isRelied } = this.#shared;
+    const isLocal = this.#local !== undefined;
+    const isOwned = this.unit.lease !== undefined && (isLocal || this.isWantedElsewhere);
+    const isWarmed = this.unit.isWarming && (isLocal || this.isWantedElsewhere);
+    const isNeeded = isOwned || isWarmed || (isLocal && !isRelied()) || this.#refreshes > 0;
+    // Make before break: a watch that is open stays until an owner is seen.
+    if (isLocal && !isNeeded && this.#watch !== undefined && !this.#isFresh) this.#isDirect = true;
+    if (isOwned || !isRelied()) this.#isDirect = false;
+    if (isNeeded || this.#isDirect) this.#open();
+    else this.#close();
+    if (isLocal && isRelied() && !(isOwned && this.isCurrent)) this.#follow();
+    else this.#unfollow();
+  }
+
+  /** Watches it here if no owner has confirmed it lately, and tells if that does not help. */
+  expire(): void {
+    const local = this.#local;
+    if (local === undefined || this.#isFresh || !this.#shared.isRelied() || this.unit.lease !== undefined)
+      return;
+    if (!this.#isDirect) this.#goDirect();
+    const reason = this.#watch?.staleReason;
+    if (reason !== undefined && !local.isStale) local.stale(reason);
+  }
+
+  close(): void {
+    this.#local = undefined;
+    this.#unfollow();
+    this.#close();
+  }
+
+  /** Reads it consistently by its own watch, which is opened for that if need be. Returns how to wait no longer. */
+  refresh(done: () => void, asker: unknown): () => void {
+    const { source } = this.#shared;
+    this.#refreshes++;
+    this.settle();
+    let isOver = false;
+    const end = (): void => {
+      if (isOver) return;
+      isOver = true;
+      this.#refreshes--;
+      this.settle();
+    };
+    const finish = (): void => {
+      if (isOver) return;
+      end();
+      done();
+    };
+    const cancel = source.refresh?.(this.key, finish, asker);
+    if (cancel === undefined) queueMicrotask(finish);
+    return () => {
+      cancel?.();
+      end();
+    };
+  }
+
+  // Told by the follower.
+
+  record(stored: StoredRecord): void {
+    this.take(stored);
+  }
+
+  confirmed(agoMs: number, position: Position): void {
+    if (this.#newest === undefined || comparePositions(position, this.#newest) >= 0) this.#fresh(agoMs);
+  }
+
+  refused(error: BackplaneError): void {
+    const { metrics, onRefused } = this.#shared;
+    metrics.backplaneRecordRefused(error.code);
+    this.#goDirect();
+    onRefused(this, error);
+  }
+
+  /** Takes what Redis holds, if it is newer than what is known. */
+  take(stored: StoredRecord): void {
+    const { clock, freshMs } = this.#shared;
+    const known = knownOf(stored, clock.monotonicMs());
+    const isRecent =
+      stored.confirmedAgoMs <= freshMs && clock.monotonicMs() - stored.confirmedAgoMs >= this.#notBeforeMs;
+    // What was known without Redis is in no epoch: it goes on in the one that Redis has.
+    if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
+    const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
+    if (order < 0 || (order > 0 && !isRecent && this.isCurrent)) return;
+    if (order > 0) {
+      this.#newest = known;
+      this.#local?.tell(known, !isRecent);
+    }
+    if (isRecent) this.#fresh(stored.confirmedAgoMs);
+  }
+
+  /** Redis holds nothing of it: what is known begins an epoch, so that followers that know older epochs take it. */
+  anchor(fence: number): void {
+    if (this.#newest !== undefined && this.#newest.epoch < fence)
+      this.#newest = { ...this.#newest, epoch: fence };
+  }
+
+  /** Takes what Redis holds as the history in which what the watch says has its place. */
+  rebase(stored: StoredRecord): void {
+    this.take(stored);
+    const said = this.#watch?.said;
+    if (said !== undefined && this.#watch?.isCurrent === true) this.#place(said);
+  }
+
+  #place(said: Said): void {
+    const before = this.#newest;
+    const known = place(said, before, this.unit.lease?.fence ?? 0);
+    if (known !== undefined) this.#learn(known);
+    else if (before !== undefined) this.#verify();
+  }
+
+  #learn(known: Known): void {
+    // The sink may refuse it; then nothing has happened.
+    this.#local?.tell(known, false);
+    this.#newest = known;
+    this.#shared.onAnswered(this);
+  }
+
+  /** Reads consistently before it believes that what was known is no longer true. */
+  #verify(): void {
+    const { source } = this.#shared;
+    if (this.#isVerifying) return;
+    this.#isVerifying = true;
+    const watch = this.#watch;
+    const done = (): void => {
+      if (watch !== this.#watch) return;
+      this.#isVerifying = false;
+      const said = watch?.said;
+      if (said === undefined) return;
+      const before = this.#newest;
+      const openEpoch = this.unit.lease?.fence ?? 0;
+      const known =
+        place(said, before, openEpoch) ??
+        (before === undefined ? undefined : placeAnew(said, before, openEpoch));
+      if (known === undefined) return;
+      try {
+        this.#learn(known);
+      } catch (error) {
+        this.#local?.stale(error as Error);
+      }
+    };
+    if (source.refresh === undefined) queueMicrotask(done);
+    else source.refresh(this.key, done, this.#local?.asker);
+  }
+
+  get #isFresh(): boolean {
+    return this.#shared.clock.monotonicMs() < this.#freshUntilMs;
+  }
+
+  /** An owner has confirmed what is known. */
+  #fresh(agoMs: number): void {
+    const { clock, freshMs } = this.#shared;
+    const confirmedMs = clock.monotonicMs() - agoMs;
+    if (agoMs > freshMs || confirmedMs < this.#notBeforeMs) return;
+    this.#freshUntilMs = Math.max(this.#freshUntilMs, confirmedMs + freshMs);
+    const local = this.#local;
+    if (local?.isStale === true && this.#newest !== undefined) local.tell(this.#newest, false);
+    this.#isDirect = false;
+    this.settle();
+  }
+
+  #goDirect(): void {
+    if (this.#local === undefined) return;
+    this.#freshUntilMs = 0;
+    this.#isDirect = true;
+    this.settle();
+  }
+
+  #open(): void {
+    if (this.#watch !== undefined) return;
+    const { source, clock } = this.#shared;
+    const watch = new InnerWatch({
+      source,
+      topic: this.key,
+      asker: this.#local?.asker ?? this.unit,
+      nowMs: () => clock.monotonicMs(),
+      onSaid: (said) => {
+        this.#place(said);
+        this.settle();
+      },
+      onStale: (reason) => this.#watchIsStale(reason),
+    });
+    this.#watch = watch;
+    watch.open();
+  }
+
+  #watchIsStale(reason: Error): void {
+    if (this.unit.lease !== undefined || !this.#isFresh || !this.#shared.isRelied())
+      this.#local?.stale(reason);
+    this.#shared.onStale(this);
+    this.settle();
+  }
+
+  #close(): void {
+    this.#watch?.close();
+    this.#watch = undefined;
+    this.#isVerifying = false;
+    this.basedOn = undefined;
+  }
+
+  #follow(): void {
+    if (this.#following !== undefined) return;
+    this.#following = new AbortController();
+    this.#shared.follower.follow(this.key, this.#guarded(), this.#following.signal, this.#newest);
+  }
+
+  #unfollow(): void {
+    this.#following?.abort();
+    this.#following = undefined;
+  }
+
+  /** A document of Redis that this replica can't encode must not end the follower. */
+  #guarded(): FollowerSink {
+    return {
+      record: (stored) => {
+        try {
+          this.record(stored);
+        } catch (error) {
+          this.#local?.stale(error as Error);
+        }
+      },
+      confirmed: (agoMs, position) => this.confirmed(agoMs, position),
+      // An owner that sees it wanted writes what it is.
+      absent: () => undefined,
+      refused: (error) => this.refused(error),
+    };
+  }
+}

@@ -1,0 +1,342 @@
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import {
+  AnnouncementReader,
+  DegradedMode,
+  Follower,
+  Interest,
+  Keys,
+  LeaseKeeper,
+  Leases,
+  Membership,
+  RecordCodec,
+  RecordKeys,
+  Records,
+  RedisConnection,
+  type Asked,
+  type BackplaneError,
+  type CheckedOptions,
+} from "@bunting/backplane";
+import type { TopicKey } from "@bunting/protocol";
+import { RateLimitedLog, sleep, type Clock, type Logger } from "@bunting/runtime";
+import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
+import { FollowedRefreshes } from "./followed-refreshes.js";
+import { RecordWriter } from "./record-writer.js";
+import type { ReplicatedShared, ReplicatedTopic } from "./replicated-topic.js";
+import { UnitLeases } from "./unit-leases.js";
+import { Units } from "./units.js";
+
+export interface ReplicatedTopicsOptions {
+  /** Watches what this replica owns. */
+  readonly source: FlagSource;
+  readonly backplane: CheckedOptions;
+  /** Keys that records are signed with; none if absent. */
+  readonly keyFile?: string;
+  /** Whether all topics have one owner, because all are under one watch. */
+  readonly isClusterWide: boolean;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: BackplaneMetrics;
+  /** Redis has answered. */
+  readonly onReached: () => void;
+}
+
+/** How many times in the life of a lease this replica looks whether something is to be done. */
+const looksPerLease = 5;
+/** What an owner confirmed counts for so many comparisons. */
+const comparisonsOfTrust = 3;
+/** A topic stays wanted for so many comparisons after the last replica has mentioned it. */
+const comparisonsOfInterest = 4;
+/** Besides the life of a lease, what a new owner needs to open its watches. */
+const openingMs = 2_000;
+/** Peers can make the proxy watch many topics: lines about single ones are few. */
+const linesPerMinute = 20;
+
+/**
+ * What replicas share of their topics. For each unit (a namespace, or all), one replica has the lease: it watches what any of them wants, and
+ * writes it; the others follow. A replica that does not rely on Redis for now watches for itself.
+ *
+ * Nothing here trusts a lease to be in force: Redis refuses what is written under one that has ended. And nothing here goes back: each topic
+ * tells its sink only what is later in its history, whoever says it.
+ */
+export class ReplicatedTopics {
+  readonly #options: ReplicatedTopicsOptions;
+  /** Another process of the same Pod must not go on under the numbers of this one. */
+  readonly #replica = `${hostname()}/${randomUUID().slice(0, 8)}`;
+  readonly #units: Units;
+  readonly #unitLeases: UnitLeases;
+  readonly #connection: RedisConnection;
+  readonly #keeper: LeaseKeeper;
+  readonly #membership: Membership;
+  readonly #follower: Follower;
+  readonly #reader: AnnouncementReader;
+  readonly #interest: Interest;
+  readonly #writer: RecordWriter;
+  readonly #refreshes: FollowedRefreshes;
+  readonly #degraded: DegradedMode;
+  readonly #log: RateLimitedLog;
+  readonly #shared: ReplicatedShared;
+  #recordKeys = RecordKeys.none;
+  #isTaking = false;
+  #isStopping = false;
+
+  constructor(options: ReplicatedTopicsOptions) {
+    const { source, backplane, clock, logger, metrics } = options;
+    const { leaseMs, memberMs, compareMs, shards, announcements } = backplane;
+    const replica = this.#replica;
+    this.#options = options;
+    this.#log = new RateLimitedLog(logger, clock);
+    const keys = new Keys(backplane.keyPrefix);
+    const connection = new RedisConnection({
+      options: backplane,
+      clientName: "bunting-proxy",
+      clock,
+      logger,
+      onChange: (isUp) => this.#connectionChanged(isUp),
+    });
+    this.#connection = connection;
+    const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys);
+    const records = new Records({ connection, keys, codec, shards, announcements });
+    const leases = new Leases({ connection, keys, holder: replica, leaseMs, clock });
+    this.#keeper = new LeaseKeeper({
+      leases,
+      leaseMs,
+      clock,
+      onHeld: (lease) => void this.#unitLeases.held(lease),
+      onLost: (name) => this.#unitLeases.lost(name),
+      onAsked: (lease, by) => void this.#unitLeases.handOver(lease, by),
+    });
+    this.#membership = new Membership({
+      ...{ connection, keys, member: replica, memberMs, clock },
+      onChange: (members) => this.#unitLeases.membersChanged(members),
+    });
+    this.#follower = new Follower({ records, compareMs, clock });
+    this.#reader = new AnnouncementReader({
+      ...{ options: backplane, keys, clock, logger },
+      onAnnounced: (topic, position) => {
+        this.#follower.announced(topic, position);
+        this.#refreshes.announced(topic);
+      },
+      onAsked: (topic, asked) => this.#asked(topic, asked),
+      onGap: () => void this.#follower.compare(),
+    });
+    const wantedMs = compareMs * comparisonsOfInterest;
+    this.#interest = new Interest({ connection, keys, shards, announcements, wantedMs });
+    this.#writer = new RecordWriter({
+      records,
+      keeper: this.#keeper,
+      metrics,
+      onFenced: (unit) => void this.#unitLeases.fenced(unit),
+      onFailed: (topic, error) => this.#writeFailed(topic.key, error),
+    });
+    this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock });
+    this.#degraded = new DegradedMode({ clock, onChange: () => this.#stateChanged() });
+    this.#shared = {
+      ...{ source, follower: this.#follower, clock, metrics },
+      isRelied: () => this.#isRelied,
+      answerMs: leaseMs + openingMs,
+      freshMs: compareMs * comparisonsOfTrust,
+      onAnswered: (topic) => this.#answered(topic),
+      onStale: (topic) => this.#watchIsStale(topic),
+      onRefused: (topic, error) => this.#recordRefused(topic, error),
+    };
+    this.#units = new Units({
+      isClusterWide: options.isClusterWide,
+      onEmpty: ({ name }) => void this.#keeper.drop(name).catch(withoutRedis),
+      onForgotten: (topic) => this.#refreshes.forget(topic),
+    });
+    this.#unitLeases = new UnitLeases({
+      ...{ units: this.#units, shared: this.#shared, replica, leases, leaseMs, clock, logger, metrics },
+      ...{
+        keeper: this.#keeper,
+        membership: this.#membership,
+        interest: this.#interest,
+        writer: this.#writer,
+      },
+    });
+    metrics.backplaneState(this.#degraded.state);
+    metrics.backplaneReport(() => this.#report());
+  }
+
+  watch(key: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+    if (signal.aborted) return;
+    const topic = this.#units.topic(key, this.#shared);
+    const unit = this.#units.unit(topic.unit.name);
+    topic.attach(sink, asker);
+    if (!unit.isHeld) this.#ask(topic, "watch");
+    this.#unitLeases.want(unit);
+    this.#takeSoon();
+    const leave = (): void => {
+      // The next round finds out whether another replica wants it still.
+      if (unit.isHeld) topic.isWantedElsewhere = true;
+      topic.detach();
+      this.#units.forgetIdle(topic);
+    };
+    signal.addEventListener("abort", leave, { once: true });
+  }
+
+  refresh(key: TopicKey, done: () => void, asker?: unknown): () => void {
+    const topic = this.#units.find(key);
+    if (topic === undefined) return () => undefined;
+    if (topic.isWatched || !this.#isRelied) return topic.refresh(done, asker);
+    return this.#refreshes.refresh(topic, done);
+  }
+
+  /** Shares until the signal aborts, and then gives back what it owns, so that others take over at once. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { keyFile } = this.#options;
+    if (keyFile !== undefined) this.#recordKeys = await RecordKeys.read(keyFile);
+    // The connection outlasts those who say good-bye over it.
+    const closing = new AbortController();
+    const connected = this.#connection.run(closing.signal);
+    this.#degraded.down();
+    try {
+      await Promise.all([
+        this.#keeper.run(signal),
+        this.#membership.run(signal),
+        this.#follower.run(signal),
+        this.#reader.run(signal),
+        this.#look(signal),
+        this.#goRounds(signal),
+      ]);
+      if (this.#connection.isUp) await this.#unitLeases.giveBack();
+    } finally {
+      this.#isStopping = true;
+      this.#degraded.stop();
+      this.#units.clear();
+      closing.abort();
+      await connected;
+    }
+  }
+
+  get #isRelied(): boolean {
+    return this.#degraded.state === "connected";
+  }
+
+  #report(): BackplaneReport {
+    const { topics } = this.#units;
+    const count = (matches: (topic: ReplicatedTopic) => boolean): number => topics.filter(matches).length;
+    return {
+      state: this.#degraded.state,
+      replica: this.#replica,
+      replicas: this.#membership.members,
+      owned: [...this.#units].filter(({ isHeld }) => isHeld).map(({ name }) => name),
+      followed: count(({ hasSubscribers, unit }) => hasSubscribers && unit.lease === undefined),
+      direct: count((topic) => topic.isDirect || (topic.hasSubscribers && !this.#isRelied)),
+      forOthers: count(({ hasSubscribers, isWatched }) => isWatched && !hasSubscribers),
+    };
+  }
+
+  /** Takes what is free at once: the first subscriber of a namespace waits for it. */
+  #takeSoon(): void {
+    if (this.#isTaking) return;
+    this.#isTaking = true;
+    queueMicrotask(() => {
+      this.#isTaking = false;
+      if (this.#connection.isUp) void this.#keeper.tend().catch(withoutRedis);
+    });
+  }
+
+  /** Asks the owner of a topic. */
+  #ask({ key, unit }: ReplicatedTopic, asked: Asked): void {
+    void this.#interest.ask(unit.name, key, asked).catch(withoutRedis);
+  }
+
+  /** A replica asks the owner of a topic. */
+  #asked(key: TopicKey, asked: Asked): void {
+    const topic = this.#unitLeases.wantedElsewhere(key);
+    if (topic?.unit.lease === undefined) return;
+    const write = (): void => this.#writer.changed(topic);
+    if (asked === "refresh") topic.refresh(write, topic.unit);
+    // Redis may hold it already, from long ago: it is confirmed, or written.
+    else if (topic.current !== undefined) write();
+  }
+
+  #answered(topic: ReplicatedTopic): void {
+    const unit = this.#units.get(topic.unit);
+    if (unit !== undefined) this.#unitLeases.able(unit);
+    // After the topic has taken it.
+    queueMicrotask(() => this.#writer.changed(topic));
+  }
+
+  #watchIsStale(topic: ReplicatedTopic): void {
+    const unit = this.#units.get(topic.unit);
+    if (unit !== undefined) void this.#unitLeases.blind(unit);
+  }
+
+  #recordRefused(topic: ReplicatedTopic, { code, message }: BackplaneError): void {
+    const fields = { topic: topic.key, code, reason: message };
+    const text = "a record in Redis can't be used: this replica watches the topic for itself";
+    this.#log.warn("record", fields, text, linesPerMinute);
+    // Its owner may be able to write it once more.
+    this.#ask(topic, "refresh");
+  }
+
+  #writeFailed(topic: TopicKey, { code, message }: BackplaneError): void {
+    const fields = { topic, code, reason: message };
+    this.#log.warn("write", fields, "a record could not be written to Redis", linesPerMinute);
+  }
+
+  #connectionChanged(isUp: boolean): void {
+    if (!isUp) {
+      this.#degraded.down();
+      return;
+    }
+    this.#degraded.up();
+    this.#options.onReached();
+    if (this.#isStopping) return;
+    void this.#membership.beat().catch(withoutRedis);
+    void this.#keeper.tend().catch(withoutRedis);
+    void this.#follower.compare();
+    void this.#round();
+  }
+
+  #stateChanged(): void {
+    const { state } = this.#degraded;
+    const { logger, metrics } = this.#options;
+    metrics.backplaneState(state);
+    if (state === "degraded") logger.warn("Redis is away: this replica watches for itself");
+    if (state === "connected") logger.info("Redis works: one replica watches for all again");
+    for (const unit of this.#units) {
+      this.#unitLeases.want(unit);
+      unit.settle();
+    }
+    if (state === "connected") void this.#round();
+  }
+
+  /** Looks from time to time who should own what, and whether somebody does. */
+  async #look(signal: AbortSignal): Promise<void> {
+    const { clock, backplane } = this.#options;
+    while (!signal.aborted) {
+      for (const unit of this.#units) this.#unitLeases.want(unit);
+      for (const topic of this.#units.topics) topic.expire();
+      await sleep(backplane.leaseMs / looksPerLease, signal, clock);
+    }
+  }
+
+  async #goRounds(signal: AbortSignal): Promise<void> {
+    const { clock, backplane } = this.#options;
+    while (!signal.aborted) {
+      // Replicas that started together would go together.
+      await sleep(backplane.compareMs * (0.75 + 0.25 * Math.random()), signal, clock);
+      await this.#round();
+    }
+  }
+
+  /** Mentions what is wanted here, and confirms what this replica owns. Never rejects. */
+  async #round(): Promise<void> {
+    for (const unit of this.#units) {
+      const wanted = [...unit.topics.values()].filter(({ hasSubscribers }) => hasSubscribers);
+      const keys = wanted.map(({ key }) => key);
+      if (keys.length > 0) await this.#interest.mention(unit.name, keys).catch(withoutRedis);
+      if (!unit.isHeld) continue;
+      await this.#unitLeases.learnInterest(unit);
+      await this.#writer.confirm(unit);
+    }
+  }
+}
+
+function withoutRedis(): void {
+  // Nothing can be said to it; the connection says why, and the next round repeats what matters.
+}

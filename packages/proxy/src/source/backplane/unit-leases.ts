@@ -1,0 +1,199 @@
+import type { Interest, Lease, LeaseKeeper, Leases, Membership } from "@bunting/backplane";
+import { Rendezvous } from "@bunting/backplane";
+import type { TopicKey } from "@bunting/protocol";
+import type { Clock, Logger } from "@bunting/runtime";
+import type { BackplaneMetrics } from "./backplane-metrics.js";
+import type { RecordWriter } from "./record-writer.js";
+import type { ReplicatedShared, ReplicatedTopic } from "./replicated-topic.js";
+import type { Unit } from "./unit.js";
+import type { Units } from "./units.js";
+
+export interface UnitLeasesOptions {
+  readonly units: Units;
+  readonly shared: ReplicatedShared;
+  /** This process, as other replicas know it. */
+  readonly replica: string;
+  readonly leases: Pick<Leases, "handOver">;
+  readonly keeper: Pick<LeaseKeeper, "want" | "drop">;
+  readonly membership: Pick<Membership, "members">;
+  readonly interest: Pick<Interest, "list">;
+  readonly writer: Pick<RecordWriter, "changed" | "settled">;
+  readonly leaseMs: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Pick<BackplaneMetrics, "backplaneLease">;
+}
+
+/** An owner that can't read the API server leaves its topics to others for so long, unless it can read again sooner. */
+const unableMs = 30_000;
+
+/** Decides which units this replica wants to own, and does what follows from owning them: to watch for all, and to hand over without a gap. */
+export class UnitLeases {
+  readonly #options: UnitLeasesOptions;
+  #rendezvous = new Rendezvous([]);
+  #isStopping = false;
+
+  constructor(options: UnitLeasesOptions) {
+    this.#options = options;
+  }
+
+  membersChanged(members: readonly string[]): void {
+    this.#rendezvous = new Rendezvous(members);
+  }
+
+  /** Wants the lease where it has subscribers, and asks for it where it is the one that should own it and has read everything. */
+  want(unit: Unit): void {
+    const { keeper, shared, leaseMs } = this.#options;
+    if (unit.isHeld || unit.isHandingOver || this.#isStopping) return;
+    const nowMs = this.#nowMs();
+    if (unit.unableUntilMs !== undefined && nowMs >= unit.unableUntilMs) unit.unableUntilMs = undefined;
+    if (!shared.isRelied() || !unit.hasSubscribers || unit.unableUntilMs !== undefined) {
+      unit.preferredSinceMs = undefined;
+      this.#warm(unit, false);
+      return;
+    }
+    unit.preferredSinceMs = this.#isPreferred(unit) ? (unit.preferredSinceMs ?? nowMs) : undefined;
+    // Replicas that come and go in a rolling update would ask for what the next one takes from them.
+    const isSettled = unit.preferredSinceMs !== undefined && nowMs - unit.preferredSinceMs >= leaseMs;
+    this.#warm(unit, isSettled);
+    keeper.want(unit.name, isSettled && unit.isWarm);
+  }
+
+  /** The lease was taken, or is held under a new number. */
+  async held(lease: Lease): Promise<void> {
+    const { units, logger, metrics, writer } = this.#options;
+    const unit = units.unit(lease.name);
+    unit.hold(lease);
+    metrics.backplaneLease("taken");
+    logger.info({ unit: unit.name, fence: lease.fence }, "this replica watches for all replicas");
+    for (const topic of unit.topics.values()) writer.changed(topic);
+    await this.learnInterest(unit);
+  }
+
+  /** The lease has ended by itself, or another replica has it. */
+  lost(name: string): void {
+    const unit = this.#options.units.get({ name });
+    if (unit?.isHeld !== true) return;
+    const { logger, metrics } = this.#options;
+    metrics.backplaneLease("lost");
+    logger.warn({ unit: name }, "the lease has ended: another replica may watch now");
+    this.#release(unit);
+    this.want(unit);
+  }
+
+  /** Redis says that the lease is not in force. */
+  async fenced(name: string): Promise<void> {
+    const unit = this.#options.units.get({ name });
+    if (unit?.isHeld !== true) return;
+    this.lost(name);
+    await this.#drop(unit);
+    this.want(unit);
+  }
+
+  /** Another replica asks for the lease, and has read what it needs. */
+  async handOver(lease: Lease, by: string): Promise<void> {
+    const { units, leases, writer, logger, metrics } = this.#options;
+    const unit = units.get(lease);
+    if (unit?.isHeld !== true || unit.isHandingOver) return;
+    unit.isHandingOver = true;
+    try {
+      // What was read is written under this lease; what comes from now on, the next owner sees itself.
+      await writer.settled();
+      await leases.handOver(lease, by);
+    } catch {
+      // The lease goes on, or is found to have ended.
+      unit.isHandingOver = false;
+      return;
+    }
+    await this.#drop(unit);
+    metrics.backplaneLease("handed_over");
+    logger.info({ unit: unit.name, to: by }, "another replica watches from now on");
+    this.#release(unit);
+    this.want(unit);
+  }
+
+  /** A watch of the unit can't follow changes. If that is so of all of them, perhaps another replica can. */
+  async blind(unit: Unit): Promise<void> {
+    if (!unit.isHeld || unit.isHandingOver || !unit.isBlind) return;
+    const { logger, metrics } = this.#options;
+    unit.unableUntilMs = this.#nowMs() + unableMs;
+    metrics.backplaneLease("given_up");
+    logger.warn({ unit: unit.name }, "nothing can be read here: the lease is left to other replicas");
+    this.#release(unit);
+    await this.#drop(unit);
+  }
+
+  /** A watch of the unit works. */
+  able(unit: Unit): void {
+    if (unit.unableUntilMs === undefined) return;
+    unit.unableUntilMs = undefined;
+    this.want(unit);
+  }
+
+  /** Gives back what it owns, so that others take over at once. Never rejects. */
+  async giveBack(): Promise<void> {
+    const { units, writer } = this.#options;
+    this.#isStopping = true;
+    await writer.settled();
+    await Promise.all([...units].filter(({ isHeld }) => isHeld).map((unit) => this.#drop(unit)));
+  }
+
+  /** Another replica wants the topic, which is watched from now on if this replica owns it, or is about to. */
+  wantedElsewhere(key: TopicKey): ReplicatedTopic | undefined {
+    const { units, shared } = this.#options;
+    const unit = units.get({ name: units.nameOf(key) });
+    if (unit === undefined || !(unit.isHeld || unit.isWarming)) return undefined;
+    const topic = units.topic(key, shared);
+    if (!topic.isWantedElsewhere) {
+      topic.isWantedElsewhere = true;
+      topic.settle();
+    }
+    return topic;
+  }
+
+  /** Watches what other replicas mention, and ends watches of what none mentions any more. Never rejects. */
+  async learnInterest(unit: Unit): Promise<void> {
+    const { interest, units } = this.#options;
+    // Without Redis there is nothing to learn; the next round asks again.
+    const listed = await interest.list(unit.name).catch(() => undefined);
+    if (listed === undefined || !(unit.isHeld || unit.isWarming)) return;
+    for (const key of listed) if (units.nameOf(key) === unit.name) this.wantedElsewhere(key);
+    this.#dropUnwanted(unit, new Set(listed));
+  }
+
+  #isPreferred(unit: Unit): boolean {
+    const { membership, replica } = this.#options;
+    return membership.members !== undefined && this.#rendezvous.ownerOf(unit.name) === replica;
+  }
+
+  #warm(unit: Unit, isWarming: boolean): void {
+    if (unit.isWarming === isWarming) return;
+    unit.isWarming = isWarming;
+    unit.settle();
+    if (isWarming) void this.learnInterest(unit);
+    else this.#dropUnwanted(unit, new Set());
+  }
+
+  #release(unit: Unit): void {
+    unit.hold(undefined);
+    this.#dropUnwanted(unit, new Set());
+  }
+
+  #dropUnwanted(unit: Unit, wanted: ReadonlySet<TopicKey>): void {
+    for (const topic of [...unit.topics.values()]) {
+      if (!topic.isWantedElsewhere || wanted.has(topic.key)) continue;
+      topic.isWantedElsewhere = false;
+      topic.settle();
+      this.#options.units.forgetIdle(topic);
+    }
+  }
+
+  /** Without Redis the lease ends by itself. */
+  async #drop({ name }: Unit): Promise<void> {
+    await this.#options.keeper.drop(name).catch(() => undefined);
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+}

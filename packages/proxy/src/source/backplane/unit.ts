@@ -1,0 +1,62 @@
+import type { Lease } from "@bunting/backplane";
+import type { TopicKey } from "@bunting/protocol";
+import type { Ownership, ReplicatedTopic } from "./replicated-topic.js";
+
+/**
+ * Topics that have one owner: those of a namespace, or all of them. One replica watches for all, so its plan of watches (objects, namespaces, the
+ * cluster) is the only one.
+ */
+export class Unit implements Ownership {
+  /** Also the name of the lease. */
+  readonly name: string;
+  readonly topics = new Map<TopicKey, ReplicatedTopic>();
+  /** Since when this replica is the one that should own it. */
+  preferredSinceMs: number | undefined;
+  /** It reads everything before it asks the owner for the lease. */
+  isWarming = false;
+  /** Its watches can't read anything: another replica may be able to. Until then it wants no lease. */
+  unableUntilMs: number | undefined;
+  isHandingOver = false;
+  #lease: Lease | undefined;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  get lease(): Lease | undefined {
+    return this.#lease;
+  }
+
+  get isHeld(): boolean {
+    return this.#lease !== undefined;
+  }
+
+  get hasSubscribers(): boolean {
+    return [...this.topics.values()].some(({ hasSubscribers }) => hasSubscribers);
+  }
+
+  /** Everything that is wanted of it is known. */
+  get isWarm(): boolean {
+    return [...this.topics.values()].every(({ isCurrent, isIdle }) => isIdle || isCurrent);
+  }
+
+  /** None of its watches can follow changes. */
+  get isBlind(): boolean {
+    const watched = [...this.topics.values()].filter(({ isWatched }) => isWatched);
+    return watched.length > 0 && watched.every((topic) => topic.isBlind);
+  }
+
+  /** Takes a lease, or goes on without one. */
+  hold(lease: Lease | undefined): void {
+    const wasHeld = this.isHeld;
+    this.#lease = lease;
+    this.isWarming = false;
+    this.isHandingOver = false;
+    if (wasHeld && lease === undefined) for (const topic of this.topics.values()) topic.distrust();
+    this.settle();
+  }
+
+  settle(): void {
+    for (const topic of [...this.topics.values()]) topic.settle();
+  }
+}

@@ -1,0 +1,83 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { Ownership } from "./replicated-topic.js";
+import { ReplicatedTopic, type ReplicatedShared } from "./replicated-topic.js";
+import { Unit } from "./unit.js";
+
+export interface UnitsOptions {
+  /** Whether all topics have one owner, because all are under one watch. */
+  readonly isClusterWide: boolean;
+  /** Called when nothing of the unit is needed any more. */
+  readonly onEmpty: (unit: Unit) => void;
+  readonly onForgotten: (topic: TopicKey) => void;
+}
+
+/** All units and topics that this replica knows. */
+export class Units implements Iterable<Unit> {
+  readonly #options: UnitsOptions;
+  readonly #units = new Map<string, Unit>();
+
+  constructor(options: UnitsOptions) {
+    this.#options = options;
+  }
+
+  /** As they are now: units may come and go while they are walked through. */
+  [Symbol.iterator](): Iterator<Unit> {
+    return [...this.#units.values()][Symbol.iterator]();
+  }
+
+  get topics(): readonly ReplicatedTopic[] {
+    return [...this].flatMap((unit) => [...unit.topics.values()]);
+  }
+
+  /** The name of the unit of a topic. */
+  nameOf(key: TopicKey): string {
+    return this.#options.isClusterWide ? "cluster" : `namespace/${key.slice(0, key.indexOf("/"))}`;
+  }
+
+  get({ name }: Pick<Ownership, "name">): Unit | undefined {
+    return this.#units.get(name);
+  }
+
+  /** The unit, which is made if it is not known. */
+  unit(name: string): Unit {
+    let unit = this.#units.get(name);
+    if (unit === undefined) {
+      unit = new Unit(name);
+      this.#units.set(name, unit);
+    }
+    return unit;
+  }
+
+  find(key: TopicKey): ReplicatedTopic | undefined {
+    return this.#units.get(this.nameOf(key))?.topics.get(key);
+  }
+
+  /** The topic, which is made if it is not known. */
+  topic(key: TopicKey, shared: ReplicatedShared): ReplicatedTopic {
+    const unit = this.unit(this.nameOf(key));
+    let topic = unit.topics.get(key);
+    if (topic === undefined) {
+      topic = new ReplicatedTopic(key, unit, shared);
+      unit.topics.set(key, topic);
+    }
+    return topic;
+  }
+
+  /** Forgets a topic that nobody needs, and its unit if it was the last. */
+  forgetIdle(topic: ReplicatedTopic): void {
+    const { key } = topic;
+    const unit = this.get(topic.unit);
+    if (unit === undefined || !topic.isIdle || unit.topics.get(key) !== topic) return;
+    topic.close();
+    unit.topics.delete(key);
+    this.#options.onForgotten(key);
+    if (unit.topics.size > 0) return;
+    this.#units.delete(unit.name);
+    this.#options.onEmpty(unit);
+  }
+
+  clear(): void {
+    for (const topic of this.topics) topic.close();
+    this.#units.clear();
+  }
+}
