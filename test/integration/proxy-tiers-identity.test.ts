@@ -1,3 +1,4 @@
+import { status as grpcStatus } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { AgentConnection, type AgentClientStream } from "../support/agent-client.js";
 import { Authority, type CertificatePair } from "../support/certificates.js";
@@ -6,6 +7,7 @@ import { manifest, versionOf } from "../support/manifests.js";
 import type { ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import { SecretMount } from "../support/secret-mount.js";
+import type { SyncSubscription } from "../support/stock-sync-client.js";
 import { portOf, Tiers, untilStale, upstreamFailures } from "../support/tiers.js";
 import { TokenIssuer } from "../support/token-issuer.js";
 
@@ -146,5 +148,26 @@ describe("bunting-proxy with --source upstream of a proxy that asks who it is", 
     const failed = async (): Promise<boolean> => (await upstreamFailures(nameless, "unavailable")) > 0;
     await eventually(failed, "a proxy without a certificate is refused");
     expect(await readMetric(nameless.management, "bunting_proxy_upstream_streams")).to.equal(0);
+  });
+
+  it("refuses at the leaf callers of other namespaces whom only an annotation lets read, and says so when it starts", async () => {
+    const shared = manifest("checkout", 1, "team-a").replace(
+      "metadata:",
+      "metadata:\n  annotations: { bunting.dev/readers: team-b }",
+    );
+    tiers.directory.replace("checkout.yaml", shared);
+    const identity = [
+      ...["--auth=token", "--authorize=own-namespace", "--auth-issuer", issuer.name],
+      ...["--auth-jwks-file", tiers.directory.file("jwks")],
+    ];
+    const first = await tiers.root(identity);
+    const leaf = await tiers.tier((await tiers.root()).sync, identity);
+    const subscribe = (proxy: ProxyProcess, namespace: string): SyncSubscription =>
+      tiers.client(proxy).subscribe({ selector: topic, token: issuer.issue(namespace, "app") });
+    await subscribe(first, "team-b").messages.nextEvent("the flags, by the annotation");
+    await subscribe(leaf, "team-a").messages.nextEvent("the flags of its own namespace");
+    expect((await subscribe(leaf, "team-b").ended).code).to.equal(grpcStatus.PERMISSION_DENIED);
+    expect(leaf.process.output).to.contain("bunting.dev/readers lets nobody read here");
+    expect(first.process.output).not.to.contain("bunting.dev/readers lets nobody read here");
   });
 });

@@ -94,12 +94,15 @@ export class TiersModel {
     }
   }
 
-  /** All is well from here on, and every FeatureFlag is edited once more. Fails unless every reader gets that, and has seen nothing out of order. */
-  async judge(): Promise<void> {
-    for (const middle of this.#middles) {
-      await this.#revive(middle);
-      for (const link of [middle.up, middle.down]) link.blackhole(false);
-    }
+  /**
+   * From here on all is well with one middle, the other stays away, and every FeatureFlag is edited once more. Fails unless every reader gets
+   * that, and has seen nothing out of order.
+   */
+  async judge(survivor: number): Promise<void> {
+    await this.#kill(this.#middle(1 - survivor));
+    const middle = this.#middle(survivor);
+    await this.#revive(middle);
+    for (const link of [middle.up, middle.down]) link.blackhole(false);
     names.forEach((_, index) => this.#edit(index));
     const last = String(this.#version);
     const isAtLast = ({ name, seen }: Reader): boolean => seen.at(-1) === this.#historyOf(name).at(-1);

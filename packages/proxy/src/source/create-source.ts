@@ -1,4 +1,5 @@
 import { isInCluster } from "@bunting/kube";
+import { readersAnnotation } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
@@ -79,13 +80,18 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
       "--backplane shares the watches of --source kubernetes between replicas; other sources have none: leave it out",
     );
   if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
-  if (named.kind === "upstream")
+  if (named.kind === "upstream") {
+    if (parts.readsReaders === true)
+      parts.logger.warn(
+        `upstreams don't say whom FeatureFlags are shared with: the annotation ${readersAnnotation} lets nobody read here`,
+      );
     return new UpstreamSource({
       ...parts,
       tierPath: parts.tierPath ?? new TierPath(),
       upstreams: parseUpstreams(named.upstreams, options.topicPrefix),
       credentials: upstreamCredentials(options),
     });
+  }
   const source = new KubernetesSource({
     ...parts,
     connect: () => connectCluster(options, parts),
