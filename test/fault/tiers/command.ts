@@ -5,6 +5,8 @@ export type Command =
   | { readonly kind: "edit" | "delete"; readonly topic: number }
   | { readonly kind: "kill" | "revive"; readonly middle: number }
   | { readonly kind: "cut" | "stall" | "flow"; readonly link: number }
+  /** Leaves go over to a middle that has not got an edit which they have. */
+  | { readonly kind: "overtake"; readonly middle: number; readonly topic: number }
   | { readonly kind: "turn"; readonly ms: number };
 
 const half = fc.nat(1);
@@ -29,6 +31,10 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 2, arbitrary: link("cut") },
   { weight: 1, arbitrary: link("stall") },
   { weight: 2, arbitrary: link("flow") },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(half, half).map(([middle, topic]): Command => ({ kind: "overtake", middle, topic })),
+  },
   { weight: 6, arbitrary: fc.nat(60).map((ms): Command => ({ kind: "turn", ms })) },
 );
 

@@ -14,6 +14,9 @@ const [namespace, empty] = ["demo", "{}"];
 const ballast = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`other-${i}`, flag(0)]));
 const deletion = ["--deletion-grace=10ms", "--deletion-policy=empty"];
 
+/** What an edit takes at most times; on a slow machine the model tries less. */
+const propagationMs = 30;
+
 /** A proxy of the second level, with what can fail on both sides of it. */
 interface Middle {
   readonly up: FaultProxy;
@@ -83,6 +86,9 @@ export class TiersModel {
       case "revive":
         await this.#revive(this.#middle(one.middle));
         break;
+      case "overtake":
+        await this.#overtake(one.middle, one.topic);
+        break;
       case "turn":
         await delay(one.ms);
         break;
@@ -138,6 +144,14 @@ export class TiersModel {
   #delete(topic: number): void {
     const name = names[topic] ?? "";
     if (this.#api.delete(namespace, name) !== undefined) this.#historyOf(name).push(empty);
+  }
+
+  async #overtake(middle: number, topic: number): Promise<void> {
+    this.#middle(middle).up.blackhole(true);
+    this.#edit(topic);
+    await delay(propagationMs);
+    this.#middle(1 - middle).down.cut();
+    await delay(propagationMs);
   }
 
   /** Its neighbours see a process that is killed. */
