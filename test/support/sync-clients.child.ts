@@ -13,19 +13,31 @@ import type { ClientReport, SyncClientsInput } from "./sync-clients.js";
 
 const { count, target, selector, flag } = JSON.parse(process.argv[2] ?? "") as SyncClientsInput;
 const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
-const reports: ClientReport[] = Array.from({ length: count }, () => ({ last: 0, updates: 0, backwards: [] }));
+const reports: ClientReport[] = Array.from({ length: count }, () => ({
+  last: 0,
+  updates: 0,
+  backwards: [],
+  behindMs: 0,
+}));
+/** When the edits were made that clients hold. */
+const heldAt = reports.map(() => Number.NaN);
 const stops: AbortController[] = [];
 
-const running = reports.map((report) => {
+const running = reports.map((report, index) => {
+  const selected = typeof selector === "string" ? selector : selector[index % selector.length];
   const [config] = parseSources({
     uris: [],
-    sources: JSON.stringify([{ uri: target, provider: "grpc", selector }]),
+    sources: JSON.stringify([{ uri: target, provider: "grpc", selector: selected }]),
   });
   if (config === undefined) throw new Error("there is one source");
   const budget = new HeapBudget();
   const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
   store.onChange(() => {
-    const version = Number(store.flag("", flag)?.variants.get("v"));
+    const variants = store.flag("", flag)?.variants;
+    const version = Number(variants?.get("v"));
+    const at = heldAt[index] ?? Number.NaN;
+    if (!Number.isNaN(at)) report.behindMs = Math.max(report.behindMs, Date.now() - at);
+    heldAt[index] = Number(variants?.get("at"));
     report.updates++;
     if (version < report.last) report.backwards.push([report.last, version]);
     report.last = version;
@@ -53,6 +65,8 @@ process.on("message", (message) => {
   if (message === "stop") {
     stopAll();
     void Promise.all(running).then(() => process.disconnect());
+  } else if (message === "measure") {
+    for (const report of reports) report.behindMs = 0;
   } else process.send?.(reports);
 });
 process.on("disconnect", stopAll);

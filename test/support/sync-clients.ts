@@ -6,7 +6,8 @@ export interface SyncClientsInput {
   readonly count: number;
   /** Address of a proxy. */
   readonly target: string;
-  readonly selector: string;
+  /** One for all, or several that the clients are spread over. */
+  readonly selector: string | readonly string[];
   /** The flag whose variant `v` is the version of the document. */
   readonly flag: string;
 }
@@ -18,6 +19,11 @@ export interface ClientReport {
   updates: number;
   /** Each pair of versions in which the older arrived later. */
   backwards: [held: number, came: number][];
+  /**
+   * The longest time, in ms, for which it was without the edit after the one that it held, plus what lies between two edits. Only for documents
+   * that say when they were edited, in the variant `at` of the flag; since `measure` or the start.
+   */
+  behindMs: number;
 }
 
 /** Many of the agent's sync clients in one child process. */
@@ -36,6 +42,11 @@ export class SyncClients {
     this.#child.send("report");
     const [reports] = (await once(this.#child, "message")) as [ClientReport[]];
     return reports;
+  }
+
+  /** Begins to measure `behindMs` anew, from what the clients hold. */
+  measure(): void {
+    this.#child.send("measure");
   }
 
   async stop(): Promise<void> {

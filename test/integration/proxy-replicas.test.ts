@@ -1,0 +1,213 @@
+import { writeFileSync } from "node:fs";
+import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
+import { expect } from "chai";
+import { eventually } from "../support/event-queue.js";
+import { editEveryMs } from "../support/flowing-edits.js";
+import { readMetric } from "../support/read-metric.js";
+import { ReplicatedWorld, type WorldOptions } from "../support/replicated-world.js";
+import type { Replica } from "../support/replica.js";
+
+/** The default of --backplane-lease. */
+const leaseMs = 5_000;
+/** The issue's bound for edits that are made during a fault, one edit's distance, and what a machine with busy cores adds. */
+const withinMs = leaseMs + 2_000 + editEveryMs + 1_500;
+/** How long a fault lasts that has to outlast a lease. */
+const longMs = leaseMs + 4_000;
+
+/** Everyone ends at the newest, nobody goes backwards, and edits arrive while the fault lasts. `except`: whose subscribers it cuts off. */
+async function judge(world: ReplicatedWorld, except?: Replica): Promise<void> {
+  const { backwards, behindMs } = await world.judge(except);
+  expect(backwards, world.output).to.deep.equal([]);
+  expect(behindMs, world.output).to.be.lessThan(withinMs);
+}
+
+describe("three replicas of bunting-proxy on one Redis", function () {
+  this.timeout(150_000);
+  const cleanUps: (() => unknown)[] = [];
+  let redis: RedisServer;
+  let world: ReplicatedWorld;
+  before(function () {
+    needsRedisServer(this);
+  });
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  const startRedis = async (...args: readonly string[]): Promise<RedisServer> => {
+    const started = await RedisServer.start(...args);
+    cleanUps.push(() => started.stop());
+    return started;
+  };
+  const prepare = async (options: WorldOptions = {}): Promise<void> => {
+    world = await ReplicatedWorld.prepare(redis, options);
+    cleanUps.push(() => world.stop());
+  };
+  /** With subscribers, edits that flow, and one watch for each FeatureFlag. */
+  const start = async (options: WorldOptions = {}): Promise<void> => {
+    await prepare(options);
+    await world.startReplicas();
+    await world.subscribe();
+    await world.watchesOfEach(1);
+    world.edits.begin();
+    await world.edits.more(5);
+    world.measure();
+  };
+
+  it("have one watch for each FeatureFlag between them, and all subscribers get all edits", async () => {
+    redis = await startRedis();
+    await start();
+    await world.edits.during(2_000);
+    await judge(world);
+    await world.watchesOfEach(1);
+  });
+
+  it("go on when the owner is killed", async () => {
+    redis = await startRedis();
+    await start();
+    await world.kill(world.owner());
+    await world.edits.during(longMs);
+    await judge(world);
+    await world.watchesOfEach(1);
+  });
+
+  it("go on when the owner is stopped for longer than its lease, which overwrites nothing when it continues", async () => {
+    redis = await startRedis();
+    await start();
+    const owner = world.owner();
+    owner.signal("SIGSTOP");
+    await world.edits.during(longMs);
+    owner.signal("SIGCONT");
+    await world.edits.during(2_000);
+    await judge(world, owner);
+    await world.watchesOfEach(1);
+  });
+
+  it("watch for themselves while Redis is away, and share again when it is back, empty", async () => {
+    redis = await startRedis();
+    await start();
+    await redis.kill();
+    await world.watchesOfEach(3);
+    await world.edits.during(2_000);
+    await redis.restart();
+    await world.watchesOfEach(1);
+    await judge(world);
+  });
+
+  it("watch for themselves while Redis hangs, and share again when it does not", async () => {
+    redis = await startRedis();
+    await start();
+    redis.pause();
+    cleanUps.push(() => redis.resume());
+    await world.watchesOfEach(3);
+    await world.edits.during(2_000);
+    redis.resume();
+    await world.watchesOfEach(1);
+    await judge(world);
+  });
+
+  it("go on when the owner can't reach Redis", async () => {
+    redis = await startRedis();
+    await start();
+    const owner = world.owner();
+    owner.toRedis.blackhole(true);
+    await world.watchesOfEach(2);
+    await world.edits.during(leaseMs);
+    owner.toRedis.cut();
+    owner.toRedis.blackhole(false);
+    await world.watchesOfEach(1);
+    await judge(world);
+  });
+
+  it("go on when the owner can't reach the API server", async () => {
+    redis = await startRedis();
+    await start();
+    const owner = world.owner();
+    await owner.toApi.refuse(true);
+    owner.toApi.cut();
+    await world.edits.during(longMs);
+    expect(world.owner().name).not.to.equal(owner.name);
+    await owner.toApi.refuse(false);
+    await world.edits.during(2_000);
+    await judge(world);
+    await world.watchesOfEach(1);
+  });
+
+  it("are updated one by one without anybody noticing", async () => {
+    redis = await startRedis();
+    await start({ args: ["--drain-delay", "0", "--drain-window", "1s"] });
+    for (const old of world.replicas) {
+      expect(await world.replace(old), old.proxy.process.output).to.equal(0);
+      await world.edits.during(2_000);
+    }
+    await judge(world);
+    await world.watchesOfEach(1);
+  });
+
+  it("serve what Redis has when all start without the API server, as stale until it is back", async () => {
+    redis = await startRedis();
+    await start();
+    world.edits.end();
+    await world.allHaveTheNewest();
+    await world.api.stop();
+    for (const old of world.replicas) await world.replace(old);
+    const states = async (state: string): Promise<number[]> =>
+      Promise.all(
+        world.replicas.map(({ proxy }) =>
+          readMetric(proxy.management, `bunting_proxy_topic_topics{state="${state}"}`, 0),
+        ),
+      );
+    const all = world.topics.length;
+    const areStale = async (): Promise<boolean> => (await states("stale")).every((count) => count === all);
+    await eventually(areStale, "all topics are served as stale");
+    world.edits.put();
+    await world.api.resume();
+    await eventually(
+      async () => (await states("live")).every((count) => count === all),
+      "all topics are confirmed",
+    );
+    const { backwards } = await world.judge();
+    expect(backwards).to.deep.equal([]);
+    await world.watchesOfEach(1);
+  });
+
+  it("watch for themselves as long as Redis refuses their password", async () => {
+    redis = await startRedis("--requirepass", "right");
+    const passwordFile = redis.directory.file("password");
+    writeFileSync(passwordFile, "wrong");
+    await prepare({ args: ["--backplane-password-file", passwordFile] });
+    await world.startReplicas();
+    await world.subscribe();
+    await world.watchesOfEach(3);
+    world.edits.begin();
+    world.measure();
+    writeFileSync(passwordFile, "right");
+    await world.watchesOfEach(1);
+    await judge(world);
+  });
+
+  it("go on when a Sentinel makes another Redis the master", async () => {
+    redis = await startRedis();
+    const second = await startRedis("--replicaof", "127.0.0.1", String(redis.port));
+    const config = redis.directory.file("sentinel.conf");
+    const lines = [
+      `sentinel monitor main 127.0.0.1 ${redis.port} 1`,
+      "sentinel down-after-milliseconds main 500",
+      "sentinel failover-timeout main 3000",
+      "",
+    ];
+    writeFileSync(config, lines.join("\n"));
+    const sentinel = await RedisServer.startSentinel(config);
+    cleanUps.push(() => sentinel.stop());
+    const knowsSecond = async (): Promise<boolean> =>
+      ((await sentinel.command("SENTINEL", "REPLICAS", "main")) as unknown[]).length === 1;
+    await eventually(knowsSecond, "the Sentinel knows the second one");
+    await start({ backplane: `redis+sentinel://127.0.0.1:${sentinel.port}/main` });
+    await redis.kill();
+    const isMaster = async (): Promise<boolean> =>
+      String(((await second.command("ROLE")) as unknown[])[0]) === "master";
+    await eventually(isMaster, "the second one is the master");
+    await world.edits.during(longMs);
+    await world.watchesOfEach(1);
+    await judge(world);
+  });
+});
