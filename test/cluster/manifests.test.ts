@@ -1,6 +1,8 @@
 import { expect } from "chai";
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
+import { readOptions } from "@bunting/runtime";
 import { goModuleSource } from "../helm/support/go-module-source.js";
 import type { ApiObject } from "./support/api-client.js";
 import { freshCluster } from "./support/use-cluster.js";
@@ -164,6 +166,47 @@ describe("deploy/kustomize on a real API server", () => {
     expect(argsOf(withAll)).to.deep.equal([[...args, "--authorize=rbac", "--management-auth=rbac"]]);
     expect(rulesOf(withAll)).to.include(review);
     const others = withAll.filter(({ kind }) => kind !== "Namespace");
+    const { code, stderr } = await dryRun({ apiVersion: "v1", kind: "List", items: others });
+    expect([code, stderr]).to.deep.equal([0, ""]);
+    expect(await dryRun(pod(spec))).to.include({ code: 0, stderr: "" });
+  });
+
+  it("is three replicas that share a Redis, of which one may be evicted, in the overlay replicated", async () => {
+    const rendered = parseObjects(
+      await cluster().kubectl(
+        ["create", "--dry-run=client", "-o", "json", "-f", "-"],
+        await cluster().kubectl(["kustomize", path.resolve(base, "../replicated")]),
+      ),
+    );
+    const specOf = (kind: string): Record<string, unknown> =>
+      rendered.find((object) => object["kind"] === kind)?.["spec"] as Record<string, unknown>;
+    expect(specOf("Deployment")["replicas"]).to.equal(3);
+    const budget = specOf("PodDisruptionBudget");
+    expect([budget["minAvailable"], budget["maxUnavailable"]]).to.deep.equal([undefined, 1]);
+    const ports = (specOf("NetworkPolicy") as { egress: { ports: { port: number }[] }[] }).egress.flatMap(
+      (rule) => rule.ports.map(({ port }) => port),
+    );
+    expect(ports).to.include.members([6379, 443]);
+    const { spec } = templateOf(rendered.find(({ kind }) => kind === "Deployment") ?? one("Deployment"));
+    const [container] = spec.containers;
+    const [, ...args] = container?.args ?? [];
+    const { options, warnings } = await readOptions(proxyOptionTable, {
+      argv: args,
+      env: { BUNTING_BACKPLANE: "redis://redis:6379/0" },
+    });
+    expect(warnings).to.deep.equal([]);
+    expect(options.backplaneUserFile).to.equal("/etc/bunting/backplane/user");
+    expect(options.backplanePasswordFile).to.equal("/etc/bunting/backplane/password");
+    expect(container).to.have.nested.property("env[0].name", "BUNTING_BACKPLANE");
+    expect(container).to.have.nested.property(
+      "env[0].valueFrom.secretKeyRef.name",
+      "bunting-proxy-backplane",
+    );
+    expect(container?.volumeMounts).to.deep.equal([
+      { name: "bunting-backplane", mountPath: "/etc/bunting/backplane", readOnly: true },
+    ]);
+    expect(spec.topologySpreadConstraints).to.have.length(1);
+    const others = rendered.filter(({ kind }) => kind !== "Namespace");
     const { code, stderr } = await dryRun({ apiVersion: "v1", kind: "List", items: others });
     expect([code, stderr]).to.deep.equal([0, ""]);
     expect(await dryRun(pod(spec))).to.include({ code: 0, stderr: "" });
