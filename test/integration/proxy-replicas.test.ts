@@ -42,15 +42,21 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     world = await ReplicatedWorld.prepare(redis, options);
     cleanUps.push(() => world.stop());
   };
+  /** Begins to edit, and to measure when everybody has an edit of now. */
+  const flow = async (): Promise<void> => {
+    world.edits.put();
+    await world.allHaveTheNewest();
+    world.edits.begin();
+    await world.edits.more(5);
+    world.measure();
+  };
   /** With subscribers, edits that flow, and one watch for each FeatureFlag. */
   const start = async (options: WorldOptions = {}): Promise<void> => {
     await prepare(options);
     await world.startReplicas();
     await world.subscribe();
     await world.watchesOfEach(1);
-    world.edits.begin();
-    await world.edits.more(5);
-    world.measure();
+    await flow();
   };
 
   it("have one watch for each FeatureFlag between them, and all subscribers get all edits", async () => {
@@ -178,8 +184,7 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     await world.startReplicas();
     await world.subscribe();
     await world.watchesOfEach(3);
-    world.edits.begin();
-    world.measure();
+    await flow();
     writeFileSync(passwordFile, "right");
     await world.watchesOfEach(1);
     await judge(world);
