@@ -13,6 +13,7 @@ import { isMet, type BenchCase } from "./support/bench-case.js";
 import { digits } from "./support/format.js";
 import { describeMachine } from "./support/machine.js";
 import { pinSelf, planCores } from "./support/processor.js";
+import { tiersCase } from "./tiers.bench.js";
 import { tlsStormCase } from "./tls-storm.bench.js";
 import { tokensCase } from "./tokens.bench.js";
 import { updateCase } from "./update.bench.js";
@@ -33,6 +34,7 @@ const cases: readonly BenchCase[] = [
   fanOutStormCase,
   tlsStormCase,
   tokensCase,
+  tiersCase,
   clusterCase,
   abuseCase,
 ];
