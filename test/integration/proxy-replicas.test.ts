@@ -9,8 +9,10 @@ import type { Replica } from "../support/replica.js";
 
 /** The default of --backplane-lease. */
 const leaseMs = 5_000;
-/** The bound for edits that are made during a fault, one edit's distance, and what a machine with busy cores adds. */
-const withinMs = leaseMs + 2_000 + editEveryMs + 1_500;
+/** What a machine with busy cores adds, so that a gate which runs much at once measures hangs only; 1500 on a quiet machine. */
+const slackMs = Number(process.env["BUNTING_TEST_SLACK_MS"] ?? 20_000);
+/** The bound for edits that are made during a fault, and one edit's distance. */
+const withinMs = leaseMs + 2_000 + editEveryMs + slackMs;
 /** How long a fault lasts that has to outlast a lease. */
 const longMs = leaseMs + 4_000;
 
@@ -164,7 +166,7 @@ describe("three replicas of bunting-proxy on one Redis", function () {
       );
     const all = world.topics.length;
     const areStale = async (): Promise<boolean> => (await states("stale")).every((count) => count === all);
-    await eventually(areStale, "all topics are served as stale");
+    await eventually(areStale, "all topics are served as stale", 60_000);
     world.edits.put();
     await world.api.resume();
     await eventually(
