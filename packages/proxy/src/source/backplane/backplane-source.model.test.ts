@@ -18,7 +18,8 @@ import { BackplaneReplica, TestCluster, textOf } from "./backplane.fixture.js";
 const topics: readonly TopicKey[] = ["a/one", "a/two", "b/one", "c/one"];
 const seeds = (process.env["BUNTING_MODEL_SEEDS"] ?? "1,2,3").split(",").map(Number);
 const steps = Number(process.env["BUNTING_MODEL_STEPS"] ?? 120);
-const replicaCount = 3;
+/** Of the watches of each replica. */
+const lagsMs = [0, 20, 300];
 /** Redis has to have worked for so long before replicas rely on it again, doubled by each relapse. */
 const healMs = 300_000;
 
@@ -41,19 +42,21 @@ interface Subscriber {
 class ModelReplica {
   readonly tcp: FaultProxy;
   readonly #cluster: TestCluster;
+  readonly #lagMs: number;
   #replica: BackplaneReplica;
   subscribers: Subscriber[] = [];
   /** Those who left included. */
   readonly all: Subscriber[] = [];
 
-  private constructor(tcp: FaultProxy, cluster: TestCluster) {
+  private constructor(tcp: FaultProxy, cluster: TestCluster, lagMs: number) {
+    this.#lagMs = lagMs;
     this.tcp = tcp;
     this.#cluster = cluster;
     this.#replica = this.#start();
   }
 
-  static async start(redis: RedisServer, cluster: TestCluster): Promise<ModelReplica> {
-    return new ModelReplica(await FaultProxy.start(redis.port), cluster);
+  static async start(redis: RedisServer, cluster: TestCluster, lagMs: number): Promise<ModelReplica> {
+    return new ModelReplica(await FaultProxy.start(redis.port), cluster, lagMs);
   }
 
   get now(): BackplaneReplica {
@@ -86,7 +89,9 @@ class ModelReplica {
   }
 
   #start(): BackplaneReplica {
-    return new BackplaneReplica(this.#cluster, `redis://127.0.0.1:${this.tcp.port}`);
+    const replica = new BackplaneReplica(this.#cluster, `redis://127.0.0.1:${this.tcp.port}`);
+    replica.cluster.lagMs = this.#lagMs;
+    return replica;
   }
 }
 
@@ -252,9 +257,7 @@ describe("replicas on one Redis, as a model", () => {
       const redis = await RedisServer.start();
       const cluster = new TestCluster();
       for (const topic of topics.slice(0, 2)) cluster.publish(topic);
-      const replicas = await Promise.all(
-        Array.from({ length: replicaCount }, () => ModelReplica.start(redis, cluster)),
-      );
+      const replicas = await Promise.all(lagsMs.map((lagMs) => ModelReplica.start(redis, cluster, lagMs)));
       const model = new Model(seed, redis, cluster, replicas);
       try {
         for (let step = 0; step < steps; step++) await model.step();

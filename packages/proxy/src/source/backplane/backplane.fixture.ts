@@ -70,11 +70,14 @@ export function textOf(resourceVersion: string): string {
 /** A watch of one replica on the cluster, that can be cut. */
 export class ClusterSource extends ScriptedSource {
   isCut = false;
+  /** How long it takes until this replica's watch tells of a change, in ms: those of replicas differ. */
+  lagMs = 0;
   override hasSynced = true;
   readonly #cluster: TestCluster;
   /** What the replica has to catch up with. */
   readonly #missed = new Map<TopicKey, () => void>();
   readonly #topics = new Set<TopicKey>();
+  readonly #late = new Map<TopicKey, () => void>();
 
   constructor(cluster: TestCluster) {
     super(systemClock, true);
@@ -89,6 +92,7 @@ export class ClusterSource extends ScriptedSource {
   override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
     this.#topics.add(topic);
     signal.addEventListener("abort", () => this.#topics.delete(topic), { once: true });
+    this.#catchUp(topic);
     super.watch(topic, new CuttableSink(this, sink), signal, asker);
   }
 
@@ -97,20 +101,35 @@ export class ClusterSource extends ScriptedSource {
     document: FlagDocument,
     version?: { readonly resourceVersion: string },
   ): void {
-    const publish = (): void => super.publish(topic, document, version);
-    if (this.isCut) this.#missed.set(topic, publish);
-    else publish();
+    this.#tell(topic, () => super.publish(topic, document, version));
   }
 
   override delete(topic: TopicKey): void {
-    if (this.isCut) this.#missed.set(topic, () => super.delete(topic));
-    else super.delete(topic);
+    this.#tell(topic, () => super.delete(topic));
+  }
+
+  /** What was not told yet is in a consistent read, and in what a new watch reads. */
+  #catchUp(topic: TopicKey): void {
+    const late = this.#late.get(topic);
+    this.#late.delete(topic);
+    late?.();
+  }
+
+  #tell(topic: TopicKey, tell: () => void): void {
+    if (this.isCut) this.#missed.set(topic, tell);
+    else if (this.lagMs === 0) tell();
+    else {
+      // Of several changes it tells the last.
+      if (!this.#late.has(topic)) setTimeout(() => this.#catchUp(topic), this.lagMs);
+      this.#late.set(topic, tell);
+    }
   }
 
   override refresh(topic: TopicKey, done: () => void): () => void {
     let isCancelled = false;
     queueMicrotask(() => {
       if (isCancelled || this.isCut) return;
+      this.#catchUp(topic);
       this.repeat(topic);
       done();
     });

@@ -33,6 +33,14 @@ export function place(said: Said, before: Known | undefined, openEpoch: number):
   return order > 0 || (order === 0 && before.kind === "document") ? at : undefined;
 }
 
+/**
+ * True if what another replica has written is older than what is known, although it is of a later epoch: the store of the API server was restored,
+ * or Redis was emptied, and an owner whose watch lags behind has begun again.
+ */
+export function contradicts(written: Known, known: Known): boolean {
+  return written.epoch > known.epoch && comparePositions({ ...written, epoch: known.epoch }, known) < 0;
+}
+
 /** The same in an epoch of its own, after all that was known: what a consistent read has shown to be true although it contradicts that. */
 export function placeAnew(said: Said, before: Known, openEpoch: number): Known {
   const { resourceVersion = "0" } = said.version;

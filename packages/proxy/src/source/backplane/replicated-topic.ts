@@ -1,48 +1,17 @@
 import {
   comparePositions,
   type BackplaneError,
-  type Follower,
   type FollowerSink,
-  type Lease,
   type Position,
   type StoredRecord,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import type { FlagSource, SourceSink } from "../flag-source.js";
-import type { BackplaneMetrics } from "./backplane-metrics.js";
+import type { SourceSink } from "../flag-source.js";
 import { InnerWatch } from "./inner-watch.js";
-import { knownOf, place, placeAnew, type Known, type Said } from "./known.js";
+import { contradicts, knownOf, place, placeAnew, type Known, type Said } from "./known.js";
 import { LocalSink } from "./local-sink.js";
-
-/** What topics have in common. */
-export interface ReplicatedShared {
-  readonly source: FlagSource;
-  readonly follower: Pick<Follower, "follow">;
-  readonly clock: Clock;
-  readonly metrics: Pick<BackplaneMetrics, "backplaneRecordRefused">;
-  /** Whether this replica relies on Redis. */
-  readonly isRelied: () => boolean;
-  /** How long Redis may leave a new topic without an owner's confirmation before this replica watches it for itself. */
-  readonly answerMs: number;
-  /** How long what an owner confirmed counts. */
-  readonly freshMs: number;
-  /** A watch of this replica has said what the topic is: an owner has to write it. */
-  readonly onAnswered: (topic: ReplicatedTopic) => void;
-  /** A watch of this replica can't follow changes. */
-  readonly onStale: (topic: ReplicatedTopic) => void;
-  readonly onRefused: (topic: ReplicatedTopic, error: BackplaneError) => void;
-}
-
-/** What a topic has to know of the lease that it is under. */
-export interface Ownership {
-  /** Also the name of the lease. */
-  readonly name: string;
-  readonly lease: Lease | undefined;
-  /** This replica reads everything before it asks for the lease. */
-  readonly isWarming: boolean;
-}
+import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
 
 /**
  * One topic on this replica. It may be watched (by the source) and followed (in Redis) at the same time, while one takes over from the other: what
@@ -58,7 +27,7 @@ export class ReplicatedTopic {
   basedOn: number | undefined;
   /** Another replica has mentioned it. */
   isWantedElsewhere = false;
-  readonly #shared: ReplicatedShared;
+  readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #local: LocalSink | undefined;
   #newest: Known | undefined;
   #watch: InnerWatch | undefined;
@@ -72,7 +41,7 @@ export class ReplicatedTopic {
   /** A consistent read is under way, to find out whether a contradiction is one. */
   #isVerifying = false;
 
-  constructor(key: TopicKey, unit: Ownership, shared: ReplicatedShared) {
+  constructor(key: TopicKey, unit: Ownership, shared: ReplicatedShared<ReplicatedTopic>) {
     this.key = key;
     this.unit = unit;
     this.#shared = shared;
@@ -230,6 +199,10 @@ export class ReplicatedTopic {
       stored.confirmedAgoMs <= freshMs && clock.monotonicMs() - stored.confirmedAgoMs >= this.#notBeforeMs;
     // What was known without Redis is in no epoch: it goes on in the one that Redis has.
     if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
+    if (this.#newest !== undefined && contradicts(known, this.#newest)) {
+      this.#doubt();
+      return;
+    }
     const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
     if (order < 0 || (order > 0 && !isRecent && this.isCurrent)) return;
     if (order > 0) {
@@ -264,6 +237,12 @@ export class ReplicatedTopic {
     this.#local?.tell(known, false);
     this.#newest = known;
     this.#shared.onAnswered(this);
+  }
+
+  /** Finds out by a watch of its own what is true. */
+  #doubt(): void {
+    if (this.isCurrent) this.#verify();
+    else this.#goDirect();
   }
 
   /** Reads consistently before it believes that what was known is no longer true. */

@@ -23,7 +23,8 @@ import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { RecordWriter } from "./record-writer.js";
-import type { ReplicatedShared, ReplicatedTopic } from "./replicated-topic.js";
+import type { ReplicatedShared } from "./replicated-shared.js";
+import type { ReplicatedTopic } from "./replicated-topic.js";
 import { UnitLeases } from "./unit-leases.js";
 import { Units } from "./units.js";
 
@@ -76,7 +77,7 @@ export class ReplicatedTopics {
   readonly #refreshes: FollowedRefreshes;
   readonly #degraded: DegradedMode;
   readonly #log: RateLimitedLog;
-  readonly #shared: ReplicatedShared;
+  readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #recordKeys = RecordKeys.none;
   #isTaking = false;
   #isStopping = false;

@@ -4,13 +4,14 @@ import type { TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import type { RecordWriter } from "./record-writer.js";
-import type { ReplicatedShared, ReplicatedTopic } from "./replicated-topic.js";
+import type { ReplicatedShared } from "./replicated-shared.js";
+import type { ReplicatedTopic } from "./replicated-topic.js";
 import type { Unit } from "./unit.js";
 import type { Units } from "./units.js";
 
 export interface UnitLeasesOptions {
   readonly units: Units;
-  readonly shared: ReplicatedShared;
+  readonly shared: ReplicatedShared<ReplicatedTopic>;
   /** This process, as other replicas know it. */
   readonly replica: string;
   readonly leases: Pick<Leases, "handOver">;

@@ -1,6 +1,7 @@
 import type { Lease } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
-import type { Ownership, ReplicatedTopic } from "./replicated-topic.js";
+import type { Ownership } from "./replicated-shared.js";
+import type { ReplicatedTopic } from "./replicated-topic.js";
 
 /**
  * Topics that have one owner: those of a namespace, or all of them. One replica watches for all, so its plan of watches (objects, namespaces, the

@@ -1,6 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Ownership } from "./replicated-topic.js";
-import { ReplicatedTopic, type ReplicatedShared } from "./replicated-topic.js";
+import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
+import { ReplicatedTopic } from "./replicated-topic.js";
 import { Unit } from "./unit.js";
 
 export interface UnitsOptions {
@@ -53,7 +53,7 @@ export class Units implements Iterable<Unit> {
   }
 
   /** The topic, which is made if it is not known. */
-  topic(key: TopicKey, shared: ReplicatedShared): ReplicatedTopic {
+  topic(key: TopicKey, shared: ReplicatedShared<ReplicatedTopic>): ReplicatedTopic {
     const unit = this.unit(this.nameOf(key));
     let topic = unit.topics.get(key);
     if (topic === undefined) {

@@ -1,0 +1,63 @@
+import type { StoredRecord } from "@bunting/backplane";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import { expect } from "chai";
+import { RecordingSink } from "../source.fixture.js";
+import { documentOf, textOf } from "./backplane.fixture.js";
+import { ReplicatedTopic } from "./replicated-topic.js";
+
+const key = "demo/flags";
+
+/** A topic that another replica owns, and what this replica reads when it watches for itself. */
+function followed(resourceVersion: string) {
+  const clock = new ManualClock();
+  const source = new ScriptedSource(clock);
+  source.publish(key, documentOf(resourceVersion), { resourceVersion });
+  source.refresh = (topic, done) => {
+    source.repeat(topic);
+    done();
+    return () => undefined;
+  };
+  const ignore = (): void => undefined;
+  const topic = new ReplicatedTopic(
+    key,
+    { name: "namespace/demo", lease: undefined, isWarming: false },
+    {
+      ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
+      ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
+      ...{ onAnswered: ignore, onStale: ignore, onRefused: ignore },
+    },
+  );
+  const sink = new RecordingSink();
+  topic.attach(sink, undefined);
+  return { topic, source, sink, clock };
+}
+
+function stored(epoch: number, resourceVersion: string): StoredRecord {
+  const document = documentOf(resourceVersion);
+  const record = { topic: key, kind: "document", epoch, resourceVersion, document } as const;
+  return { record, fence: epoch, confirmedAgoMs: 0, sinceAgoMs: 0 };
+}
+
+describe("ReplicatedTopic", () => {
+  it("does not take an older version of a later epoch, which an owner that lags behind has written where Redis was empty", async () => {
+    const { topic, source, sink } = followed("87");
+    topic.take(stored(1, "87"));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    topic.take(stored(2, "86"));
+    expect(source.watchCount).to.equal(1);
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    topic.take(stored(2, "88"));
+    expect(await sink.nextText()).to.equal(textOf("88"));
+    expect(source.watchCount).to.equal(0);
+    expect(sink.events).to.have.length(3);
+  });
+
+  it("takes it where a consistent read says the same: the API server's store was restored", async () => {
+    const { topic, sink } = followed("50");
+    topic.take(stored(1, "87"));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    topic.take(stored(2, "50"));
+    expect(await sink.nextText()).to.equal(textOf("50"));
+  });
+});
