@@ -86,7 +86,7 @@ export const backplaneOptionTable = {
     env: ["BUNTING_BACKPLANE_KEY_PREFIX"],
   }),
   backplaneLease: option({
-    type: duration({ minMs: 1_000, maxMs: 600_000, zero: "use a short time, such as 1s" }),
+    type: duration({ minMs: 1_000, maxMs: 500_000, zero: "use a short time, such as 1s" }),
     default: 5_000,
     describe:
       "How long a replica owns what it watches without renewing that: how long edits wait when it dies. The same for all replicas.",

@@ -15,6 +15,11 @@ export function decodeSyncResponse(message: Buffer): SyncResponse {
   return response;
 }
 
+/** Of messages that have a field for each thing that they say; the names of all proxies on a way are some hundred. */
+const mostFields = 1_024;
+/** Of deltas, in which each changed flag is one: a message of 16 MiB has no room for more, because a flag takes some 40 bytes. */
+const mostChanges = 400_000;
+
 const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
   1: (message) => {
     const fields = new Fields(message);
@@ -26,7 +31,7 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
     return { kind: "snapshot", topic: fields.text(1), version, document: fields.bytes(3) };
   },
   3: (message) => {
-    const fields = new Fields(message);
+    const fields = new Fields(message, mostChanges);
     return {
       kind: "delta",
       topic: fields.text(1),
@@ -91,8 +96,13 @@ function decodeDeltaFlag(message: Buffer): DeltaFlag {
 class Fields {
   readonly #values: (readonly [field: number, value: Buffer | number])[] = [];
 
-  constructor(message: Buffer) {
-    readFields(message, (field, value) => this.#values.push([field, value]));
+  /** @throws MalformedMessageError if there are more than `most`: two bytes of a message make a field, and a field costs a hundred */
+  constructor(message: Buffer, most = mostFields) {
+    readFields(message, (field, value) => {
+      if (this.#values.length >= most)
+        throw new MalformedMessageError(`a message has more than ${most} fields`);
+      this.#values.push([field, value]);
+    });
   }
 
   all(field: number): Buffer[] {
