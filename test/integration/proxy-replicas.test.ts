@@ -210,8 +210,12 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     await eventually(knowsSecond, "the Sentinel knows the second one");
     await start({ backplane: `redis+sentinel://127.0.0.1:${sentinel.port}/main` });
     await redis.kill();
+    // It ends connections when it becomes the master.
     const isMaster = async (): Promise<boolean> =>
-      String(((await second.command("ROLE")) as unknown[])[0]) === "master";
+      second.command("ROLE").then(
+        (role) => String((role as unknown[])[0]) === "master",
+        () => false,
+      );
     await eventually(isMaster, "the second one is the master");
     await world.edits.during(longMs);
     await world.watchesOfEach(1);
