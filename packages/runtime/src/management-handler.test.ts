@@ -88,6 +88,12 @@ describe("managementHandler", () => {
     expect([redirected.status, redirected.headers.get("location")]).to.deep.equal([307, "/readyz?x"]);
   });
 
+  it("links to the shortest path as it was asked for, without encoding it twice", async () => {
+    const redirected = await fetch(`${base}//readyz?a=%22%25b`, { redirect: "manual" });
+    expect(redirected.headers.get("location")).to.equal("/readyz?a=%22%25b");
+    expect(await redirected.text()).to.contain('href="/readyz?a=%22%25b"');
+  });
+
   it("refuses other paths and methods", async () => {
     expect((await fetch(`${base}/flags`)).status).to.equal(404);
     const post = await fetch(`${base}/metrics`, { method: "POST" });

@@ -82,7 +82,8 @@ function redirect(response: ServerResponse, shortest: string): void {
   answer(
     response,
     307,
-    `<a href="${encodeURI(location)}">Temporary Redirect</a>.\n`,
+    // What is encoded already stays as it is.
+    `<a href="${encodeURI(location).replaceAll("%25", "%")}">Temporary Redirect</a>.\n`,
     "text/html; charset=utf-8",
   );
 }
