@@ -9,7 +9,16 @@ const tests = "\\.(test|fixture|child)\\.ts$";
  * who builds on whom: the port uses the engine, and a call sees of both only transport.ts.
  */
 const stages = {
-  backplane: ["address", "connection", "lease", "record", "interest", "announcement", "membership", "degraded"],
+  backplane: [
+    "address",
+    "connection",
+    "lease",
+    "record",
+    "interest",
+    "announcement",
+    "membership",
+    "degraded",
+  ],
   rpc: ["limits", "http1", "http2", "port", "call", "services"],
   proxy: ["source", "snapshot", "topic", "access", "subscriber", "service", "management"],
   agent: ["document", "sync", "store", "api", "management", "telemetry"],

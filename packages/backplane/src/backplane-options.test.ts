@@ -19,6 +19,8 @@ describe("checkOptions", () => {
     [{ tlsCertFile: "a" }, "belong together"],
     [{ tlsCaFile: "a" }, "write rediss://"],
     [{ userFile: "a" }, "no user without a password"],
+    [{ sentinelUserFile: "a" }, "no user without a password"],
+    [{ sentinelPasswordFile: "a" }, "write redis+sentinel://"],
   ];
   for (const [options, reason] of refusals) {
     it(`refuses ${JSON.stringify(options).slice(0, 50)} and says why`, () => {

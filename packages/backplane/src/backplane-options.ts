@@ -77,6 +77,16 @@ export function checkOptions(options: BackplaneOptions): CheckedOptions {
     throw invalid("address", "is one without TLS, although files for TLS are given: write rediss://");
   if (options.userFile !== undefined && options.passwordFile === undefined)
     throw invalid("userFile", "is given without passwordFile, and Redis accepts no user without a password");
+  if (options.sentinelUserFile !== undefined && options.sentinelPasswordFile === undefined)
+    throw invalid(
+      "sentinelUserFile",
+      "is given without sentinelPasswordFile, and Sentinels accept no user without a password",
+    );
+  if (options.sentinelPasswordFile !== undefined && address.masterName === undefined)
+    throw invalid(
+      "sentinelPasswordFile",
+      "is given, but the address names no Sentinels: write redis+sentinel://",
+    );
   const checked = Object.fromEntries(
     Object.entries(numbers).map(([name, [byDefault, least, most]]) => {
       const value = options[name as keyof typeof numbers] ?? byDefault;

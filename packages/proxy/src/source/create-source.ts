@@ -74,7 +74,8 @@ export function createSource(options: SourceOptions, parts: SourceParts): FlagSo
 }
 
 function createMain(named: SourceOption, options: SourceOptions, parts: SourceParts): FlagSource {
-  if (options.backplane !== "" && named.kind !== "kubernetes")
+  const backplane = backplaneConfig(options);
+  if (backplane !== undefined && named.kind !== "kubernetes")
     throw new ProxyError(
       "OPTION_INVALID",
       "--backplane shares the watches of --source kubernetes between replicas; other sources have none: leave it out",
@@ -98,11 +99,11 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
     watchScope: options.watchScope,
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
   });
-  if (options.backplane === "") return source;
+  if (backplane === undefined) return source;
   return new BackplaneSource({
     ...parts,
     source,
-    backplane: backplaneConfig(options),
+    backplane,
     ...(options.backplaneKeyFile === "" ? {} : { keyFile: options.backplaneKeyFile }),
     isClusterWide: options.watchScope === "cluster",
   });

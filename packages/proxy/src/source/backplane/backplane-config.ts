@@ -1,4 +1,5 @@
 import { BackplaneError, checkOptions, type CheckedOptions } from "@bunting/backplane/options";
+import { flagName } from "@bunting/runtime";
 import type { ProxyOptions } from "../../options.js";
 import { ProxyError } from "../../proxy-error.js";
 
@@ -27,16 +28,41 @@ const names: Readonly<Record<string, string>> = {
   tlsCaFile: "--backplane-ca-file",
   userFile: "--backplane-user-file",
   passwordFile: "--backplane-password-file",
+  sentinelUserFile: "--backplane-sentinel-user-file",
+  sentinelPasswordFile: "--backplane-sentinel-password-file",
   address: "--backplane",
 };
 
+/** What does nothing without an address. */
+const files = [
+  "backplaneUserFile",
+  "backplanePasswordFile",
+  "backplaneSentinelUserFile",
+  "backplaneSentinelPasswordFile",
+  "backplaneCaFile",
+  "backplaneCertFile",
+  "backplaneTlsKeyFile",
+  "backplaneServerName",
+  "backplaneKeyFile",
+] as const;
+
 /**
- * How the options say that Redis is used.
+ * How the options say that Redis is used; undefined if they do not.
  *
  * @throws ProxyError OPTION_INVALID
  */
-export function backplaneConfig(options: BackplaneProxyOptions): CheckedOptions {
-  const files = {
+export function backplaneConfig(options: BackplaneProxyOptions): CheckedOptions | undefined {
+  if (options.backplane !== "") return checked(options);
+  const given = files.find((name) => options[name] !== "");
+  if (given === undefined) return undefined;
+  throw new ProxyError(
+    "OPTION_INVALID",
+    `--${flagName(given, {})} is given without --backplane, which says where Redis is: each replica would watch for itself, and share nothing`,
+  );
+}
+
+function checked(options: BackplaneProxyOptions): CheckedOptions {
+  const texts = {
     userFile: options.backplaneUserFile,
     passwordFile: options.backplanePasswordFile,
     sentinelUserFile: options.backplaneSentinelUserFile,
@@ -53,13 +79,13 @@ export function backplaneConfig(options: BackplaneProxyOptions): CheckedOptions 
       leaseMs: options.backplaneLease,
       // As long as a lease, and a little: who is gone owns nothing any more when others notice it.
       memberMs: Math.round(1.2 * options.backplaneLease),
-      ...Object.fromEntries(Object.entries(files).filter(([, value]) => value !== "")),
+      ...Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== "")),
     });
   } catch (error) {
     if (!(error instanceof BackplaneError)) throw error;
     const message = error.message
       .replace(/the option (\w+) of the backplane/, (_, name: string) => names[name] ?? name)
-      .replace(/\b(tlsKeyFile|passwordFile)\b/g, (name) => names[name] ?? name);
+      .replace(/\b(tlsKeyFile|passwordFile|sentinelPasswordFile)\b/g, (name) => names[name] ?? name);
     throw new ProxyError("OPTION_INVALID", `--backplane can't be used: ${message}`, { cause: error });
   }
 }

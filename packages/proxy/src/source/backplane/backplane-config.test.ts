@@ -1,0 +1,55 @@
+import { expect } from "chai";
+import { backplaneConfig, type BackplaneProxyOptions } from "./backplane-config.js";
+
+const off: BackplaneProxyOptions = {
+  backplane: "",
+  backplaneUserFile: "",
+  backplanePasswordFile: "",
+  backplaneSentinelUserFile: "",
+  backplaneSentinelPasswordFile: "",
+  backplaneCaFile: "",
+  backplaneCertFile: "",
+  backplaneTlsKeyFile: "",
+  backplaneServerName: "",
+  backplaneKeyFile: "",
+  backplaneKeyPrefix: "bunting:",
+  backplaneLease: 5_000,
+};
+const on: BackplaneProxyOptions = { ...off, backplane: "redis://redis:6379" };
+
+describe("backplaneConfig", () => {
+  it("is nothing without an address", () => {
+    expect(backplaneConfig(off)).to.equal(undefined);
+  });
+
+  it("passes on what is given", () => {
+    const files = { backplaneUserFile: "/u", backplanePasswordFile: "/p" };
+    const config = backplaneConfig({ ...on, ...files, backplaneKeyPrefix: "x:", backplaneLease: 8_000 });
+    expect(config).to.deep.include({ userFile: "/u", passwordFile: "/p", keyPrefix: "x:", leaseMs: 8_000 });
+  });
+
+  it("accepts the longest lease that the option accepts", () => {
+    expect(backplaneConfig({ ...on, backplaneLease: 500_000 })?.memberMs).to.equal(600_000);
+  });
+
+  const refusals: readonly (readonly [Partial<BackplaneProxyOptions>, string])[] = [
+    [{ backplane: "", backplaneKeyFile: "/k" }, "--backplane-key-file is given without --backplane"],
+    [{ backplane: "", backplaneServerName: "a" }, "--backplane-server-name is given without --backplane"],
+    [{ backplane: "redis:6379" }, "--backplane can't be used"],
+    [{ backplaneCertFile: "/c", backplane: "rediss://a" }, "--backplane-tls-key-file belong together"],
+    [{ backplaneCaFile: "/c" }, "write rediss://"],
+    [{ backplaneUserFile: "/u" }, "without --backplane-password-file"],
+    [{ backplaneSentinelPasswordFile: "/p" }, "--backplane-sentinel-password-file is given, but"],
+    [{ backplaneKeyPrefix: "a b" }, "--backplane-key-prefix has characters"],
+  ];
+  for (const [options, reason] of refusals)
+    it(`refuses ${JSON.stringify(options)} by the names that the user knows`, () => {
+      expect(() => backplaneConfig({ ...on, ...options }))
+        .to.throw(reason)
+        .with.property("code", "OPTION_INVALID");
+    });
+
+  it("does not repeat a password that is in the address", () => {
+    expect(() => backplaneConfig({ ...on, backplane: "redis://u:secret@redis" })).to.throw(/^(?!.*secret)/);
+  });
+});
