@@ -1,3 +1,4 @@
+import { backplaneRow } from "./backplane-row.js";
 import type { Dashboard, Query } from "./dashboard.js";
 import { chosen, max, perSecond, quantile, rate, stat, sum } from "./queries.js";
 import { upstreamRow } from "./upstream-row.js";
@@ -187,6 +188,7 @@ export const proxyDashboard: Dashboard = {
       ],
     },
     upstreamRow,
+    backplaneRow,
     {
       title: "Limits that were hit",
       panels: [

@@ -93,6 +93,28 @@ const cases: Readonly<Record<string, AlertCase>> = {
       [perReason("bunting_proxy_upstream_failures_total", "ended")]: "0x10 8x80",
     },
   },
+  BuntingBackplaneAway: {
+    series: { [`bunting_proxy_backplane_state{${proxy}, state="degraded"}`]: "1x90" },
+    firesAtMinute: 6,
+    quietAtMinute: 4,
+    description: "p:8016 has had no Redis that works for 5 minutes.",
+    never: {
+      // A failover of minutes, and a proxy without --backplane.
+      [`bunting_proxy_backplane_state{${proxy}, state="degraded"}`]: "0x10 1x3 0x80",
+      [`bunting_proxy_backplane_state{${proxy}, state="connected"}`]: "0x90",
+    },
+  },
+  BuntingBackplaneRecordsRefused: {
+    series: {
+      [`bunting_proxy_backplane_refused_records_total{${proxy}, code="record_unverified"}`]: "0+1x90",
+    },
+    firesAtMinute: 8,
+    quietAtMinute: 4,
+    description: "p:8016 refuses records in Redis (record_unverified)",
+    never: {
+      [`bunting_proxy_backplane_refused_records_total{${proxy}, code="record_malformed"}`]: "4x90",
+    },
+  },
   BuntingDocumentInvalid: {
     series: { [`bunting_proxy_source_invalid_documents_total{${proxy}}`]: "0x10 1x80" },
     firesAtMinute: 12,

@@ -90,6 +90,7 @@ describe("the metrics of both binaries", () => {
       'share="0.5"',
       'share="0.99"',
       'share="1"',
+      'state="degraded"',
       'state="stale"',
     ]);
     for (const label of new Set(selected)) expect(`${proxyText}${agentText}`).to.contain(label);

@@ -1,0 +1,52 @@
+import { Registry } from "@bunting/runtime";
+import { expect } from "chai";
+import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
+import { backplaneMetrics } from "./backplane-metrics.js";
+
+describe("backplaneMetrics", () => {
+  const linesOf = async (registry: Registry): Promise<string[]> =>
+    (await registry.metrics()).split("\n").filter((line) => line.startsWith("bunting_proxy_backplane_"));
+
+  it("is all zero for a proxy alone", async () => {
+    const registry = new Registry();
+    const metrics = backplaneMetrics(registry);
+    expect(metrics.readBackplane()).to.equal(undefined);
+    for (const line of await linesOf(registry)) expect(line).to.match(/ 0$/);
+  });
+
+  it("tells the state, what is owned, and what is written and refused", async () => {
+    const registry = new Registry();
+    const metrics = backplaneMetrics(registry);
+    metrics.backplaneState("degraded");
+    metrics.backplaneState("recovering");
+    metrics.backplaneLease("handed_over");
+    metrics.backplaneWritten("confirm", 7);
+    metrics.backplaneWriteFailed("FENCED");
+    metrics.backplaneRecordRefused("RECORD_UNVERIFIED");
+    const report: BackplaneReport = {
+      state: "recovering",
+      replica: "a",
+      replicas: ["a", "b"],
+      owned: ["namespace/demo"],
+      followed: 3,
+      direct: 2,
+      forOthers: 1,
+    };
+    metrics.backplaneReport(() => report);
+    expect(metrics.readBackplane()).to.equal(report);
+    expect(await linesOf(registry)).to.have.members([
+      'bunting_proxy_backplane_state{state="connected"} 0',
+      'bunting_proxy_backplane_state{state="degraded"} 0',
+      'bunting_proxy_backplane_state{state="recovering"} 1',
+      "bunting_proxy_backplane_replicas 2",
+      "bunting_proxy_backplane_owned_units 1",
+      'bunting_proxy_backplane_topics{role="followed"} 3',
+      'bunting_proxy_backplane_topics{role="direct"} 2',
+      'bunting_proxy_backplane_topics{role="for_others"} 1',
+      'bunting_proxy_backplane_leases_total{event="handed_over"} 1',
+      'bunting_proxy_backplane_records_total{kind="confirm"} 7',
+      'bunting_proxy_backplane_write_failures_total{code="fenced"} 1',
+      'bunting_proxy_backplane_refused_records_total{code="record_unverified"} 1',
+    ]);
+  });
+});

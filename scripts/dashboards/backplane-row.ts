@@ -1,0 +1,46 @@
+import type { Dashboard } from "./dashboard.js";
+import { perSecond, series, sum } from "./queries.js";
+
+/** Of replicas that share a Redis. */
+export const backplaneRow: Dashboard["rows"][number] = {
+  title: "Replicas that share a Redis",
+  panels: [
+    {
+      title: "State",
+      description:
+        "Replicas by state. Degraded and recovering ones watch for themselves, because Redis is away or was until lately. None without --backplane.",
+      unit: "short",
+      queries: [sum("bunting_proxy_backplane_state", "state", "{{state}}")],
+    },
+    {
+      title: "Who watches",
+      description:
+        "Namespaces that each replica watches for all, and topics that it watches directly although another replica should: none when all is well.",
+      unit: "short",
+      queries: [
+        sum("bunting_proxy_backplane_owned_units", "pod", "{{pod}} owns"),
+        {
+          expr: `sum by (pod) (${series("bunting_proxy_backplane_topics", 'role="direct"')})`,
+          legend: "{{pod}} directly",
+        },
+      ],
+    },
+    {
+      title: "Leases",
+      description: "Taken, lost, handed over, and given up because nothing could be read.",
+      unit: "reqps",
+      queries: [perSecond("bunting_proxy_backplane_leases_total", "event", "{{event}}")],
+    },
+    {
+      title: "Records",
+      description:
+        "Written and confirmed by owners; writes that failed and records that can't be used, by code.",
+      unit: "reqps",
+      queries: [
+        perSecond("bunting_proxy_backplane_records_total", "kind", "{{kind}}"),
+        perSecond("bunting_proxy_backplane_write_failures_total", "code", "failed: {{code}}"),
+        perSecond("bunting_proxy_backplane_refused_records_total", "code", "refused: {{code}}"),
+      ],
+    },
+  ],
+};
