@@ -4,6 +4,7 @@ import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import { AnnouncementReader } from "./announcement/announcement-reader.js";
+import { Interest } from "./interest/interest.js";
 import { Leases } from "./lease/leases.js";
 import { Membership } from "./membership/membership.js";
 import { RecordCodec } from "./record/record-codec.js";
@@ -76,6 +77,10 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
     const record: TopicRecord = { topic: "demo/a", kind: "missing", epoch: 1, resourceVersion: "1" };
     await records.write(record, lease);
     expect(await announced.nextEvent()).to.equal("demo/a");
+    const interest = new Interest({ ...{ connection, keys, wantedMs: 60_000 }, ...options });
+    await interest.ask("one", "demo/a", "watch");
+    await interest.mention("one", ["demo/b"]);
+    expect(await interest.list("one")).to.have.members(["demo/a", "demo/b"]);
     expect(await records.confirm([record], lease)).to.deep.equal([]);
     expect((await records.read("demo/a"))?.record).to.deep.equal(record);
     expect((await records.positions(["demo/a"])).size).to.equal(1);

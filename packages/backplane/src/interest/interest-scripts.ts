@@ -8,40 +8,34 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function mention(key, topic, most)
   if redis.call('ZCARD', key) >= tonumber(most) and redis.call('ZSCORE', key, topic) == false then
-    return 0
+    return false
   end
   redis.call('ZADD', key, string.format('%.0f', now), topic)
-  return 1
+  return true
 end
 local function forget(key, ms)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('(%.0f', now - tonumber(ms)))
 end
 `;
 
-/** KEYS interest; ARGV ms after which what was not mentioned is forgotten, most topics, then the topics. Returns how many were refused. */
+/** KEYS interest; ARGV ms after which what was not mentioned is forgotten, most topics, then the topics. */
 export const mentionScript = script(`${common}
 forget(KEYS[1], ARGV[1])
-local refused = 0
 for i = 3, #ARGV do
-  refused = refused + 1 - mention(KEYS[1], ARGV[i], ARGV[2])
+  mention(KEYS[1], ARGV[i], ARGV[2])
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
-return refused
 `);
 
-/**
- * KEYS interest, announcements, announced; ARGV ms, most topics, topic, what is asked for, announcements to keep. Returns 1, or 0 where there
- * are too many topics already.
- */
+/** KEYS interest, announcements, announced; ARGV ms, most topics, topic, what is asked for, announcements to keep. */
 export const askScript = script(`${common}
 forget(KEYS[1], ARGV[1])
-if mention(KEYS[1], ARGV[3], ARGV[2]) == 0 then
-  return 0
+if not mention(KEYS[1], ARGV[3], ARGV[2]) then
+  return
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 local number = redis.call('INCR', KEYS[3])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'topic', ARGV[3], 'asks', ARGV[4], 'number', number)
-return 1
 `);
 
 /** KEYS interest; ARGV ms. Returns all topics that were mentioned since. */

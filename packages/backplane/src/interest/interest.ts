@@ -13,13 +13,15 @@ export interface InterestOptions {
   readonly announcements: number;
   /** How long a topic counts as wanted after a replica has mentioned it. */
   readonly wantedMs: number;
+  /** How many topics of a lease are taken; 20,000 unless a test can't have so many. */
+  readonly maxTopics?: number;
 }
 
 /** What a replica asks of the owner of a topic: to watch it, or to read it once more. */
 export type Asked = "watch" | "refresh";
 
 /** Peers can guess names, and each costs Redis some hundred bytes. */
-const maxTopics = 20_000;
+const mostTopics = 20_000;
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const topicsAtOnce = 256;
 
@@ -34,24 +36,22 @@ export class Interest {
     this.#options = options;
   }
 
-  /** Mentions topics of a lease again. Returns how many were not taken, because there are too many. Rejects without Redis. */
-  async mention(lease: string, topics: readonly TopicKey[]): Promise<number> {
-    const { connection, keys, wantedMs } = this.#options;
-    let refused = 0;
+  /** Mentions topics of a lease again; those beyond the most are not taken. Rejects without Redis. */
+  async mention(lease: string, topics: readonly TopicKey[]): Promise<void> {
+    const { connection, keys, wantedMs, maxTopics = mostTopics } = this.#options;
     for (let at = 0; at < topics.length; at += topicsAtOnce) {
       const args = [wantedMs, maxTopics, ...topics.slice(at, at + topicsAtOnce)];
-      refused += Number(await connection.evaluate(mentionScript, [keys.interest(lease)], args));
+      await connection.evaluate(mentionScript, [keys.interest(lease)], args);
     }
-    return refused;
   }
 
-  /** Mentions a topic, and announces what is asked of its owner. False if there are too many topics. Rejects without Redis. */
-  async ask(lease: string, topic: TopicKey, asked: Asked): Promise<boolean> {
-    const { connection, keys, shards, announcements, wantedMs } = this.#options;
+  /** Mentions a topic, and announces what is asked of its owner; not if there are too many topics. Rejects without Redis. */
+  async ask(lease: string, topic: TopicKey, asked: Asked): Promise<void> {
+    const { connection, keys, shards, announcements, wantedMs, maxTopics = mostTopics } = this.#options;
     const shard = shardOf(topic, shards);
     const names = [keys.interest(lease), keys.announcements(shard), keys.announced(shard)];
     const args = [wantedMs, maxTopics, topic, asked, announcements];
-    return (await connection.evaluate(askScript, names, args)) === 1;
+    await connection.evaluate(askScript, names, args);
   }
 
   /** All topics of a lease that replicas want. Rejects without Redis. */

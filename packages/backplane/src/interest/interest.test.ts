@@ -1,0 +1,77 @@
+import { systemClock } from "@bunting/runtime";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { expect } from "chai";
+import { AnnouncementReader } from "../announcement/announcement-reader.js";
+import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { Stops, TestReplica } from "../replica.fixture.js";
+import { Interest } from "./interest.js";
+
+const lease = "namespace/demo";
+
+describe("Interest", () => {
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  afterEach(() => stops.stop());
+
+  async function start({ wantedMs = 60_000, maxTopics = 1_000 } = {}) {
+    const server = stops.add(await RedisServer.start());
+    const replica = stops.add(await TestReplica.connected({ address: server.address, compareMs: 600_000 }));
+    const { connection, keys, options } = replica;
+    const interest = new Interest({ ...options, connection, keys, wantedMs, maxTopics });
+    const listed = async (): Promise<string[]> => [...(await interest.list(lease))].sort();
+    return { interest, listed, replica, server };
+  }
+
+  it("lists what replicas mention, each topic once, and only of that lease", async () => {
+    const { interest, listed } = await start();
+    const many = Array.from({ length: 600 }, (_, index) => `demo/flag-${index}` as const);
+    await interest.mention(lease, many);
+    await interest.mention(lease, many);
+    await interest.mention("namespace/other", ["other/flags"]);
+    expect(await listed()).to.deep.equal([...many].sort());
+  });
+
+  it("forgets what none has mentioned for so long", async () => {
+    const { interest, listed } = await start({ wantedMs: 300 });
+    await interest.mention(lease, ["demo/left"]);
+    await eventually(async () => {
+      await interest.mention(lease, ["demo/kept"]);
+      return !(await listed()).includes("demo/left");
+    }, "that it is forgotten");
+    expect(await listed()).to.deep.equal(["demo/kept"]);
+  });
+
+  it("takes no more topics than a lease may have, and goes on to take those that it has", async () => {
+    const { interest, listed } = await start({ maxTopics: 2 });
+    await interest.mention(lease, ["demo/a", "demo/b", "demo/c"]);
+    await interest.ask(lease, "demo/d", "watch");
+    await interest.ask(lease, "demo/a", "watch");
+    expect(await listed()).to.deep.equal(["demo/a", "demo/b"]);
+  });
+
+  it("announces what is asked of an owner, and nothing of a topic that is not taken", async () => {
+    const { interest, replica } = await start({ maxTopics: 1 });
+    const asked = new EventQueue<string>();
+    const gaps = new EventQueue<string>();
+    const { options, keys, logger } = replica;
+    const reader = new AnnouncementReader({
+      ...{ options, keys, logger, clock: systemClock },
+      onAnnounced: (topic) => asked.push(`announced ${topic}`),
+      onAsked: (topic, what) => asked.push(`${what} ${topic}`),
+      onGap: () => gaps.push("gap"),
+    });
+    replica.run((signal) => reader.run(signal));
+    await gaps.nextEvent("the first look");
+    await interest.ask(lease, "demo/a", "watch");
+    await interest.ask(lease, "demo/b", "watch");
+    await interest.ask(lease, "demo/a", "refresh");
+    expect([await asked.nextEvent(), await asked.nextEvent()]).to.deep.equal([
+      "watch demo/a",
+      "refresh demo/a",
+    ]);
+    // Neither counts as a version, nor as something that was missed.
+    expect([asked.size, gaps.size]).to.deep.equal([0, 0]);
+  });
+});
