@@ -144,6 +144,21 @@ module.exports = {
       },
     },
     {
+      name: "proxy-loads-ioredis-on-first-use",
+      comment:
+        "Only replicas that share a Redis need its client: their source imports what uses it dynamically.",
+      severity: "error",
+      from: {
+        path: "^packages/proxy/",
+        pathNot: `^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|local-sink|record-writer|replicated-topics?|unit|unit-leases|units)\\.ts$|${tests}`,
+      },
+      to: {
+        path: "^packages/backplane/src/index\\.ts$|^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|local-sink|record-writer|replicated-topics?|unit|unit-leases|units)\\.ts$",
+        dynamic: false,
+        dependencyTypesNot: ["type-only"],
+      },
+    },
+    {
       name: "services-never-meet",
       severity: "error",
       from: { path: "^packages/(proxy|agent|cli)/" },

@@ -103,6 +103,11 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "./upstream-link.js";',
   },
   {
+    rule: "proxy-loads-ioredis-on-first-use",
+    at: "packages/proxy/src/source/backplane",
+    code: 'export * from "./replicated-topics.js";',
+  },
+  {
     rule: "agent-never-reaches-client-node",
     at: "packages/agent/src/sync/kubernetes",
     code: 'export { kubeconfigConfig } from "../../../../kube/src/index.js";',

@@ -1,7 +1,9 @@
+import type { DegradedState } from "@bunting/backplane";
+
 /** What a replica counts of the backplane. */
 export interface BackplaneMetrics {
-  /** Whether the replica relies on Redis; see DegradedMode. */
-  backplaneState(state: "connected" | "degraded" | "recovering"): void;
+  /** Whether the replica relies on Redis. */
+  backplaneState(state: DegradedState): void;
   /** A lease was taken, lost before it was given back, handed to the replica that asked for it, or given up because the API server can't be read. */
   backplaneLease(event: "taken" | "lost" | "handed_over" | "given_up"): void;
   /** A record was written or confirmed. */
@@ -16,7 +18,7 @@ export interface BackplaneMetrics {
 
 /** What a replica is at one moment. */
 export interface BackplaneReport {
-  readonly state: "connected" | "degraded" | "recovering";
+  readonly state: DegradedState;
   /** This process, as other replicas know it. */
   readonly replica: string;
   /** The live replicas, as far as Redis told lately. */

@@ -1,22 +1,8 @@
-import type { CheckedOptions } from "@bunting/backplane";
 import type { Readers, TopicKey } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import { Synced } from "../synced.js";
-import type { BackplaneMetrics } from "./backplane-metrics.js";
+import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import type { ReplicatedTopics } from "./replicated-topics.js";
-
-export interface BackplaneSourceOptions {
-  /** Watches what this replica owns, or everything while Redis is away. */
-  readonly source: FlagSource;
-  /** How to use Redis; checked. */
-  readonly backplane: CheckedOptions;
-  readonly keyFile?: string;
-  readonly isClusterWide: boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: BackplaneMetrics;
-}
 
 interface Early {
   readonly sink: SourceSink;

@@ -81,7 +81,7 @@ export class FollowedRefreshes {
       await interest.ask(topic.unit.name, topic.key, "refresh");
       if (!(await answered)) return false;
       const stored = await records.read(topic.key);
-      if (stored !== undefined) topic.take(stored);
+      if (stored !== undefined) topic.record(stored);
       return true;
     } catch {
       // Without Redis, or where what it holds can't be used.

@@ -3,12 +3,10 @@ import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import type { SourceVersion } from "../flag-source.js";
 
 /** What a topic is, as a watch of this replica says, without its place in the history that replicas share. */
-export interface Said {
-  readonly kind: "document" | "deleted" | "missing";
-  /** Of a document. */
-  readonly document?: FlagDocument;
-  readonly version: SourceVersion;
-}
+export type Said = { readonly version: SourceVersion } & (
+  | { readonly kind: "document"; readonly document: FlagDocument }
+  | { readonly kind: "deleted" | "missing"; readonly document?: undefined }
+);
 
 /** What a topic is, and where that is in its history. */
 export type Known = Said & Position;
@@ -48,29 +46,23 @@ export function placeAnew(said: Said, before: Known, openEpoch: number): Known {
 }
 
 export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
-  const { kind, epoch, resourceVersion, uid, generation, document } = record;
-  const version = {
-    noticedMs,
-    ...(kind === "document" ? { resourceVersion } : {}),
-    ...(uid === undefined ? {} : { uid }),
-    ...(generation === undefined ? {} : { generation }),
-  };
-  return { kind, epoch, resourceVersion, version, ...(document === undefined ? {} : { document }) };
+  const { kind, epoch, resourceVersion, uid, generation } = record;
+  const at = { epoch, resourceVersion };
+  if (kind !== "document") return { ...at, kind, version: { noticedMs } };
+  const version = { noticedMs, resourceVersion, ...identityOf(uid, generation) };
+  return { ...at, kind, document: record.document, version };
 }
 
 export function recordOf(topic: TopicKey, known: Known): TopicRecord {
-  const { kind, epoch, resourceVersion, document, version } = known;
+  const { epoch, resourceVersion, version } = known;
   const at = { topic, epoch, resourceVersion };
-  if (kind !== "document" || document === undefined)
-    return { ...at, kind: kind === "document" ? "missing" : kind };
+  if (known.kind !== "document") return { ...at, kind: known.kind };
   const { uid, generation } = version;
-  return {
-    ...at,
-    kind,
-    document,
-    ...(uid === undefined ? {} : { uid }),
-    ...(generation === undefined ? {} : { generation }),
-  };
+  return { ...at, kind: known.kind, document: known.document, ...identityOf(uid, generation) };
+}
+
+function identityOf(uid: string | undefined, generation: number | undefined) {
+  return { ...(uid === undefined ? {} : { uid }), ...(generation === undefined ? {} : { generation }) };
 }
 
 function afterVersion(resourceVersion: string): string {

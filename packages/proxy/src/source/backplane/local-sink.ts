@@ -29,9 +29,9 @@ export class LocalSink {
    */
   tell(known: Known, isUnconfirmed: boolean): void {
     if (this.#told !== undefined && comparePositions(known, this.#told) < 0) return;
-    const { kind, document, version } = known;
-    if (kind === "document" && document !== undefined)
-      this.#sink.document(document, isUnconfirmed ? { ...version, isUnconfirmed } : version);
+    const { kind, version } = known;
+    if (kind === "document")
+      this.#sink.document(known.document, isUnconfirmed ? { ...version, isUnconfirmed } : version);
     else if (kind === "deleted") this.#sink.deleted();
     else this.#sink.missing();
     this.#told = known;

@@ -1,4 +1,5 @@
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
+import { errorCode } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import { recordOf, type Known } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
@@ -10,7 +11,7 @@ export interface RecordWriterOptions {
   readonly metrics: Pick<BackplaneMetrics, "backplaneWritten" | "backplaneWriteFailed">;
   /** Redis says that the lease has ended. */
   readonly onFenced: (unit: string) => void;
-  readonly onFailed: (topic: ReplicatedTopic, error: BackplaneError) => void;
+  readonly onFailed: (topic: ReplicatedTopic, error: Error) => void;
 }
 
 /** A record that can't be brought in agreement with Redis so often waits for the next round. */
@@ -59,10 +60,9 @@ export class RecordWriter {
   }
 
   async #track(work: Promise<void>): Promise<void> {
-    const tracked = work.catch(() => undefined);
-    this.#writing.add(tracked);
-    await tracked;
-    this.#writing.delete(tracked);
+    this.#writing.add(work);
+    await work;
+    this.#writing.delete(work);
   }
 
   /** Compares with Redis in few large steps, because after a take-over there are thousands to compare. */
@@ -96,18 +96,11 @@ export class RecordWriter {
       const known = topic.current;
       return known === undefined ? [] : [{ topic, known }];
     });
+    const [first] = told;
+    if (first === undefined) return;
     try {
-      const others = new Set(
-        await records.confirm(
-          told.map(({ topic: { key }, known: { kind, epoch, resourceVersion } }) => ({
-            topic: key,
-            kind,
-            epoch,
-            resourceVersion,
-          })),
-          lease,
-        ),
-      );
+      const confirmed = told.map(({ topic, known }) => ({ ...known, topic: topic.key }));
+      const others = new Set(await records.confirm(confirmed, lease));
       metrics.backplaneWritten("confirm", told.length - others.size);
       for (const { topic, known } of told)
         if (!others.has(topic.key)) {
@@ -121,7 +114,8 @@ export class RecordWriter {
           void this.#track(this.#write(topic));
         }
     } catch (error) {
-      for (const { topic } of told.slice(0, 1)) this.#fail(topic, error);
+      // The same is true of all of them; one is enough to say so.
+      this.#fail(first.topic, error);
     }
   }
 
@@ -178,10 +172,10 @@ export class RecordWriter {
 
   #fail(topic: ReplicatedTopic, error: unknown): void {
     const { metrics, onFenced, onFailed } = this.#options;
-    if (!(error instanceof BackplaneError)) throw error;
-    metrics.backplaneWriteFailed(error.code);
+    const code = errorCode(error) ?? "INTERNAL";
+    metrics.backplaneWriteFailed(code);
     topic.basedOn = undefined;
-    if (error.code === "FENCED") onFenced(topic.unit.name);
-    else onFailed(topic, error);
+    if (code === "FENCED") onFenced(topic.unit.name);
+    else onFailed(topic, error as Error);
   }
 }

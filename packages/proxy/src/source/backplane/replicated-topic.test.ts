@@ -42,12 +42,12 @@ function stored(epoch: number, resourceVersion: string): StoredRecord {
 describe("ReplicatedTopic", () => {
   it("does not take an older version of a later epoch, which an owner that lags behind has written where Redis was empty", async () => {
     const { topic, source, sink } = followed("87");
-    topic.take(stored(1, "87"));
+    topic.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.take(stored(2, "86"));
+    topic.record(stored(2, "86"));
     expect(source.watchCount).to.equal(1);
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.take(stored(2, "88"));
+    topic.record(stored(2, "88"));
     expect(await sink.nextText()).to.equal(textOf("88"));
     expect(source.watchCount).to.equal(0);
     expect(sink.events).to.have.length(3);
@@ -55,9 +55,9 @@ describe("ReplicatedTopic", () => {
 
   it("takes it where a consistent read says the same: the API server's store was restored", async () => {
     const { topic, sink } = followed("50");
-    topic.take(stored(1, "87"));
+    topic.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
-    topic.take(stored(2, "50"));
+    topic.record(stored(2, "50"));
     expect(await sink.nextText()).to.equal(textOf("50"));
   });
 });

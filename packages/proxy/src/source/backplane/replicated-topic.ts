@@ -17,7 +17,7 @@ import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
  * One topic on this replica. It may be watched (by the source) and followed (in Redis) at the same time, while one takes over from the other: what
  * both say is put into one history, and told only where that goes forward.
  */
-export class ReplicatedTopic {
+export class ReplicatedTopic implements FollowerSink {
   readonly key: TopicKey;
   readonly unit: Ownership;
   /** While a write is under way or waits, what is known may be written once more. */
@@ -70,17 +70,9 @@ export class ReplicatedTopic {
     return this.#isDirect && this.#local !== undefined;
   }
 
-  get isFollowed(): boolean {
-    return this.#following !== undefined;
-  }
-
   /** What an owner has to write; undefined if its watch does not know. */
   get current(): Known | undefined {
     return this.isCurrent ? this.#newest : undefined;
-  }
-
-  get newest(): Known | undefined {
-    return this.#newest;
   }
 
   /** Nobody needs it: it can be forgotten. */
@@ -174,12 +166,6 @@ export class ReplicatedTopic {
     };
   }
 
-  // Told by the follower.
-
-  record(stored: StoredRecord): void {
-    this.take(stored);
-  }
-
   confirmed(agoMs: number, position: Position): void {
     if (this.#newest === undefined || comparePositions(position, this.#newest) >= 0) this.#fresh(agoMs);
   }
@@ -191,8 +177,12 @@ export class ReplicatedTopic {
     onRefused(this, error);
   }
 
+  absent(): void {
+    // An owner that sees it wanted writes what it is.
+  }
+
   /** Takes what Redis holds, if it is newer than what is known. */
-  take(stored: StoredRecord): void {
+  record(stored: StoredRecord): void {
     const { clock, freshMs } = this.#shared;
     const known = knownOf(stored, clock.monotonicMs());
     const isRecent =
@@ -207,7 +197,7 @@ export class ReplicatedTopic {
     if (order < 0 || (order > 0 && !isRecent && this.isCurrent)) return;
     if (order > 0) {
       this.#newest = known;
-      this.#local?.tell(known, !isRecent);
+      if (!this.#isTaken(() => this.#local?.tell(known, !isRecent))) return;
     }
     if (isRecent) this.#fresh(stored.confirmedAgoMs);
   }
@@ -220,9 +210,9 @@ export class ReplicatedTopic {
 
   /** Takes what Redis holds as the history in which what the watch says has its place. */
   rebase(stored: StoredRecord): void {
-    this.take(stored);
+    this.record(stored);
     const said = this.#watch?.said;
-    if (said !== undefined && this.#watch?.isCurrent === true) this.#place(said);
+    if (said !== undefined && this.#watch?.isCurrent === true) this.#isTaken(() => this.#place(said));
   }
 
   #place(said: Said): void {
@@ -262,14 +252,21 @@ export class ReplicatedTopic {
         place(said, before, openEpoch) ??
         (before === undefined ? undefined : placeAnew(said, before, openEpoch));
       if (known === undefined) return;
-      try {
-        this.#learn(known);
-      } catch (error) {
-        this.#local?.stale(error as Error);
-      }
+      this.#isTaken(() => this.#learn(known));
     };
     if (source.refresh === undefined) queueMicrotask(done);
     else source.refresh(this.key, done, this.#local?.asker);
+  }
+
+  /** Tells the sink something. False if the sink refuses it: a document that this replica can't encode. */
+  #isTaken(tell: () => void): boolean {
+    try {
+      tell();
+      return true;
+    } catch (error) {
+      this.#local?.stale(error as Error);
+      return false;
+    }
   }
 
   get #isFresh(): boolean {
@@ -330,28 +327,11 @@ export class ReplicatedTopic {
   #follow(): void {
     if (this.#following !== undefined) return;
     this.#following = new AbortController();
-    this.#shared.follower.follow(this.key, this.#guarded(), this.#following.signal, this.#newest);
+    this.#shared.follower.follow(this.key, this, this.#following.signal, this.#newest);
   }
 
   #unfollow(): void {
     this.#following?.abort();
     this.#following = undefined;
-  }
-
-  /** A document of Redis that this replica can't encode must not end the follower. */
-  #guarded(): FollowerSink {
-    return {
-      record: (stored) => {
-        try {
-          this.record(stored);
-        } catch (error) {
-          this.#local?.stale(error as Error);
-        }
-      },
-      confirmed: (agoMs, position) => this.confirmed(agoMs, position),
-      // An owner that sees it wanted writes what it is.
-      absent: () => undefined,
-      refused: (error) => this.refused(error),
-    };
   }
 }

@@ -15,12 +15,12 @@ import {
   RedisConnection,
   type Asked,
   type BackplaneError,
-  type CheckedOptions,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
-import { RateLimitedLog, sleep, type Clock, type Logger } from "@bunting/runtime";
-import type { FlagSource, SourceSink } from "../flag-source.js";
-import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
+import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
+import type { SourceSink } from "../flag-source.js";
+import type { BackplaneReport } from "./backplane-metrics.js";
+import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { RecordWriter } from "./record-writer.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
@@ -28,17 +28,7 @@ import type { ReplicatedTopic } from "./replicated-topic.js";
 import { UnitLeases } from "./unit-leases.js";
 import { Units } from "./units.js";
 
-export interface ReplicatedTopicsOptions {
-  /** Watches what this replica owns. */
-  readonly source: FlagSource;
-  readonly backplane: CheckedOptions;
-  /** Keys that records are signed with; none if absent. */
-  readonly keyFile?: string;
-  /** Whether all topics have one owner, because all are under one watch. */
-  readonly isClusterWide: boolean;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: BackplaneMetrics;
+export interface ReplicatedTopicsOptions extends BackplaneSourceOptions {
   /** Redis has answered. */
   readonly onReached: () => void;
 }
@@ -79,6 +69,8 @@ export class ReplicatedTopics {
   readonly #log: RateLimitedLog;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #recordKeys = RecordKeys.none;
+  /** Names of units of which a watch has gone stale in this turn of the event loop. */
+  readonly #blinded = new Set<string>();
   #isTaking = false;
   #isStopping = false;
 
@@ -216,16 +208,21 @@ export class ReplicatedTopics {
   }
 
   #report(): BackplaneReport {
-    const { topics } = this.#units;
-    const count = (matches: (topic: ReplicatedTopic) => boolean): number => topics.filter(matches).length;
+    const counts = { followed: 0, direct: 0, forOthers: 0 };
+    for (const topic of this.#units.topics()) {
+      const { hasSubscribers, isDirect, isWatched, unit } = topic;
+      if (!hasSubscribers) counts.forOthers += isWatched ? 1 : 0;
+      else {
+        counts.followed += unit.lease === undefined ? 1 : 0;
+        counts.direct += isDirect || !this.#isRelied ? 1 : 0;
+      }
+    }
     return {
+      ...counts,
       state: this.#degraded.state,
       replica: this.#replica,
       replicas: this.#membership.members,
       owned: [...this.#units].filter(({ isHeld }) => isHeld).map(({ name }) => name),
-      followed: count(({ hasSubscribers, unit }) => hasSubscribers && unit.lease === undefined),
-      direct: count((topic) => topic.isDirect || (topic.hasSubscribers && !this.#isRelied)),
-      forOthers: count(({ hasSubscribers, isWatched }) => isWatched && !hasSubscribers),
     };
   }
 
@@ -261,9 +258,15 @@ export class ReplicatedTopics {
     queueMicrotask(() => this.#writer.changed(topic));
   }
 
-  #watchIsStale(topic: ReplicatedTopic): void {
-    const unit = this.#units.get(topic.unit);
-    if (unit !== undefined) void this.#unitLeases.blind(unit);
+  /** When an API server goes away, the topics of a unit go stale together: whether all are is found out once. */
+  #watchIsStale({ unit: { name } }: ReplicatedTopic): void {
+    if (this.#blinded.has(name)) return;
+    this.#blinded.add(name);
+    queueMicrotask(() => {
+      this.#blinded.delete(name);
+      const unit = this.#units.get({ name });
+      if (unit !== undefined) void this.#unitLeases.blind(unit);
+    });
   }
 
   #recordRefused(topic: ReplicatedTopic, { code, message }: BackplaneError): void {
@@ -274,8 +277,8 @@ export class ReplicatedTopics {
     this.#ask(topic, "refresh");
   }
 
-  #writeFailed(topic: TopicKey, { code, message }: BackplaneError): void {
-    const fields = { topic, code, reason: message };
+  #writeFailed(topic: TopicKey, reason: Error): void {
+    const fields = { topic, code: errorCode(reason), reason: reason.message };
     this.#log.warn("write", fields, "a record could not be written to Redis", linesPerMinute);
   }
 
@@ -311,7 +314,7 @@ export class ReplicatedTopics {
     const { clock, backplane } = this.#options;
     while (!signal.aborted) {
       for (const unit of this.#units) this.#unitLeases.want(unit);
-      for (const topic of this.#units.topics) topic.expire();
+      for (const topic of this.#units.topics()) topic.expire();
       await sleep(backplane.leaseMs / looksPerLease, signal, clock);
     }
   }

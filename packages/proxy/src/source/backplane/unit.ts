@@ -33,18 +33,25 @@ export class Unit implements Ownership {
   }
 
   get hasSubscribers(): boolean {
-    return [...this.topics.values()].some(({ hasSubscribers }) => hasSubscribers);
+    for (const topic of this.topics.values()) if (topic.hasSubscribers) return true;
+    return false;
   }
 
   /** Everything that is wanted of it is known. */
   get isWarm(): boolean {
-    return [...this.topics.values()].every(({ isCurrent, isIdle }) => isIdle || isCurrent);
+    for (const topic of this.topics.values()) if (!topic.isIdle && !topic.isCurrent) return false;
+    return true;
   }
 
   /** None of its watches can follow changes. */
   get isBlind(): boolean {
-    const watched = [...this.topics.values()].filter(({ isWatched }) => isWatched);
-    return watched.length > 0 && watched.every((topic) => topic.isBlind);
+    let isWatched = false;
+    for (const topic of this.topics.values()) {
+      if (!topic.isWatched) continue;
+      if (!topic.isBlind) return false;
+      isWatched = true;
+    }
+    return isWatched;
   }
 
   /** Takes a lease, or goes on without one. */

@@ -25,8 +25,9 @@ export class Units implements Iterable<Unit> {
     return [...this.#units.values()][Symbol.iterator]();
   }
 
-  get topics(): readonly ReplicatedTopic[] {
-    return [...this].flatMap((unit) => [...unit.topics.values()]);
+  /** Those of all units; none may come or go while they are walked through. */
+  *topics(): Generator<ReplicatedTopic> {
+    for (const unit of this.#units.values()) yield* unit.topics.values();
   }
 
   /** The name of the unit of a topic. */
@@ -77,7 +78,7 @@ export class Units implements Iterable<Unit> {
   }
 
   clear(): void {
-    for (const topic of this.topics) topic.close();
+    for (const topic of this.topics()) topic.close();
     this.#units.clear();
   }
 }
