@@ -5,7 +5,7 @@ import { AgentConnection, type AgentClientStream } from "../support/agent-client
 import { eventually } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
 import { manifest, versionOf } from "../support/manifests.js";
-import { startProxy, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { portOf, startProxy, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -23,8 +23,6 @@ const topicKibibytes = 4;
 const watchedTopicKibibytes = 13;
 /** Lines that a peer may cause in one test; it sends thousands of requests. */
 const maxLines = 60;
-
-const portOf = ({ sync }: ProxyProcess): number => Number(sync.split(":")[1]);
 
 /** Subscribes to names that were never used before, and leaves them at once. */
 function churn(from: number, count: number): Request[] {

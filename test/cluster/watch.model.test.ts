@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "../support/event-queue.js";
 import { expectSubsequence } from "../support/expect-subsequence.js";
 import { faults, internalError, watchExpired, type OpenWatch } from "../support/faulty-api-server/index.js";
+import { seededRandom } from "../support/seeded-random.js";
 import { featureFlagPath, type Cluster } from "./support/cluster.js";
 import { FaultyPath } from "./support/faulty-path.js";
 import { inParallel } from "./support/in-parallel.js";
@@ -34,15 +35,9 @@ interface Subscriber {
 
 type Random = (below: number) => number;
 
-/** mulberry32. */
 function randomFrom(seed: number): Random {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
+  const random = seededRandom(seed);
+  return (below) => Math.floor(random() * below);
 }
 
 class WatchModel {

@@ -5,7 +5,7 @@ import { expect } from "chai";
 import { isReady, proxySources, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
-import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { portOf, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import { SyncClients, type ClientReport } from "../support/sync-clients.js";
 import { TcpSwitch } from "../support/tcp-switch.js";
 import { TempDirectory } from "../support/temp-directory.js";
@@ -179,8 +179,4 @@ class Evaluating {
     if (version < this.last) this.backwards.push([this.last, version]);
     this.last = version;
   }
-}
-
-function portOf({ sync }: ProxyProcess): number {
-  return Number(sync.slice(sync.lastIndexOf(":") + 1));
 }

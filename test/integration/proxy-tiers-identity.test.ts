@@ -4,11 +4,11 @@ import { AgentConnection, type AgentClientStream } from "../support/agent-client
 import { Authority, type CertificatePair } from "../support/certificates.js";
 import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
-import type { ProxyProcess } from "../support/proxy-process.js";
+import { portOf, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import { SecretMount } from "../support/secret-mount.js";
 import type { SyncSubscription } from "../support/stock-sync-client.js";
-import { portOf, Tiers, untilStale, upstreamFailures } from "../support/tiers.js";
+import { Tiers, untilStale, upstreamFailures } from "../support/tiers.js";
 import { TokenIssuer } from "../support/token-issuer.js";
 
 const topic = "team-a/checkout";

@@ -2,10 +2,10 @@ import { networkInterfaces } from "node:os";
 import { expect } from "chai";
 import { eventually } from "../support/event-queue.js";
 import { manifest } from "../support/manifests.js";
-import type { ProxyProcess } from "../support/proxy-process.js";
+import { portOf, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import type { SyncSubscription } from "../support/stock-sync-client.js";
-import { portOf, Tiers, upstreamFailures } from "../support/tiers.js";
+import { Tiers, upstreamFailures } from "../support/tiers.js";
 
 const streams = "bunting_proxy_upstream_streams";
 /** Loopback has no limit by address. */

@@ -4,10 +4,10 @@ import { AgentConnection } from "../support/agent-client.js";
 import { eventually } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
 import { manifest, versionOf } from "../support/manifests.js";
-import { startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { portOf, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import type { SyncSubscription } from "../support/stock-sync-client.js";
-import { portOf, Tiers, untilStale } from "../support/tiers.js";
+import { Tiers, untilStale } from "../support/tiers.js";
 
 const topic = "team-a/checkout";
 

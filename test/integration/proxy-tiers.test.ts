@@ -4,61 +4,42 @@ import { AgentConnection } from "../support/agent-client.js";
 import { Authority } from "../support/certificates.js";
 import { eventually } from "../support/event-queue.js";
 import { checkoutManifest } from "../support/manifests.js";
-import { startProxy, startProxyOn, type ProxyProcess } from "../support/proxy-process.js";
+import { portOf, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
-import { StockSyncClient, type SyncSubscription } from "../support/stock-sync-client.js";
-import { TcpSwitch } from "../support/tcp-switch.js";
+import type { SyncSubscription } from "../support/stock-sync-client.js";
 import { TempDirectory } from "../support/temp-directory.js";
+import { Tiers, untilStale, upstreamFailures } from "../support/tiers.js";
 
 const selector = "team-a/checkout";
-const quickDrain = ["--drain-delay", "0", "--drain-window", "0"];
-const staleTopics = 'bunting_proxy_topic_topics{state="stale"}';
 const messages = (kind: string): string => `bunting_proxy_upstream_messages_total{kind="${kind}"}`;
 
 describe("bunting-proxy with --source upstream", () => {
-  const cleanUps: (() => unknown)[] = [];
+  let tiers: Tiers;
   let directory: TempDirectory;
   beforeEach(() => {
-    directory = new TempDirectory();
+    tiers = new Tiers();
+    ({ directory } = tiers);
   });
-  afterEach(async () => {
-    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-    directory.remove();
-  });
+  afterEach(() => tiers.close());
 
-  const running = (proxy: ProxyProcess): ProxyProcess => {
-    cleanUps.push(() => proxy.process.stop("SIGKILL"));
-    return proxy;
-  };
-  const root = async (args: readonly string[] = [], at = directory): Promise<ProxyProcess> =>
-    running(await startProxy(at.path, [...quickDrain, ...args]));
-  const tier = async (upstream: string, args: readonly string[] = []): Promise<ProxyProcess> =>
-    running(await startProxyOn(`upstream:${upstream}`, [...quickDrain, ...args]));
-  const subscribe = (proxy: ProxyProcess, topic = selector): SyncSubscription => {
-    const client = new StockSyncClient(proxy.sync);
-    cleanUps.push(() => client.close());
-    return client.subscribe({ selector: topic });
-  };
+  const root = (args: readonly string[] = [], at = directory): Promise<ProxyProcess> =>
+    tiers.root(args, at.path);
+  const tier = (upstream: string, args?: readonly string[]): Promise<ProxyProcess> =>
+    tiers.tier(upstream, args);
+  const subscribe = (proxy: ProxyProcess, topic = selector): SyncSubscription =>
+    tiers.subscribe(proxy, topic);
   const nextState = async (subscription: SyncSubscription, what: string): Promise<unknown> => {
     const { flags } = await subscription.messages.nextEvent(what);
     return (flags["f"] as { readonly state?: string } | undefined)?.state;
   };
   const edit = (state: string, at = directory): void => at.replace("checkout.json", checkoutManifest(state));
-  const openSwitch = async (...proxies: readonly ProxyProcess[]): Promise<TcpSwitch> => {
-    const opened = await TcpSwitch.start();
-    cleanUps.push(() => opened.close());
-    opened.setBackends(proxies.map(portOf));
-    return opened;
-  };
-  const isStale = (proxy: ProxyProcess, count: number): Promise<void> =>
-    eventually(async () => (await readMetric(proxy.management, staleTopics)) === count, `${count} stale`);
 
   it("serves through three levels what the first reads, each edit as a delta, and resumes when the middle was killed", async () => {
     const edit = (state: string): void => directory.replace("checkout.json", largeManifest(state));
     edit("ENABLED");
     const first = await root();
     const middle = await tier(first.sync);
-    const service = await openSwitch(middle);
+    const service = await tiers.openSwitch(middle);
     const leaf = await tier(`127.0.0.1:${service.port}`);
     const subscription = subscribe(leaf);
     expect(await nextState(subscription, "the flags")).to.equal("ENABLED");
@@ -66,11 +47,11 @@ describe("bunting-proxy with --source upstream", () => {
     expect(await nextState(subscription, "the edit")).to.equal("DISABLED");
 
     await middle.process.stop("SIGKILL");
-    await isStale(leaf, 1);
+    await untilStale(leaf, 1);
     expect(await readMetric(leaf.management, messages("snapshot"))).to.equal(1);
     expect(await readMetric(leaf.management, messages("delta"))).to.equal(1);
     service.setBackends([portOf(await tier(first.sync))]);
-    await isStale(leaf, 0);
+    await untilStale(leaf, 0);
     expect(await readMetric(leaf.management, messages("unchanged"))).to.equal(1);
     expect(await readMetric(leaf.management, messages("snapshot"))).to.equal(1);
     edit("ENABLED");
@@ -80,17 +61,17 @@ describe("bunting-proxy with --source upstream", () => {
   it("sends what has changed while the connection was cut, and nothing that has not", async () => {
     edit("ENABLED");
     const first = await root();
-    const service = await openSwitch(first);
+    const service = await tiers.openSwitch(first);
     const leaf = await tier(`127.0.0.1:${service.port}`);
     const subscription = subscribe(leaf);
     expect(await nextState(subscription, "the flags")).to.equal("ENABLED");
     service.setBackends([]);
     service.cut();
-    await isStale(leaf, 1);
+    await untilStale(leaf, 1);
     edit("DISABLED");
     service.setBackends([portOf(first)]);
     expect(await nextState(subscription, "the edit")).to.equal("DISABLED");
-    await isStale(leaf, 0);
+    await untilStale(leaf, 0);
   });
 
   it("goes on with another upstream when one is killed", async () => {
@@ -109,7 +90,7 @@ describe("bunting-proxy with --source upstream", () => {
   it("says of a missing FeatureFlag that it is missing, and serves it when it is made", async () => {
     const leaf = await tier((await tier((await root()).sync)).sync);
     const connection = await AgentConnection.open(portOf(leaf));
-    cleanUps.push(() => connection.close());
+    tiers.onClose(() => connection.close());
     const agent = connection.stream();
     agent.subscribe(selector);
     expect((await agent.messages.nextEvent("that it is missing")).$case).to.equal("missing");
@@ -132,19 +113,19 @@ describe("bunting-proxy with --source upstream", () => {
   it("is stale while the first level can't read its source, over another level between them", async () => {
     writeFileSync(directory.file("keep"), "");
     const flags = new TempDirectory();
-    cleanUps.push(() => flags.remove());
+    tiers.onClose(() => flags.remove());
     edit("ENABLED", flags);
     const leaf = await tier((await tier((await root([], flags)).sync)).sync);
     expect(await nextState(subscribe(leaf), "the flags")).to.equal("ENABLED");
     renameSync(flags.path, directory.file("elsewhere"));
-    await isStale(leaf, 1);
+    await untilStale(leaf, 1);
     renameSync(directory.file("elsewhere"), flags.path);
-    await isStale(leaf, 0);
+    await untilStale(leaf, 0);
   });
 
   it("serves two clusters under prefixes, and says which there are", async () => {
     const us = new TempDirectory();
-    cleanUps.push(() => us.remove());
+    tiers.onClose(() => us.remove());
     edit("ENABLED");
     edit("DISABLED", us);
     const edge = await tier(`${(await root()).sync};${(await root([], us)).sync}`, [
@@ -176,12 +157,11 @@ describe("bunting-proxy with --source upstream", () => {
   });
 
   it("refuses a loop over two proxies and says so", async () => {
-    const service = await openSwitch();
+    const service = await tiers.openSwitch();
     const one = await tier(`127.0.0.1:${service.port}`);
     const other = await tier(one.sync);
     service.setBackends([portOf(other)]);
-    const loops = async (proxy: ProxyProcess): Promise<number> =>
-      readMetric(proxy.management, 'bunting_proxy_upstream_failures_total{reason="loop"}', 0);
+    const loops = (proxy: ProxyProcess): Promise<number> => upstreamFailures(proxy, "loop");
     await eventually(async () => (await loops(one)) + (await loops(other)) > 0, "the loop is found");
   });
 });
@@ -194,10 +174,6 @@ function largeManifest(state: string): string {
   const { flags } = manifest.spec.flagSpec;
   for (let i = 0; i < 100; i++) flags[`other-${i}`] = { state: "ENABLED", variants: { a: i } };
   return JSON.stringify(manifest);
-}
-
-function portOf({ sync }: ProxyProcess): number {
-  return Number(sync.split(":")[1]);
 }
 
 function activeStreams({ management }: ProxyProcess): Promise<number> {

@@ -52,3 +52,8 @@ async function start(
     management: `http://127.0.0.1:${ports.get("management") ?? 0}`,
   };
 }
+
+/** The sync port of a proxy. */
+export function portOf({ sync }: Pick<ProxyProcess, "sync">): number {
+  return Number(sync.slice(sync.lastIndexOf(":") + 1));
+}

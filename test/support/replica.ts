@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { FaultProxy } from "./fault-proxy.js";
 import type { FaultyApiServer } from "./faulty-api-server/index.js";
-import { startProxyInPod, type ProxyProcess } from "./proxy-process.js";
+import { portOf, startProxyInPod, type ProxyProcess } from "./proxy-process.js";
 import { TempDirectory } from "./temp-directory.js";
 
 export interface ReplicaOptions {
@@ -58,8 +58,7 @@ export class Replica {
   }
 
   get port(): number {
-    const { sync } = this.proxy;
-    return Number(sync.slice(sync.lastIndexOf(":") + 1));
+    return portOf(this.proxy);
   }
 
   signal(signal: "SIGSTOP" | "SIGCONT"): void {

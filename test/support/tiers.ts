@@ -1,4 +1,4 @@
-import { startProxy, startProxyOn, type ProxyProcess } from "./proxy-process.js";
+import { portOf, startProxy, startProxyOn, type ProxyProcess } from "./proxy-process.js";
 import { readMetric } from "./read-metric.js";
 import { StockSyncClient, type SyncSubscription } from "./stock-sync-client.js";
 import { TcpSwitch } from "./tcp-switch.js";
@@ -53,10 +53,6 @@ export class Tiers {
     this.onClose(() => proxy.process.stop("SIGKILL"));
     return proxy;
   }
-}
-
-export function portOf({ sync }: ProxyProcess): number {
-  return Number(sync.split(":")[1]);
 }
 
 /** Waits until so many topics of the proxy are stale. */

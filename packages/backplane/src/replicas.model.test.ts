@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
+import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { AnnouncementReader } from "./announcement/announcement-reader.js";
 import { Follower } from "./announcement/follower.js";
@@ -29,15 +30,6 @@ import { Stops, TestReplica } from "./replica.fixture.js";
 const topics = ["demo/a", "demo/b", "demo/c"] as const;
 const leaseMs = 400;
 const fast = { commandTimeoutMs: 150, connectTimeoutMs: 300, compareMs: 200, shards: 2, announcements: 5 };
-
-/** Numbers that look random, and are the same for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5) | 0;
-    return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** What the cluster has: the newest version of each topic. Owners read it, as a watch would. */
 class Cluster {
@@ -211,7 +203,7 @@ describe("Replicas on one Redis", () => {
 
   for (const seed of [1, 2, 3]) {
     it(`never go backwards and end at the last version, whatever fails (seed ${seed})`, async () => {
-      const random = randomOf(seed);
+      const random = seededRandom(seed);
       const server = stops.add(await RedisServer.start("--appendonly", "yes", "--appendfsync", "always"));
       const cluster = new Cluster();
       const watching = new AbortController();
@@ -232,7 +224,7 @@ describe("Replicas on one Redis", () => {
               name,
               `redis://127.0.0.1:${proxy.port}`,
               cluster,
-              randomOf(seed * 7 + replicas.length),
+              seededRandom(seed * 7 + replicas.length),
             ),
           ),
         );

@@ -1,23 +1,16 @@
+import { readOptions } from "@bunting/runtime";
 import { expect } from "chai";
+import { proxyOptionTable } from "../../options.js";
 import { backplaneConfig, type BackplaneProxyOptions } from "./backplane-config.js";
 
-const off: BackplaneProxyOptions = {
-  backplane: "",
-  backplaneUserFile: "",
-  backplanePasswordFile: "",
-  backplaneSentinelUserFile: "",
-  backplaneSentinelPasswordFile: "",
-  backplaneCaFile: "",
-  backplaneCertFile: "",
-  backplaneTlsKeyFile: "",
-  backplaneServerName: "",
-  backplaneKeyFile: "",
-  backplaneKeyPrefix: "bunting:",
-  backplaneLease: 5_000,
-};
-const on: BackplaneProxyOptions = { ...off, backplane: "redis://redis:6379" };
-
 describe("backplaneConfig", () => {
+  let off: BackplaneProxyOptions;
+  let on: BackplaneProxyOptions;
+  before(async () => {
+    off = (await readOptions(proxyOptionTable, { argv: [], env: {}, readsConfig: false })).options;
+    on = { ...off, backplane: "redis://redis:6379" };
+  });
+
   it("is nothing without an address", () => {
     expect(backplaneConfig(off)).to.equal(undefined);
   });

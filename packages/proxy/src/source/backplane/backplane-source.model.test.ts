@@ -3,6 +3,7 @@ import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis
 import type { TopicKey } from "@bunting/protocol";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
+import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import type { RecordingSink } from "../source.fixture.js";
 import { BackplaneReplica, TestCluster, textOf } from "./backplane.fixture.js";
@@ -22,15 +23,6 @@ const steps = Number(process.env["BUNTING_MODEL_STEPS"] ?? 120);
 const lagsMs = [0, 20, 300];
 /** Redis has to have worked for so long before replicas rely on it again, doubled by each relapse. */
 const healMs = 300_000;
-
-/** Numbers that look random, and are the same for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x6d2b79f5) | 0;
-    return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32;
-  };
-}
 
 interface Subscriber {
   readonly topic: TopicKey;
@@ -105,7 +97,7 @@ class Model {
   #isRedisPaused = false;
 
   constructor(seed: number, redis: RedisServer, cluster: TestCluster, replicas: readonly ModelReplica[]) {
-    this.#random = randomOf(seed);
+    this.#random = seededRandom(seed);
     this.#redis = redis;
     this.#cluster = cluster;
     this.#replicas = replicas;

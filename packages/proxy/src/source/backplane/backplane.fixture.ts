@@ -72,8 +72,6 @@ export class ClusterSource extends ScriptedSource {
   isCut = false;
   /** How long it takes until this replica's watch tells of a change, in ms: those of replicas differ. */
   lagMs = 0;
-  override hasSynced = true;
-  readonly #cluster: TestCluster;
   /** What the replica has to catch up with. */
   readonly #missed = new Map<TopicKey, () => void>();
   readonly #topics = new Set<TopicKey>();
@@ -81,7 +79,6 @@ export class ClusterSource extends ScriptedSource {
 
   constructor(cluster: TestCluster) {
     super(systemClock, true);
-    this.#cluster = cluster;
     cluster.add(this);
   }
 
@@ -151,10 +148,6 @@ export class ClusterSource extends ScriptedSource {
 
   get watched(): readonly TopicKey[] {
     return [...this.#topics].sort();
-  }
-
-  isNewest(topic: TopicKey): boolean {
-    return this.#cluster.get(topic) !== undefined;
   }
 }
 

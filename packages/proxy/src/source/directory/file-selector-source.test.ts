@@ -1,40 +1,12 @@
 import { mkdirSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readOptions } from "@bunting/runtime";
 import { expect } from "chai";
+import { proxyOptionTable } from "../../options.js";
 import { noMetrics } from "../../proxy-metrics.js";
 import { createSource } from "../create-source.js";
 import { flags, manifest, noWatchLeft, textOf, useDirectory } from "../source.fixture.js";
 import { FileSelectorSource } from "./file-selector-source.js";
-
-/** What the options of a cluster are where none is meant. */
-const defaults = {
-  watchScope: "auto",
-  watchTimeout: 300_000,
-  kubeconfig: "",
-  kubeContext: "",
-  serviceAccountDirectory: "",
-  cacheDir: "",
-  cacheSize: 0,
-  topicPrefix: "",
-  upstreamTls: false,
-  upstreamCaFile: "",
-  upstreamClientCertFile: "",
-  upstreamClientKeyFile: "",
-  upstreamTokenFile: "",
-  upstreamTokenOverPlaintext: false,
-  backplane: "",
-  backplaneUserFile: "",
-  backplanePasswordFile: "",
-  backplaneSentinelUserFile: "",
-  backplaneSentinelPasswordFile: "",
-  backplaneCaFile: "",
-  backplaneCertFile: "",
-  backplaneTlsKeyFile: "",
-  backplaneServerName: "",
-  backplaneKeyFile: "",
-  backplaneKeyPrefix: "bunting:",
-  backplaneLease: 5_000,
-} as const;
 
 describe("FileSelectorSource", () => {
   const directory = useDirectory();
@@ -90,6 +62,11 @@ describe("FileSelectorSource", () => {
   });
 
   it("serves files beside FeatureFlags where that is allowed", async () => {
+    const { options: defaults } = await readOptions(proxyOptionTable, {
+      argv: [],
+      env: {},
+      readsConfig: false,
+    });
     put("a.yaml", manifest("a", 1));
     writeFileSync(`${directory.path}.json`, JSON.stringify(flags(2)));
     const source = directory.run(({ path, ...parts }) =>

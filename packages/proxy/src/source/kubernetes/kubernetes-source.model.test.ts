@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
 import {
@@ -67,7 +68,7 @@ class Model {
   #version = 1;
 
   constructor(seed: number, bench: SourceBench<FastClock>) {
-    this.#random = mulberry32(seed);
+    this.#random = seededRandom(seed);
     this.bench = bench;
   }
 
@@ -346,15 +347,4 @@ class Model {
   #pick<T>(from: readonly T[]): T {
     return from[Math.floor(this.#random() * from.length)] as T;
   }
-}
-
-/** A small random generator; the same numbers for the same seed. */
-function mulberry32(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
