@@ -8,6 +8,7 @@ import { evaluateCase } from "./evaluate.bench.js";
 import { fanOutStormCase } from "./fan-out-storm.bench.js";
 import { fanOutCases } from "./fan-out.bench.js";
 import { renderDocs, resultFile } from "./render.js";
+import { replicasCase } from "./replicas.bench.js";
 import { serveCase } from "./serve.bench.js";
 import { isMet, type BenchCase } from "./support/bench-case.js";
 import { digits } from "./support/format.js";
@@ -36,6 +37,7 @@ const cases: readonly BenchCase[] = [
   tokensCase,
   tiersCase,
   clusterCase,
+  replicasCase,
   abuseCase,
 ];
 

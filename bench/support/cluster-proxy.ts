@@ -30,13 +30,18 @@ export class ClusterProxy {
     this.managementPort = ports.get("management") ?? 0;
   }
 
-  /** @param core the core to run on; any that this process may use if undefined. */
+  /**
+   * @param core the core to run on; any that this process may use if undefined.
+   * @param more further arguments.
+   */
   static async start(
     { script, nodeFlags, environment }: Binary,
     account: ServiceAccount,
     core?: number,
+    more: readonly string[] = [],
   ): Promise<ClusterProxy> {
-    const args = ["start", "--host=127.0.0.1", "--port=0", "--management-port=0", "--log-format=json"];
+    const usual = ["start", "--host=127.0.0.1", "--port=0", "--management-port=0", "--log-format=json"];
+    const args = [...usual, ...more];
     const command = [process.execPath, ...nodeFlags, script, ...args];
     const [file = "", ...rest] =
       core === undefined ? command : ["taskset", "--cpu-list", String(core), ...command];
@@ -71,10 +76,10 @@ export class ClusterProxy {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  async stop(): Promise<void> {
+  async stop(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     if (this.hasEnded()) return;
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    this.#child.kill("SIGKILL");
+    this.#child.kill(signal);
     await ended;
   }
 }
