@@ -9,7 +9,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One subscriber of a replica, which says when it had an edit or a later one. */
+/** One subscriber of a replica, with flagd.sync.v1, which says when it had an edit or a later one. */
 export class Observer {
   readonly #connection: SubscriberConnection;
   #last = { sequence: -1, atMs: 0 };
@@ -20,7 +20,7 @@ export class Observer {
     this.#connection = new SubscriberConnection({
       host: "127.0.0.1",
       port,
-      protocol: subscriberProtocol("bunting", `${benchNamespace}/${name}`),
+      protocol: subscriberProtocol("flagd", `${benchNamespace}/${name}`),
       streams: 1,
       onMessage: (_, { kind, sequence }) => {
         if (kind !== "other") this.#receive(sequence);

@@ -140,6 +140,41 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     await world.watchesOfEach(1);
   });
 
+  it("go on when packets between the owner and the API server get lost", async () => {
+    redis = await startRedis();
+    await start();
+    const owner = world.owner();
+    owner.toApi.blackhole(true);
+    // The API server does not know that nobody reads one of them.
+    await world.watchesOfEach(2);
+    await world.edits.during(leaseMs);
+    owner.toApi.cut();
+    owner.toApi.blackhole(false);
+    await world.edits.during(2_000);
+    await judge(world);
+    await world.watchesOfEach(1);
+  });
+
+  for (const [what, hours] of [
+    ["ahead", 1],
+    ["behind", -1],
+  ] as const)
+    it(`do not care about the clock of one that is an hour ${what}, and jumps by another hour`, async () => {
+      redis = await startRedis();
+      await start({ firstClockShiftMs: hours * 3_600_000 });
+      const [wrong, ...right] = world.replicas;
+      if (wrong === undefined) throw new Error("three were started");
+      wrong.setClock();
+      await world.edits.during(2_000);
+      // It follows others at first, and owns everything at last.
+      for (const replica of right) await world.kill(replica);
+      await world.edits.during(longMs);
+      expect(new Set(world.topics.map((topic) => world.owner(topic)))).to.deep.equal(new Set([wrong]));
+      wrong.setClock();
+      await world.edits.during(2_000);
+      await judge(world);
+    });
+
   it("are updated one by one without anybody noticing", async () => {
     redis = await startRedis();
     await start({ args: ["--drain-delay", "0", "--drain-window", "1s"] });

@@ -13,7 +13,11 @@ export interface ReplicaOptions {
   /** The address of the backplane, if it is not Redis on redisPort by a way of its own. */
   readonly backplane?: string;
   readonly args?: readonly string[];
+  /** How wrong its clock is at first, in ms; right if not given. */
+  readonly clockShiftMs?: number | undefined;
 }
+
+const shiftedClock = path.join(import.meta.dirname, "shifted-clock.cjs");
 
 /** One of several proxies on one API server and one Redis, with a way of its own to both that can be cut. */
 export class Replica {
@@ -36,7 +40,8 @@ export class Replica {
     this.toRedis = ways.toRedis;
   }
 
-  static async start({ name, api, redisPort, backplane, args = [] }: ReplicaOptions): Promise<Replica> {
+  static async start(options: ReplicaOptions): Promise<Replica> {
+    const { name, api, redisPort, backplane, args = [], clockShiftMs } = options;
     const directory = new TempDirectory();
     const toApi = await FaultProxy.start(api.port);
     const toRedis = await FaultProxy.start(redisPort);
@@ -47,6 +52,9 @@ export class Replica {
     const environment = {
       KUBERNETES_SERVICE_HOST: "127.0.0.1",
       KUBERNETES_SERVICE_PORT: String(toApi.port),
+      ...(clockShiftMs === undefined
+        ? {}
+        : { NODE_OPTIONS: `--require=${shiftedClock}`, BUNTING_TEST_CLOCK_SHIFT_MS: String(clockShiftMs) }),
     };
     const address = backplane ?? `redis://127.0.0.1:${toRedis.port}`;
     const proxy = await startProxyInPod({ directory: account, environment }, [
@@ -63,6 +71,11 @@ export class Replica {
 
   signal(signal: "SIGSTOP" | "SIGCONT"): void {
     this.proxy.process.child.kill(signal);
+  }
+
+  /** Sets its clock, of which `clockShiftMs` says that it is wrong, by as much again. */
+  setClock(): void {
+    this.proxy.process.child.kill("SIGUSR2");
   }
 
   /** Ends it with what is its own; the exit code if it ends by itself. */

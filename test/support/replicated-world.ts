@@ -10,7 +10,10 @@ import { TcpSwitch } from "./tcp-switch.js";
 /** 1,000 with BUNTING_TEST_SUBSCRIBERS=1000. */
 const subscribers = Number(process.env["BUNTING_TEST_SUBSCRIBERS"] ?? 198);
 
-export type WorldOptions = Pick<ReplicaOptions, "backplane" | "args">;
+export interface WorldOptions extends Pick<ReplicaOptions, "backplane" | "args"> {
+  /** How wrong the clock of the first replica is, in ms. */
+  readonly firstClockShiftMs?: number;
+}
 
 /** Where subscribers of one replica connect, until that is changed. */
 interface Place {
@@ -61,8 +64,8 @@ export class ReplicatedWorld {
   /** Starts all replicas at once. */
   async startReplicas(): Promise<void> {
     await Promise.all(
-      this.#places.map(async (place) => {
-        place.replica = await this.#startReplica();
+      this.#places.map(async (place, index) => {
+        place.replica = await this.#startReplica(index === 0 ? this.#options.firstClockShiftMs : undefined);
         place.entry.setBackends([place.replica.port]);
       }),
     );
@@ -91,7 +94,9 @@ export class ReplicatedWorld {
   async kill(replica: Replica): Promise<void> {
     const place = this.#placeOf(replica);
     place.replica = undefined;
-    place.entry.setBackends(this.replicas.map(({ port }) => port));
+    const left = this.replicas.map(({ port }) => port);
+    for (const { entry, replica: present } of this.#places)
+      if (present === undefined) entry.setBackends(left);
     await replica.stop("SIGKILL");
     place.entry.cut();
   }
@@ -157,12 +162,15 @@ export class ReplicatedWorld {
     await this.api.close();
   }
 
-  async #startReplica(): Promise<Replica> {
+  async #startReplica(clockShiftMs?: number): Promise<Replica> {
+    const { backplane, args } = this.#options;
     return Replica.start({
       name: `replica-${++this.#started}`,
       api: this.api,
       redisPort: this.#redis.port,
-      ...this.#options,
+      clockShiftMs,
+      ...(backplane === undefined ? {} : { backplane }),
+      ...(args === undefined ? {} : { args }),
     });
   }
 

@@ -15,8 +15,8 @@ export interface Watched {
 
 /**
  * Finds dead connections. A connection that a firewall dropped, or whose machine is gone, looks open for hours; so a session with streams
- * that has received nothing for a while sends a PING. Node's ping() waits for its answer for ever, hence a timer of our own. One timer
- * checks everything every few seconds: nothing is done per stream or chunk.
+ * that has received nothing for a while sends a PING. Node's ping() waits for its answer for ever, hence a timer of our own; anything
+ * that arrives will do as an answer. One timer checks everything from time to time: nothing is done per stream or chunk.
  */
 export class SessionWatchdog {
   readonly #watched: Watched;
@@ -51,9 +51,16 @@ export class SessionWatchdog {
   /** Sends a PING now; to be called when an answer is overdue. */
   probe(): void {
     if (this.#isStopped || this.#stopPing !== undefined || this.#watched.session.destroyed) return;
+    const bytesBefore = this.#watched.bytesRead();
     this.#stopPing = this.#context.clock.after(this.#context.timing.pingTimeoutMs, () => {
-      this.stop();
-      this.#watched.onSilent();
+      // This process may have been busy, or stopped, for all of this time: what has come meanwhile is read before immediates run.
+      const look = setImmediate(() => {
+        this.#stopPing = undefined;
+        if (this.#watched.bytesRead() !== bytesBefore) return;
+        this.stop();
+        this.#watched.onSilent();
+      });
+      this.#stopPing = () => clearImmediate(look);
     });
     this.#watched.session.ping((error) => {
       // An error here means that the session has ended, which is reported elsewhere.

@@ -6,6 +6,7 @@ import { ProxyError } from "../proxy-error.js";
 import { backplaneConfig, type BackplaneProxyOptions } from "./backplane/backplane-config.js";
 import type { BackplaneMetrics } from "./backplane/backplane-metrics.js";
 import { BackplaneSource } from "./backplane/backplane-source.js";
+import { vigilance } from "./backplane/vigilance.js";
 import { CachedSource } from "./cached/cached-source.js";
 import { DirectorySource } from "./directory/directory-source.js";
 import { FileSelectorSource } from "./directory/file-selector-source.js";
@@ -93,11 +94,13 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
       credentials: upstreamCredentials(options),
     });
   }
+  const { timing = {}, staleAfterMs } = backplane === undefined ? {} : vigilance;
   const source = new KubernetesSource({
     ...parts,
-    connect: () => connectCluster(options, parts),
+    connect: () => connectCluster(options, { ...parts, timing }),
     watchScope: options.watchScope,
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
+    ...(staleAfterMs === undefined ? {} : { staleAfterMs }),
   });
   if (backplane === undefined) return source;
   return new BackplaneSource({

@@ -1,4 +1,4 @@
-import { Http2Transport, loadClusterConfig, RestClient } from "@bunting/kube";
+import { Http2Transport, loadClusterConfig, RestClient, type TransportTiming } from "@bunting/kube";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyOptions } from "../../options.js";
 import { version } from "../../version.js";
@@ -11,9 +11,14 @@ import type { Cluster } from "./kubernetes-source.js";
  */
 export async function connectCluster(
   options: Pick<ProxyOptions, "kubeconfig" | "kubeContext" | "serviceAccountDirectory">,
-  parts: { readonly clock: Clock; readonly env: Readonly<Record<string, string | undefined>> },
+  parts: {
+    readonly clock: Clock;
+    readonly env: Readonly<Record<string, string | undefined>>;
+    /** What differs from the usual timing of the connections. */
+    readonly timing?: Partial<TransportTiming>;
+  },
 ): Promise<Cluster & { readonly client: RestClient }> {
-  const { clock, env } = parts;
+  const { clock, env, timing = {} } = parts;
   const { kubeconfig, kubeContext, serviceAccountDirectory } = options;
   const config = await loadClusterConfig({
     env,
@@ -22,7 +27,7 @@ export async function connectCluster(
     ...(kubeContext === "" ? {} : { context: kubeContext }),
     ...(serviceAccountDirectory === "" ? {} : { serviceAccountDirectory }),
   });
-  const transport = new Http2Transport(config, { clock, program: `bunting-proxy/${version}` });
+  const transport = new Http2Transport(config, { clock, timing, program: `bunting-proxy/${version}` });
   return {
     server: config.server.href,
     client: new RestClient(transport, { clock }),

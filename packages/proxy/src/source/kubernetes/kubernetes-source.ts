@@ -1,11 +1,4 @@
-import {
-  Epochs,
-  OpeningGate,
-  WatchListSupport,
-  type KubeClient,
-  type ReflectorMetrics,
-  type ReflectorShared,
-} from "@bunting/kube";
+import { Epochs, OpeningGate, WatchListSupport, type KubeClient, type ReflectorMetrics } from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
 import { Backoff, isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
@@ -17,6 +10,7 @@ import { usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js
 import { ReaderIndex } from "./reader-index.js";
 import { RecordIndex } from "./record-index.js";
 import { ScopeReviews } from "./scope-reviews.js";
+import type { WatchShared } from "./scope-watch.js";
 import { WatchTopology } from "./watch-topology.js";
 
 /** A cluster: its address for the log, a client, and the connections, which are open as long as they run. */
@@ -36,10 +30,14 @@ export interface KubernetesSourceOptions {
   readonly limits?: Partial<PlanLimits>;
   /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
   readonly timeoutSeconds: number;
+  /** How long a watch may be down before its FeatureFlags are stale, in ms; 5 s if not given. */
+  readonly staleAfterMs?: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
 }
+
+const usualStaleAfterMs = 5_000;
 
 /** After as many as may be watched, so many names a second are read that turn out not to exist, or are left before that is known. */
 const guessesPerSecond = 32;
@@ -70,11 +68,11 @@ export class KubernetesSource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, watchScope, timeoutSeconds } = this.#options;
+    const { clock, logger, watchScope, timeoutSeconds, staleAfterMs = usualStaleAfterMs } = this.#options;
     const limits = { ...usualLimits, ...this.#options.limits };
     const { client, connections, server } = await this.#options.connect();
     logger.info({ server, watchScope }, "watching FeatureFlags in the cluster");
-    const shared: ReflectorShared = {
+    const shared: WatchShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
       gate: new OpeningGate({ clock, guesses: { burst: limits.maxAbsent, perSecond: guessesPerSecond } }),
@@ -83,6 +81,7 @@ export class KubernetesSource implements FlagSource {
       logger,
       metrics: this.#reflectorMetrics(),
       timeoutSeconds,
+      staleAfterMs,
     };
     const reviews = new ScopeReviews({ client, clock, logger, onChange: () => this.#topology?.ask() });
     reviews.start(signal);

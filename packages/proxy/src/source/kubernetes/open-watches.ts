@@ -1,12 +1,12 @@
-import type { KubeError, ReflectorShared } from "@bunting/kube";
+import type { KubeError } from "@bunting/kube";
 import type { FlagRecord } from "./flag-record.js";
 import type { RecordIndex } from "./record-index.js";
-import { ScopeWatch } from "./scope-watch.js";
+import { ScopeWatch, type WatchShared } from "./scope-watch.js";
 import type { WatchKey } from "./watch-key.js";
 
 export interface OpenWatchesOptions {
   readonly records: RecordIndex;
-  readonly shared: ReflectorShared;
+  readonly shared: WatchShared;
   /** False where object watches are not wanted: a FeatureFlag then waits for the first read of a wider watch. */
   readonly usesObjectWatches: boolean;
   /** How many object watches may stand in for wider ones that are down. More FeatureFlags are read in turn. */

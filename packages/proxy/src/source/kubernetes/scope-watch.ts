@@ -12,19 +12,22 @@ import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead, recordOf, type Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
+/** What all watches of a cluster have in common. */
+export interface WatchShared extends ReflectorShared {
+  /** How long a watch may not be in sync, for whatever reason, before its FeatureFlags are stale: shorter gaps are normal. */
+  readonly staleAfterMs: number;
+}
+
 export interface ScopeWatchOptions {
   readonly key: WatchKey;
   readonly audience: Audience;
-  readonly shared: ReflectorShared;
+  readonly shared: WatchShared;
   /** Called when it is in sync: by a read that began at `readStartedMs`, or (undefined) resumed where it was. */
   readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
   readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
   /** Called when it has not been in sync for a while. */
   readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
 }
-
-/** How long a watch may not be in sync, for whatever reason, before its FeatureFlags are stale: shorter gaps are normal. */
-const staleAfterMs = 5_000;
 
 /** One object watch, namespace watch or cluster watch. */
 export class ScopeWatch implements ReflectorHandler {
@@ -170,11 +173,13 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   #down(): void {
-    this.#cancelStale ??= this.#options.shared.clock.after(staleAfterMs, () => this.#overdue());
+    const { clock, staleAfterMs } = this.#options.shared;
+    this.#cancelStale ??= clock.after(staleAfterMs, () => this.#overdue());
   }
 
   #overdue(): void {
-    const error = this.#failure ?? this.#reflector.reasonToWait ?? (this.hasEverSynced ? waits : undefined);
+    const error =
+      this.#failure ?? this.#reflector.reasonToWait ?? (this.hasEverSynced ? this.#waits() : undefined);
     this.#cancelStale = undefined;
     if (error === undefined) {
       // Nothing is wrong: many others are being opened for the first time, too.
@@ -184,6 +189,9 @@ export class ScopeWatch implements ReflectorHandler {
     this.#isOverdue = true;
     this.#options.onStale(this, error);
   }
-}
 
-const waits = new KubeError("TIMEOUT", `a watch was not open again after ${staleAfterMs} ms`);
+  #waits(): KubeError {
+    const { staleAfterMs } = this.#options.shared;
+    return new KubeError("TIMEOUT", `a watch was not open again after ${staleAfterMs} ms`);
+  }
+}

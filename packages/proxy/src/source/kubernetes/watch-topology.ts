@@ -1,4 +1,4 @@
-import type { KubeError, ReflectorShared } from "@bunting/kube";
+import type { KubeError } from "@bunting/kube";
 import { aborted } from "@bunting/runtime";
 import { Confirmations } from "./confirmations.js";
 import type { FlagRecord } from "./flag-record.js";
@@ -9,13 +9,13 @@ import { ReadTurns } from "./read-turns.js";
 import type { RecordIndex } from "./record-index.js";
 import { Refreshes } from "./refreshes.js";
 import type { ScopeReviews } from "./scope-reviews.js";
-import type { ScopeWatch } from "./scope-watch.js";
+import type { ScopeWatch, WatchShared } from "./scope-watch.js";
 
 export interface WatchTopologyOptions {
   readonly records: RecordIndex;
   readonly watchScope: WatchScope;
   readonly limits?: Partial<PlanLimits> | undefined;
-  readonly shared: ReflectorShared;
+  readonly shared: WatchShared;
   readonly reviews: ScopeReviews;
   readonly log: KubernetesLog;
   /** Called whenever a watch is in sync. */
