@@ -1,6 +1,11 @@
-import type { LimitsSection, Tally, WatchesSection } from "../src/management/status/status-view.js";
+import type {
+  LimitsSection,
+  SharedSection,
+  Tally,
+  WatchesSection,
+} from "../src/management/status/status-view.js";
 import { byId, element, show, type Child } from "./dom.js";
-import { count } from "./format.js";
+import { count, span } from "./format.js";
 import { since } from "./since.js";
 import { limitText } from "./limit-text.js";
 
@@ -9,6 +14,7 @@ const maxLines = 8;
 export function showWatches(watches: WatchesSection): void {
   show(byId("watches"), watches, () => {
     const { isCluster, object, namespace, cluster, unwatched, waiting, events, relists, errors } = watches;
+    const shared = watches.shared === undefined ? [] : sharing(watches.shared);
     const problems =
       errors.length === 0
         ? []
@@ -32,6 +38,7 @@ export function showWatches(watches: WatchesSection): void {
     const last = events[0];
     return [
       open,
+      ...shared,
       element(
         "p",
         { class: "more" },
@@ -46,6 +53,34 @@ export function showWatches(watches: WatchesSection): void {
     ];
   });
 }
+
+/** How this replica and the others divide the work. */
+function sharing(shared: SharedSection): Child[] {
+  const { state, sinceMs, replicas, owned, isClusterOwned, followed, direct, forOthers, lagMs } = shared;
+  const line = element(
+    "p",
+    { class: state === "connected" ? "more" : "more detail warn" },
+    sharedText[state],
+    ", since ",
+    since(sinceMs, "age"),
+  );
+  const unit = isClusterOwned ? "the cluster, for all replicas" : "namespaces watched for all replicas";
+  const list = tallyList("Shared by way of Redis", [
+    ["live replicas", replicas === undefined ? "–" : count(replicas)],
+    [unit, count(owned)],
+    ["topics that others watch", count(followed)],
+    ...(direct > 0 ? ([["of them watched here, too", count(direct)]] as const) : []),
+    ...(forOthers > 0 ? ([["topics watched for others only", count(forOthers)]] as const) : []),
+    ...(lagMs === undefined ? [] : ([["last edit, behind its owner", span(lagMs)]] as const)),
+  ]);
+  return [line, list];
+}
+
+const sharedText: Readonly<Record<SharedSection["state"], string>> = {
+  connected: "Shared with other replicas by way of Redis",
+  degraded: "Redis is away: this replica watches for itself",
+  recovering: "Redis is back: this replica watches for itself until it has worked for a while",
+};
 
 export function showLimits({ hit }: LimitsSection): void {
   show(byId("limits"), hit, () =>

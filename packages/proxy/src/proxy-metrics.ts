@@ -113,6 +113,7 @@ export const noMetrics: ProxyMetrics = {
   backplaneWritten: ignore,
   backplaneWriteFailed: ignore,
   backplaneRecordRefused: ignore,
+  backplaneLag: ignore,
   backplaneReport: ignore,
 };
 

@@ -23,23 +23,35 @@ describe("backplaneMetrics", () => {
     metrics.backplaneWritten("confirm", 7);
     metrics.backplaneWriteFailed("FENCED");
     metrics.backplaneRecordRefused("RECORD_UNVERIFIED");
+    metrics.backplaneLag(2);
     const report: BackplaneReport = {
       state: "recovering",
+      stateMs: 4_000,
       replica: "a",
       replicas: ["a", "b"],
-      owned: ["namespace/demo"],
+      owned: [
+        { unit: "namespace/demo", fence: 7, renewedAgoMs: 500 },
+        { unit: "namespace/other", fence: 8, renewedAgoMs: 1_500 },
+      ],
       followed: 3,
       direct: 2,
       forOthers: 1,
     };
     metrics.backplaneReport(() => report);
     expect(metrics.readBackplane()).to.equal(report);
-    expect(await linesOf(registry)).to.have.members([
+    const lines = await linesOf(registry);
+    expect(lines).to.include.members([
+      'bunting_proxy_backplane_lag_seconds_bucket{le="0.001"} 0',
+      'bunting_proxy_backplane_lag_seconds_bucket{le="0.0025"} 1',
+      "bunting_proxy_backplane_lag_seconds_sum 0.002",
+    ]);
+    expect(lines.filter((line) => !line.startsWith("bunting_proxy_backplane_lag_seconds"))).to.have.members([
       'bunting_proxy_backplane_state{state="connected"} 0',
       'bunting_proxy_backplane_state{state="degraded"} 0',
       'bunting_proxy_backplane_state{state="recovering"} 1',
       "bunting_proxy_backplane_replicas 2",
-      "bunting_proxy_backplane_owned_units 1",
+      "bunting_proxy_backplane_owned_units 2",
+      "bunting_proxy_backplane_lease_age_seconds 1.5",
       'bunting_proxy_backplane_topics{role="followed"} 3',
       'bunting_proxy_backplane_topics{role="direct"} 2',
       'bunting_proxy_backplane_topics{role="for_others"} 1',

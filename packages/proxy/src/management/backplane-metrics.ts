@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from "@bunting/runtime";
+import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
 import type { BackplaneMetrics, BackplaneReport } from "../source/backplane/backplane-metrics.js";
 
 export interface ReadableBackplaneMetrics extends BackplaneMetrics {
@@ -46,6 +46,21 @@ export function backplaneMetrics(registry: Registry): ReadableBackplaneMetrics {
       this.set({ role: "for_others" }, report?.forOthers ?? 0);
     },
   });
+  new Gauge({
+    name: "bunting_proxy_backplane_lease_age_seconds",
+    help: "Since the lease was renewed that was renewed longest ago, in seconds; 0 without leases. Near --backplane-lease, Redis does not answer, and others are about to take over.",
+    registers,
+    collect() {
+      const ages = read()?.owned.map(({ renewedAgoMs }) => renewedAgoMs) ?? [];
+      this.set(Math.max(0, ...ages) / 1_000);
+    },
+  });
+  const lag = new Histogram({
+    name: "bunting_proxy_backplane_lag_seconds",
+    help: "How much later than the owner wrote it an edit was known to this replica, in seconds, by the clock of Redis.",
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 15],
+    registers,
+  });
   const leases = new Counter({
     name: "bunting_proxy_backplane_leases_total",
     help: "Leases taken, lost, handed_over to the replica that should have them, or given_up because nothing could be read.",
@@ -78,6 +93,7 @@ export function backplaneMetrics(registry: Registry): ReadableBackplaneMetrics {
     backplaneWritten: (kind, records) => written.inc({ kind }, records),
     backplaneWriteFailed: (code) => failed.inc({ code: code.toLowerCase() }),
     backplaneRecordRefused: (code) => refused.inc({ code: code.toLowerCase() }),
+    backplaneLag: (lagMs) => lag.observe(lagMs / 1_000),
     backplaneReport: (report) => {
       read = report;
     },

@@ -7,6 +7,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import type { Grant } from "../../access/grants.js";
 import { noMetrics } from "../../proxy-metrics.js";
+import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { Subscription } from "../../topic/subscription.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import { readStatus, searchTopics, type StatusParts } from "./read-status.js";
@@ -67,6 +68,30 @@ describe("readStatus", () => {
   function takeAll(subscriptions: readonly Subscription[]): void {
     for (const subscription of subscriptions) for (let each = 0; each < 2; each++) subscription.take();
   }
+
+  it("tells what is shared with other replicas, and nothing of that for a proxy alone", () => {
+    const { clock, parts } = useStatus();
+    expect(readStatus(parts, 1).watches.shared).to.equal(undefined);
+    const owned = [
+      { unit: "namespace/a", fence: 7, renewedAgoMs: 300 },
+      { unit: "namespace/b", fence: 8, renewedAgoMs: 900 },
+    ];
+    const counts = { followed: 3, direct: 2, forOthers: 1 };
+    const backplane = (): BackplaneReport => ({
+      ...counts,
+      ...{ state: "degraded", stateMs: 5_000, replica: "r", replicas: ["r", "s"], owned, lagMs: 4 },
+    });
+    expect(readStatus({ ...parts, backplane }, 1).watches.shared).to.deep.equal({
+      ...counts,
+      state: "degraded",
+      sinceMs: parts.fromMonotonic(clock.monotonicMs() - 5_000),
+      replicas: 2,
+      owned: 2,
+      isClusterOwned: false,
+      leaseAgeMs: 900,
+      lagMs: 4,
+    });
+  });
 
   it("names those who are late, the longest first, since the version that they missed first", async () => {
     const { clock, source, parts, subscribe } = useStatus();

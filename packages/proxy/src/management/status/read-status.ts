@@ -8,7 +8,7 @@ import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { Topic } from "../../topic/topic.js";
 import { lateSubscribers } from "./late-subscribers.js";
 import type { StatusObservations } from "./status-observations.js";
-import type { Overview, StatusView, TopicsSection, WatchesSection } from "./status-view.js";
+import type { Overview, SharedSection, StatusView, TopicsSection, WatchesSection } from "./status-view.js";
 import { hasRefusals, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
 
 /** What the status page is made from. */
@@ -106,7 +106,9 @@ function overview(
   };
 }
 
-function watchesSection({ observations, watches }: StatusParts): WatchesSection {
+function watchesSection(parts: StatusParts): WatchesSection {
+  const { observations, watches } = parts;
+  const shared = sharedSection(parts);
   const { open, unwatched, waiting } = watches();
   const { tally, isCluster } = observations;
   return {
@@ -117,5 +119,22 @@ function watchesSection({ observations, watches }: StatusParts): WatchesSection 
     events: tally.of("event"),
     relists: tally.of("relist"),
     errors: tally.of("error"),
+    ...(shared === undefined ? {} : { shared }),
+  };
+}
+
+function sharedSection({ backplane, clock, fromMonotonic }: StatusParts): SharedSection | undefined {
+  const report = backplane();
+  if (report === undefined) return undefined;
+  const { state, stateMs, replicas, owned, followed, direct, forOthers, lagMs } = report;
+  return {
+    state,
+    sinceMs: fromMonotonic(clock.monotonicMs() - stateMs),
+    ...(replicas === undefined ? {} : { replicas: replicas.length }),
+    owned: owned.length,
+    isClusterOwned: owned.some(({ unit }) => unit === "cluster"),
+    leaseAgeMs: Math.max(0, ...owned.map(({ renewedAgoMs }) => renewedAgoMs)),
+    ...{ followed, direct, forOthers },
+    ...(lagMs === undefined ? {} : { lagMs }),
   };
 }

@@ -16,7 +16,7 @@ export type TopicStateName = (typeof topicStates)[number];
 
 export interface Overview {
   readonly nowMs: number;
-  /** The host name, which is that of the pod: a replica knows nothing of the others. */
+  /** The host name, which is that of the pod: a replica knows nothing of the subscribers of others. */
   readonly replica: string;
   readonly version: string;
   readonly node: string;
@@ -168,6 +168,27 @@ export interface WatchesSection {
   readonly events: readonly Tally[];
   readonly relists: readonly Tally[];
   readonly errors: readonly Tally[];
+  /** Absent without --backplane. */
+  readonly shared?: SharedSection;
+}
+
+/** What this replica shares with others by way of Redis. */
+export interface SharedSection {
+  readonly state: "connected" | "degraded" | "recovering";
+  /** Since when it has been in that state. */
+  readonly sinceMs: number;
+  /** Absent if Redis has not told lately. */
+  readonly replicas?: number;
+  /** Units that this replica watches for all: namespaces, or the cluster. */
+  readonly owned: number;
+  readonly isClusterOwned: boolean;
+  /** Since the lease was renewed that was renewed longest ago, in ms. */
+  readonly leaseAgeMs: number;
+  readonly followed: number;
+  readonly direct: number;
+  readonly forOthers: number;
+  /** How much later than its owner the last edit was known here. */
+  readonly lagMs?: number;
 }
 
 export interface LimitsSection {

@@ -12,6 +12,8 @@ export interface BackplaneMetrics {
   backplaneWriteFailed(code: string): void;
   /** A record in Redis can't be used; `code` is that of the BackplaneError. */
   backplaneRecordRefused(code: string): void;
+  /** An edit that another replica wrote is known here so many ms later. */
+  backplaneLag(lagMs: number): void;
   /** Hands over how to count, for metrics and the status page. */
   backplaneReport(read: () => BackplaneReport): void;
 }
@@ -19,16 +21,29 @@ export interface BackplaneMetrics {
 /** What a replica is at one moment. */
 export interface BackplaneReport {
   readonly state: DegradedState;
+  /** For how long it has been in that state. */
+  readonly stateMs: number;
   /** This process, as other replicas know it. */
   readonly replica: string;
   /** The live replicas, as far as Redis told lately. */
   readonly replicas: readonly string[] | undefined;
-  /** What this replica owns: `namespace/NAME`, or `cluster`. */
-  readonly owned: readonly string[];
+  readonly owned: readonly OwnedUnit[];
   /** Topics with subscribers here that other replicas own. */
   readonly followed: number;
   /** Topics that this replica watches for its own subscribers although it does not own them. */
   readonly direct: number;
   /** Topics that are watched for other replicas only. */
   readonly forOthers: number;
+  /** How much later than its owner wrote it the last edit was known here; absent if none was followed yet. */
+  readonly lagMs?: number;
+}
+
+/** What this replica watches for all. */
+export interface OwnedUnit {
+  /** `namespace/NAME`, or `cluster`. */
+  readonly unit: string;
+  /** The fencing number of its lease: Redis refuses writes with a lower one. */
+  readonly fence: number;
+  /** How long ago the lease was renewed. */
+  readonly renewedAgoMs: number;
 }

@@ -68,11 +68,15 @@ describe("BackplaneSource", () => {
     );
 
   it("lets one replica watch for all, with edits for all", async () => {
-    const { replicas, sinks } = await ownerAndFollower();
+    const { replicas, sinks, owner, follower } = await ownerAndFollower();
     cluster.publish(topic);
     for (const sink of sinks) await hasText(sink, cluster.get(topic));
     expect(watchersOf(replicas)).to.equal(1);
     for (const sink of sinks) expect(kinds(sink)).not.to.include("stale");
+    expect(owner.metrics.lagsMs).to.deep.equal([]);
+    // By the clock of Redis, and not that of the machine.
+    expect(follower.metrics.lagsMs).to.deep.equal([follower.report.lagMs]);
+    expect(follower.report.lagMs).to.be.within(0, 30_000);
   });
 
   it("tells of topics that do not exist, of their creation, deletion and return", async () => {
@@ -109,7 +113,7 @@ describe("BackplaneSource", () => {
     // It loses Redis and never comes back: to the others that is as if it were dead.
     const lost = start({}, `redis://127.0.0.1:${tcp.port}`);
     await hasText(lost.watch(topic), cluster.get(topic));
-    await eventually(() => lost.report.owned.length === 1, "an owner");
+    await eventually(() => lost.owned.length === 1, "an owner");
     const other = start();
     const sink = other.watch(topic);
     await hasText(sink, cluster.get(topic));
@@ -117,7 +121,7 @@ describe("BackplaneSource", () => {
     tcp.blackhole(true);
     cluster.publish(topic);
     await hasText(sink, cluster.get(topic));
-    expect(other.report.owned).to.deep.equal(["namespace/demo"]);
+    expect(other.owned).to.deep.equal(["namespace/demo"]);
   });
 
   it("hands over at once when the owner stops, and nobody is told that anything is stale", async () => {
@@ -125,7 +129,7 @@ describe("BackplaneSource", () => {
     await owner.stop();
     cluster.publish(topic);
     await hasText(followerSink, cluster.get(topic));
-    expect(follower.report.owned).to.deep.equal(["namespace/demo"]);
+    expect(follower.owned).to.deep.equal(["namespace/demo"]);
     expect(kinds(followerSink)).not.to.include("stale");
   });
 
@@ -134,11 +138,11 @@ describe("BackplaneSource", () => {
     for (const one of topics) cluster.publish(one);
     const first = start();
     const sinks = topics.map((one) => first.watch(one));
-    await eventually(() => first.report.owned.length === 12, "the owner of all");
+    await eventually(() => first.owned.length === 12, "the owner of all");
     const second = start();
     sinks.push(...topics.map((one) => second.watch(one)));
     await eventually(
-      () => second.report.owned.length > 0 && first.report.owned.length + second.report.owned.length === 12,
+      () => second.owned.length > 0 && first.owned.length + second.owned.length === 12,
       "owners of all",
     );
     await eventually(() => first.cluster.watchCount + second.cluster.watchCount === 12, "one watch for each");
@@ -196,7 +200,7 @@ describe("BackplaneSource", () => {
     cluster.publish(topic);
     await hasText(followerSink, cluster.get(topic));
     await hasText(ownerSink, cluster.get(topic));
-    expect(follower.report.owned).to.deep.equal(["namespace/demo"]);
+    expect(follower.owned).to.deep.equal(["namespace/demo"]);
     await eventually(() => ownerSink.last?.kind === "document", "the end of staleness");
     owner.cluster.mend();
     cluster.publish(topic);
@@ -272,6 +276,6 @@ describe("BackplaneSource", () => {
     for (const replica of replicas)
       for (const one of ["a/flags", "b/flags"] as const) await hasText(replica.watch(one), cluster.get(one));
     await eventually(() => watchersOf(replicas) === 1, "one owner");
-    expect(replicas.flatMap(({ report }) => report.owned)).to.deep.equal(["cluster"]);
+    expect(replicas.flatMap(({ owned }) => owned)).to.deep.equal(["cluster"]);
   });
 });

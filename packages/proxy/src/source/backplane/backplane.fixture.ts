@@ -183,8 +183,9 @@ class CuttableSink implements SourceSink {
 export class CountingBackplaneMetrics implements BackplaneMetrics {
   readonly counts: Record<string, number> = {};
   readonly states: string[] = [];
+  readonly lagsMs: number[] = [];
   report: () => BackplaneReport = () => ({
-    ...{ state: "connected", replica: "", replicas: undefined },
+    ...{ state: "connected", stateMs: 0, replica: "", replicas: undefined },
     ...{ owned: [], followed: 0, direct: 0, forOthers: 0 },
   });
 
@@ -202,6 +203,9 @@ export class CountingBackplaneMetrics implements BackplaneMetrics {
   }
   backplaneRecordRefused(code: string): void {
     this.#add(`refused ${code}`);
+  }
+  backplaneLag(lagMs: number): void {
+    this.lagsMs.push(lagMs);
   }
   backplaneReport(read: () => BackplaneReport): void {
     this.report = read;
@@ -247,6 +251,11 @@ export class BackplaneReplica {
 
   get report(): BackplaneReport {
     return this.metrics.report();
+  }
+
+  /** The names of what it owns. */
+  get owned(): readonly string[] {
+    return this.report.owned.map(({ unit }) => unit);
   }
 
   watch(topic: TopicKey, signal: AbortSignal = this.#stopping.signal): RecordingSink {

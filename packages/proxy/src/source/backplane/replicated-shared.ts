@@ -20,6 +20,8 @@ export interface ReplicatedShared<Topic> {
   /** A watch of this replica can't follow changes. */
   readonly onStale: (topic: Topic) => void;
   readonly onRefused: (topic: Topic, error: BackplaneError) => void;
+  /** An edit that was known to Redis so many ms ago is known now. */
+  readonly onFollowed: (lagMs: number) => void;
 }
 
 /** What a topic has to know of the lease that it is under. */

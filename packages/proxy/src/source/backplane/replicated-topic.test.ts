@@ -25,7 +25,7 @@ function followed(resourceVersion: string) {
     {
       ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
       ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
-      ...{ onAnswered: ignore, onStale: ignore, onRefused: ignore },
+      ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined, onRefused: ignore },
     },
   );
   const sink = new RecordingSink();

@@ -196,6 +196,8 @@ export class ReplicatedTopic implements FollowerSink {
     const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
     if (order < 0 || (order > 0 && !isRecent && this.isCurrent)) return;
     if (order > 0) {
+      // What is read first may have been written long ago.
+      if (this.#newest !== undefined && isRecent) this.#shared.onFollowed(stored.confirmedAgoMs);
       this.#newest = known;
       if (!this.#isTaken(() => this.#local?.tell(known, !isRecent))) return;
     }

@@ -20,6 +20,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
+import { countTopics, ownedUnits } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { RecordWriter } from "./record-writer.js";
@@ -71,6 +72,8 @@ export class ReplicatedTopics {
   #recordKeys = RecordKeys.none;
   /** Names of units of which a watch has gone stale in this turn of the event loop. */
   readonly #blinded = new Set<string>();
+  #stateSinceMs: number;
+  #lagMs: number | undefined;
   #isTaking = false;
   #isStopping = false;
 
@@ -79,6 +82,7 @@ export class ReplicatedTopics {
     const { leaseMs, memberMs, compareMs, shards, announcements } = backplane;
     const replica = this.#replica;
     this.#options = options;
+    this.#stateSinceMs = clock.monotonicMs();
     this.#log = new RateLimitedLog(logger, clock);
     const keys = new Keys(backplane.keyPrefix);
     const connection = new RedisConnection({
@@ -133,6 +137,10 @@ export class ReplicatedTopics {
       onAnswered: (topic) => this.#answered(topic),
       onStale: (topic) => this.#watchIsStale(topic),
       onRefused: (topic, error) => this.#recordRefused(topic, error),
+      onFollowed: (lagMs) => {
+        this.#lagMs = lagMs;
+        metrics.backplaneLag(lagMs);
+      },
     };
     this.#units = new Units({
       isClusterWide: options.isClusterWide,
@@ -208,21 +216,16 @@ export class ReplicatedTopics {
   }
 
   #report(): BackplaneReport {
-    const counts = { followed: 0, direct: 0, forOthers: 0 };
-    for (const topic of this.#units.topics()) {
-      const { hasSubscribers, isDirect, isWatched, unit } = topic;
-      if (!hasSubscribers) counts.forOthers += isWatched ? 1 : 0;
-      else {
-        counts.followed += unit.lease === undefined ? 1 : 0;
-        counts.direct += isDirect || !this.#isRelied ? 1 : 0;
-      }
-    }
+    const { clock, backplane } = this.#options;
+    const nowMs = clock.monotonicMs();
     return {
-      ...counts,
+      ...countTopics(this.#units.topics(), this.#isRelied),
+      ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
       state: this.#degraded.state,
+      stateMs: nowMs - this.#stateSinceMs,
       replica: this.#replica,
       replicas: this.#membership.members,
-      owned: [...this.#units].filter(({ isHeld }) => isHeld).map(({ name }) => name),
+      owned: ownedUnits(this.#units, this.#keeper, { leaseMs: backplane.leaseMs, nowMs }),
     };
   }
 
@@ -298,7 +301,8 @@ export class ReplicatedTopics {
 
   #stateChanged(): void {
     const { state } = this.#degraded;
-    const { logger, metrics } = this.#options;
+    const { logger, metrics, clock } = this.#options;
+    this.#stateSinceMs = clock.monotonicMs();
     metrics.backplaneState(state);
     if (state === "degraded") logger.warn("Redis is away: this replica watches for itself");
     if (state === "connected") logger.info("Redis works: one replica watches for all again");

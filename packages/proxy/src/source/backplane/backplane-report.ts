@@ -1,0 +1,35 @@
+import type { LeaseKeeper } from "@bunting/backplane";
+import type { BackplaneReport, OwnedUnit } from "./backplane-metrics.js";
+import type { ReplicatedTopic } from "./replicated-topic.js";
+import type { Unit } from "./unit.js";
+
+/** Topics by what this replica does with them. */
+export function countTopics(
+  topics: Iterable<ReplicatedTopic>,
+  isRelied: boolean,
+): Pick<BackplaneReport, "followed" | "direct" | "forOthers"> {
+  const counts = { followed: 0, direct: 0, forOthers: 0 };
+  for (const { hasSubscribers, isDirect, isWatched, unit } of topics) {
+    if (!hasSubscribers) counts.forOthers += isWatched ? 1 : 0;
+    else {
+      counts.followed += unit.lease === undefined ? 1 : 0;
+      counts.direct += isDirect || !isRelied ? 1 : 0;
+    }
+  }
+  return counts;
+}
+
+/** What this replica has a lease for. */
+export function ownedUnits(
+  units: Iterable<Unit>,
+  keeper: Pick<LeaseKeeper, "held">,
+  { leaseMs, nowMs }: { readonly leaseMs: number; readonly nowMs: number },
+): OwnedUnit[] {
+  const owned: OwnedUnit[] = [];
+  for (const { name, isHeld } of units) {
+    const lease = keeper.held(name);
+    if (!isHeld || lease === undefined) continue;
+    owned.push({ unit: name, fence: lease.fence, renewedAgoMs: leaseMs - (lease.untilMs - nowMs) });
+  }
+  return owned;
+}
