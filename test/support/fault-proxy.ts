@@ -54,6 +54,11 @@ export class FaultProxy {
     return this.#links.size;
   }
 
+  /** The port that connections from now on go to. */
+  get target(): number {
+    return this.#target;
+  }
+
   /** Connections from now on go to that port. */
   setTarget(port: number): void {
     this.#target = port;

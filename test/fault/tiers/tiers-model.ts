@@ -6,7 +6,7 @@ import { FaultyApiServer } from "../../support/faulty-api-server/index.js";
 import { StockSyncClient, type SyncSubscription } from "../../support/stock-sync-client.js";
 import { TempDirectory } from "../../support/temp-directory.js";
 import type { Command } from "./command.js";
-import { LocalProxy } from "./local-proxy.js";
+import { LocalProxy } from "../../support/local-proxy.js";
 
 const names = ["a", "b"];
 const [namespace, empty] = ["demo", "{}"];

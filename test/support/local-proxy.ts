@@ -1,16 +1,18 @@
 import { createProxy, proxyOptionTable } from "@bunting/proxy";
 import { createLogger, readOptions } from "@bunting/runtime";
-import { eventually } from "../../support/event-queue.js";
-import type { LogLine } from "../../support/service-process.js";
+import { eventually } from "./event-queue.js";
+import type { LogLine } from "./service-process.js";
 
 /** A whole proxy in this process, which starts in milliseconds. */
 export class LocalProxy {
   readonly port: number;
+  readonly logs: readonly LogLine[];
   readonly #stop: AbortController;
   readonly #stopped: Promise<void>;
 
-  private constructor(port: number, stop: AbortController, stopped: Promise<void>) {
+  private constructor(port: number, logs: readonly LogLine[], stop: AbortController, stopped: Promise<void>) {
     this.port = port;
+    this.logs = logs;
     this.#stop = stop;
     this.#stopped = stopped;
   }
@@ -32,7 +34,7 @@ export class LocalProxy {
     const sync = (): LogLine | undefined =>
       logs.find((line) => line["service"] === "sync" && line.msg === "listening");
     await Promise.race([stopped, eventually(() => sync() !== undefined, "the proxy listens")]);
-    return new LocalProxy(Number(sync()?.["port"]), stop, stopped);
+    return new LocalProxy(Number(sync()?.["port"]), logs, stop, stopped);
   }
 
   async stop(): Promise<void> {

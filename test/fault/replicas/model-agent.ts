@@ -1,0 +1,72 @@
+import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
+import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
+import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
+import { createSource } from "@bunting/agent/internal/sync/create-sources.js";
+import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
+import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
+import { createLogger, systemClock } from "@bunting/runtime";
+import { FaultProxy } from "../../support/fault-proxy.js";
+
+/** What an agent has when its FeatureFlag was deleted. */
+export const empty = "{}";
+
+/** The flag whose variant `v` is the version. */
+export const versionFlag = "version";
+
+/** The source and the store of a real agent, wired as in the agent, with a way of its own to the replicas. */
+export class ModelAgent {
+  readonly topic: string;
+  readonly way: FaultProxy;
+  /** The versions that it has had, in order. */
+  readonly seen: string[] = [];
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+
+  private constructor(topic: string, way: FaultProxy) {
+    this.topic = topic;
+    this.way = way;
+    const uri = `127.0.0.1:${way.port}`;
+    const [config] = parseSources({
+      uris: [],
+      sources: JSON.stringify([{ uri, provider: "grpc", selector: topic }]),
+    });
+    if (config === undefined) throw new Error("there is one source");
+    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+    const budget = new HeapBudget();
+    const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
+    store.onChange(() => {
+      const version = store.flag("", versionFlag)?.variants.get("v");
+      const now = version === undefined ? empty : JSON.stringify(version);
+      if (this.seen.at(-1) !== now) this.seen.push(now);
+    });
+    const source = createSource(config, {
+      deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
+      held: (sourceIndex) => store.held(sourceIndex),
+      answeredEmpty: () => undefined,
+      confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
+      logger,
+      clock: systemClock,
+      metrics: noSyncMetrics,
+      maxDocumentBytes: budget.maxDocumentBytes,
+    });
+    this.#running = source.run(this.#stop.signal);
+  }
+
+  /** @param port of the replica that it begins with. */
+  static async start(topic: string, port: number): Promise<ModelAgent> {
+    return new ModelAgent(topic, await FaultProxy.start(port));
+  }
+
+  /** From now on it reaches another replica, as behind a Service after its connection broke. */
+  moveTo(port: number): void {
+    this.way.setTarget(port);
+    this.way.cut();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.way.blackhole(false);
+    await this.#running;
+    await this.way.close();
+  }
+}
