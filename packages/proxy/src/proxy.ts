@@ -90,7 +90,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const observations = new StatusObservations(nowMs);
   const metrics = observations.observe(prometheusMetrics(registry));
 
-  const tierPath = new TierPath();
+  const tierPath = new TierPath(clock);
   const prefixes = topicPrefixes(options);
   const { env } = process;
   const sourceParts = { clock, logger, metrics, env, readsReaders: readsReaders(options), tierPath };

@@ -89,7 +89,7 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
       );
     return new UpstreamSource({
       ...parts,
-      tierPath: parts.tierPath ?? new TierPath(),
+      tierPath: parts.tierPath ?? new TierPath(parts.clock),
       upstreams: parseUpstreams(named.upstreams, options.topicPrefix),
       credentials: upstreamCredentials(options),
     });

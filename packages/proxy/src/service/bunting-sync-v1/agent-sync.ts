@@ -50,7 +50,7 @@ export class AgentSync {
 
   constructor(options: AgentSyncOptions) {
     const { topics, parseSelector, clock, metrics, log, startQueue, access = anonymousAccess } = options;
-    const { tierPath = new TierPath() } = options;
+    const { tierPath = new TierPath(clock) } = options;
     tierPath.onChange(() => {
       for (const stream of this.#streams.values()) stream.tierChanged();
     });

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Clock } from "@bunting/runtime";
 
 /** The proxies that flags come through, as an upstream tells it. */
 export interface Tier {
@@ -15,6 +16,10 @@ export interface TierRefusal {
 export const maxDepth = 8;
 /** Of one message: proxies with many replicas on each level are named in part. */
 const maxProxies = 256;
+/** Proxies name themselves with 16 characters. Longer names are no proxy's, and would be copied to each proxy that this one feeds. */
+const maxNameCharacters = 64;
+/** How often followers are told at most: each change goes to all of them, and an upstream can change its tier with every message. */
+const tellingMs = 1_000;
 
 /**
  * Which proxies this one is fed by. Each proxy tells those that it feeds, so that one that is fed by itself finds out, over however many
@@ -23,16 +28,25 @@ const maxProxies = 256;
 export class TierPath {
   /** This process. */
   readonly id = randomBytes(12).toString("base64url");
+  readonly #clock: Clock;
   readonly #upstream = new Map<object, Tier>();
   readonly #listeners = new Set<() => void>();
-  #tier: Tier = { proxies: [this.id], depth: 1 };
+  /** Undefined if it has to be put together again, which is not done for every message of an upstream. */
+  #tier: Tier | undefined;
+  #told: Tier = { proxies: [this.id], depth: 1 };
+  #toldMs = -Infinity;
+  #cancelTelling: (() => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** This proxy first. */
   get tier(): Tier {
-    return this.#tier;
+    return (this.#tier ??= this.#compose());
   }
 
-  /** Calls back when the tier changes. Returns how to stop that. */
+  /** Calls back when the tier has changed, at most once a second. Returns how to stop that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -41,13 +55,12 @@ export class TierPath {
   /** A connection to an upstream brought this, or (undefined) ended. */
   fedBy(connection: object, tier: Tier | undefined): void {
     if (tier === undefined) this.#upstream.delete(connection);
-    else this.#upstream.set(connection, tier);
-    const tiers = [...this.#upstream.values()];
-    const proxies = [...new Set([this.id, ...tiers.flatMap((each) => each.proxies)])].slice(0, maxProxies);
-    const depth = 1 + Math.max(0, ...tiers.map((each) => each.depth));
-    if (depth === this.#tier.depth && proxies.join() === this.#tier.proxies.join()) return;
-    this.#tier = { proxies, depth };
-    for (const listener of this.#listeners) listener();
+    else this.#upstream.set(connection, bounded(tier));
+    this.#tier = undefined;
+    const waitMs = this.#toldMs + tellingMs - this.#clock.monotonicMs();
+    // A proxy that ends has no upstream any more, and leaves no timer.
+    if (waitMs <= 0 || this.#upstream.size === 0) this.#tell();
+    else this.#cancelTelling ??= this.#clock.after(waitMs, () => this.#tell());
   }
 
   /** Why a proxy with this tier can't feed this one; undefined if it can. */
@@ -64,4 +77,36 @@ export class TierPath {
       };
     return undefined;
   }
+
+  #tell(): void {
+    this.#cancelTelling?.();
+    this.#cancelTelling = undefined;
+    const { tier } = this;
+    if (isSame(tier, this.#told)) return;
+    this.#told = tier;
+    this.#toldMs = this.#clock.monotonicMs();
+    for (const listener of this.#listeners) listener();
+  }
+
+  #compose(): Tier {
+    const proxies = new Set([this.id]);
+    let depth = 1;
+    for (const tier of this.#upstream.values()) {
+      for (const proxy of tier.proxies) if (proxies.size < maxProxies) proxies.add(proxy);
+      depth = Math.max(depth, 1 + tier.depth);
+    }
+    return { proxies: [...proxies], depth };
+  }
+}
+
+function bounded({ proxies, depth }: Tier): Tier {
+  return { proxies: proxies.filter((name) => name.length <= maxNameCharacters).slice(0, maxProxies), depth };
+}
+
+function isSame(one: Tier, other: Tier): boolean {
+  return (
+    one.depth === other.depth &&
+    one.proxies.length === other.proxies.length &&
+    one.proxies.every((proxy, index) => proxy === other.proxies[index])
+  );
 }
