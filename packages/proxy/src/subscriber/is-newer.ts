@@ -22,6 +22,11 @@ export function isComparable(one: ComparedVersion, other: ComparedVersion): bool
   return areNumbers || one.uid === other.uid;
 }
 
+/** True if it is the version of an object, which others can be compared with. */
+export function isNamed({ uid }: ComparedVersion): boolean {
+  return isKnown(uid);
+}
+
 function isKnown(uid: string | undefined): boolean {
   return uid !== undefined && uid !== "";
 }

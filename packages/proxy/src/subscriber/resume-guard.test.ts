@@ -61,6 +61,21 @@ describe("ResumeGuard", () => {
     expect(guard.mustWait(version("4"), true)).to.be.true;
   });
 
+  it("waits for one read before a deletion is told to an agent that holds something newer, or what can't be compared", () => {
+    for (const deleted of [version("4"), { noticedMs: 0 }, undefined]) {
+      const { guard, reads, counts } = useGuard();
+      expect(guard.mustAwaitRead(deleted)).to.be.true;
+      expect(guard.mustAwaitRead(deleted)).to.be.true;
+      expect(reads).to.have.length(1);
+      reads[0]?.();
+      expect(guard.mustAwaitRead(deleted)).to.be.false;
+      expect(counts).to.deep.equal({ heldBack: 0, wakes: 1 });
+    }
+    const { guard, reads } = useGuard();
+    expect(guard.mustAwaitRead(version("5")), "what it holds was deleted").to.be.false;
+    expect(reads).to.be.empty;
+  });
+
   it("answers at once, without a wake, if the read is done at once", () => {
     const { guard, counts } = useGuard(true);
     expect(guard.mustWait(version("4"), false)).to.be.false;

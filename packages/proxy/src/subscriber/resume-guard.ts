@@ -1,6 +1,6 @@
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { SourceVersion } from "../source/flag-source.js";
-import { isComparable, isNewer, type ComparedVersion } from "./is-newer.js";
+import { isComparable, isNamed, isNewer, type ComparedVersion } from "./is-newer.js";
 
 export interface ResumeGuardOptions {
   /** What the agent says it holds. */
@@ -15,7 +15,8 @@ export interface ResumeGuardOptions {
 /**
  * Keeps an agent from going backwards because its proxy is behind: while the agent holds a newer version than the proxy serves, its
  * subscription waits until the source has read the topic again. The result of that read is served even if it is older, unless it is that
- * the FeatureFlag was deleted: what is served then is not what the read found.
+ * the FeatureFlag was deleted: what is served then is not what the read found. A deletion waits for the read as well: the agent may hold what
+ * was created after it.
  */
 export class ResumeGuard {
   readonly #options: ResumeGuardOptions;
@@ -34,6 +35,19 @@ export class ResumeGuard {
     if (!mayBeOlder && !isNewer(held, served)) return false;
     if (this.#read === "not asked") this.#ask();
     return this.#read === "under way" || isDeleted;
+  }
+
+  /**
+   * Whether an agent that may hold what was created after a deletion has to wait for a read before it is told of the deletion.
+   *
+   * @param deleted the last version before the deletion, if that is known
+   */
+  mustAwaitRead(deleted: SourceVersion | undefined): boolean {
+    const { held } = this.#options;
+    const isOlder = deleted !== undefined && isComparable(held, deleted) && !isNewer(held, deleted);
+    if (isOlder || !isNamed(held)) return false;
+    if (this.#read === "not asked") this.#ask();
+    return this.#read === "under way";
   }
 
   /** May be called again. */

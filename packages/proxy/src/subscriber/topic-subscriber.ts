@@ -156,6 +156,7 @@ export class TopicSubscriber implements Subscriber, Starter {
         return this.#announce(view.tombstone);
       case "deleted": {
         const { snapshot, tombstone } = view;
+        if (this.#resumeGuard?.mustAwaitRead(snapshot?.version) === true) return undefined;
         // An agent told to serve no flags needs no document for that.
         const needsNone = snapshot === undefined || tombstone?.policy === "empty";
         return needsNone ? this.#announce(tombstone) : this.#serve(view, snapshot, number);

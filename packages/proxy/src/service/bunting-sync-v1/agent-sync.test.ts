@@ -494,6 +494,45 @@ describe("bunting.sync.v1", () => {
       expect((await agent.next("snapshot")).version?.uid).to.equal("w");
     });
 
+    for (const deletionPolicy of ["keep", "empty", "close"] as const) {
+      it(`tells an agent that holds what was created after a deletion of it only if a read finds it so, with the policy ${deletionPolicy}`, async () => {
+        await restart({ deletionPolicy, deletionGraceMs: 0 });
+        server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
+        const before = connection.stream();
+        before.subscribe(topic);
+        await before.next("snapshot");
+        before.ack(topic, digestOf(version(1)));
+        server.source.delete(topic);
+        clock.advance(0);
+        await before.next("deleted");
+        const agents = [connection.stream(), connection.stream()];
+        for (const agent of agents) agent.subscribe(topic, { ...newer, uid: "w", resourceVersion: "12" });
+        await eventually(() => server.source.refreshes.length === 2, "the refreshes");
+        for (const agent of agents) await agent.messages.nothing(30);
+        server.source.refreshes[0]?.done();
+        await agents[0]?.next("deleted");
+        server.source.publish(topic, version(9), { uid: "w", resourceVersion: "12" });
+        await agents[1]?.next("unchanged");
+        expect(counts.heldBack).to.equal(0);
+      });
+    }
+
+    it("tells an agent at once that what it holds was deleted", async () => {
+      await restart({ deletionPolicy: "empty", deletionGraceMs: 0 });
+      server.source.publish(topic, version(1), { uid: "u", resourceVersion: "9" });
+      const before = connection.stream();
+      before.subscribe(topic);
+      await before.next("snapshot");
+      before.ack(topic, digestOf(version(1)));
+      server.source.delete(topic);
+      clock.advance(0);
+      await before.next("deleted");
+      const agent = connection.stream();
+      agent.subscribe(topic, { uid: "u", resourceVersion: "9", digest: digestOf(version(1)) });
+      await agent.next("deleted");
+      expect(server.source.refreshes).to.have.length(0);
+    });
+
     it("compares integers, also between an object and one created in its place", async () => {
       const cases = [
         { held: { uid: "u", resourceVersion: "10" }, has: { uid: "u", resourceVersion: "9" }, isHeld: true },
