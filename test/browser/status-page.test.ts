@@ -1,6 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
+import type { StatusReport } from "@bunting/proxy/internal/management/status-report.js";
 import { expect } from "chai";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { AckingAgent, type AckingAgentOptions } from "../support/acking-agent.js";
@@ -52,9 +54,9 @@ describe("the status page, in Chromium", () => {
     await eventually(() => isReady(proxy.management), "the proxy is ready");
   }
 
-  async function startInPod(api: FaultyApiServer): Promise<void> {
+  async function startInPod(api: FaultyApiServer, ...args: readonly string[]): Promise<void> {
     const account = directory.file("account");
-    mkdirSync(account);
+    mkdirSync(account, { recursive: true });
     writeFileSync(path.join(account, "ca.crt"), api.ca);
     writeFileSync(path.join(account, "token"), "a-token");
     const environment = {
@@ -62,7 +64,7 @@ describe("the status page, in Chromium", () => {
       KUBERNETES_SERVICE_PORT: String(api.port),
       HOSTNAME: replica,
     };
-    proxy = await startProxyInPod({ directory: account, environment }, atOnce);
+    proxy = await startProxyInPod({ directory: account, environment }, [...atOnce, ...args]);
     const { process } = proxy;
     cleanUps.push(() => process.stop());
     await eventually(() => isReady(proxy.management), "the proxy is ready");
@@ -303,6 +305,60 @@ describe("the status page, in Chromium", () => {
     await page.locator("#search").fill("flags");
     await isShown(page, "#topics-body caption", /^1 topic matches/);
     await isShown(page, "#topics-body tbody", /read by team-a\/checkout \(3\)/);
+    await page.setViewportSize({ width: 320, height: 800 });
+    await expectNoSidewaysScroll(page);
+  });
+
+  it("shows what replicas share: who owns what, under which lease, and why Redis can't be reached", async function () {
+    needsRedisServer(this);
+    const api = await FaultyApiServer.start();
+    cleanUps.push(() => api.close());
+    const redis = await RedisServer.start();
+    cleanUps.push(() => redis.stop());
+    for (const name of ["checkout", "payments"]) api.put(name, "flags", { flagSpec: { flags: {} } });
+    const backplane = ["--backplane", `redis://127.0.0.1:${redis.port}`];
+    await startInPod(api, ...backplane);
+    await agent(["checkout/flags", "payments/flags"]);
+    const owner = proxy;
+    const shared = async (): Promise<StatusReport["backplane"]> =>
+      ((await (await fetch(`${proxy.management}/status`)).json()) as StatusReport).backplane;
+    await eventually(async () => (await shared())?.owned.length === 2, "it owns both namespaces");
+    expect((await shared())?.owned.map(({ unit }) => unit)).to.have.members([
+      "namespace/checkout",
+      "namespace/payments",
+    ]);
+    const page = await open();
+    await isShown(page, "#watches", /live replicas\s+1\s[^]*namespaces watched for all replicas\s+2/);
+    await isShown(page, "#watches", /namespace checkout\s+owner, lease \d+\s+renewed just now/);
+
+    await startInPod(api, ...backplane);
+    await agent(["checkout/flags"]);
+    // Which of the two owns the namespace depends on their names.
+    await eventually(async () => {
+      const { others = [], owned = [] } = (await shared()) ?? {};
+      return others.length + owned.length > 0;
+    }, "the second replica knows the namespace");
+    const second = await open();
+    await isShown(
+      second,
+      "#watches",
+      /live replicas\s+2\s[^]*namespace checkout\s+(follower|owner, lease \d+)/,
+    );
+
+    proxy = owner;
+    await redis.stop();
+    await isShown(
+      page,
+      "#watches",
+      /Redis is away: this replica watches for itself, for \d+ s: .*ECONNREFUSED/,
+    );
+    await isShown(page, "#watches", /namespace checkout\s+alone/);
+    const away = await shared();
+    expect(away).to.include({ state: "degraded" });
+    expect(away?.reason).to.contain("ECONNREFUSED");
+    await page.evaluate(() => document.getElementById("watches")?.scrollIntoView());
+    await screenshot(page, "replicas");
+    expect(await poorContrasts(page)).to.deep.equal([]);
     await page.setViewportSize({ width: 320, height: 800 });
     await expectNoSidewaysScroll(page);
   });

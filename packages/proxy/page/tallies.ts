@@ -56,13 +56,27 @@ export function showWatches(watches: WatchesSection): void {
 
 /** How this replica and the others divide the work. */
 function sharing(shared: SharedSection): Child[] {
-  const { state, sinceMs, replicas, owned, isClusterOwned, followed, direct, forOthers, lagMs } = shared;
+  const {
+    state,
+    sinceMs,
+    reason,
+    units,
+    moreUnits,
+    replicas,
+    owned,
+    isClusterOwned,
+    followed,
+    direct,
+    forOthers,
+    lagMs,
+  } = shared;
   const line = element(
     "p",
     { class: state === "connected" ? "more" : "more detail warn" },
     sharedText[state],
-    ", since ",
-    since(sinceMs, "age"),
+    ", for ",
+    since(sinceMs, "duration"),
+    ...(reason === undefined ? [] : [`: ${reason}`]),
   );
   const unit = isClusterOwned ? "the cluster, for all replicas" : "namespaces watched for all replicas";
   const list = tallyList("Shared by way of Redis", [
@@ -73,7 +87,31 @@ function sharing(shared: SharedSection): Child[] {
     ...(forOthers > 0 ? ([["topics watched for others only", count(forOthers)]] as const) : []),
     ...(lagMs === undefined ? [] : ([["last edit, behind its owner", span(lagMs)]] as const)),
   ]);
-  return [line, list];
+  const roles = units.map(({ unit, role, fence, renewedMs }) => [
+    unit.replace("/", " "),
+    fence === undefined ? role : `${role}, lease ${fence}`,
+    ...(renewedMs === undefined ? [] : ["renewed ", since(renewedMs, "age")]),
+  ]);
+  const rows = roles.map(([name = "", role = "", ...renewed]) =>
+    element(
+      "div",
+      {},
+      element("dt", { class: "mono" }, name),
+      element("dd", {}, role),
+      element("dd", { class: "when" }, ...renewed),
+    ),
+  );
+  const more = moreUnits === 0 ? [] : [element("p", { class: "more" }, `and ${count(moreUnits)} more`)];
+  return [
+    line,
+    list,
+    ...(rows.length === 0
+      ? []
+      : [
+          element("dl", { class: "tallies", "aria-label": "Owner or follower, by namespace" }, ...rows),
+          ...more,
+        ]),
+  ];
 }
 
 const sharedText: Readonly<Record<SharedSection["state"], string>> = {

@@ -45,6 +45,11 @@ export class RedisConnection implements Runnable {
     return this.#redis !== undefined;
   }
 
+  /** Why there is no connection; undefined while there is one. */
+  get reason(): BackplaneError | undefined {
+    return this.isUp ? undefined : this.#reason;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const waits = new Backoff(backoff);
     const { clock, logger } = this.#options;

@@ -33,6 +33,7 @@ describe("backplaneMetrics", () => {
         { unit: "namespace/demo", fence: 7, renewedAgoMs: 500 },
         { unit: "namespace/other", fence: 8, renewedAgoMs: 1_500 },
       ],
+      others: ["namespace/third"],
       followed: 3,
       direct: 2,
       forOthers: 1,

@@ -77,20 +77,36 @@ describe("readStatus", () => {
       { unit: "namespace/b", fence: 8, renewedAgoMs: 900 },
     ];
     const counts = { followed: 3, direct: 2, forOthers: 1 };
-    const backplane = (): BackplaneReport => ({
+    const report: BackplaneReport = {
       ...counts,
       ...{ state: "degraded", stateMs: 5_000, replica: "r", replicas: ["r", "s"], owned, lagMs: 4 },
-    });
-    expect(readStatus({ ...parts, backplane }, 1).watches.shared).to.deep.equal({
+      ...{ others: ["namespace/c"], reason: "connect ECONNREFUSED" },
+    };
+    const sharedOf = (changed: Partial<BackplaneReport> = {}) =>
+      readStatus({ ...parts, backplane: () => ({ ...report, ...changed }) }, 1).watches.shared;
+    const agoMs = (ms: number): number => parts.fromMonotonic(clock.monotonicMs() - ms);
+    expect(sharedOf()).to.deep.equal({
       ...counts,
       state: "degraded",
-      sinceMs: parts.fromMonotonic(clock.monotonicMs() - 5_000),
+      sinceMs: agoMs(5_000),
+      reason: "connect ECONNREFUSED",
       replicas: 2,
       owned: 2,
       isClusterOwned: false,
+      units: [
+        { unit: "namespace/a", role: "owner", fence: 7, renewedMs: agoMs(300) },
+        { unit: "namespace/b", role: "owner", fence: 8, renewedMs: agoMs(900) },
+        { unit: "namespace/c", role: "alone" },
+      ],
+      moreUnits: 0,
       leaseAgeMs: 900,
       lagMs: 4,
     });
+    const followed = sharedOf({ state: "connected", owned: [] });
+    expect(followed?.units).to.deep.equal([{ unit: "namespace/c", role: "follower" }]);
+    const many = sharedOf({ others: Array.from({ length: 500 }, (_, i) => `namespace/${i}`) });
+    expect(many?.units).to.have.length(12);
+    expect(many?.moreUnits).to.equal(490);
   });
 
   it("names those who are late, the longest first, since the version that they missed first", async () => {

@@ -8,7 +8,14 @@ import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { Topic } from "../../topic/topic.js";
 import { lateSubscribers } from "./late-subscribers.js";
 import type { StatusObservations } from "./status-observations.js";
-import type { Overview, SharedSection, StatusView, TopicsSection, WatchesSection } from "./status-view.js";
+import type {
+  Overview,
+  SharedSection,
+  SharedUnit,
+  StatusView,
+  TopicsSection,
+  WatchesSection,
+} from "./status-view.js";
 import { hasRefusals, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
 
 /** What the status page is made from. */
@@ -32,6 +39,7 @@ export interface StatusParts {
 }
 
 const maxPrograms = 6;
+const maxUnits = 12;
 
 /** All that the page shows, at this moment. */
 export function readStatus(parts: StatusParts, viewers: number): StatusView {
@@ -126,13 +134,23 @@ function watchesSection(parts: StatusParts): WatchesSection {
 function sharedSection({ backplane, clock, fromMonotonic }: StatusParts): SharedSection | undefined {
   const report = backplane();
   if (report === undefined) return undefined;
-  const { state, stateMs, replicas, owned, followed, direct, forOthers, lagMs } = report;
+  const { state, stateMs, reason, replicas, owned, others, followed, direct, forOthers, lagMs } = report;
+  const sinceMs = (agoMs: number): number => fromMonotonic(clock.monotonicMs() - agoMs);
+  const units: SharedUnit[] = [
+    ...owned.map(({ unit, fence, renewedAgoMs }) => {
+      return { unit, role: "owner", fence, renewedMs: sinceMs(renewedAgoMs) } as const;
+    }),
+    ...others.map((unit) => ({ unit, role: state === "connected" ? "follower" : "alone" }) as const),
+  ];
   return {
     state,
-    sinceMs: fromMonotonic(clock.monotonicMs() - stateMs),
+    sinceMs: sinceMs(stateMs),
+    ...(reason === undefined ? {} : { reason }),
     ...(replicas === undefined ? {} : { replicas: replicas.length }),
     owned: owned.length,
     isClusterOwned: owned.some(({ unit }) => unit === "cluster"),
+    units: units.slice(0, maxUnits),
+    moreUnits: Math.max(0, units.length - maxUnits),
     leaseAgeMs: Math.max(0, ...owned.map(({ renewedAgoMs }) => renewedAgoMs)),
     ...{ followed, direct, forOthers },
     ...(lagMs === undefined ? {} : { lagMs }),

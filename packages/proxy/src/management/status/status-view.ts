@@ -182,6 +182,11 @@ export interface SharedSection {
   /** Units that this replica watches for all: namespaces, or the cluster. */
   readonly owned: number;
   readonly isClusterOwned: boolean;
+  /** Why Redis can't be reached; absent while it can. */
+  readonly reason?: string;
+  /** Namespaces, or the cluster, by what this replica is for them; few. */
+  readonly units: readonly SharedUnit[];
+  readonly moreUnits: number;
   /** Since the lease was renewed that was renewed longest ago, in ms. */
   readonly leaseAgeMs: number;
   readonly followed: number;
@@ -189,6 +194,16 @@ export interface SharedSection {
   readonly forOthers: number;
   /** How much later than its owner the last edit was known here. */
   readonly lagMs?: number;
+}
+
+/** The lease under which one replica watches for all. */
+export interface SharedUnit {
+  readonly unit: string;
+  /** `alone`: without Redis, this replica watches for its own subscribers. */
+  readonly role: "owner" | "follower" | "alone";
+  /** The fencing number of an owner, and when its lease was renewed. */
+  readonly fence?: number;
+  readonly renewedMs?: number;
 }
 
 export interface LimitsSection {

@@ -23,11 +23,15 @@ export interface BackplaneReport {
   readonly state: DegradedState;
   /** For how long it has been in that state. */
   readonly stateMs: number;
+  /** Why there is no connection to Redis; absent while there is one. */
+  readonly reason?: string;
   /** This process, as other replicas know it. */
   readonly replica: string;
   /** The live replicas, as far as Redis told lately. */
   readonly replicas: readonly string[] | undefined;
   readonly owned: readonly OwnedUnit[];
+  /** Units with subscribers here that this replica does not own: it follows the owner or, without Redis, watches for itself. */
+  readonly others: readonly string[];
   /** Topics with subscribers here that other replicas own. */
   readonly followed: number;
   /** Topics that this replica watches for its own subscribers although it does not own them. */

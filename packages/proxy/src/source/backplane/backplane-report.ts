@@ -33,3 +33,8 @@ export function ownedUnits(
   }
   return owned;
 }
+
+/** What has subscribers here, and no lease. */
+export function otherUnits(units: Iterable<Unit>): string[] {
+  return [...units].filter(({ isHeld, hasSubscribers }) => !isHeld && hasSubscribers).map(({ name }) => name);
+}

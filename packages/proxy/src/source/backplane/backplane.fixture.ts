@@ -186,7 +186,7 @@ export class CountingBackplaneMetrics implements BackplaneMetrics {
   readonly lagsMs: number[] = [];
   report: () => BackplaneReport = () => ({
     ...{ state: "connected", stateMs: 0, replica: "", replicas: undefined },
-    ...{ owned: [], followed: 0, direct: 0, forOthers: 0 },
+    ...{ owned: [], others: [], followed: 0, direct: 0, forOthers: 0 },
   });
 
   backplaneState(state: string): void {
