@@ -352,7 +352,7 @@ describe("the status page, in Chromium", () => {
       "#watches",
       /Redis is away: this replica watches for itself, for \d+ s: .*ECONNREFUSED/,
     );
-    await isShown(page, "#watches", /namespace checkout\s+alone/);
+    await isShown(page, "#watches", /topics watched for itself\s+2[^]*namespace checkout\s+alone/);
     const away = await shared();
     expect(away).to.include({ state: "degraded" });
     expect(away?.reason).to.contain("ECONNREFUSED");

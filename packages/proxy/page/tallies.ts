@@ -70,9 +70,10 @@ function sharing(shared: SharedSection): Child[] {
     forOthers,
     lagMs,
   } = shared;
+  const isRelied = state === "connected";
   const line = element(
     "p",
-    { class: state === "connected" ? "more" : "more detail warn" },
+    { class: isRelied ? "more" : "more detail warn" },
     sharedText[state],
     ", for ",
     since(sinceMs, "duration"),
@@ -80,10 +81,12 @@ function sharing(shared: SharedSection): Child[] {
   );
   const unit = isClusterOwned ? "the cluster, for all replicas" : "namespaces watched for all replicas";
   const list = tallyList("Shared by way of Redis", [
-    ["live replicas", replicas === undefined ? "–" : count(replicas)],
+    [isRelied ? "live replicas" : "replicas seen last", replicas === undefined ? "–" : count(replicas)],
     [unit, count(owned)],
-    ["topics that others watch", count(followed)],
-    ...(direct > 0 ? ([["of them watched here, too", count(direct)]] as const) : []),
+    ...(isRelied
+      ? ([["topics that others watch", count(followed)]] as const)
+      : ([["topics watched for itself", count(direct)]] as const)),
+    ...(isRelied && direct > 0 ? ([["of them watched here, too", count(direct)]] as const) : []),
     ...(forOthers > 0 ? ([["topics watched for others only", count(forOthers)]] as const) : []),
     ...(lagMs === undefined ? [] : ([["last edit, behind its owner", span(lagMs)]] as const)),
   ]);
