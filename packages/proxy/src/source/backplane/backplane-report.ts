@@ -1,4 +1,5 @@
-import type { LeaseKeeper } from "@bunting/backplane";
+import type { LeaseKeeper, RedisConnection } from "@bunting/backplane";
+import { cut, singleLine } from "@bunting/runtime";
 import type { BackplaneReport, OwnedUnit } from "./backplane-metrics.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 import type { Unit } from "./unit.js";
@@ -37,4 +38,9 @@ export function ownedUnits(
 /** What has subscribers here, and no lease. */
 export function otherUnits(units: Iterable<Unit>): string[] {
   return [...units].filter(({ isHeld, hasSubscribers }) => !isHeld && hasSubscribers).map(({ name }) => name);
+}
+
+/** Why Redis can't be reached, in one line: Redis may have written a part of it. */
+export function reasonOf({ reason }: Pick<RedisConnection, "reason">): Pick<BackplaneReport, "reason"> {
+  return reason === undefined ? {} : { reason: singleLine(cut(reason.message)) };
 }

@@ -17,10 +17,10 @@ import {
   type BackplaneError,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
-import { cut, errorCode, RateLimitedLog, singleLine, sleep } from "@bunting/runtime";
+import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
-import { countTopics, otherUnits, ownedUnits } from "./backplane-report.js";
+import { countTopics, otherUnits, ownedUnits, reasonOf } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { RecordWriter } from "./record-writer.js";
@@ -218,15 +218,13 @@ export class ReplicatedTopics {
   #report(): BackplaneReport {
     const { clock, backplane } = this.#options;
     const nowMs = clock.monotonicMs();
-    const { reason } = this.#connection;
     return {
       ...countTopics(this.#units.topics(), this.#isRelied),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
-      state: this.#degraded.state,
-      stateMs: nowMs - this.#stateSinceMs,
+      ...{ state: this.#degraded.state, stateMs: nowMs - this.#stateSinceMs },
       replica: this.#replica,
       replicas: this.#membership.members,
-      ...(reason === undefined ? {} : { reason: singleLine(cut(reason.message)) }),
+      ...reasonOf(this.#connection),
       others: otherUnits(this.#units),
       owned: ownedUnits(this.#units, this.#keeper, { leaseMs: backplane.leaseMs, nowMs }),
     };
