@@ -110,12 +110,7 @@ export class ReplicasModel {
     for (const replica of this.#replicas) await this.#mend(replica);
     for (const agent of this.#agents) agent.way.blackhole(false);
     for (const topic of topics) this.#edit(topic);
-    for (const { topic, seen } of this.#agents) {
-      const last = this.#historyOf(topic).at(-1);
-      await eventually(() => seen.at(-1) === last, `${last} of ${topic}`, healMs).catch((error: unknown) => {
-        throw new Error(`${(error as Error).message}, but ${seen.slice(-5).join(" ")}`);
-      });
-    }
+    await this.#haveLast();
     this.#check();
     const watched = (): string =>
       [...this.#api.watches()]
@@ -151,6 +146,18 @@ export class ReplicasModel {
     await Promise.all([...this.#replicas.map((replica) => replica.stop()), ...this.#leaving]);
     await this.#api.close();
     await this.#redis.stop();
+  }
+
+  async #haveLast(): Promise<void> {
+    for (const { topic, seen } of this.#agents) {
+      const last = this.#historyOf(topic).at(-1);
+      // Who has never seen a FeatureFlag that was deleted has nothing.
+      await eventually(() => (seen.at(-1) ?? empty) === last, `${last} of ${topic}`, healMs).catch(
+        (error: unknown) => {
+          throw new Error(`${(error as Error).message}, but ${seen.slice(-5).join(" ")}`);
+        },
+      );
+    }
   }
 
   #note(what: string): void {
@@ -222,10 +229,12 @@ export class ReplicasModel {
 
   /**
    * What was edited since a moment ago is gone. Only while everybody is there to notice: a watch that is resumed when there are as many
-   * versions again as before misses it, as all clients of Kubernetes do.
+   * versions again as before misses it, as all clients of Kubernetes do; and an agent can't tell a replica that what it holds, although its
+   * resourceVersion is lower, is newer than what a replica knows that has not noticed.
    */
   async #restore(): Promise<void> {
     for (const replica of this.#replicas) await this.#mend(replica);
+    for (const agent of this.#agents) agent.way.blackhole(false);
     const before = new Map(topics.map((topic) => [topic, this.#historyOf(topic).at(-1)]));
     const backup = this.#api.backup();
     const lost = this.#pick(topics);
@@ -235,6 +244,7 @@ export class ReplicasModel {
     const again = before.get(lost);
     if (again !== undefined) this.#historyOf(lost).push(again);
     await delay(longMs);
+    await this.#haveLast();
   }
 
   async #killRedis(): Promise<void> {

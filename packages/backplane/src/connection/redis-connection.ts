@@ -5,6 +5,7 @@ import type { CheckedOptions } from "../backplane-options.js";
 import { readConnectionFiles, type Credentials } from "./connection-files.js";
 import { newRedis, prepareRedis } from "./open-redis.js";
 import { fromRedisError } from "./redis-error.js";
+import { ReplyGuard } from "./reply-guard.js";
 import type { Script } from "./script.js";
 import { withDeadline } from "./with-deadline.js";
 
@@ -34,6 +35,7 @@ export class RedisConnection implements Runnable {
   readonly name = "redis";
   readonly #options: RedisConnectionOptions;
   #redis: Redis | undefined;
+  #guard: ReplyGuard | undefined;
   /** Why there is no connection. */
   #reason = new BackplaneError("REDIS_AWAY", "there has been no connection to Redis yet");
 
@@ -77,7 +79,9 @@ export class RedisConnection implements Runnable {
     const redis = this.#redis;
     if (redis === undefined) throw new BackplaneError(this.#reason.code, this.#reason.message);
     try {
-      return await this.#send(redis, command, args, timeoutMs);
+      const answer = await this.#send(redis, command, args, timeoutMs);
+      this.#guard?.answered();
+      return answer;
     } catch (error) {
       const failure = fromRedisError(error);
       if (endingCodes.includes(failure.code)) this.#lose(redis, failure);
@@ -101,6 +105,10 @@ export class RedisConnection implements Runnable {
     const { options, clientName, clock, onChange } = this.#options;
     const files = await readConnectionFiles(options);
     const redis = newRedis(options, files, clientName);
+    // Of what is asked for, lists of topics are the largest beside documents.
+    const guard = new ReplyGuard(4 * options.maxDocumentBytes);
+    this.#guard = guard;
+    redis.once("connect", () => guard.watch(redis.stream));
     // What a command fails with says less.
     let lastError: Error | undefined;
     redis.on("error", (error: Error) => (lastError = error));
@@ -113,6 +121,7 @@ export class RedisConnection implements Runnable {
       const { connectTimeoutMs } = options;
       const late = (): Error => timedOut("accept a connection", connectTimeoutMs);
       await withDeadline(this.#open(redis, files.redis), connectTimeoutMs, clock, late);
+      guard.opened();
       this.#redis = redis;
       onUp();
       onChange?.(true);

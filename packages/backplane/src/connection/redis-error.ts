@@ -14,6 +14,9 @@ const codes: Readonly<Record<string, BackplaneErrorCode>> = {
   NOREPLICAS: "REDIS_NOT_READY",
 };
 
+/** Characters of a refusal; Redis itself says less. */
+const maxMessage = 500;
+
 /** Whatever a command failed with, in the codes of this package. */
 export function fromRedisError(error: unknown): BackplaneError {
   if (error instanceof BackplaneError) return error;
@@ -22,5 +25,6 @@ export function fromRedisError(error: unknown): BackplaneError {
     return new BackplaneError("REDIS_AWAY", `there is no connection to Redis: ${message}`, { cause: error });
   // Redis 6 puts the code of a command inside of a script behind the place in the script.
   const word = / -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? "";
-  return new BackplaneError(codes[word] ?? "REDIS_FAILED", `Redis refuses: ${message}`, { cause: error });
+  const said = message.slice(0, maxMessage);
+  return new BackplaneError(codes[word] ?? "REDIS_FAILED", `Redis refuses: ${said}`, { cause: error });
 }
