@@ -162,6 +162,26 @@ describe("UpstreamTopic", () => {
     expect(held.refusal).to.equal(undefined);
   });
 
+  it("waits for an answer of each new stream, although it still holds what the one before said", () => {
+    take(snapshot("ENABLED"));
+    expect(held.isUnexplained).to.equal(false);
+    held.lost();
+    expect(held.isUnexplained).to.equal(true);
+    take(unchanged("ENABLED"));
+    expect(held.isUnexplained).to.equal(false);
+  });
+
+  it("takes the result of a read beside its stream only as the version of what it has told", () => {
+    take(snapshot("ENABLED", "17"));
+    held.refreshed(versionOf(documentOf("DISABLED"), "20"));
+    expect(sink.sameDocuments, "another document").to.equal(0);
+    held.refreshed(versionOf(documentOf("ENABLED"), "20"));
+    expect(sink.sameDocuments).to.equal(1);
+    take({ kind: "deleted", topic, policy: "keep" });
+    held.refreshed(versionOf(documentOf("ENABLED"), "21"));
+    expect(sink.last?.kind, "its stream has to say that it is back").to.equal("deleted");
+  });
+
   it("lets no text of the upstream begin a line or act on a terminal", () => {
     const hostile = "a\nlevel=info b\u001b[2J";
     for (const message of [refusal(7, hostile), freshness(true, hostile)]) {
@@ -180,6 +200,10 @@ describe("UpstreamTopic", () => {
       "deleted",
       "ENABLED",
     ]);
+    expect(
+      sink.sameDocuments,
+      "a sink may have emptied itself at the deletion: it needs the document",
+    ).to.equal(0);
     take({ kind: "deleted", topic, policy: "empty" });
     expect(readRequest(held.subscribeMessage()).subscribe?.held).to.equal(undefined);
   });
