@@ -75,6 +75,8 @@ describe("RedisConnection", () => {
     expect(first.code).to.equal("REDIS_TIMEOUT");
     expect(["REDIS_TIMEOUT", "REDIS_AWAY"]).to.include(second.code);
     await replica.next(false);
+    // And does not say that Redis has ended it.
+    await eventuallyLogged(replica, "did not answer within 100 ms");
     own.resume();
     await replica.next(true);
   });

@@ -126,7 +126,8 @@ export class RedisConnection implements Runnable {
       onUp();
       onChange?.(true);
       await ended;
-      if (!isStopping()) throw new Error("Redis closed it");
+      // It may have been given up here, for a reason.
+      if (!isStopping()) throw this.#redis === redis ? new Error("Redis closed it") : this.#reason;
     } catch (error) {
       if (!isStopping()) throw error instanceof BackplaneError || lastError === undefined ? error : lastError;
     } finally {
