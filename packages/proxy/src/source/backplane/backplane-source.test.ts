@@ -262,6 +262,24 @@ describe("BackplaneSource", () => {
     await new Promise<void>((done) => void owner.source.refresh(topic, done));
   });
 
+  it("reads once more also what was asked for before the client of Redis was loaded, unless nobody waits any more", async () => {
+    cluster.publish(topic);
+    const replica = start();
+    const sink = replica.watch(topic);
+    const done: string[] = [];
+    const cancel = replica.source.refresh(topic, () => done.push("left"));
+    const asked = new Promise<void>((resolve) => {
+      replica.source.refresh(topic, () => {
+        done.push("asked");
+        resolve();
+      });
+    });
+    cancel();
+    await asked;
+    expect(sink.lastText).to.equal(textOf(cluster.get(topic) ?? ""));
+    expect(done).to.deep.equal(["asked"]);
+  });
+
   it("reads a followed topic for itself where its owner does not answer", async () => {
     const { owner, follower } = await ownerAndFollower();
     owner.cluster.isCut = true;

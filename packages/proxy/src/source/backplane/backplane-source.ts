@@ -17,6 +17,7 @@ export class BackplaneSource implements FlagSource {
   readonly #synced = new Synced();
   /** What was watched before the client of Redis was loaded. */
   readonly #early = new Map<TopicKey, Early>();
+  readonly #earlyRefreshes = new Set<(topics: ReplicatedTopics) => void>();
   #topics: ReplicatedTopics | undefined;
 
   constructor(options: BackplaneSourceOptions) {
@@ -41,6 +42,8 @@ export class BackplaneSource implements FlagSource {
     for (const [topic, { sink, signal: leaving, asker }] of this.#early)
       topics.watch(topic, sink, leaving, asker);
     this.#early.clear();
+    for (const begin of this.#earlyRefreshes) begin(topics);
+    this.#earlyRefreshes.clear();
     // What is owned is given back while the source still runs; its failure ends both.
     const sharing = new AbortController();
     const stop = (): void => sharing.abort();
@@ -68,7 +71,16 @@ export class BackplaneSource implements FlagSource {
   }
 
   refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
-    return this.#topics?.refresh(topic, done, asker) ?? ((): void => undefined);
+    let cancel = (): void => undefined;
+    const begin = (topics: ReplicatedTopics): void => {
+      cancel = topics.refresh(topic, done, asker);
+    };
+    if (this.#topics === undefined) this.#earlyRefreshes.add(begin);
+    else begin(this.#topics);
+    return () => {
+      this.#earlyRefreshes.delete(begin);
+      cancel();
+    };
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {
