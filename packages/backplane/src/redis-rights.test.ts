@@ -84,7 +84,7 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
     expect(await records.confirm([record], lease)).to.deep.equal([]);
     expect((await records.read("demo/a"))?.record).to.deep.equal(record);
     expect((await records.positions(["demo/a"])).size).to.equal(1);
-    await leases.handOver(lease, "b");
+    expect(await leases.handOver(lease, "b")).to.equal(true);
     await membership.drain();
 
     const denied = await connection.call("GET", ["other"]).catch((error: unknown) => error);

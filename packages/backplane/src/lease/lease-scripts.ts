@@ -34,14 +34,14 @@ end
 `;
 
 /**
- * KEYS lease, fence, wish; ARGV holder, ms, floor, "1" to ask for the lease if another replica has it.
+ * KEYS lease, fence, wish; ARGV holder, ms, floor, for how many ms to ask for the lease if another replica has it (0: not at all).
  * Returns "held", fence; or "taken", holder, ms that are left. Who has the lease already keeps its number, so that asking again is safe.
  */
 export const acquireScript = script(`${nextFence}
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
 if held[1] and held[1] ~= ARGV[1] then
-  if ARGV[4] == '1' then
-    redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[2])
+  if ARGV[4] ~= '0' then
+    redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[4])
   end
   return {'taken', held[1], redis.call('PTTL', KEYS[1])}
 end
@@ -84,12 +84,15 @@ return redis.call('DEL', KEYS[1])
 `);
 
 /**
- * KEYS lease, fence, wish; ARGV holder, fence, ms, floor, the next holder, which may be the same. Returns "held" and the new number, or
- * "lost" and who has the lease.
+ * KEYS lease, fence, wish; ARGV holder, fence, ms, floor, the next holder, which may be the same. Returns "held" and the new number, "lost" and who
+ * has the lease, or "unasked" if the next holder does not ask for it (any more).
  */
 export const handOverScript = script(`${nextFence}
 if not isHeld(KEYS[1], ARGV[1], ARGV[2]) then
   return {'lost', redis.call('HGET', KEYS[1], 'holder') or ''}
+end
+if ARGV[5] ~= ARGV[1] and redis.call('GET', KEYS[3]) ~= ARGV[5] then
+  return {'unasked', ''}
 end
 local fence = nextFence(KEYS[2], math.max(tonumber(ARGV[4]), tonumber(ARGV[2])))
 ${exhausted}

@@ -100,7 +100,7 @@ describe("Leases", () => {
     const [a, b, c] = [await leasesOf("a"), await leasesOf("b"), await leasesOf("c")];
     const first = await held(a);
     await b.acquire("topic", true);
-    await a.handOver(first, "b");
+    expect(await a.handOver(first, "b")).to.equal(true);
     expect(await c.acquire("topic", false)).to.include({ isHeld: false, holder: "b" });
     expect(await a.renew([first])).to.deep.equal([{ isHeld: false, name: "topic", holder: "b" }]);
     const second = await held(b);
@@ -108,6 +108,31 @@ describe("Leases", () => {
     const [renewed] = await b.renew([second]);
     expect(renewed).not.to.have.property("askedBy");
     expect(await codeOf(a.handOver(first, "c"))).to.equal("FENCED");
+  });
+
+  it("hands a lease over to nobody who asks no more", async () => {
+    const [a, b] = [await leasesOf("a"), await leasesOf("b")];
+    const first = await held(a);
+    await b.acquire("topic", true);
+    expect((await a.renew([first]))[0]).to.have.property("askedBy", "b");
+    await server.command("DEL", ...((await server.command("KEYS", "*wish:topic")) as unknown[]).map(String));
+    expect(await a.handOver(first, "b")).to.equal(false);
+    expect((await a.renew([first]))[0]).to.have.property("isHeld", true);
+  });
+
+  it("believes that who asks is there, and waits for who is given a lease, for half of its life each", async () => {
+    const [a, b] = [await leasesOf("a"), await leasesOf("b")];
+    const first = await held(a);
+    await b.acquire("topic", true);
+    const leftMs = async (kind: string): Promise<number> => {
+      const [key] = (await server.command("KEYS", `*${kind}:topic`)) as unknown[];
+      return (await server.command("PTTL", String(key))) as number;
+    };
+    expect(await leftMs("wish")).to.be.within(1, 30_000);
+    await a.handOver(first, "b");
+    expect(await leftMs("lease")).to.be.within(1, 30_000);
+    await held(b);
+    expect(await leftMs("lease")).to.be.within(30_001, 60_000);
   });
 
   it("goes on under a new number, and the old one ends", async () => {

@@ -41,6 +41,12 @@ export type Renewed =
     }
   | { readonly isHeld: false; readonly name: string; readonly holder?: string };
 
+/**
+ * In parts of the life of a lease: how long a replica that asks is believed to be there, and how long it has to find what it was given. It asks, and
+ * finds, several times in that. If it dies, both together and the next attempt to take the lease cost no more than any owner that dies.
+ */
+const askingPart = 0.5;
+
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const leasesAtOnce = 256;
 
@@ -62,7 +68,7 @@ export class Leases {
     const { connection, keys, holder, leaseMs } = this.#options;
     const sentMs = this.#nowMs();
     const names = [keys.lease(name), keys.fence, keys.wish(name)];
-    const args = [holder, leaseMs, this.#highest, asks ? "1" : "0"];
+    const args = [holder, leaseMs, this.#highest, asks ? this.#askingMs : 0];
     const [state, text, leftMs] = texts(await connection.evaluate(acquireScript, names, args));
     if (state === "held") return { isHeld: true, lease: this.#lease(name, text, sentMs) };
     return { isHeld: false, holder: text ?? "", leftMs: Number(leftMs) };
@@ -82,9 +88,12 @@ export class Leases {
     return (await connection.evaluate(releaseScript, [keys.lease(lease.name)], args)) === 1;
   }
 
-  /** Gives a lease to another replica, which finds it by `acquire`. Rejects with FENCED if it has ended. */
-  async handOver(lease: Lease, to: string): Promise<void> {
-    await this.#pass(lease, to);
+  /**
+   * Gives a lease to another replica that asks for it, which finds it by `acquire`. False if that one asks no more: it may be gone. Rejects
+   * with FENCED if the lease has ended.
+   */
+  async handOver(lease: Lease, to: string): Promise<boolean> {
+    return (await this.#pass(lease, to, this.#askingMs)) !== undefined;
   }
 
   /**
@@ -93,14 +102,16 @@ export class Leases {
    */
   async advance(lease: Lease): Promise<Lease> {
     const sentMs = this.#nowMs();
-    return this.#lease(lease.name, await this.#pass(lease, lease.holder), sentMs);
+    return this.#lease(lease.name, await this.#pass(lease, lease.holder, this.#options.leaseMs), sentMs);
   }
 
-  async #pass(lease: Lease, to: string): Promise<string> {
-    const { connection, keys, leaseMs } = this.#options;
+  /** The new number; undefined if the other replica does not ask for the lease. */
+  async #pass(lease: Lease, to: string, ms: number): Promise<string | undefined> {
+    const { connection, keys } = this.#options;
     const names = [keys.lease(lease.name), keys.fence, keys.wish(lease.name)];
-    const args = [lease.holder, lease.fence, leaseMs, this.#highest, to];
+    const args = [lease.holder, lease.fence, ms, this.#highest, to];
     const [state, text = ""] = texts(await connection.evaluate(handOverScript, names, args));
+    if (state === "unasked") return undefined;
     if (state !== "held") throw fenced(lease, text);
     this.#see(Number(text));
     return text;
@@ -130,6 +141,10 @@ export class Leases {
 
   #see(fence: number): void {
     this.#highest = Math.max(this.#highest, fence);
+  }
+
+  get #askingMs(): number {
+    return Math.ceil(this.#options.leaseMs * askingPart);
   }
 
   #nowMs(): number {

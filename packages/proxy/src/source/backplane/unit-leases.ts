@@ -97,12 +97,11 @@ export class UnitLeases {
     const unit = units.get(lease);
     if (unit?.isHeld !== true || unit.isHandingOver) return;
     unit.isHandingOver = true;
-    try {
-      // What was read is written under this lease; what comes from now on, the next owner sees itself.
-      await writer.settled();
-      await leases.handOver(lease, by);
-    } catch {
-      // The lease goes on, or is found to have ended.
+    // What was read is written under this lease; what comes from now on, the next owner sees itself.
+    await writer.settled();
+    const isGiven = await leases.handOver(lease, by).catch(() => false);
+    if (!isGiven) {
+      // The other one is gone, or Redis: the lease goes on, or is found to have ended.
       unit.isHandingOver = false;
       return;
     }
