@@ -151,12 +151,9 @@ export class ReplicasModel {
   async #haveLast(): Promise<void> {
     for (const { topic, seen } of this.#agents) {
       const last = this.#historyOf(topic).at(-1);
-      // Who has never seen a FeatureFlag that was deleted has nothing.
-      await eventually(() => (seen.at(-1) ?? empty) === last, `${last} of ${topic}`, healMs).catch(
-        (error: unknown) => {
-          throw new Error(`${(error as Error).message}, but ${seen.slice(-5).join(" ")}`);
-        },
-      );
+      await eventually(() => seen.at(-1) === last, `${last} of ${topic}`, healMs).catch((error: unknown) => {
+        throw new Error(`${(error as Error).message}, but ${seen.slice(-5).join(" ")}`);
+      });
     }
   }
 
@@ -235,6 +232,8 @@ export class ReplicasModel {
   async #restore(): Promise<void> {
     for (const replica of this.#replicas) await this.#mend(replica);
     for (const agent of this.#agents) agent.way.blackhole(false);
+    // A replica that started after a deletion leaves its agents what they hold: they would not all come to the same.
+    for (const topic of topics) if (this.#historyOf(topic).at(-1) === empty) this.#edit(topic);
     const before = new Map(topics.map((topic) => [topic, this.#historyOf(topic).at(-1)]));
     const backup = this.#api.backup();
     const lost = this.#pick(topics);
