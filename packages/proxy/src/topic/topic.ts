@@ -190,7 +190,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       this.#deletedBySource(before, applied);
       return;
     }
-    if (before.kind === "missing" || before.kind === "deleted") {
+    if (before.kind === "deleted") {
       this.#setState(before);
       return;
     }
