@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
 import { errorCode } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
@@ -26,7 +27,7 @@ export class RecordWriter {
   /** Topics of which it is not known yet what Redis holds. */
   readonly #unbased = new Set<ReplicatedTopic>();
   #isBasing = false;
-  readonly #writing = new Set<Promise<void>>();
+  readonly #commands = new Set<Promise<unknown>>();
 
   constructor(options: RecordWriterOptions) {
     this.#options = options;
@@ -38,31 +39,44 @@ export class RecordWriter {
     if (lease === undefined || topic.current === undefined) return;
     if (topic.basedOn !== lease.fence) {
       this.#unbased.add(topic);
-      void this.#track(this.#baseAll());
+      void this.#baseAll();
       return;
     }
     topic.isDirty = true;
     if (topic.isWriting) return;
     topic.isWriting = true;
-    void this.#track(this.#write(topic));
+    void this.#write(topic);
   }
 
   /** Tells Redis that all of a unit is as it was, and writes what it does not hold. */
   async confirm(unit: Unit): Promise<void> {
     for (const topic of unit.topics.values())
       if (topic.current !== undefined && !topic.isWriting) this.#unbased.add(topic);
-    await this.#track(this.#baseAll());
+    await this.#baseAll();
   }
 
-  /** Resolves once nothing is being written. Never rejects. */
+  /**
+   * Resolves once what was known when this was called has been written, or could not be. Changes that come meanwhile are not waited for: where
+   * edits flow, and Redis is slow, there is always one more. Never rejects.
+   */
   async settled(): Promise<void> {
-    while (this.#writing.size > 0) await Promise.all(this.#writing);
+    // Of a topic that has changed while it was written, the second command writes what was known. A third follows where Redis held something else.
+    for (let commands = 0; commands < 3; commands++) {
+      // What goes on in this turn of the event loop may be about to send one.
+      await setImmediate();
+      await Promise.allSettled(this.#commands);
+    }
   }
 
-  async #track(work: Promise<void>): Promise<void> {
-    this.#writing.add(work);
-    await work;
-    this.#writing.delete(work);
+  /** Sends a command for which `settled` waits. */
+  async #command<Answer>(send: () => Promise<Answer>): Promise<Answer> {
+    const command = send();
+    this.#commands.add(command);
+    try {
+      return await command;
+    } finally {
+      this.#commands.delete(command);
+    }
   }
 
   /** Compares with Redis in few large steps, because after a take-over there are thousands to compare. */
@@ -100,18 +114,18 @@ export class RecordWriter {
     if (first === undefined) return;
     try {
       const confirmed = told.map(({ topic, known }) => ({ ...known, topic: topic.key }));
-      const others = new Set(await records.confirm(confirmed, lease));
+      const others = new Set(await this.#command(() => records.confirm(confirmed, lease)));
       metrics.backplaneWritten("confirm", told.length - others.size);
       for (const { topic, known } of told)
         if (!others.has(topic.key)) {
           topic.basedOn = lease.fence;
-          // It changed while it was confirmed.
-          if (topic.current !== undefined && topic.current !== known) this.changed(topic);
+          const hasChanged = topic.current !== undefined && topic.current !== known;
+          if (hasChanged || topic.isAsked) this.changed(topic);
         } else if (!topic.isWriting) {
           topic.basedOn = undefined;
           topic.isDirty = true;
           topic.isWriting = true;
-          void this.#track(this.#write(topic));
+          void this.#write(topic);
         }
     } catch (error) {
       // The same is true of all of them; one is enough to say so.
@@ -142,7 +156,7 @@ export class RecordWriter {
   /** Learns what Redis holds, which decides where in the history what is known has its place. */
   async #read(topic: ReplicatedTopic, fence: number): Promise<void> {
     try {
-      const stored = await this.#options.records.read(topic.key);
+      const stored = await this.#command(() => this.#options.records.read(topic.key));
       if (stored === undefined) topic.anchor(fence);
       else topic.rebase(stored);
     } catch (error) {
@@ -159,7 +173,8 @@ export class RecordWriter {
     const lease = keeper.held(topic.unit.name);
     if (lease === undefined) return false;
     try {
-      await records.write(recordOf(topic.key, known), lease);
+      await this.#command(() => records.write(recordOf(topic.key, known), lease));
+      topic.isAsked = false;
       metrics.backplaneWritten("write", 1);
       return true;
     } catch (error) {

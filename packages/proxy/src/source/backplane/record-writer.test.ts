@@ -1,0 +1,89 @@
+import type { Lease, Records } from "@bunting/backplane";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
+import { expect } from "chai";
+import { RecordingSink } from "../source.fixture.js";
+import { documentOf } from "./backplane.fixture.js";
+import { RecordWriter } from "./record-writer.js";
+import { ReplicatedTopic } from "./replicated-topic.js";
+
+const key = "demo/flags";
+const lease: Lease = { name: "namespace/demo", holder: "replica", fence: 7, untilMs: Infinity };
+
+/** The writer of a replica that owns a topic, and a Redis that answers each write when it is told to. */
+function useWriter() {
+  const clock = new ManualClock();
+  const source = new ScriptedSource(clock);
+  const written: string[] = [];
+  const waiting: (() => void)[] = [];
+  const records: Pick<Records, "write" | "confirm" | "read"> = {
+    write: ({ resourceVersion }) => {
+      written.push(resourceVersion);
+      return new Promise((resolve) => waiting.push(resolve));
+    },
+    confirm: (confirmed) => Promise.resolve(confirmed.map(({ topic }) => topic)),
+    read: () => Promise.resolve(undefined),
+  };
+  const ignore = (): void => undefined;
+  const failures: Error[] = [];
+  const writer = new RecordWriter({
+    records,
+    keeper: { held: () => lease },
+    metrics: { backplaneWritten: ignore, backplaneWriteFailed: ignore },
+    onFenced: ignore,
+    onFailed: (_, error) => failures.push(error),
+  });
+  const topic = new ReplicatedTopic(
+    key,
+    { name: lease.name, lease, isWarming: false },
+    {
+      ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
+      ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
+      ...{ onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+    },
+  );
+  topic.attach(new RecordingSink(), undefined);
+  const change = (resourceVersion: string): void => {
+    source.publish(key, documentOf(resourceVersion), { resourceVersion });
+    writer.changed(topic);
+  };
+  const answer = async (resourceVersion: string): Promise<void> => {
+    await eventually(() => written.at(-1) === resourceVersion && waiting.length > 0, resourceVersion);
+    waiting.shift()?.();
+  };
+  return { writer, topic, written, failures, change, answer };
+}
+
+describe("RecordWriter", () => {
+  it("writes what changes meanwhile once, and the newest", async () => {
+    const { written, change, answer } = useWriter();
+    change("1");
+    await eventually(() => written.length === 1, "the first write");
+    change("2");
+    change("3");
+    await answer("1");
+    await answer("3");
+    expect(written).to.deep.equal(["1", "3"]);
+  });
+
+  it("settles once what is known is written, although changes go on", async () => {
+    const { writer, written, change, answer, failures } = useWriter();
+    change("1");
+    await eventually(() => written.length === 1, "the first write");
+    change("2");
+    const settling = { isOver: false };
+    const settled = writer.settled().then(() => (settling.isOver = true));
+    await answer("1");
+    await eventually(() => written.length === 2, "the second write");
+    expect(settling.isOver).to.equal(false);
+    for (let version = 3; !settling.isOver && version < 9; version++) {
+      change(String(version));
+      await answer(String(version - 1));
+      await eventually(() => settling.isOver || written.at(-1) === String(version), "the next");
+    }
+    await settled;
+    expect(written.length).to.be.within(2, 5);
+    expect(failures).to.deep.equal([]);
+  });
+});
