@@ -11,7 +11,7 @@ const topic = "demo/a";
 const [, , address = ""] = process.argv;
 const { connection, keys } = await TestReplica.connected({ address, commandTimeoutMs: 60_000 });
 const codec = new RecordCodec(100_000, () => RecordKeys.none);
-const records = new Records({ connection, keys, codec, shards: 2, announcements: 5 });
+const records = new Records({ connection, keys, codec, shards: 2, announcements: 5, clock: systemClock });
 const leases = new Leases({ connection, keys, holder: "owner", leaseMs: 500, clock: systemClock });
 const acquired = await leases.acquire(topic, false);
 if (!acquired.isHeld) throw new Error("the lease is held");

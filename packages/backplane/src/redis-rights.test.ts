@@ -71,7 +71,7 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
     await leases.renew([acquired.lease]);
     const lease = await leases.advance(acquired.lease);
     const records = new Records({
-      ...{ connection, keys, shards: options.shards, announcements: 10 },
+      ...{ connection, keys, clock, shards: options.shards, announcements: 10 },
       codec: new RecordCodec(100_000, () => RecordKeys.none),
     });
     const record: TopicRecord = { topic: "demo/a", kind: "missing", epoch: 1, resourceVersion: "1" };

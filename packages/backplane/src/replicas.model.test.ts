@@ -94,7 +94,7 @@ class ModelReplica {
     const clock = systemClock;
     this.#leases = new Leases({ connection, keys, holder: name, leaseMs, clock });
     const codec = new RecordCodec(100_000, () => RecordKeys.none);
-    this.#records = new Records({ connection, keys, codec, ...options });
+    this.#records = new Records({ connection, keys, codec, ...options, clock: systemClock });
     const follower = new Follower({ records: this.#records, compareMs: options.compareMs, clock });
     const announcements = new AnnouncementReader({
       ...{ options, keys, clock, logger },
@@ -104,8 +104,11 @@ class ModelReplica {
     const ignore = (): void => undefined;
     for (const topic of topics) {
       const sink = {
-        record: (stored: StoredRecord) => this.reader.take(stored),
-        ...{ confirmed: ignore, absent: ignore, refused: ignore },
+        record: (stored: StoredRecord) => {
+          this.reader.take(stored);
+          return true;
+        },
+        ...{ isUnconfirmed: false, confirmed: ignore, absent: ignore, refused: ignore },
       };
       const leaving = new AbortController();
       this.#stopping.signal.addEventListener("abort", () => leaving.abort());
@@ -177,7 +180,7 @@ async function watchRecords(address: string, signal: AbortSignal): Promise<reado
   const replica = new TestReplica({ address, ...fast });
   const { connection, keys, options } = replica;
   const codec = new RecordCodec(100_000, () => RecordKeys.none);
-  const records = new Records({ connection, keys, codec, ...options });
+  const records = new Records({ connection, keys, codec, ...options, clock: systemClock });
   const last = new Map<string, Position>();
   const wrongs: string[] = [];
   while (!signal.aborted) {
@@ -289,7 +292,7 @@ describe("Replicas on one Redis", () => {
     stops.later(() => end(child));
     const { connection, keys } = stops.add(await TestReplica.connected({ address: server.address, ...fast }));
     const codec = new RecordCodec(100_000, () => RecordKeys.none);
-    const records = new Records({ connection, keys, codec, shards: 2, announcements: 5 });
+    const records = new Records({ connection, keys, codec, shards: 2, announcements: 5, clock: systemClock });
     const leases = new Leases({ connection, keys, holder: "next", leaseMs: 60_000, clock: systemClock });
     expect(await lines.nextMatching((line) => line === "written 20")).to.equal("written 20");
     child.kill("SIGSTOP");

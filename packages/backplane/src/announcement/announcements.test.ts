@@ -23,13 +23,16 @@ function version(number: number, epoch = 1, of: TopicRecord["topic"] = topic): T
 
 /** What a follower told, as texts. */
 class RecordingSink implements FollowerSink {
+  isUnconfirmed = false;
+  isRefusing = false;
   readonly events = new EventQueue<string>();
   readonly versions: string[] = [];
   readonly confirmations: number[] = [];
 
-  record({ record }: StoredRecord): void {
+  record({ record }: StoredRecord): boolean {
     this.versions.push(record.resourceVersion);
     this.events.push(record.resourceVersion);
+    return !this.isRefusing;
   }
   confirmed(agoMs: number): void {
     this.confirmations.push(agoMs);
@@ -60,6 +63,7 @@ describe("Announcements", () => {
     const { connection, keys } = replica;
     const codec = new RecordCodec(100_000, () => RecordKeys.none);
     const records = new Records({
+      clock: systemClock,
       connection,
       keys,
       codec,
@@ -152,6 +156,42 @@ describe("Announcements", () => {
     await owner.write(7, 1, "demo/newer");
     expect(await newer.events.nextMatching((event) => event !== "absent")).to.equal("7");
     expect([same.versions, newer.versions]).to.deep.equal([[], ["7"]]);
+  });
+
+  it("of a version that is held already bring its confirmation to who waits for one", async () => {
+    const owner = await startOwner();
+    await owner.write(5);
+    const { follow, follower } = await startFollower();
+    const [waiting, content] = [follow(), follow("demo/content")];
+    await waiting.events.nextMatching((event) => event === "5");
+    waiting.isUnconfirmed = true;
+    await owner.write(5);
+    await eventually(() => waiting.confirmations.length === 1, "the confirmation");
+    expect(waiting.versions).to.deep.equal(["5"]);
+    await follower.compareUnconfirmed();
+    expect(waiting.confirmations).to.have.length(2);
+    waiting.isUnconfirmed = false;
+    await follower.compareUnconfirmed();
+    await owner.write(6);
+    await waiting.events.nextMatching((event) => event === "6");
+    expect(waiting.confirmations).to.have.length(2);
+    expect(content.confirmations).to.deep.equal([]);
+  });
+
+  it("of a version that was not taken are told again when versions are compared", async () => {
+    const owner = await startOwner();
+    await owner.write(5);
+    const { follow, follower } = await startFollower();
+    const sink = follow();
+    sink.isRefusing = true;
+    expect(await sink.events.nextEvent()).to.equal("5");
+    await follower.compare();
+    expect(await sink.events.nextEvent()).to.equal("5");
+    sink.isRefusing = false;
+    await follower.compare();
+    expect(await sink.events.nextEvent()).to.equal("5");
+    await follower.compare();
+    expect(sink.confirmations).to.have.length(1);
   });
 
   it("end at the last of many versions, whatever is left out between", async () => {

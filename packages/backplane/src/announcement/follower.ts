@@ -8,8 +8,13 @@ import type { StoredRecord } from "../record/topic-record.js";
 
 /** What a follower tells of a topic. */
 export interface FollowerSink {
-  /** The newest record: its position is never older than that of the one before, and the same at most once. */
-  record(stored: StoredRecord): void;
+  /** No owner has confirmed lately what was told: it is to be learnt as soon as one does. */
+  readonly isUnconfirmed: boolean;
+  /**
+   * The newest record: its position is never older than that of the one before, and the same at most once. Returns false if it does not take it
+   * for now: then it is told the same again with the next comparison.
+   */
+  record(stored: StoredRecord): boolean;
   /** Redis holds nothing newer than what was told; told at each comparison, with what it holds and how long ago an owner confirmed that. */
   confirmed(agoMs: number, position: Position): void;
   /** Redis holds nothing of the topic (any more); what was told before stays true. */
@@ -82,12 +87,12 @@ export class Follower implements Runnable {
     this.#refresh(topic, followed);
   }
 
-  /** Redis has announced a version. */
+  /** Redis has announced a version. Owners announce a version once more for those who wait to have it confirmed. */
   announced(topic: TopicKey, position: Position): void {
     const followed = this.#followed.get(topic);
     if (followed === undefined) return;
-    if (followed.held === undefined || comparePositions(position, followed.held) > 0)
-      this.#refresh(topic, followed);
+    const order = followed.held === undefined ? 1 : comparePositions(position, followed.held);
+    if (order > 0 || (order === 0 && followed.sink.isUnconfirmed)) this.#refresh(topic, followed);
   }
 
   /**
@@ -101,13 +106,18 @@ export class Follower implements Runnable {
     while (this.#isCompareDue) {
       this.#isCompareDue = false;
       // Without Redis there is nothing to compare with; the connection says so.
-      await this.#compareOnce().catch(() => undefined);
+      await this.#compareThose([...this.#followed]).catch(() => undefined);
     }
     this.#isComparing = false;
   }
 
-  async #compareOnce(): Promise<void> {
-    const compared = [...this.#followed];
+  /** Compares only those that no owner has confirmed lately. Never rejects. */
+  async compareUnconfirmed(): Promise<void> {
+    const unconfirmed = [...this.#followed].filter(([, { sink }]) => sink.isUnconfirmed);
+    if (unconfirmed.length > 0) await this.#compareThose(unconfirmed).catch(() => undefined);
+  }
+
+  async #compareThose(compared: readonly (readonly [TopicKey, Followed])[]): Promise<void> {
     const positions = await this.#options.records.positions(compared.map(([topic]) => topic));
     for (const [topic, followed] of compared) {
       if (followed.signal.aborted) continue;
@@ -161,7 +171,6 @@ function tell(followed: Followed, stored: StoredRecord | undefined): void {
     sink.confirmed(stored.confirmedAgoMs, stored.record);
   else {
     const { epoch, resourceVersion } = stored.record;
-    followed.held = { epoch, resourceVersion };
-    sink.record(stored);
+    if (sink.record(stored)) followed.held = { epoch, resourceVersion };
   }
 }

@@ -30,7 +30,14 @@ describe("Records", () => {
   async function replica(holder: string) {
     const { connection, keys } = stops.add(await TestReplica.connected({ address: server.address }));
     const codec = new RecordCodec(100_000, () => RecordKeys.none);
-    const records = new Records({ connection, keys, codec, shards: 4, announcements: 10 });
+    const records = new Records({
+      connection,
+      keys,
+      codec,
+      shards: 4,
+      announcements: 10,
+      clock: systemClock,
+    });
     const leases = new Leases({ connection, keys, holder, leaseMs: 60_000, clock: systemClock });
     return { records, leases };
   }
@@ -199,7 +206,14 @@ describe("A record after a restart of Redis", () => {
     const replica = stops.add(await TestReplica.connected({ address: server.address }));
     const codec = new RecordCodec(100_000, () => RecordKeys.none);
     const { connection, keys } = replica;
-    const records = new Records({ connection, keys, codec, shards: 1, announcements: 10 });
+    const records = new Records({
+      connection,
+      keys,
+      codec,
+      shards: 1,
+      announcements: 10,
+      clock: systemClock,
+    });
     const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
     const acquired = await leases.acquire(topic, false);
     if (!acquired.isHeld) expect.fail("it is new");

@@ -1,4 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
+import type { Clock } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
@@ -16,12 +17,13 @@ export interface RecordsOptions {
   readonly shards: number;
   /** How many announcements a stream keeps, about. */
   readonly announcements: number;
+  readonly clock: Clock;
 }
 
 /** A record that is to be confirmed. */
 export type Confirmed = Position & Pick<TopicRecord, "topic" | "kind">;
 
-/** Where Redis is with a topic, and how long ago an owner confirmed it, by the clock of Redis. */
+/** Where Redis is with a topic, and how long ago an owner confirmed it: at the latest, because the time to ask is part of it. */
 export type StoredPosition = Position & { readonly confirmedAgoMs: number };
 
 /** Keeps a script short: Redis does nothing else meanwhile. */
@@ -89,7 +91,8 @@ export class Records {
 
   /** What Redis holds of a topic. Rejects if that can't be read, or is not to be trusted. */
   async read(topic: TopicKey): Promise<StoredRecord | undefined> {
-    const { connection, keys, codec } = this.#options;
+    const { connection, keys, codec, clock } = this.#options;
+    const askedMs = clock.monotonicMs();
     const answer = await connection.evaluate(readScript, [keys.record(topic)], [codec.maxBodyBytes]);
     const [state, fence, confirmedAgo, sinceAgo, body, signature, epoch, version, kind] =
       answer as readonly Buffer[];
@@ -112,22 +115,28 @@ export class Records {
     return {
       record,
       fence: Number(fence),
-      confirmedAgoMs: Number(confirmedAgo),
+      confirmedAgoMs: Number(confirmedAgo) + clock.monotonicMs() - askedMs,
       sinceAgoMs: Number(sinceAgo),
     };
   }
 
   /** Where Redis is with each of the topics; those of which it holds nothing are left out. */
   async positions(topics: readonly TopicKey[]): Promise<ReadonlyMap<TopicKey, StoredPosition>> {
-    const { connection, keys } = this.#options;
+    const { connection, keys, clock } = this.#options;
     const positions = new Map<TopicKey, StoredPosition>();
     for (let at = 0; at < topics.length; at += topicsAtOnce) {
       const batch = topics.slice(at, at + topicsAtOnce);
       const names = batch.map((topic) => keys.record(topic));
+      const askedMs = clock.monotonicMs();
       const answers = texts(await connection.evaluate(positionsScript, names, []));
+      const answeredInMs = clock.monotonicMs() - askedMs;
       batch.forEach((topic, index) => {
         const [epoch, resourceVersion = "", ago] = answers.slice(3 * index, 3 * index + 3);
-        const position = { epoch: Number(epoch), resourceVersion, confirmedAgoMs: Number(ago) };
+        const position = {
+          epoch: Number(epoch),
+          resourceVersion,
+          confirmedAgoMs: Number(ago) + answeredInMs,
+        };
         if (epoch !== "" && isPosition(position)) positions.set(topic, position);
       });
     }

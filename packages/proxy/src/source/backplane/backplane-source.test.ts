@@ -121,7 +121,7 @@ describe("BackplaneSource", () => {
     tcp.blackhole(true);
     cluster.publish(topic);
     await hasText(sink, cluster.get(topic));
-    expect(other.owned).to.deep.equal(["namespace/demo"]);
+    await eventually(() => other.owned.join() === "namespace/demo", "that it owns it");
   });
 
   it("hands over at once when the owner stops, and nobody is told that anything is stale", async () => {
@@ -192,6 +192,36 @@ describe("BackplaneSource", () => {
     replica.cluster.mend();
     await eventually(() => sink.last?.kind === "document", "that it is confirmed");
     expect(sink.lastText).to.equal(textOf(version ?? ""));
+  });
+
+  it("has the owner confirm what it confirmed long ago, before it serves that as current", async () => {
+    const { owner } = await ownerAndFollower({ compareMs: 60_000 });
+    await redis.command("HSET", `bunting:record:${topic}`, "confirmed", "1000");
+    // It would warm up after the life of a lease.
+    const other = start({ compareMs: 60_000, leaseMs: 60_000 });
+    const sink = other.watch(topic);
+    await eventually(() => kinds(sink).join() === "document,stale,document", "its confirmation");
+    expect(other.cluster.watchCount).to.equal(0);
+    expect(owner.cluster.watchCount).to.equal(1);
+  });
+
+  it("learns that an owner has confirmed what that watches only because of the question", async () => {
+    const { owner } = await ownerAndFollower({ compareMs: 60_000 });
+    cluster.publish("demo/other");
+    const leaving = new AbortController();
+    await hasText(owner.watch("demo/other", leaving.signal), cluster.get("demo/other"));
+    await eventually(
+      async () => (await redis.command("EXISTS", "bunting:record:demo/other")) === 1,
+      "the record",
+    );
+    leaving.abort();
+    await redis.command("DEL", "bunting:interest:namespace/demo");
+    await redis.command("HSET", "bunting:record:demo/other", "confirmed", "1000");
+    // It would warm up after the life of a lease.
+    const other = start({ compareMs: 60_000, leaseMs: 60_000 });
+    const sink = other.watch("demo/other");
+    await eventually(() => kinds(sink).join() === "document,stale,document", "its confirmation");
+    expect(other.cluster.watchCount).to.equal(0);
   });
 
   it("leaves topics to another replica when its own can't be read any more", async () => {

@@ -33,10 +33,10 @@ function followed(resourceVersion: string) {
   return { topic, source, sink, clock };
 }
 
-function stored(epoch: number, resourceVersion: string): StoredRecord {
+function stored(epoch: number, resourceVersion: string, confirmedAgoMs = 0): StoredRecord {
   const document = documentOf(resourceVersion);
   const record = { topic: key, kind: "document", epoch, resourceVersion, document } as const;
-  return { record, fence: epoch, confirmedAgoMs: 0, sinceAgoMs: 0 };
+  return { record, fence: epoch, confirmedAgoMs, sinceAgoMs: confirmedAgoMs };
 }
 
 describe("ReplicatedTopic", () => {
@@ -51,6 +51,57 @@ describe("ReplicatedTopic", () => {
     expect(await sink.nextText()).to.equal(textOf("88"));
     expect(source.watchCount).to.equal(0);
     expect(sink.events).to.have.length(3);
+  });
+
+  it("says of what was confirmed before it asked that it is stale, until an owner confirms it", async () => {
+    const { topic, sink, source, clock } = followed("87");
+    topic.record(stored(1, "87", 2));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    expect(sink.last?.kind).to.equal("stale");
+    expect(topic.isUnconfirmed).to.equal(true);
+    clock.advance(2_000);
+    topic.confirmed(2_002, { epoch: 1, resourceVersion: "87" });
+    expect(sink.last?.kind).to.equal("stale");
+    topic.confirmed(1_000, { epoch: 1, resourceVersion: "87" });
+    expect(sink.last?.kind).to.equal("document");
+    expect(topic.isUnconfirmed).to.equal(false);
+    expect(source.watchCount).to.equal(0);
+  });
+
+  it("watches for itself what no owner confirms in time", async () => {
+    const { topic, sink, source, clock } = followed("87");
+    topic.record(stored(1, "87", 5));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    clock.advance(6_999);
+    topic.expire();
+    expect(source.watchCount).to.equal(0);
+    clock.advance(1);
+    topic.expire();
+    expect(source.watchCount).to.equal(1);
+  });
+
+  it("does not take the confirmation of a version that it doubts for one of what it has told", async () => {
+    const { topic, source, sink } = followed("87");
+    topic.record(stored(1, "87"));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    source.refresh = () => () => undefined;
+    topic.record(stored(2, "86"));
+    topic.confirmed(0, { epoch: 2, resourceVersion: "86" });
+    expect(source.watchCount).to.equal(1);
+  });
+
+  it("takes the place in history that an owner confirms although it knew the same document by itself before", async () => {
+    const { topic, sink, source, clock } = followed("87");
+    topic.record(stored(1, "87"));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    clock.advance(45_000);
+    topic.expire();
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    expect(topic.record(stored(3, "87", 45_000))).to.equal(false);
+    expect(source.watchCount).to.equal(1);
+    topic.confirmed(0, { epoch: 3, resourceVersion: "87" });
+    expect(topic.record(stored(3, "87"))).to.equal(true);
+    expect(source.watchCount).to.equal(0);
   });
 
   it("takes it where a consistent read says the same: the API server's store was restored", async () => {

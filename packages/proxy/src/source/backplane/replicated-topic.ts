@@ -8,6 +8,7 @@ import {
 import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
+import { Freshness } from "./freshness.js";
 import { InnerWatch } from "./inner-watch.js";
 import { contradicts, knownOf, place, placeAnew, type Known, type Said } from "./known.js";
 import { LocalSink } from "./local-sink.js";
@@ -25,6 +26,8 @@ export class ReplicatedTopic implements FollowerSink {
   isWriting = false;
   /** The number of the lease under which what Redis holds was compared with what is known. */
   basedOn: number | undefined;
+  /** Another replica waits for what this one reads: it is announced even if Redis holds the same. */
+  isAsked = false;
   /** Another replica has mentioned it. */
   isWantedElsewhere = false;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
@@ -34,9 +37,7 @@ export class ReplicatedTopic implements FollowerSink {
   #following: AbortController | undefined;
   /** This replica watches it although it does not own it, until an owner's confirmation is seen. */
   #isDirect = false;
-  #freshUntilMs = 0;
-  /** Confirmations of an owner from before this do not count: it may have been this replica. */
-  #notBeforeMs = 0;
+  readonly #freshness: Freshness;
   #refreshes = 0;
   /** A consistent read is under way, to find out whether a contradiction is one. */
   #isVerifying = false;
@@ -45,6 +46,7 @@ export class ReplicatedTopic implements FollowerSink {
     this.key = key;
     this.unit = unit;
     this.#shared = shared;
+    this.#freshness = new Freshness(shared);
   }
 
   get hasSubscribers(): boolean {
@@ -66,6 +68,11 @@ export class ReplicatedTopic implements FollowerSink {
     return reason !== undefined && !(reason instanceof ProxyError && reason.code === "DOCUMENT_INVALID");
   }
 
+  /** Its subscribers wait for an owner to confirm what they were told. */
+  get isUnconfirmed(): boolean {
+    return this.#local !== undefined && !this.#freshness.isConfirmed;
+  }
+
   get isDirect(): boolean {
     return this.#isDirect && this.#local !== undefined;
   }
@@ -83,8 +90,7 @@ export class ReplicatedTopic implements FollowerSink {
   attach(sink: SourceSink, asker: unknown): void {
     const local = new LocalSink(sink, asker);
     this.#local = local;
-    const { clock, answerMs } = this.#shared;
-    this.#freshUntilMs = clock.monotonicMs() + answerMs;
+    this.#freshness.asked();
     // Sinks are never called from within `watch`.
     queueMicrotask(() => {
       if (this.#local !== local || this.#watch === undefined) return;
@@ -105,8 +111,7 @@ export class ReplicatedTopic implements FollowerSink {
   /** This replica has lost the lease, or given it up: what it confirmed itself does not count as another owner's confirmation. */
   distrust(): void {
     this.basedOn = undefined;
-    this.#notBeforeMs = this.#shared.clock.monotonicMs();
-    this.#freshUntilMs = 0;
+    this.#freshness.distrust();
   }
 
   /** Opens and closes its watch, and following it, as is right now. */
@@ -117,7 +122,7 @@ export class ReplicatedTopic implements FollowerSink {
     const isWarmed = this.unit.isWarming && (isLocal || this.isWantedElsewhere);
     const isNeeded = isOwned || isWarmed || (isLocal && !isRelied()) || this.#refreshes > 0;
     // Make before break: a watch that is open stays until an owner is seen.
-    if (isLocal && !isNeeded && this.#watch !== undefined && !this.#isFresh) this.#isDirect = true;
+    if (isLocal && !isNeeded && this.#watch !== undefined && !this.#freshness.isFresh) this.#isDirect = true;
     if (isOwned || !isRelied()) this.#isDirect = false;
     if (isNeeded || this.#isDirect) this.#open();
     else this.#close();
@@ -128,8 +133,8 @@ export class ReplicatedTopic implements FollowerSink {
   /** Watches it here if no owner has confirmed it lately, and tells if that does not help. */
   expire(): void {
     const local = this.#local;
-    if (local === undefined || this.#isFresh || !this.#shared.isRelied() || this.unit.lease !== undefined)
-      return;
+    if (local === undefined || this.#freshness.isFresh) return;
+    if (!this.#shared.isRelied() || this.unit.lease !== undefined) return;
     if (!this.#isDirect) this.#goDirect();
     const reason = this.#watch?.staleReason;
     if (reason !== undefined && !local.isStale) local.stale(reason);
@@ -167,7 +172,8 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   confirmed(agoMs: number, position: Position): void {
-    if (this.#newest === undefined || comparePositions(position, this.#newest) >= 0) this.#fresh(agoMs);
+    // Not of what is known, if this replica knows more, or doubts what Redis holds.
+    if (this.#newest !== undefined && comparePositions(position, this.#newest) === 0) this.#fresh(agoMs);
   }
 
   refused(error: BackplaneError): void {
@@ -182,26 +188,27 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   /** Takes what Redis holds, if it is newer than what is known. */
-  record(stored: StoredRecord): void {
-    const { clock, freshMs } = this.#shared;
-    const known = knownOf(stored, clock.monotonicMs());
-    const isRecent =
-      stored.confirmedAgoMs <= freshMs && clock.monotonicMs() - stored.confirmedAgoMs >= this.#notBeforeMs;
+  record(stored: StoredRecord): boolean {
+    const known = knownOf(stored, this.#shared.clock.monotonicMs());
+    const isRecent = this.#freshness.counts(stored.confirmedAgoMs);
     // What was known without Redis is in no epoch: it goes on in the one that Redis has.
     if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
     if (this.#newest !== undefined && contradicts(known, this.#newest)) {
       this.#doubt();
-      return;
+      return false;
     }
     const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
-    if (order < 0 || (order > 0 && !isRecent && this.isCurrent)) return;
+    if (order < 0) return true;
+    // The watch of this replica knows better than an owner that may be gone.
+    if (order > 0 && !isRecent && this.isCurrent) return false;
     if (order > 0) {
       // What is read first may have been written long ago.
       if (this.#newest !== undefined && isRecent) this.#shared.onFollowed(stored.confirmedAgoMs);
       this.#newest = known;
-      if (!this.#isTaken(() => this.#local?.tell(known, !isRecent))) return;
+      if (!this.#isTaken(() => this.#local?.tell(known, !isRecent))) return true;
     }
     if (isRecent) this.#fresh(stored.confirmedAgoMs);
+    return true;
   }
 
   /** Redis holds nothing of it: what is known begins an epoch, so that followers that know older epochs take it. */
@@ -271,25 +278,19 @@ export class ReplicatedTopic implements FollowerSink {
     }
   }
 
-  get #isFresh(): boolean {
-    return this.#shared.clock.monotonicMs() < this.#freshUntilMs;
-  }
-
   /** An owner has confirmed what is known. */
   #fresh(agoMs: number): void {
-    const { clock, freshMs } = this.#shared;
-    const confirmedMs = clock.monotonicMs() - agoMs;
-    if (agoMs > freshMs || confirmedMs < this.#notBeforeMs) return;
-    this.#freshUntilMs = Math.max(this.#freshUntilMs, confirmedMs + freshMs);
-    const local = this.#local;
-    if (local?.isStale === true && this.#newest !== undefined) local.tell(this.#newest, false);
+    if (!this.#freshness.confirmed(agoMs)) return;
+    const [local, newest] = [this.#local, this.#newest];
+    if (local?.isStale === true && newest !== undefined && !this.#isTaken(() => local.tell(newest, false)))
+      return;
     this.#isDirect = false;
     this.settle();
   }
 
   #goDirect(): void {
     if (this.#local === undefined) return;
-    this.#freshUntilMs = 0;
+    this.#freshness.doubt();
     this.#isDirect = true;
     this.settle();
   }
@@ -313,7 +314,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   #watchIsStale(reason: Error): void {
-    if (this.unit.lease !== undefined || !this.#isFresh || !this.#shared.isRelied())
+    if (this.unit.lease !== undefined || !this.#freshness.isFresh || !this.#shared.isRelied())
       this.#local?.stale(reason);
     this.#shared.onStale(this);
     this.settle();

@@ -23,6 +23,7 @@ import type { BackplaneReport } from "./backplane-metrics.js";
 import { countTopics, otherUnits, ownedUnits, reasonOf } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
+import { OwnerQuestions } from "./owner-questions.js";
 import { RecordWriter } from "./record-writer.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
@@ -64,6 +65,7 @@ export class ReplicatedTopics {
   readonly #follower: Follower;
   readonly #reader: AnnouncementReader;
   readonly #interest: Interest;
+  readonly #questions: OwnerQuestions;
   readonly #writer: RecordWriter;
   readonly #refreshes: FollowedRefreshes;
   readonly #degraded: DegradedMode;
@@ -94,7 +96,7 @@ export class ReplicatedTopics {
     });
     this.#connection = connection;
     const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys);
-    const records = new Records({ connection, keys, codec, shards, announcements });
+    const records = new Records({ connection, keys, codec, shards, announcements, clock });
     const leases = new Leases({ connection, keys, holder: replica, leaseMs, clock });
     this.#keeper = new LeaseKeeper({
       leases,
@@ -120,6 +122,7 @@ export class ReplicatedTopics {
     });
     const wantedMs = compareMs * comparisonsOfInterest;
     this.#interest = new Interest({ connection, keys, shards, announcements, wantedMs });
+    this.#questions = new OwnerQuestions(this.#interest);
     this.#writer = new RecordWriter({
       records,
       keeper: this.#keeper,
@@ -149,12 +152,8 @@ export class ReplicatedTopics {
     });
     this.#unitLeases = new UnitLeases({
       ...{ units: this.#units, shared: this.#shared, replica, leases, leaseMs, clock, logger, metrics },
-      ...{
-        keeper: this.#keeper,
-        membership: this.#membership,
-        interest: this.#interest,
-        writer: this.#writer,
-      },
+      ...{ keeper: this.#keeper, membership: this.#membership },
+      ...{ interest: this.#interest, writer: this.#writer },
     });
     metrics.backplaneState(this.#degraded.state);
     metrics.backplaneReport(() => this.#report());
@@ -165,7 +164,7 @@ export class ReplicatedTopics {
     const topic = this.#units.topic(key, this.#shared);
     const unit = this.#units.unit(topic.unit.name);
     topic.attach(sink, asker);
-    if (!unit.isHeld) this.#ask(topic, "watch");
+    if (!unit.isHeld) this.#questions.ask(topic, "watch");
     this.#unitLeases.want(unit);
     this.#takeSoon();
     const leave = (): void => {
@@ -173,6 +172,7 @@ export class ReplicatedTopics {
       if (unit.isHeld) topic.isWantedElsewhere = true;
       topic.detach();
       this.#units.forgetIdle(topic);
+      this.#questions.forget(topic);
     };
     signal.addEventListener("abort", leave, { once: true });
   }
@@ -240,19 +240,15 @@ export class ReplicatedTopics {
     });
   }
 
-  /** Asks the owner of a topic. */
-  #ask({ key, unit }: ReplicatedTopic, asked: Asked): void {
-    void this.#interest.ask(unit.name, key, asked).catch(withoutRedis);
-  }
-
   /** A replica asks the owner of a topic. */
   #asked(key: TopicKey, asked: Asked): void {
     const topic = this.#unitLeases.wantedElsewhere(key);
     if (topic?.unit.lease === undefined) return;
     const write = (): void => this.#writer.changed(topic);
     if (asked === "refresh") topic.refresh(write, topic.unit);
-    // Redis may hold it already, from long ago: it is confirmed, or written.
     else if (topic.current !== undefined) write();
+    // Redis may hold it already, from long ago: who asks has to learn that it is still so.
+    else topic.isAsked = true;
   }
 
   #answered(topic: ReplicatedTopic): void {
@@ -278,7 +274,7 @@ export class ReplicatedTopics {
     const text = "a record in Redis can't be used: this replica watches the topic for itself";
     this.#log.warn("record", fields, text, linesPerMinute);
     // Its owner may be able to write it once more.
-    this.#ask(topic, "refresh");
+    this.#questions.ask(topic, "refresh");
   }
 
   #writeFailed(topic: TopicKey, reason: Error): void {
@@ -297,6 +293,7 @@ export class ReplicatedTopics {
     void this.#membership.beat().catch(withoutRedis);
     void this.#keeper.tend().catch(withoutRedis);
     void this.#follower.compare();
+    this.#questions.askAgain();
     void this.#round();
   }
 
@@ -320,6 +317,7 @@ export class ReplicatedTopics {
     while (!signal.aborted) {
       for (const unit of this.#units) this.#unitLeases.want(unit);
       for (const topic of this.#units.topics()) topic.expire();
+      void this.#follower.compareUnconfirmed();
       await sleep(backplane.leaseMs / looksPerLease, signal, clock);
     }
   }
