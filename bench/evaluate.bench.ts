@@ -1,6 +1,6 @@
 import type { EvaluateHandlers, EvaluateSamples } from "./measured/evaluate.child.js";
 import type { BenchCase, CaseOutcome, RunOptions, Target } from "./support/bench-case.js";
-import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
+import { imageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { percent, range } from "./support/format.js";

@@ -11,7 +11,7 @@ import { randomContext } from "./fixtures/targeting-rules.js";
 import type { RequestLoadHandlers, RequestLoadInput } from "./load/request-load.child.js";
 import type { EchoServerHandlers } from "./servers/echo-server.child.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
-import type { ImageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
+import type { ImageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import { agentBinary } from "./support/binaries.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";

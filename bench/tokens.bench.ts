@@ -1,4 +1,4 @@
-import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
+import { imageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import type { TokenAlgorithm, TokensHandlers, TokenSample } from "./measured/tokens.child.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
 import { bundle } from "./support/bundle.js";

@@ -1,7 +1,7 @@
 import { makeFlagSet } from "./fixtures/flag-set.js";
 import type { UpdateHandlers, UpdateSamples } from "./measured/update.child.js";
 import type { BenchCase, CaseOutcome, RunOptions } from "./support/bench-case.js";
-import { imageEntrypoint, type ImageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
+import { imageEntrypoint, type ImageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import { bundle } from "./support/bundle.js";
 import { ChildProcess } from "./support/child-process.js";
 import { bytesText, digits, percent, range } from "./support/format.js";

@@ -6,7 +6,7 @@ import { cpSync, rmSync } from "node:fs";
 import path from "node:path";
 import { processSignals, readOptions } from "@bunting/runtime";
 import { renderHelp } from "@bunting/runtime/options";
-import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
+import { imageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import { demoOptionTable, type DemoOptions } from "./demo-options.js";
 import { arrival, flipWelcome } from "./live-edit.js";
 import { takenPorts } from "./ports.js";
@@ -86,7 +86,7 @@ function agentCommand(options: DemoOptions): string[] {
   }));
   return [
     ...imageEntrypoint("agent.Dockerfile").nodeFlags,
-    path.join(root, "packages/agent/dist/bunting-agent.cjs"),
+    path.join(root, "packages/agent/dist/start-agent.cjs"),
     ...["start", "--host", "127.0.0.1", "--sources", JSON.stringify(sources)],
     ...["--port", `${options.agentPort}`, "--management-port", `${options.agentManagementPort}`],
     ...["--sync-port", `${options.agentSyncPort}`, "--ofrep-port", `${options.agentOfrepPort}`],

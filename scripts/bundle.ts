@@ -9,6 +9,7 @@ import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { leaveOut, type LeftOut } from "./leave-out.js";
 import { leftOutOfAgent, leftOutOfGrpcClients } from "./left-out-of-agent.js";
 import { loadOnDemand } from "./load-on-demand.js";
+import { bundleId, codeCacheName } from "./code-cache/bundle-id.js";
 import { writeBill } from "./write-bill.js";
 
 const root = path.dirname(import.meta.dirname);
@@ -20,6 +21,8 @@ interface Program {
   readonly inBundle: readonly string[];
   /** Packages in CommonJS that are a file beside the bundle, which reads them on first use, and which of our packages depends on each. */
   readonly apart: Readonly<Record<string, string>>;
+  /** What starts the bundle in the image, if that is not node itself: a file of the package that knows the bundle's id. */
+  readonly launcher?: string;
 }
 
 const programs: Readonly<Record<string, Program>> = {
@@ -30,6 +33,7 @@ const programs: Readonly<Record<string, Program>> = {
     inBundle: ["./grpc-source.js", "@bunting/files"],
     // A third of all code, for agents with a source of gRPC only.
     apart: { "@grpc/grpc-js": "agent" },
+    launcher: "launch/start-agent.cjs",
   },
   proxy: {
     leftOut: leftOutOfGrpcClients,
@@ -66,7 +70,7 @@ for (const program of named.length > 0 ? named : Object.keys(programs)) await bu
 async function bundle(program: string): Promise<void> {
   const found = programs[program];
   if (found === undefined) throw new Error(`there is no program ${program} to bundle`);
-  const { leftOut, inBundle, apart } = found;
+  const { leftOut, inBundle, apart, launcher } = found;
   const folder = path.join(packages, program);
   const name = `bunting-${program}`;
   const outfile = path.join(folder, `dist/${name}.cjs`);
@@ -115,7 +119,22 @@ async function bundle(program: string): Promise<void> {
     },
   });
   chmodSync(outfile, 0o755);
+  if (launcher !== undefined) await bundleLauncher(path.join(folder, launcher), outfile);
   writeBill(path.join(folder, "dist"), { name, version }, [...metafiles, ofChunks]);
+}
+
+/** Puts it beside the bundle, and removes the code cache of the bundle before. */
+async function bundleLauncher(launcher: string, outfile: string): Promise<void> {
+  const dist = path.dirname(outfile);
+  rmSync(path.join(dist, codeCacheName), { force: true });
+  await build({
+    ...common,
+    sourcemap: false,
+    entryPoints: [launcher],
+    outfile: path.join(dist, path.basename(launcher)),
+    format: "cjs",
+    define: { "process.env.BUNTING_BUNDLE_ID": JSON.stringify(bundleId(outfile)) },
+  });
 }
 
 /** Points imports of these packages at their files among the chunks. */

@@ -27,6 +27,7 @@ if (process.argv.includes("--build")) {
   const binaries = [
     "packages/proxy/dist/bunting-proxy.cjs",
     "packages/agent/dist/bunting-agent.cjs",
+    "packages/agent/dist/start-agent.cjs",
     "packages/cli/dist/bundle/bunting.mjs",
   ];
   unlessUnchanged("build", "building", sources(), binaries, () => {
@@ -80,9 +81,11 @@ function sources() {
     "leave-out",
     "left-out-of-agent",
     "load-on-demand",
+    "code-cache/bundle-id",
   ];
   const files = ["pnpm-lock.yaml", "tsconfig.base.json", "tsconfig.json"];
   files.push(...scripts.map((name) => `scripts/${name}.ts`));
+  files.push("packages/agent/launch/start-agent.cjs", "packages/agent/launch/cached-script.cjs");
   for (const folder of packages()) {
     files.push(`${folder}/package.json`, `${folder}/tsconfig.build.json`);
     for (const file of readdirSync(path.join(root, folder, "src"), { recursive: true, encoding: "utf8" })) {

@@ -4,7 +4,7 @@ import path from "node:path";
 import { encodeDocument } from "@bunting/protocol";
 import { Authority, type CertificatePair } from "@bunting/test/support/certificates.js";
 import { freePort } from "@bunting/test/support/free-port.js";
-import { imageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
+import { imageEntrypoint } from "../../scripts/images/image-entrypoint.js";
 import { firstSequence, sequencedDocument } from "../fixtures/sequenced-document.js";
 import { proxyBinary } from "../support/binaries.js";
 import { bundle } from "../support/bundle.js";

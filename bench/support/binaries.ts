@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { imageEntrypoint, type ImageEntrypoint } from "@bunting/test/support/image-entrypoint.js";
+import { makeCodeCache } from "../../scripts/code-cache/make-code-cache.js";
+import { imageEntrypoint, type ImageEntrypoint } from "../../scripts/images/image-entrypoint.js";
 import { rootFolder } from "./bundle.js";
 
 /** Our binaries as shipped: the built file, started as the image starts it. */
@@ -12,12 +13,18 @@ export function proxyBinary(): Binary {
   return { script: built("packages/proxy/dist/bunting-proxy.cjs"), ...imageEntrypoint("proxy.Dockerfile") };
 }
 
+/** With V8's code cache for this node, as in the image. */
 export function agentBinary(): Binary {
-  return {
-    script: built("packages/agent/dist/bunting-agent.cjs"),
-    ...imageEntrypoint("agent.Dockerfile"),
-  };
+  const script = built("packages/agent/dist/start-agent.cjs");
+  if (!hasCodeCache) {
+    const missing = makeCodeCache(process.execPath, path.dirname(script));
+    if (missing !== undefined) throw new Error(missing);
+    hasCodeCache = true;
+  }
+  return { script, ...imageEntrypoint("agent.Dockerfile") };
 }
+
+let hasCodeCache = false;
 
 function built(file: string): string {
   const script = path.join(rootFolder, file);

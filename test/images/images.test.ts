@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { hostArchitecture } from "../../scripts/images/base-images.js";
 import { buildImages, ownLayers, ownSizes, type BuiltImages } from "../../scripts/images/build-images.js";
 import { imageBudgetsMiB } from "../../scripts/images/image-budgets.js";
-import type { OciImage } from "../../scripts/images/oci-image.js";
+import type { OciBlob, OciImage } from "../../scripts/images/oci-image.js";
 import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
@@ -23,8 +23,14 @@ function built(images: ReturnType<typeof buildImages>): BuiltImages {
   return images;
 }
 
+/** The layer that a file is in. */
+function layerOf(image: OciImage, file: string): OciBlob {
+  const has = (layer: OciBlob): boolean => layerFiles(layer).some(({ path: name }) => name === file);
+  return image.layers.findLast(has) ?? expect.fail(`no layer has ${file}`);
+}
+
 function textIn(image: OciImage, file: string): string {
-  return layerFile(image.layers.at(-1) ?? expect.fail("no layers"), file).toString();
+  return layerFile(layerOf(image, file), file).toString();
 }
 
 describe("the images", function () {
@@ -51,7 +57,8 @@ describe("the images", function () {
         expect([architecture, os]).to.deep.equal([hostArchitecture, "linux"]);
         expect(config.User).to.equal("65532:65532");
         expect(config.Entrypoint?.at(0)).to.equal("/nodejs/bin/node");
-        expect(config.Entrypoint?.at(-1)).to.equal(`/app/bunting-${service}.cjs`);
+        const script = { agent: "/app/start-agent.cjs", proxy: "/app/bunting-proxy.cjs" }[service];
+        expect(config.Entrypoint?.at(-1)).to.equal(script);
         expect(config.Cmd).to.deep.equal(["start"]);
         expect(config.Env).to.include("SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt");
         const ports = { agent: [8013, 8014, 8015, 8016], proxy: [8015, 8016] }[service];
@@ -127,7 +134,8 @@ describe("the images", function () {
     it("contains the same JavaScript, and an allocator of that architecture", () => {
       for (const service of services) {
         expect(others[service].settings.architecture).to.equal(otherArchitecture);
-        expect(others[service].layers.at(-1)?.digest).to.equal(images[service].layers.at(-1)?.digest);
+        const bundle = `app/bunting-${service}.cjs`;
+        expect(layerOf(others[service], bundle).digest).to.equal(layerOf(images[service], bundle).digest);
       }
       for (const [architecture, { proxy, runtime }] of [
         [hostArchitecture, images],
@@ -202,6 +210,28 @@ describe("the images", function () {
       });
       expect(await container.exit, container.output.join("\n")).to.equal(0);
       expect(container.output.join("\n")).to.contain("true");
+    });
+
+    it("the agent's has a code cache that its node takes", async () => {
+      directory.replace(
+        "takes-cache.cjs",
+        `const vm = require("node:vm");
+         vm.Script = class extends vm.Script {
+           constructor(code, options) {
+             super(code, options);
+             if (options.cachedData !== undefined) console.log("rejected: " + this.cachedDataRejected);
+           }
+         };`,
+      );
+      const [node = "", ...words] = images.agent.settings.config.Entrypoint ?? [];
+      rootFileSystem = new RootFileSystem(images.agent);
+      container = new Container(rootFileSystem, {
+        entrypoint: [node, "--require=/flags/takes-cache.cjs", ...words],
+        args: ["--version"],
+        mounts: { "/flags": directory.path },
+      });
+      expect(await container.exit, container.output.join("\n")).to.equal(0);
+      expect(container.output).to.include("rejected: false");
     });
 
     it("the agent answers over OFREP as PID 1 and ends with 0 on SIGTERM", async () => {

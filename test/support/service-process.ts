@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import path from "node:path";
 import type { Readable } from "node:stream";
-import { imageEntrypoint, type ImageEntrypoint } from "./image-entrypoint.js";
+import { imageEntrypoint, type ImageEntrypoint } from "../../scripts/images/image-entrypoint.js";
 import { EventQueue, patienceMs } from "./event-queue.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
@@ -9,7 +9,7 @@ const root = path.dirname(path.dirname(import.meta.dirname));
 /** The binaries that `npm run build` makes; tests of processes start only these. */
 export const binaries = {
   proxy: path.join(root, "packages/proxy/dist/bunting-proxy.cjs"),
-  agent: path.join(root, "packages/agent/dist/bunting-agent.cjs"),
+  agent: path.join(root, "packages/agent/dist/start-agent.cjs"),
   cli: path.join(root, "packages/cli/dist/bundle/bunting.mjs"),
 };
 
