@@ -6,6 +6,7 @@
 "use strict";
 
 const { mkdtempSync, rmSync, writeFileSync } = require("node:fs");
+const { createRequire } = require("node:module");
 const net = require("node:net");
 const { tmpdir } = require("node:os");
 const path = require("node:path");
@@ -68,7 +69,7 @@ async function warm() {
   ];
   process.argv.splice(1, Infinity, bundle, "start", "--uri", `file:${file}`, ...ports.map(String));
   const script = compileBundle(bundle);
-  runBundle(script, bundle);
+  runBundle(script, bundle, createRequire(bundle));
   await untilReady(management);
   await askAgent({ evaluation, management, ofrep }, "warm");
   writeCache(output, bundleId, script.createCachedData());

@@ -10,7 +10,6 @@
 
 const { createHash, timingSafeEqual } = require("node:crypto");
 const { readFileSync, writeFileSync } = require("node:fs");
-const { createRequire } = require("node:module");
 const path = require("node:path");
 const vm = require("node:vm");
 
@@ -71,15 +70,16 @@ function compileBundle(bundle, cachedData) {
 }
 
 /**
- * Runs it as `require` would.
+ * Runs it as `require` would. `requireBeside` is that of a file in the bundle's folder.
  *
  * @param {vm.Script} script
  * @param {string} bundle
+ * @param {NodeJS.Require} requireBeside
  */
-function runBundle(script, bundle) {
+function runBundle(script, bundle, requireBeside) {
   const module = { exports: {} };
   const run = script.runInThisContext();
-  run.call(module.exports, module.exports, createRequire(bundle), module, bundle, path.dirname(bundle));
+  run.call(module.exports, module.exports, requireBeside, module, bundle, path.dirname(bundle));
 }
 
 module.exports = { readCache, writeCache, compileBundle, runBundle };

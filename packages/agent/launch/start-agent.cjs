@@ -16,4 +16,4 @@ const cachedData = readCache(
 );
 // With --enable-source-maps node has to load the bundle itself, to find its map.
 if (cachedData === undefined || process.sourceMapsEnabled) require(bundle);
-else runBundle(compileBundle(bundle, cachedData), bundle);
+else runBundle(compileBundle(bundle, cachedData), bundle, require);
