@@ -21,6 +21,11 @@ export class RequestMetrics {
   readonly #routes = new Map<string, RequestTally>();
   readonly #statuses = new Map<string, RequestTally>();
   readonly #hostLabel = boundedLabels(maxHosts);
+  #last:
+    | (Pick<HttpRequestRecord, "status" | "method" | "host" | "httpVersion"> & {
+        readonly tally: RequestTally;
+      })
+    | undefined;
 
   constructor(registry: Registry) {
     const routes = this.#routes;
@@ -99,9 +104,26 @@ export class RequestMetrics {
 
   /** A request that was answered; "" is the route of those that have none. */
   http(route: string, isOfrep: boolean, record: HttpRequestRecord): void {
-    const { method, status, durationMs, requestBytes, responseBytes } = record;
+    const { method, durationMs, requestBytes, responseBytes } = record;
     if (route !== "") this.routed(route, method, durationMs, responseBytes);
     if (!isOfrep) return;
+    const tally = this.#status(record);
+    tally.durationMs.record(durationMs);
+    tally.requestBytes.record(requestBytes);
+    tally.responseBytes.record(responseBytes);
+  }
+
+  /** Most requests are counted where the one before them was. */
+  #status(record: HttpRequestRecord): RequestTally {
+    const { method, status } = record;
+    const last = this.#last;
+    if (
+      last?.status === status &&
+      last.host === record.host &&
+      last.method === method &&
+      last.httpVersion === record.httpVersion
+    )
+      return last.tally;
     const host = this.#hostLabel(withoutPort(record.host));
     const key = `${status} ${method} ${record.httpVersion} ${host}`;
     const tally = tallyOf(this.#statuses, key, maxStatuses, (isOverflow) => {
@@ -115,9 +137,8 @@ export class RequestMetrics {
       };
       return new RequestTally(isOverflow ? overflowLabels : labels);
     });
-    tally.durationMs.record(durationMs);
-    tally.requestBytes.record(requestBytes);
-    tally.responseBytes.record(responseBytes);
+    this.#last = { status, method, host: record.host, httpVersion: record.httpVersion, tally };
+    return tally;
   }
 
   #route(route: string, method: string): RequestTally {

@@ -140,7 +140,8 @@ export class Http1Connection implements WatchedSession {
     // What the listener does not read is to pass by the count of its pieces, not by node's own way to drop a body.
     if (isChunked(response.req)) response.req.resume();
     this.#account?.begin();
-    response.once("close", this.#onAnswered);
+    // Not `once`, which costs more: it comes once anyway.
+    response.on("close", this.#onAnswered);
     this.#options.onRequest(response.req, response);
   }
 

@@ -27,6 +27,8 @@ const parsedFactor = 8;
 /** What an answer that goes on takes while nothing is sent: node's request and response. Over HTTP/2 it is charged in addition to the stream. */
 const openAnswerBytes = 4 * 1024;
 
+const none: Headers = {};
+
 /** Over HTTP/2 a method may be any text; as in OpenTelemetry, unknown ones are counted as one. */
 const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
 
@@ -34,7 +36,11 @@ const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "
 export class HttpExchange implements RequestHeaders {
   readonly request: IncomingMessage;
   /** The request's path without its query. */
-  readonly path: string;
+  get path(): string {
+    return (this.#path ??= pathOf(this.request.url ?? ""));
+  }
+
+  #path: string | undefined;
   /** What the request is counted under: one of few names, never a path that a client made up. */
   get route(): string {
     return this.#route;
@@ -56,11 +62,11 @@ export class HttpExchange implements RequestHeaders {
 
   constructor(request: IncomingMessage, response: ServerResponse, options: HttpExchangeOptions) {
     this.request = request;
-    this.path = pathOf(request.url ?? "");
     this.#response = response;
     this.#options = options;
     this.#startedMs = options.clock.monotonicMs();
-    response.once("close", () => this.#closed());
+    // Not `once`, which costs more: it comes once anyway.
+    response.on("close", () => this.#closed());
   }
 
   /** Since the request's headers came. */
@@ -118,7 +124,7 @@ export class HttpExchange implements RequestHeaders {
     const headers = this.#options.cors.preflight(this.request);
     if (headers === undefined) return false;
     this.request.resume();
-    this.#answer(204, headers, "");
+    this.#answer(204, headers, none, "");
     return true;
   }
 
@@ -130,7 +136,7 @@ export class HttpExchange implements RequestHeaders {
 
   /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */
   reply(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
-    this.#answer(status, { ...this.#options.cors.headers(this.request), ...headers }, body, trailers);
+    this.#answer(status, this.#options.cors.headers(this.request), headers, body, trailers);
   }
 
   /** Counts that this request is refused because of a limit, if it is. */
@@ -147,18 +153,23 @@ export class HttpExchange implements RequestHeaders {
   /** Refuses a request whose target can't be read, before anything that looks at it: without the headers of CORS, as flagd. */
   refuseMalformed(headers: Headers, body: string): void {
     this.request.resume();
-    this.#answer(400, headers, body);
+    this.#answer(400, headers, none, body);
   }
 
-  #answer(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
+  #answer(status: number, first: Headers, others: Headers, body: string | Buffer, trailers?: Headers): void {
     const response = this.#response;
     if (response.destroyed || response.headersSent) return;
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
     // No content-length with 304: by RFC 9110 it would be the length of the 200. Over HTTP/1.1, trailers need a body in chunks.
     const hasLength = status !== 304 && status !== 204 && trailers === undefined;
-    response.writeHead(status, hasLength ? { ...headers, "content-length": bytes } : { ...headers });
+    response.writeHead(
+      status,
+      hasLength ? { ...first, ...others, "content-length": bytes } : { ...first, ...others },
+    );
     if (trailers !== undefined) response.addTrailers(trailers);
-    response.end(body);
+    // As many bytes as characters: all of it is ASCII, and need not be encoded.
+    if (typeof body === "string" && bytes === body.length) response.end(body, "latin1");
+    else response.end(body);
     // Over HTTP/1.1 the system has usually taken all of it by now.
     if (bytes > smallBytes && response.writableLength > 0) this.charge(bytes);
     this.#count(status, bytes);

@@ -16,6 +16,12 @@ const whiteSpace: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
  * Go, what is not UTF-8 becomes U+FFFD, and a number that is too large is an error.
  */
 export function parseFirstJson(bytes: Buffer): JsonValue | undefined {
+  // Most bodies are small, valid, and one value. Decoding replaces what is not UTF-8.
+  if (bytes.length <= maxDepth) {
+    const text = bytes.toString();
+    const value = parseText(text);
+    if (value !== undefined) return mayOverflow.test(text) && hasInfinity(value) ? undefined : value;
+  }
   const body = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString());
   const first = parseFirst(body);
   return first !== undefined && mayHaveInfinity(body) && hasInfinity(first) ? undefined : first;
@@ -61,8 +67,12 @@ export function parseMeasuredJson(body: Buffer, measure: JsonMeasure): JsonValue
 }
 
 function parse(body: Buffer): JsonValue | undefined {
+  return parseText(body.toString());
+}
+
+function parseText(text: string): JsonValue | undefined {
   try {
-    return JSON.parse(body.toString()) as JsonValue;
+    return JSON.parse(text) as JsonValue;
   } catch {
     return undefined;
   }

@@ -7,6 +7,8 @@ const maxDiscardedBytes = 16 * 1024 * 1024;
 /** The size up to which a body is not charged: what a connection is charged for anyway covers it. */
 const smallBytes = 4 * 1024;
 
+const nothing = Buffer.alloc(0);
+
 /**
  * Collects a request's body. Exactly one of the callbacks is called, once; neither if the client goes away before the body's end.
  *
@@ -23,21 +25,26 @@ export function readBody(
 ): void {
   const { request } = exchange;
   const limit = maxBytes === 0 ? Infinity : maxBytes;
-  const gathered = new GatheredBytes();
+  // Most bodies come in one chunk and end with it, in the same turn: such a chunk is used where it is.
+  const wholeBytes = Number(request.headers["content-length"]);
+  let whole: Buffer | undefined;
+  let gathered: GatheredBytes | undefined;
   let bytes = 0;
   let chargedBytes = 0;
   let isRefused = false;
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
-    if (bytes <= limit) {
+    if (chunk.length === wholeBytes && bytes === wholeBytes && bytes <= smallBytes && bytes <= limit) {
+      whole = chunk;
+    } else if (bytes <= limit) {
+      gathered ??= new GatheredBytes();
       gathered.push(chunk);
       const { heldBytes } = gathered;
-      // Most bodies are one small chunk, which is used at once.
       if (heldBytes <= smallBytes || heldBytes === chargedBytes) return;
       exchange.charge(heldBytes - chargedBytes);
       chargedBytes = heldBytes;
     } else {
-      gathered.clear();
+      gathered?.clear();
       exchange.release();
       if (isRefused || bytes <= limit + maxDiscardedBytes) return;
       isRefused = true;
@@ -52,7 +59,7 @@ export function readBody(
       onTooLarge({});
     } else {
       exchange.release();
-      onBody(gathered.take());
+      onBody(whole ?? gathered?.take() ?? nothing);
     }
   });
   // The close of a broken connection says enough.
