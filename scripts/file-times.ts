@@ -1,0 +1,32 @@
+/** Fewer seconds are not worth a line. */
+const slowSeconds = 10;
+const mostLines = 15;
+
+/** How long each file of tests took, hooks included: the time since the test before it ended. */
+export class FileTimes {
+  readonly #ms = new Map<string, number>();
+  readonly #now: () => number;
+  #sinceMs: number;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+    this.#sinceMs = now();
+  }
+
+  /** To be called when a test of the file has ended. */
+  ended(file: string): void {
+    const nowMs = this.#now();
+    this.#ms.set(file, (this.#ms.get(file) ?? 0) + nowMs - this.#sinceMs);
+    this.#sinceMs = nowMs;
+  }
+
+  /** The slowest files, each with its seconds; none if all were fast. */
+  slowest(): string[] {
+    return [...this.#ms]
+      .map(([file, ms]) => ({ file, seconds: Math.round(ms / 1_000) }))
+      .filter(({ seconds }) => seconds >= slowSeconds)
+      .sort((a, b) => b.seconds - a.seconds)
+      .slice(0, mostLines)
+      .map(({ file, seconds }) => `${String(seconds).padStart(5)} s ${file}`);
+  }
+}
