@@ -41,6 +41,25 @@ describe("an HTTP/1.1 connection", () => {
     expect(parsed).to.be.below(100);
   });
 
+  it("is ended after a request with two Host headers, which is refused", async () => {
+    const hosts: unknown[] = [];
+    const listener = await listen({
+      http: (request, response) => {
+        hosts.push(request.headers.host);
+        response.end("an answer");
+      },
+    });
+    const client = await rawClient(listener);
+    client.send(
+      "GET / HTTP/1.1\r\nhost: a\r\n\r\nGET / HTTP/1.1\r\nhost: b\r\nHOST: c\r\n\r\nGET / HTTP/1.1\r\nhost: d\r\n\r\n",
+    );
+    await client.closed;
+    expect(client.received).to.match(
+      /an answer[^]*HTTP\/1\.1 400 Bad Request[^]*more than one Host header\.\n/,
+    );
+    expect(hosts).to.deep.equal(["a"]);
+  });
+
   it("gives way to others after 64 requests", async () => {
     let inTurn = 0;
     let mostInTurn = 0;

@@ -9,6 +9,7 @@ import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
 import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
 import { lastAnswer } from "./last-answer.js";
+import { hasSeveralHosts, refuseSeveralHosts } from "./several-hosts.js";
 
 /** How many requests a client may send ahead of the answers; hardly any client sends one. */
 const maxWaiting = 32;
@@ -142,7 +143,13 @@ export class Http1Connection implements WatchedSession {
     this.#account?.begin();
     // Not `once`, which costs more: it comes once anyway.
     response.on("close", this.#onAnswered);
-    this.#options.onRequest(response.req, response);
+    if (!hasSeveralHosts(response.req)) {
+      this.#options.onRequest(response.req, response);
+      return;
+    }
+    // Nothing is done for what came after it.
+    this.#waiting = undefined;
+    refuseSeveralHosts(response.req, response);
   }
 
   #next(): void {
