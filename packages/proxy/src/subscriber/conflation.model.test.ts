@@ -236,7 +236,9 @@ class Model {
         this.source.publish(key, document(one.version));
         break;
       case "delete":
-        if (this.exists && this.#policies.deletionPolicy === "empty") this.history.push(emptyText);
+        // Also what never existed here: agents may hold flags that another replica served before it learnt of the deletion.
+        if (this.#policies.deletionPolicy === "empty" && this.history.at(-1) !== emptyText)
+          this.history.push(emptyText);
         this.exists = false;
         this.source.delete(key);
         break;
