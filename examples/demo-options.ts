@@ -1,4 +1,4 @@
-import { option, port, toggle, type OptionsOf } from "@bunting/runtime";
+import { option, port, text, toggle, type OptionsOf } from "@bunting/runtime";
 
 const group = "Ports";
 
@@ -45,6 +45,14 @@ export const demoOptionTable = {
     describe: "The agent's OFREP port.",
     group,
     env: ["BUNTING_DEMO_AGENT_OFREP_PORT"],
+  }),
+  flags: option({
+    type: text,
+    default: ".bunting/flags",
+    describe:
+      "The folder to which the sample flags are copied, over what is there, to be edited; relative to the repository.",
+    group: "Demonstration",
+    env: ["BUNTING_DEMO_FLAGS"],
   }),
   once: option({
     type: toggle,

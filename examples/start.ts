@@ -2,7 +2,7 @@
  * The whole path on one machine: a directory of FeatureFlags → proxy → agent → OpenFeature SDKs, with an edit arriving live. Run by
  * `npm start`; both binaries run as they would in a cluster, as processes of their own.
  */
-import { cpSync, rmSync } from "node:fs";
+import { cpSync } from "node:fs";
 import path from "node:path";
 import { processSignals, readOptions } from "@bunting/runtime";
 import { renderHelp } from "@bunting/runtime/options";
@@ -14,7 +14,6 @@ import { connectProviders, disconnectProviders, type Way } from "./providers.js"
 import { ServiceProcess } from "./service-process.js";
 
 const root = path.dirname(import.meta.dirname);
-const flags = path.join(root, ".bunting/flags");
 const person = { targetingKey: "ada", email: "ada@example.com", orders: 7 };
 
 const say = (line = ""): void => void process.stdout.write(`${line}\n`);
@@ -25,8 +24,8 @@ async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<n
     taken.forEach(say);
     return 1;
   }
-  rmSync(flags, { recursive: true, force: true });
-  cpSync(path.join(import.meta.dirname, "flags"), flags, { recursive: true });
+  const folder = path.resolve(root, options.flags);
+  cpSync(path.join(import.meta.dirname, "flags"), folder, { recursive: true });
 
   const broken = new AbortController();
   const services: ServiceProcess[] = [];
@@ -41,15 +40,15 @@ async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<n
   const ended = AbortSignal.any([signal, broken.signal]);
   try {
     say("Starting the proxy and an agent …");
-    services.push(new ServiceProcess("proxy", proxyCommand(options), onEnd));
+    services.push(new ServiceProcess("proxy", proxyCommand(options, folder), onEnd));
     await ready(`http://127.0.0.1:${options.proxyManagementPort}/readyz`, ended);
     services.push(new ServiceProcess("agent", agentCommand(options), onEnd));
     await ready(`http://127.0.0.1:${options.agentManagementPort}/readyz`, ended);
     if (ended.aborted) return broken.signal.aborted ? 1 : 0;
     const ways = await connectProviders(options);
     await showEvaluations(ways);
-    await showLiveEdit(ways);
-    showAddresses(options);
+    await showLiveEdit(ways, folder);
+    showAddresses(options, folder);
     if (!options.once) await aborted(ended);
   } finally {
     say("Stopping …");
@@ -58,7 +57,7 @@ async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<n
   return broken.signal.aborted ? 1 : 0;
 }
 
-function proxyCommand(options: DemoOptions): string[] {
+function proxyCommand(options: DemoOptions, folder: string): string[] {
   const binary = path.join(root, "packages/proxy/dist/bunting-proxy.cjs");
   const ports = ["--port", `${options.proxyPort}`, "--management-port", `${options.proxyManagementPort}`];
   // No load balancer is in front of this proxy, so there is nothing to wait for before it stops.
@@ -68,7 +67,7 @@ function proxyCommand(options: DemoOptions): string[] {
     "--host",
     "127.0.0.1",
     "--source",
-    `dir:${flags}`,
+    `dir:${folder}`,
     "--drain-delay",
     "0",
     "--drain-window",
@@ -117,8 +116,8 @@ async function showEvaluations(ways: readonly Way[]): Promise<void> {
   }
 }
 
-async function showLiveEdit(ways: readonly Way[]): Promise<void> {
-  const file = path.join(flags, "storefront.yaml");
+async function showLiveEdit(ways: readonly Way[], folder: string): Promise<void> {
+  const file = path.join(folder, "storefront.yaml");
   say();
   say(`Now new-welcome is flipped in ${path.relative(root, file)} …`);
   const { expected, atMs } = await flipWelcome(file);
@@ -130,7 +129,7 @@ async function showLiveEdit(ways: readonly Way[]): Promise<void> {
   }
 }
 
-function showAddresses(options: DemoOptions): void {
+function showAddresses(options: DemoOptions, folder: string): void {
   say();
   say("Up and running:");
   say(
@@ -146,7 +145,7 @@ function showAddresses(options: DemoOptions): void {
   say(
     `  curl -s -H 'content-type: application/json' -d '{"flagKey":"banner","context":{"email":"ada@example.com"}}' http://127.0.0.1:${options.agentPort}/flagd.evaluation.v1.Service/ResolveString`,
   );
-  say(`  then edit ${path.relative(root, flags)}/storefront.yaml and ask again.`);
+  say(`  then edit ${path.relative(root, folder)}/storefront.yaml and ask again.`);
   say();
   if (!options.once) say("Ctrl-C ends everything.");
 }

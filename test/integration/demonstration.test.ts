@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
 
@@ -30,9 +32,11 @@ async function demonstrate(
   return { code, output };
 }
 
-function listen(): Promise<Server> {
+function listen(port: number): Promise<Server> {
   const server = createServer();
-  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+  return new Promise((resolve, reject) =>
+    server.once("error", reject).listen(port, "127.0.0.1", () => resolve(server)),
+  );
 }
 
 function isTaken(port: number): Promise<boolean> {
@@ -43,20 +47,28 @@ function isTaken(port: number): Promise<boolean> {
   });
 }
 
+/** Below those that systems give to who asks for any: tests that run at the same time would be given them before they are used here. */
 async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, listen));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = 10_000 + Math.floor(Math.random() * 20_000);
+    if (!ports.has(port) && !(await isTaken(port))) ports.add(port);
+  }
+  return [...ports];
 }
 
 describe("npm start", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), "bunting-demonstration-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+  const portArgs = (ports: readonly number[]): string[] =>
+    portFlags.flatMap((flag, i) => [`--${flag}`, `${ports[i] ?? 0}`]);
+
   it("shows four providers answering and an edit arriving at each, and ends cleanly", async () => {
     const ports = await freePorts(portFlags.length);
-    const { code, output } = await demonstrate([
-      "--once",
-      ...portFlags.flatMap((flag, i) => [`--${flag}`, `${ports[i] ?? 0}`]),
-    ]);
+    const { code, output } = await demonstrate(["--once", "--flags", folder, ...portArgs(ports)]);
     expect(code, output).to.equal(0);
     expect(output.match(/banner="Welcome, and happy holidays!" \(TARGETING_MATCH\)/g), output).to.have.length(
       4,
@@ -78,14 +90,19 @@ describe("npm start", () => {
 
   for (const way of ["its terminal is closed", "its output is read no more"] as const) {
     it(`leaves no service behind when ${way}`, async () => {
-      const ports = await freePorts(6);
-      const args = [...startArgs, ...portFlags.flatMap((flag, i) => [`--${flag}`, `${ports[i] ?? 0}`])];
+      const ports = await freePorts(portFlags.length);
+      const args = [...startArgs, "--flags", folder, ...portArgs(ports)];
       const child = spawn(process.execPath, args, { cwd: root, stdio: ["ignore", "pipe", "ignore"] });
       const closed = new Promise((resolve) => child.once("exit", resolve));
-      await new Promise<void>((resolve) => {
+      await new Promise<void>((resolve, reject) => {
+        let output = "";
         child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+          output += chunk;
           if (chunk.includes("[proxy]")) resolve();
         });
+        child.once("exit", (code) =>
+          reject(new Error(`it has ended (exit ${code ?? "by signal"}): ${output}`)),
+        );
       });
       if (way === "its terminal is closed") child.kill("SIGHUP");
       else child.stdout.destroy();
@@ -95,7 +112,7 @@ describe("npm start", () => {
   }
 
   it("says which port is taken and how to choose another", async () => {
-    const server = await listen();
+    const server = await listen(0);
     const { port } = server.address() as AddressInfo;
     const { code, output } = await demonstrate(["--agent-ofrep-port", `${port}`]);
     server.close();
