@@ -45,6 +45,14 @@ export function placeAnew(said: Said, before: Known, openEpoch: number): Known {
   return { ...said, epoch: Math.max(openEpoch, before.epoch + 1), resourceVersion };
 }
 
+/**
+ * The same in the epoch of what Redis holds, if that is older although it is of a later epoch. Who has written it may be gone: without this, an
+ * owner would find the same contradiction for ever, and could write nothing.
+ */
+export function placeAfter(read: Known, written: Known | undefined): Known {
+  return written !== undefined && contradicts(written, read) ? { ...read, epoch: written.epoch } : read;
+}
+
 export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
   const { kind, epoch, resourceVersion, uid, generation } = record;
   const at = { epoch, resourceVersion };

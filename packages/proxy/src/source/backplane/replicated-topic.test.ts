@@ -1,4 +1,4 @@
-import type { StoredRecord } from "@bunting/backplane";
+import type { Lease, StoredRecord } from "@bunting/backplane";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
@@ -8,8 +8,8 @@ import { ReplicatedTopic } from "./replicated-topic.js";
 
 const key = "demo/flags";
 
-/** A topic that another replica owns, and what this replica reads when it watches for itself. */
-function followed(resourceVersion: string) {
+/** A topic that another replica owns unless there is a lease, and what this replica reads when it watches for itself. */
+function followed(resourceVersion: string, lease?: Lease) {
   const clock = new ManualClock();
   const source = new ScriptedSource(clock);
   source.publish(key, documentOf(resourceVersion), { resourceVersion });
@@ -21,7 +21,7 @@ function followed(resourceVersion: string) {
   const ignore = (): void => undefined;
   const topic = new ReplicatedTopic(
     key,
-    { name: "namespace/demo", lease: undefined, isWarming: false },
+    { name: "namespace/demo", lease, isWarming: false },
     {
       ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
       ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
@@ -51,6 +51,15 @@ describe("ReplicatedTopic", () => {
     expect(await sink.nextText()).to.equal(textOf("88"));
     expect(source.watchCount).to.equal(0);
     expect(sink.events).to.have.length(3);
+  });
+
+  it("goes on as the owner after an older version of a later epoch, which nobody is left to correct", async () => {
+    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const { topic, sink } = followed("87", lease);
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    topic.rebase(stored(5, "86"));
+    expect(topic.current).to.deep.include({ epoch: 5, resourceVersion: "87" });
+    expect(sink.lastText).to.equal(textOf("87"));
   });
 
   it("says of what was confirmed before it asked that it is stale, until an owner confirms it", async () => {

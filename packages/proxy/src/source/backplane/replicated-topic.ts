@@ -10,7 +10,7 @@ import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import { Freshness } from "./freshness.js";
 import { InnerWatch } from "./inner-watch.js";
-import { contradicts, knownOf, place, placeAnew, type Known, type Said } from "./known.js";
+import { contradicts, knownOf, place, placeAfter, placeAnew, type Known, type Said } from "./known.js";
 import { LocalSink } from "./local-sink.js";
 import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
 
@@ -41,6 +41,8 @@ export class ReplicatedTopic implements FollowerSink {
   #refreshes = 0;
   /** A consistent read is under way, to find out whether a contradiction is one. */
   #isVerifying = false;
+  /** What Redis holds contradicts what was known, and has to come before what a consistent read shows. */
+  #doubted: Known | undefined;
 
   constructor(key: TopicKey, unit: Ownership, shared: ReplicatedShared<ReplicatedTopic>) {
     this.key = key;
@@ -194,7 +196,7 @@ export class ReplicatedTopic implements FollowerSink {
     // What was known without Redis is in no epoch: it goes on in the one that Redis has.
     if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
     if (this.#newest !== undefined && contradicts(known, this.#newest)) {
-      this.#doubt();
+      this.#doubt(known);
       return false;
     }
     const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
@@ -239,7 +241,8 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   /** Finds out by a watch of its own what is true. */
-  #doubt(): void {
+  #doubt(written: Known): void {
+    this.#doubted = written;
     if (this.isCurrent) this.#verify();
     else this.#goDirect();
   }
@@ -257,10 +260,12 @@ export class ReplicatedTopic implements FollowerSink {
       if (said === undefined) return;
       const before = this.#newest;
       const openEpoch = this.unit.lease?.fence ?? 0;
-      const known =
+      const read =
         place(said, before, openEpoch) ??
         (before === undefined ? undefined : placeAnew(said, before, openEpoch));
-      if (known === undefined) return;
+      if (read === undefined) return;
+      const known = placeAfter(read, this.#doubted);
+      this.#doubted = undefined;
       this.#isTaken(() => this.#learn(known));
     };
     if (source.refresh === undefined) queueMicrotask(done);
