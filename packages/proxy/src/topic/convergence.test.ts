@@ -37,6 +37,18 @@ describe("Convergence", () => {
     expect(convergence).to.include({ arrived: 200, behind: 0 });
   });
 
+  it("counts what the source knew long before anybody subscribed from when the topic began", () => {
+    const clock = new ManualClock();
+    const noticedMs = clock.monotonicMs();
+    clock.advance(3_600_000);
+    const convergence = new Convergence(clock, noMetrics);
+    clock.advance(2);
+    convergence.begin(noticedMs, 1);
+    clock.advance(1);
+    convergence.caughtUp();
+    expect(convergence.afterMs.get(1)).to.equal(3);
+  });
+
   it("counts the subscribers that stayed, and takes the time of the last arrival", () => {
     const { clock, convergence, reached, ends } = useConvergence();
     convergence.begin(clock.monotonicMs(), 3);

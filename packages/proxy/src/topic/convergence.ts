@@ -17,13 +17,15 @@ export interface ConvergenceState {
 
 /**
  * Measures for each version how long it took from when the source noticed the change until half, 99 % and all of the subscribers at its
- * publication had it. Subscribers that leave do not count. The measurement of a version stops when a newer one is published.
+ * publication had it. Subscribers that leave do not count. The measurement of a version stops when a newer one is published. What a source
+ * has known since before there was a subscriber, as a directory does, counts from when the topic began: nobody waited for it until then.
  */
 export class Convergence implements ConvergenceState {
   readonly #clock: Clock;
   readonly #metrics: ProxyMetrics;
   readonly #onConverged: (state: ConvergenceState) => void;
   readonly #afterMs = new Map<ConvergenceShare, number>();
+  readonly #beganMs: number;
   #noticedMs = 0;
   #arrived = 0;
   #behind = 0;
@@ -38,6 +40,7 @@ export class Convergence implements ConvergenceState {
     this.#clock = clock;
     this.#metrics = metrics;
     this.#onConverged = onConverged;
+    this.#beganMs = clock.monotonicMs();
   }
 
   get arrived(): number {
@@ -54,7 +57,7 @@ export class Convergence implements ConvergenceState {
 
   /** A version was published to this number of subscribers. */
   begin(noticedMs: number, subscribers: number): void {
-    this.#noticedMs = noticedMs;
+    this.#noticedMs = Math.max(noticedMs, this.#beganMs);
     this.#arrived = 0;
     this.#behind = subscribers;
     this.#afterMs.clear();
