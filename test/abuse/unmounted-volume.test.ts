@@ -17,7 +17,7 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 
 const lost =
-  "the flag directory can't be read; its last valid flags are still served, and it is read again as soon as it can be";
+  "the flag directory can't be read; flags read before are still served, and it is read again as soon as it can be";
 
 /** Mounts need root, and a mount namespace of their own. */
 const canMount = spawnSync("unshare", ["-m", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;

@@ -128,7 +128,7 @@ describe("the command bunting", () => {
       const proxy = await startProxy(directory.path);
       try {
         const { reason, line, column } = await proxy.process.nextLog(
-          "part of a flag file is invalid; its last valid version is still served",
+          "part of a flag file is invalid; its last valid version, if it had one, is still served",
         );
         const { out, code } = await runBunting(["lint", "--json", directory.path]);
         const { findings } = JSON.parse(out) as {

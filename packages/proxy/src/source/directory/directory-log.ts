@@ -41,7 +41,10 @@ export class DirectoryLog {
 
   unreadable(file: string, error: Error): void {
     this.#metrics.sourceError("unreadable");
-    this.#logger.error({ file, error }, "a flag file can't be read; its last valid version is still served");
+    this.#logger.error(
+      { file, error },
+      "a flag file can't be read; its last valid version, if it had one, is still served",
+    );
   }
 
   failed(file: string, error: unknown): void {
@@ -64,7 +67,7 @@ export class DirectoryLog {
     this.#metrics.sourceError("unreadable");
     this.#logger.error(
       { directory, error },
-      "the flag directory can't be read; its last valid flags are still served, and it is read again as soon as it can be",
+      "the flag directory can't be read; flags read before are still served, and it is read again as soon as it can be",
     );
   }
 
@@ -85,7 +88,10 @@ export class DirectoryLog {
       ...(topic === undefined ? {} : { topic }),
       reason: message,
     };
-    this.#logger.error(fields, "part of a flag file is invalid; its last valid version is still served");
+    this.#logger.error(
+      fields,
+      "part of a flag file is invalid; its last valid version, if it had one, is still served",
+    );
   }
 }
 
