@@ -24,7 +24,7 @@ export function showWatches(watches: WatchesSection): void {
         element(
           "p",
           { class: "empty" },
-          "The flags are read from a directory, so there are no watches on a cluster.",
+          "The flags come from a directory or another proxy, so there are no watches on a cluster.",
         ),
         ...problems,
       ];
