@@ -178,30 +178,6 @@ describe("the Helm chart", () => {
     });
   });
 
-  it("shares a Redis between replicas by the values that docs/operations.md shows", async () => {
-    const docs = readFileSync(path.join(root, "docs/operations.md"), "utf8");
-    const example = /```yaml\n(replicas: 3\n[^`]*BUNTING_BACKPLANE[^`]*)```/.exec(docs)?.[1] ?? "";
-    const manifests = await render(parse(example));
-    const { spec } = one(manifests, "Deployment") as unknown as {
-      spec: { replicas: number; template: { spec: { containers: unknown[]; volumes: unknown[] } } };
-    };
-    expect(spec.replicas).to.equal(3);
-    const [container] = spec.template.spec.containers as {
-      args: string[];
-      env: { name: string }[];
-      volumeMounts: { name: string }[];
-    }[];
-    expect(container?.env).to.deep.include({
-      name: "BUNTING_BACKPLANE",
-      valueFrom: { secretKeyRef: { name: "bunting-proxy-backplane", key: "address" } },
-    });
-    expect(JSON.stringify(container)).to.contain("/etc/bunting/backplane/password");
-    const volume = { name: "bunting-backplane", secret: { secretName: "bunting-proxy-backplane" } };
-    expect(spec.template.spec.volumes).to.deep.include(volume);
-    expect(container?.volumeMounts.map(({ name }) => name)).to.include(volume.name);
-    expect(JSON.stringify(one(manifests, "NetworkPolicy"))).to.contain('"port":6379');
-  });
-
   it("gives Pods the time to drain", async () => {
     const graceOf = async (values: object): Promise<number> =>
       (
