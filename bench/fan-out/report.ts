@@ -57,13 +57,17 @@ function payloadTable({ measured, names }: FanOutReport, bytes: number): ResultT
     if (!names.includes(reference)) return "";
     return name === reference ? "1" : digits(measured.medianRatio(name, reference, bytes));
   };
+  const ratioToFloor = (name: EntryName) => {
+    if (!names.includes("floor")) return "";
+    return name === "floor" ? "1" : range(spread(measured.ratios(name, "floor", bytes)));
+  };
   const rows = names.map((name) => {
     const own = measured.of(name, bytes);
     const of = (value: (sample: (typeof own)[number]) => number) => median(own.map(value));
     return [
       entries[name].name,
       range(spread(own.map(({ tookMs }) => tookMs))),
-      name === "floor" ? "1" : range(spread(measured.ratios(name, "floor", bytes))),
+      ratioToFloor(name),
       ratioTo(name, "plain"),
       ratioTo(name, "naive"),
       digits(of(({ p50Ms }) => p50Ms)),
