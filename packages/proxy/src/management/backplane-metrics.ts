@@ -48,7 +48,7 @@ export function backplaneMetrics(registry: Registry): ReadableBackplaneMetrics {
   });
   new Gauge({
     name: "bunting_proxy_backplane_lease_age_seconds",
-    help: "Since the lease was renewed that was renewed longest ago, in seconds; 0 without leases. Near --backplane-lease, Redis does not answer, and others are about to take over.",
+    help: "Age of the oldest renewal among the leases that this replica holds, in seconds; 0 without leases. Near --backplane-lease, Redis does not answer, and others are about to take over.",
     registers,
     collect() {
       const ages = read()?.owned.map(({ renewedAgoMs }) => renewedAgoMs) ?? [];
