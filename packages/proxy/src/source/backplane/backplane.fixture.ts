@@ -2,7 +2,7 @@ import { setMaxListeners } from "node:events";
 import { checkOptions, type BackplaneOptions } from "@bunting/backplane";
 import type { RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
-import { aborted, createLogger, systemClock } from "@bunting/runtime";
+import { aborted, createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import type { SourceSink } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
@@ -228,9 +228,13 @@ export class BackplaneReplica {
   constructor(
     cluster: TestCluster,
     redis: RedisServer | string,
-    options: { readonly isClusterWide?: boolean; readonly keyFile?: string } & Partial<BackplaneOptions> = {},
+    options: {
+      readonly isClusterWide?: boolean;
+      readonly keyFile?: string;
+      readonly clock?: Clock;
+    } & Partial<BackplaneOptions> = {},
   ) {
-    const { isClusterWide = false, keyFile, ...backplane } = options;
+    const { isClusterWide = false, keyFile, clock = systemClock, ...backplane } = options;
     this.cluster = new ClusterSource(cluster);
     this.source = new BackplaneSource({
       source: this.cluster,
@@ -241,7 +245,7 @@ export class BackplaneReplica {
       }),
       ...(keyFile === undefined ? {} : { keyFile }),
       isClusterWide,
-      clock: systemClock,
+      clock,
       logger: createLogger({ format: "json", debug: false }, { write: (line) => this.lines.push(line) }),
       metrics: this.metrics,
     });

@@ -283,13 +283,14 @@ export class ReplicatedTopics {
   }
 
   #connectionChanged(isUp: boolean): void {
+    // At the end the connection is closed, and Redis is not away for that.
+    if (this.#isStopping) return;
     if (!isUp) {
       this.#degraded.down();
       return;
     }
     this.#degraded.up();
     this.#options.onReached();
-    if (this.#isStopping) return;
     void this.#membership.beat().catch(withoutRedis);
     void this.#keeper.tend().catch(withoutRedis);
     void this.#follower.compare();
