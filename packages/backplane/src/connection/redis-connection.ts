@@ -4,7 +4,7 @@ import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
 import { readConnectionFiles, type Credentials } from "./connection-files.js";
 import { newRedis, prepareRedis } from "./open-redis.js";
-import { fromRedisError } from "./redis-error.js";
+import { fromRedisError, neverAccepted } from "./redis-error.js";
 import { ReplyGuard } from "./reply-guard.js";
 import type { Script } from "./script.js";
 import { withDeadline } from "./with-deadline.js";
@@ -54,20 +54,21 @@ export class RedisConnection implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const waits = new Backoff(backoff);
-    const { clock, logger } = this.#options;
+    const { clientName, clock, logger } = this.#options;
     let lastLogged = "";
     while (!signal.aborted) {
       try {
         await this.#connectOnce(signal, () => {
           waits.reset();
-          if (lastLogged !== "") logger.info("Redis is back");
+          if (lastLogged !== "") logger.info({ connection: clientName }, "Redis is back");
           lastLogged = "";
         });
       } catch (error) {
         this.#reason = fromRedisError(error);
         const { code, message } = this.#reason;
         // Attempts go on for as long as it takes: each new reason is one line.
-        if (code !== lastLogged) logger.warn({ code, reason: message }, "there is no connection to Redis");
+        if (code !== lastLogged)
+          logger.warn({ connection: clientName, code, reason: message }, "there is no connection to Redis");
         lastLogged = code;
       }
       await sleep(waits.next(), signal, clock);
@@ -119,7 +120,7 @@ export class RedisConnection implements Runnable {
     try {
       if (isStopping()) return;
       const { connectTimeoutMs } = options;
-      const late = (): Error => timedOut("accept a connection", connectTimeoutMs);
+      const late = (): Error => timedOut("accept a connection", connectTimeoutMs, `; ${neverAccepted}`);
       await withDeadline(this.#open(redis, files.redis), connectTimeoutMs, clock, late);
       guard.opened();
       this.#redis = redis;
@@ -162,6 +163,6 @@ export class RedisConnection implements Runnable {
   }
 }
 
-function timedOut(what: string, timeoutMs: number): BackplaneError {
-  return new BackplaneError("REDIS_TIMEOUT", `Redis did not ${what} within ${timeoutMs} ms`);
+function timedOut(what: string, timeoutMs: number, remedy = ""): BackplaneError {
+  return new BackplaneError("REDIS_TIMEOUT", `Redis did not ${what} within ${timeoutMs} ms${remedy}`);
 }

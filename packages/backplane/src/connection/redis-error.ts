@@ -1,3 +1,4 @@
+import { errorCode } from "@bunting/runtime";
 import { BackplaneError, type BackplaneErrorCode } from "../backplane-error.js";
 
 /** The first word of an error's text is its code in Redis. */
@@ -14,6 +15,45 @@ const codes: Readonly<Record<string, BackplaneErrorCode>> = {
   NOREPLICAS: "REDIS_NOT_READY",
 };
 
+const untrusted = "name its authority with --backplane-ca-file";
+const unresolved = "check the host in --backplane and the cluster's DNS";
+const unreachable = "check the address in --backplane, and NetworkPolicies for egress to Redis";
+const plaintextToTls = "if it speaks TLS, write rediss:// in --backplane";
+const tlsToPlaintext = "it does not speak TLS: write redis:// in --backplane";
+
+/** What to do about an error of a socket or of TLS, by its code. */
+const remedies: Readonly<Partial<Record<string, string>>> = {
+  ECONNREFUSED: "nothing listens there: check that Redis is up, and the address in --backplane",
+  ENOTFOUND: unresolved,
+  EAI_AGAIN: unresolved,
+  EHOSTUNREACH: unreachable,
+  ENETUNREACH: unreachable,
+  ETIMEDOUT: unreachable,
+  ECONNRESET: plaintextToTls,
+  EPIPE: plaintextToTls,
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  CERT_HAS_EXPIRED: "renew its certificate, or check the clock",
+  ERR_TLS_CERT_ALTNAME_INVALID: "use one of its names in --backplane, or as --backplane-server-name",
+  ERR_SSL_WRONG_VERSION_NUMBER: tlsToPlaintext,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: tlsToPlaintext,
+};
+
+/** The same by the code of Redis. */
+const refusalRemedies: Readonly<Partial<Record<string, string>>> = {
+  NOAUTH:
+    "it wants a password: set --backplane-password-file, and --backplane-user-file for a user of its own",
+  WRONGPASS: "check --backplane-user-file and --backplane-password-file",
+  NOPERM: "docs/adr/0012-a-backplane-in-redis.md lists what the user needs",
+  OOM: "give it more memory: docs/operations.md says how much the proxy takes",
+};
+
+/** What to do about one that does not even answer. */
+export const neverAccepted = unreachable;
+
 /** Characters of a refusal; Redis itself says less. */
 const maxMessage = 500;
 
@@ -21,10 +61,19 @@ const maxMessage = 500;
 export function fromRedisError(error: unknown): BackplaneError {
   if (error instanceof BackplaneError) return error;
   const { name, message } = error as Error;
-  if (name !== "ReplyError")
-    return new BackplaneError("REDIS_AWAY", `there is no connection to Redis: ${message}`, { cause: error });
+  if (name !== "ReplyError") {
+    const what = `there is no connection to Redis: ${message}`;
+    return new BackplaneError("REDIS_AWAY", withRemedy(what, remedies[errorCode(error) ?? ""]), {
+      cause: error,
+    });
+  }
   // Redis 6 puts the code of a command inside of a script behind the place in the script.
   const word = / -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? "";
   const said = message.slice(0, maxMessage);
-  return new BackplaneError(codes[word] ?? "REDIS_FAILED", `Redis refuses: ${said}`, { cause: error });
+  const refusal = withRemedy(`Redis refuses: ${said}`, refusalRemedies[word]);
+  return new BackplaneError(codes[word] ?? "REDIS_FAILED", refusal, { cause: error });
+}
+
+function withRemedy(what: string, remedy: string | undefined): string {
+  return remedy === undefined ? what : `${what.replace(/\.$/, "")}; ${remedy}`;
 }
