@@ -1,3 +1,4 @@
+export { connectionAdvice } from "./connection-advice.js";
 export { grpcTls, type TlsFileNames, type TlsFiles } from "./grpc-tls.js";
 export { MessageHold } from "./message-hold.js";
 export { openSyncStream } from "./open-sync-stream.js";

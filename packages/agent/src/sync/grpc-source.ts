@@ -308,7 +308,7 @@ export class GrpcSource implements FlagSource {
       const seconds = this.#keepaliveMs / 1_000;
       this.#state.failed(reason, `the server wants fewer pings: the agent now sends one every ${seconds} s`);
     } else {
-      this.#state.failed(reason, message, refusalAdvice(this.#config, reason));
+      this.#state.failed(reason, message, refusalAdvice(this.#config, reason, message));
     }
   }
 

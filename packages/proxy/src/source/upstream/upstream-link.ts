@@ -1,5 +1,6 @@
 import {
   callEnd,
+  connectionAdvice,
   runRenewing,
   type CallEnd,
   type StreamParts,
@@ -311,7 +312,7 @@ export class UpstreamLink {
   }
 
   #logFailure(target: string, { reason, message }: CallEnd): void {
-    const advice = adviceOf[reason];
+    const advice = adviceOf[reason] ?? connectionAdvice(message, "--upstream-ca-file");
     const what = `lost or can't reach the proxy ${target}: ${message}${advice === undefined ? "" : ` (${advice})`}`;
     this.#say("warn", `${target} ${reason}`, what);
   }
