@@ -26,6 +26,7 @@ const errorFiles = [
   "packages/evaluation/src/flag-error.ts",
   "packages/kube/src/kube-error.ts",
   "packages/identity/src/identity-error.ts",
+  "packages/backplane/src/backplane-error.ts",
   "packages/proxy/src/proxy-error.ts",
   "packages/agent/src/agent-error.ts",
   "packages/cli/src/cli-error.ts",
@@ -40,6 +41,7 @@ write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetri
 write(
   "agent-metrics.md",
   "Metrics of bunting-agent",
+  "The label `source` is the place of a source among those of `--uri` and then `--sources`, beginning with 0.",
   await metricsOf((registry) => agentMetrics(registry).watches(), false),
 );
 write(

@@ -8,7 +8,7 @@
  * - TOKEN_TOO_LARGE: the token is longer than any of a ServiceAccount.
  * - TOKEN_MALFORMED: it is not a signed JSON Web Token.
  * - TOKEN_ALGORITHM: it is signed with an algorithm that is not accepted, or not with that of its key.
- * - TOKEN_KEY_UNKNOWN: its signer's key is none of the cluster, or no longer.
+ * - TOKEN_KEY_UNKNOWN: the cluster publishes no such key as it is signed with, or no longer does.
  * - TOKEN_SIGNATURE: its signature is not that of the key it names.
  * - TOKEN_ISSUER: another issuer than expected has signed it.
  * - TOKEN_AUDIENCE: it is meant for another service.

@@ -6,7 +6,7 @@ export function watchMetrics(registry: Registry): WatchMetrics {
   const registers = [registry];
   const relists = new Counter({
     name: "bunting_agent_source_relists_total",
-    help: "Consistent reads of what is watched, by reason: start, closed, expired, failed, silent or asked; with a source of provider kubernetes.",
+    help: "Consistent reads of what is watched, by reason: start (the first), closed (the API server closed the watch), expired (it no longer has what came after the last event), failed, silent (nothing came for 200 s); with a source of provider kubernetes.",
     labelNames: ["reason"],
     registers,
   });

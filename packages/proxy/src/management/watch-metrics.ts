@@ -63,7 +63,7 @@ export function watchMetrics(registry: Registry): WatchMetrics {
   });
   const relists = new Counter({
     name: "bunting_proxy_source_relists_total",
-    help: "Consistent reads of what is watched, by reason: start, closed, expired, failed, silent or asked.",
+    help: "Consistent reads of what is watched, by reason: start (the first), closed (the API server closed the watch), expired (it no longer has what came after the last event), failed, silent (nothing came for 200 s), asked (an agent holds a newer version).",
     labelNames: ["reason"],
     registers,
   });

@@ -28,7 +28,7 @@ export function serverMetrics(registry: Registry, prefix: string, service: strin
   });
   new Gauge({
     name: `${prefix}_peer_memory_budget_bytes`,
-    help: `How much of it they may make the ${service} hold (--peer-memory).`,
+    help: `How much memory clients may make the ${service} hold (--peer-memory).`,
     registers,
     collect() {
       this.set(ledger.budgetBytes);
