@@ -1,5 +1,5 @@
 import { compareUtf8, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { parseFlag, type Flag, type Metadata } from "@bunting/evaluation";
+import { compareFlagSetIds, parseFlag, type Flag, type Metadata } from "@bunting/evaluation";
 
 /** What a store should do, said plainly: parse everything every time, and compare nothing. The oracle of flag-store.test.ts. */
 export class StoreModel {
@@ -48,7 +48,7 @@ export class StoreModel {
         if (flag !== undefined) served.set(`${flag.flagSetId}\0${flag.key}`, flag);
     }
     return [...served.values()].sort(
-      (a, b) => compareUtf8(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key),
+      (a, b) => compareFlagSetIds(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key),
     );
   }
 }
