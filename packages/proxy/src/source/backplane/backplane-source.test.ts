@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { Rendezvous } from "@bunting/backplane";
 import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { Stops } from "@bunting/backplane/internal/replica.fixture.js";
@@ -5,7 +6,7 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { expect } from "chai";
 import type { RecordingSink } from "../source.fixture.js";
-import { BackplaneReplica, TestCluster, textOf } from "./backplane.fixture.js";
+import { BackplaneReplica, fast, TestCluster, textOf } from "./backplane.fixture.js";
 
 const topic = "demo/flags";
 
@@ -158,6 +159,26 @@ describe("BackplaneSource", () => {
     for (const sink of sinks.slice(0, 12)) expect(kinds(sink)).not.to.include("stale");
     // What Redis held when this replica came is stale until the owner has confirmed it; after that, nothing is.
     for (const sink of sinks.slice(12)) expect(kinds(sink).slice(2)).not.to.include("stale");
+  });
+
+  it("hands namespaces over to no replica that can't read them, and to that one as soon as it can", async () => {
+    const topics = Array.from({ length: 12 }, (_, index) => `n${index}/flags` as const);
+    for (const one of topics) cluster.publish(one);
+    const first = start();
+    for (const one of topics) first.watch(one);
+    await eventually(() => first.owned.length === 12, "the owner of all");
+    const second = start();
+    second.cluster.cut();
+    for (const one of topics) second.watch(one);
+    await eventually(() => second.report.replicas?.length === 2, "that they know each other");
+    // It asks once it should have owned them for the life of a lease.
+    await delay(3 * (fast.leaseMs ?? 0));
+    expect(second.metrics.counts).not.to.have.property("taken");
+    second.cluster.mend();
+    await eventually(
+      () => second.owned.length > 0 && first.owned.length + second.owned.length === 12,
+      "owners of all",
+    );
   });
 
   it("watches for itself while Redis is away, tells nobody anything twice, and shares again when it is back", async () => {
