@@ -1,4 +1,5 @@
 import { writeFileSync } from "node:fs";
+import { inspect } from "node:util";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { Authority } from "@bunting/test/support/certificates.js";
@@ -137,6 +138,19 @@ describe("RedisConnection", () => {
     await replica.next(false);
     await replica.next(true);
     expect(String(await replica.connection.call("ACL", ["WHOAMI"]))).to.equal("app");
+  });
+
+  it("does not log a password that Redis repeats when it refuses it", async () => {
+    const own = await ownServer("--rename-command", "AUTH", "");
+    const files = new TempDirectory();
+    stops.later(() => files.remove());
+    writeFileSync(files.file("password"), "correct horse");
+    const replica = stops.add(
+      new TestReplica({ address: own.address, passwordFile: files.file("password") }),
+    );
+    await eventuallyLogged(replica, "with args beginning with: '***'");
+    const failed = await failure(replica.connection.call("PING", []));
+    expect(inspect(failed, { depth: 9 }) + replica.lines.join()).not.to.contain("correct horse");
   });
 
   it("says which file it can't read, and goes on when it can", async () => {

@@ -1,8 +1,10 @@
-import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, RateLimitedLog, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { Redis } from "ioredis";
+import type { HostAndPort } from "../address/parse-address.js";
 import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
-import { readConnectionFiles, type Credentials } from "./connection-files.js";
+import { readConnectionFiles, type ConnectionFiles, type Credentials } from "./connection-files.js";
+import { findMaster } from "./find-master.js";
 import { newRedis, prepareRedis } from "./open-redis.js";
 import { fromRedisError, neverAccepted } from "./redis-error.js";
 import { ReplyGuard } from "./reply-guard.js";
@@ -24,6 +26,9 @@ export type Argument = string | number | Buffer;
 /** Some attempts a second in a deployment of a hundred replicas are nothing to Redis; a Redis that is back is used soon. */
 const backoff = { firstMs: 100, capMs: 2_000 };
 
+/** Lines of a kind: a Redis that comes and goes does so many times a minute. */
+const linesPerMinute = 4;
+
 /** After an answer of these kinds another connection may lead to a Redis that works. */
 const endingCodes = ["REDIS_TIMEOUT", "REDIS_READ_ONLY"];
 
@@ -34,13 +39,17 @@ const endingCodes = ["REDIS_TIMEOUT", "REDIS_READ_ONLY"];
 export class RedisConnection implements Runnable {
   readonly name = "redis";
   readonly #options: RedisConnectionOptions;
+  readonly #log: RateLimitedLog;
   #redis: Redis | undefined;
-  #guard: ReplyGuard | undefined;
+  #attempts = 0;
+  /** What Redis may repeat, and no log may. */
+  #secrets: readonly string[] = [];
   /** Why there is no connection. */
   #reason = new BackplaneError("REDIS_AWAY", "there has been no connection to Redis yet");
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
+    this.#log = new RateLimitedLog(options.logger, options.clock);
   }
 
   get isUp(): boolean {
@@ -54,23 +63,28 @@ export class RedisConnection implements Runnable {
 
   async run(signal: AbortSignal): Promise<void> {
     const waits = new Backoff(backoff);
-    const { clientName, clock, logger } = this.#options;
+    const { clock, clientName } = this.#options;
     let lastLogged = "";
     while (!signal.aborted) {
+      let upMs = Infinity;
       try {
         await this.#connectOnce(signal, () => {
-          waits.reset();
-          if (lastLogged !== "") logger.info({ connection: clientName }, "Redis is back");
+          upMs = clock.monotonicMs();
+          if (lastLogged !== "")
+            this.#log.info("back", { connection: clientName }, "Redis is back", linesPerMinute);
           lastLogged = "";
         });
       } catch (error) {
-        this.#reason = fromRedisError(error);
+        this.#reason = this.#failure(error);
         const { code, message } = this.#reason;
+        const fields = { connection: clientName, code, reason: message };
         // Attempts go on for as long as it takes: each new reason is one line.
         if (code !== lastLogged)
-          logger.warn({ connection: clientName, code, reason: message }, "there is no connection to Redis");
+          this.#log.warn("away", fields, "there is no connection to Redis", linesPerMinute);
         lastLogged = code;
       }
+      // What takes connections and ends them at once is not Redis, or not one that works.
+      if (clock.monotonicMs() - upMs >= backoff.capMs) waits.reset();
       await sleep(waits.next(), signal, clock);
     }
   }
@@ -80,11 +94,9 @@ export class RedisConnection implements Runnable {
     const redis = this.#redis;
     if (redis === undefined) throw new BackplaneError(this.#reason.code, this.#reason.message);
     try {
-      const answer = await this.#send(redis, command, args, timeoutMs);
-      this.#guard?.answered();
-      return answer;
+      return await this.#send(redis, command, args, timeoutMs);
     } catch (error) {
-      const failure = fromRedisError(error);
+      const failure = this.#failure(error);
       if (endingCodes.includes(failure.code)) this.#lose(redis, failure);
       throw failure;
     }
@@ -105,11 +117,17 @@ export class RedisConnection implements Runnable {
   async #connectOnce(signal: AbortSignal, onUp: () => void): Promise<void> {
     const { options, clientName, clock, onChange } = this.#options;
     const files = await readConnectionFiles(options);
-    const redis = newRedis(options, files, clientName);
+    this.#secrets = [files.redis.password, files.sentinel.password].filter((one) => one !== undefined);
+    const host = await this.#findHost(files, signal);
+    const redis = newRedis({
+      ...host,
+      tls: files.tls,
+      name: clientName,
+      connectTimeoutMs: options.connectTimeoutMs,
+    });
     // Of what is asked for, lists of topics are the largest beside documents.
     const guard = new ReplyGuard(4 * options.maxDocumentBytes);
-    this.#guard = guard;
-    redis.once("connect", () => guard.watch(redis.stream));
+    guard.watch(redis);
     // What a command fails with says less.
     let lastError: Error | undefined;
     redis.on("error", (error: Error) => (lastError = error));
@@ -139,6 +157,14 @@ export class RedisConnection implements Runnable {
     }
   }
 
+  async #findHost(files: ConnectionFiles, signal: AbortSignal): Promise<HostAndPort> {
+    const { options, clock } = this.#options;
+    const { hosts, masterName } = options.address;
+    const [only] = hosts;
+    if (masterName === undefined && only !== undefined) return only;
+    return findMaster({ options, files, clock, attempt: this.#attempts++ }, signal);
+  }
+
   async #open(redis: Redis, credentials: Credentials): Promise<void> {
     const { address } = this.#options.options;
     await redis.connect();
@@ -152,6 +178,13 @@ export class RedisConnection implements Runnable {
     const allowedMs = timeoutMs ?? options.commandTimeoutMs;
     const late = (): Error => timedOut("answer", allowedMs);
     return withDeadline(redis.callBuffer(command, ...args), allowedMs, clock, late);
+  }
+
+  /** What it failed with, as it may be told. */
+  #failure(error: unknown): BackplaneError {
+    const failure = fromRedisError(error);
+    const message = this.#secrets.reduce((text, secret) => text.replaceAll(secret, "***"), failure.message);
+    return message === failure.message ? failure : new BackplaneError(failure.code, message);
   }
 
   #lose(redis: Redis, reason: BackplaneError): void {

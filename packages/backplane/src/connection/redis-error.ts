@@ -1,4 +1,4 @@
-import { errorCode } from "@bunting/runtime";
+import { cut, errorCode, singleLine } from "@bunting/runtime";
 import { BackplaneError, type BackplaneErrorCode } from "../backplane-error.js";
 
 /** The first word of an error's text is its code in Redis. */
@@ -62,16 +62,21 @@ export function fromRedisError(error: unknown): BackplaneError {
   if (error instanceof BackplaneError) return error;
   const { name, message } = error as Error;
   if (name !== "ReplyError") {
-    const what = `there is no connection to Redis: ${message}`;
+    const what = `there is no connection to Redis: ${plain(message)}`;
     return new BackplaneError("REDIS_AWAY", withRemedy(what, remedies[errorCode(error) ?? ""]), {
       cause: error,
     });
   }
   // Redis 6 puts the code of a command inside of a script behind the place in the script.
   const word = / -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? "";
-  const said = message.slice(0, maxMessage);
-  const refusal = withRemedy(`Redis refuses: ${said}`, refusalRemedies[word]);
-  return new BackplaneError(codes[word] ?? "REDIS_FAILED", refusal, { cause: error });
+  const refusal = withRemedy(`Redis refuses: ${plain(message)}`, refusalRemedies[word]);
+  // No cause: it has all arguments of the command with it, a password for instance.
+  return new BackplaneError(codes[word] ?? "REDIS_FAILED", refusal);
+}
+
+/** The message ends up in logs and on the status page, and may be of whoever answers in place of Redis. */
+function plain(message: string): string {
+  return singleLine(cut(message, maxMessage));
 }
 
 function withRemedy(what: string, remedy: string | undefined): string {

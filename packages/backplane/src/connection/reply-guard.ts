@@ -1,47 +1,53 @@
-import type { Socket } from "node:net";
+import type { Redis } from "ioredis";
+import { ReplyScanner } from "./reply-scanner.js";
 
 /** Before a connection is used, Redis says a few words. */
 const maxOpeningBytes = 64 * 1024;
+/** How ioredis tells, from within its parser, of a reply that nothing asked for. */
+const surplus = /^Command queue state error/;
 
 /**
  * Ends a connection on which something else than replies comes. The client's parser throws at lengths that cannot be, which nobody would catch,
- * and keeps what has come of a reply for as long as the rest does not come, however much that is.
+ * takes the memory of whatever is announced to come, and keeps what has come of a reply for as long as the rest does not come.
  */
 export class ReplyGuard {
   readonly #maxReplyBytes: number;
-  #bytes = 0;
-  #maxBytes = maxOpeningBytes;
+  readonly #scanner = new ReplyScanner(maxOpeningBytes);
 
   /** @param maxReplyBytes what may come at most for one reply */
   constructor(maxReplyBytes: number) {
     this.#maxReplyBytes = maxReplyBytes;
   }
 
+  /** Watches over a connection that was not opened yet. */
+  watch(redis: Redis): void {
+    // After it, answers would be taken for those of other commands. What is thrown here comes out of the parser.
+    redis.on("error", (error: Error) => {
+      if (surplus.test(error.message)) throw new Error("a reply came that nothing asked for");
+    });
+    redis.once("connect", () => this.#stand(redis.stream));
+  }
+
+  /** The connection can be used: larger replies may come. */
+  opened(): void {
+    this.#scanner.maxReplyBytes = this.#maxReplyBytes;
+  }
+
   /** Stands before what reads the stream now, once it is connected. */
-  watch(stream: Socket): void {
+  #stand(stream: Redis["stream"]): void {
     const readers = stream.listeners("data") as ((chunk: Buffer) => void)[];
     stream.removeAllListeners("data");
     stream.on("data", (chunk: Buffer) => {
-      this.#bytes += chunk.length;
       try {
-        if (this.#bytes > this.#maxBytes)
-          throw new Error(`${this.#bytes} bytes came without the end of a reply`);
+        this.#scanner.scan(chunk);
         for (const read of readers) read.call(stream, chunk);
       } catch (error) {
+        // What this chunk brings more is not read either: the stream has ended here.
+        stream.removeAllListeners("data").resume();
         stream.destroy(
           new Error(`what comes is not from Redis: ${(error as Error).message}`, { cause: error }),
         );
       }
     });
-  }
-
-  /** The connection can be used: larger replies may come. */
-  opened(): void {
-    this.#maxBytes = this.#maxReplyBytes;
-  }
-
-  /** A command was answered. */
-  answered(): void {
-    this.#bytes = 0;
   }
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { Leases } from "../lease/leases.js";
@@ -57,6 +58,16 @@ describe("RedisConnection by way of Sentinels", () => {
     if (!before.isHeld || !after.isHeld) return expect.fail("it is held");
     expect(after.lease.fence).to.equal(before.lease.fence);
     expect(await second.command("HGET", keys.lease("one"), "holder")).to.equal("a");
+  });
+
+  it("asks the next Sentinel where one accepts connections and says nothing, or can't be reached", async () => {
+    const sentinel = await sentinelOf(stops.add(await RedisServer.start()));
+    const silent = await FaultProxy.start(sentinel.port);
+    stops.later(() => silent.close());
+    silent.blackhole(true);
+    const hosts = [silent.port, 1, sentinel.port].map((port) => `127.0.0.1:${port}`).join(",");
+    const address = `redis+sentinel://${hosts}/main`;
+    await TestReplica.connected({ address, connectTimeoutMs: 600 }).then((replica) => stops.add(replica));
   });
 
   it("has no connection, and says why, where no Sentinel knows the master", async () => {
