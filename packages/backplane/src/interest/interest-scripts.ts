@@ -1,7 +1,8 @@
 import { script } from "../connection/script.js";
 
 /*
- * What replicas want to be told of, so that the owner watches it: topics by the time, of Redis, at which a replica mentioned them last.
+ * What replicas want to be told of, so that the owner watches it: topics by the time, of Redis, at which a replica mentioned them last. Other
+ * software may write here: times that are still to come are not of a replica.
  */
 const common = `
 local time = redis.call('TIME')
@@ -14,6 +15,7 @@ local function mention(key, topic, most)
   return true
 end
 local function forget(key, ms)
+  redis.call('ZREMRANGEBYSCORE', key, string.format('(%.0f', now + tonumber(ms)), '+inf')
   redis.call('ZREMRANGEBYSCORE', key, '-inf', string.format('(%.0f', now - tonumber(ms)))
 end
 `;
@@ -38,8 +40,14 @@ local number = redis.call('INCR', KEYS[3])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'topic', ARGV[3], 'asks', ARGV[4], 'number', number)
 `);
 
-/** KEYS interest; ARGV ms. Returns all topics that were mentioned since. */
+/** KEYS interest; ARGV ms, most topics. Returns the topics that were mentioned since. */
 export const listScript = script(`${common}
 forget(KEYS[1], ARGV[1])
-return redis.call('ZRANGE', KEYS[1], 0, -1)
+local topics = {}
+for _, topic in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[2]) - 1)) do
+  if #topic <= 400 then
+    topics[#topics + 1] = topic
+  end
+end
+return topics
 `);

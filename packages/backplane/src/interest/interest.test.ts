@@ -51,6 +51,23 @@ describe("Interest", () => {
     expect(await listed()).to.deep.equal(["demo/a", "demo/b"]);
   });
 
+  it("lists no more than may be taken, and no times to come, whatever other software writes", async () => {
+    const { interest, listed, server } = await start({ maxTopics: 2 });
+    const many = Array.from({ length: 100 }, (_, index) => [String(Date.now()), `demo/${index}`]).flat();
+    await server.command(
+      "ZADD",
+      `bunting:interest:${lease}`,
+      String(Date.now() + 10_000_000),
+      "demo/later",
+      ...many,
+    );
+    expect(await listed()).to.have.length(2);
+    await server.command("DEL", `bunting:interest:${lease}`);
+    await server.command("ZADD", `bunting:interest:${lease}`, String(Date.now() + 10_000_000), "demo/later");
+    await interest.mention(lease, ["demo/a"]);
+    expect(await listed()).to.deep.equal(["demo/a"]);
+  });
+
   it("announces what is asked of an owner, and nothing of a topic that is not taken", async () => {
     const { interest, replica } = await start({ maxTopics: 1 });
     const asked = new EventQueue<string>();

@@ -54,10 +54,10 @@ export class Interest {
     await connection.evaluate(askScript, names, args);
   }
 
-  /** All topics of a lease that replicas want. Rejects without Redis. */
+  /** The topics of a lease that replicas want; other software may have written there. Rejects without Redis. */
   async list(lease: string): Promise<readonly TopicKey[]> {
-    const { connection, keys, wantedMs } = this.#options;
-    const answer = await connection.evaluate(listScript, [keys.interest(lease)], [wantedMs]);
+    const { connection, keys, wantedMs, maxTopics = mostTopics } = this.#options;
+    const answer = await connection.evaluate(listScript, [keys.interest(lease)], [wantedMs, maxTopics]);
     return texts(answer).filter((topic) => topic !== undefined) as TopicKey[];
   }
 }

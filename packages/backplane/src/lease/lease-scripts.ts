@@ -22,11 +22,17 @@ local function nextFence(key, floor)
   redis.call('SET', key, text)
   return text
 end
+-- Of many leases, one that is none, because something else is under its key, must not end the others.
 local function isHeld(key, holder, fence)
-  local held = redis.call('HMGET', key, 'holder', 'fence')
+  local held = redis.pcall('HMGET', key, 'holder', 'fence')
   return held[1] == holder and held[2] == fence
 end
+local function orEmpty(text)
+  return type(text) == 'string' and #text <= 300 and text or ''
+end
 `;
+/** No lease is longer; one that never ends, or much later, was not taken by a replica, or is from a restored backup without times. */
+const longestMs = 600_000;
 const exhausted = `
 if not fence then
   return redis.error_reply('ERR the fencing number of this deployment is beyond all numbers: delete the key ' .. KEYS[2])
@@ -40,10 +46,14 @@ end
 export const acquireScript = script(`${nextFence}
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
 if held[1] and held[1] ~= ARGV[1] then
+  local left = redis.call('PTTL', KEYS[1])
+  if left < 0 or left > ${longestMs} then
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
   if ARGV[4] ~= '0' then
     redis.call('SET', KEYS[3], ARGV[1], 'PX', ARGV[4])
   end
-  return {'taken', held[1], redis.call('PTTL', KEYS[1])}
+  return {'taken', string.sub(held[1], 1, 300), redis.call('PTTL', KEYS[1])}
 end
 local fence = held[2]
 if not fence then
@@ -66,10 +76,10 @@ for i = 1, #KEYS / 2 do
   if isHeld(lease, ARGV[1], ARGV[2 + i]) then
     redis.call('PEXPIRE', lease, ARGV[2])
     answers[2 * i - 1] = 'held'
-    answers[2 * i] = redis.call('GET', wish) or ''
+    answers[2 * i] = orEmpty(redis.pcall('GET', wish))
   else
     answers[2 * i - 1] = 'lost'
-    answers[2 * i] = redis.call('HGET', lease, 'holder') or ''
+    answers[2 * i] = orEmpty(redis.pcall('HGET', lease, 'holder'))
   end
 end
 return answers

@@ -38,6 +38,20 @@ describe("Leases", () => {
     expect((await held(b, "another")).fence).to.be.greaterThan(lease.fence);
   });
 
+  it("gives a lease that never ends, as no replica takes it, to one that asks again", async () => {
+    await server.command("HSET", "bunting:lease:topic", "holder", "nobody", "fence", "5");
+    const a = await leasesOf("a", 200);
+    await eventually(async () => (await a.acquire("topic", false)).isHeld, "the lease");
+  });
+
+  it("renews all other leases where something else is under the keys of one", async () => {
+    const a = await leasesOf("a");
+    const [one, two] = [await held(a, "one"), await held(a, "two")];
+    await server.command("SET", "bunting:lease:one", "a text");
+    await server.command("RPUSH", "bunting:wish:two", "a list");
+    expect((await a.renew([one, two])).map(({ isHeld }) => isHeld)).to.deep.equal([false, true]);
+  });
+
   it("gives one of many that ask at once", async () => {
     const replicas = await Promise.all(["a", "b", "c", "d"].map((holder) => leasesOf(holder)));
     const answers = await Promise.all(replicas.map((leases) => leases.acquire("topic", false)));

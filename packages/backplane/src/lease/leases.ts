@@ -113,7 +113,7 @@ export class Leases {
     const [state, text = ""] = texts(await connection.evaluate(handOverScript, names, args));
     if (state === "unasked") return undefined;
     if (state !== "held") throw fenced(lease, text);
-    this.#see(Number(text));
+    this.#lease(lease.name, text, this.#nowMs());
     return text;
   }
 
@@ -135,6 +135,7 @@ export class Leases {
   #lease(name: string, fence: string | undefined, sentMs: number): Lease {
     const { holder, leaseMs } = this.#options;
     const number = Number(fence);
+    if (!Number.isSafeInteger(number) || number < 1) throw notUnderstood();
     this.#see(number);
     return Object.freeze({ name, holder, fence: number, untilMs: sentMs + leaseMs });
   }
@@ -158,9 +159,20 @@ export function fenced(lease: Pick<Lease, "name">, holder: string): BackplaneErr
   return new BackplaneError("FENCED", `the lease ${lease.name} has ended: ${now}`);
 }
 
-/** The texts and numbers of an answer. */
+/**
+ * The texts and numbers of an answer.
+ *
+ * @throws BackplaneError REDIS_FAILED if it is something else: then what answers is not the Redis that was asked
+ */
 export function texts(answer: unknown): (string | undefined)[] {
-  return (answer as readonly unknown[]).map((one) =>
-    one === null ? undefined : String(one as Buffer | number),
-  );
+  if (!Array.isArray(answer)) throw notUnderstood();
+  return answer.map((one: unknown) => {
+    if (one === null) return undefined;
+    if (!Buffer.isBuffer(one) && typeof one !== "number") throw notUnderstood();
+    return String(one);
+  });
+}
+
+function notUnderstood(): BackplaneError {
+  return new BackplaneError("REDIS_FAILED", "Redis gives an answer to something else than what it was asked");
 }

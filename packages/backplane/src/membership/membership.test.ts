@@ -69,6 +69,17 @@ describe("Membership", () => {
     expect(a.membership.members).to.deep.equal(["a"]);
   });
 
+  it("leaves out what no replica has written, and is bounded, whatever other software writes", async () => {
+    const later = String(Date.now() + 100_000_000);
+    const soon = String(Date.now() + 1_000_000);
+    const many = Array.from({ length: 3_000 }, (_, index) => [soon, `other-${index}`]).flat();
+    await server.command("ZADD", "bunting:members", later, "for ever", soon, "x".repeat(10_000), ...many);
+    const { membership } = await join("a");
+    await membership.beat();
+    expect(membership.members).to.have.length.within(900, 1_000);
+    expect(membership.members).to.include("a").and.not.to.include("for ever");
+  });
+
   it("drains: a replica that owns nothing more still learns who is live", async () => {
     const [a, b] = [await join("a"), await join("b")];
     await a.membership.beat();

@@ -18,22 +18,33 @@ export interface MembershipOptions {
 
 /** Beats for as many times may be lost before a replica counts as gone. */
 const beatsPerLife = 3;
+/** Longer than any replica may be configured to live without a beat. */
+const longestMs = 3_600_000;
+const mostMembers = 1_000;
 
 /**
- * KEYS members; ARGV member or empty, ms that it lives, member to remove or empty. Returns all live members. Ends are times of Redis: the
- * clocks of replicas are not compared.
+ * KEYS members; ARGV member or empty, ms that it lives, member to remove or empty, the most ms that any lives, the most members. Returns all
+ * live members. Ends are times of Redis: the clocks of replicas are not compared. Other software may write here: what no replica can have written
+ * is removed or left out, because who owns what is computed from all members.
  */
 const beatScript = script(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', now + tonumber(ARGV[4])), '+inf')
 if ARGV[3] ~= '' then
   redis.call('ZREM', KEYS[1], ARGV[3])
 end
 if ARGV[1] ~= '' then
   redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
 end
-return redis.call('ZRANGE', KEYS[1], 0, -1)
+local members = {}
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[5]) - 1)) do
+  if #member <= 300 then
+    members[#members + 1] = member
+  end
+end
+return members
 `);
 
 /** The live replicas, as Redis knows them. */
@@ -70,7 +81,8 @@ export class Membership implements Runnable {
     const { connection, keys, member, memberMs, clock } = this.#options;
     const sentMs = clock.monotonicMs();
     const [joins, leaves] = this.#isDraining ? ["", member] : [member, ""];
-    const answer = texts(await connection.evaluate(beatScript, [keys.members], [joins, memberMs, leaves]));
+    const args = [joins, memberMs, leaves, longestMs, mostMembers];
+    const answer = texts(await connection.evaluate(beatScript, [keys.members], args));
     this.#untilMs = sentMs + memberMs;
     this.#take(answer.filter((one) => one !== undefined).sort());
   }

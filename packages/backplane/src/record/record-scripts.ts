@@ -9,6 +9,20 @@ local function nowMs()
   local time = redis.call('TIME')
   return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 end
+-- Under a key of ours may be what other software has put there, of another type: that is no record, and must not keep others from being read.
+local function fieldsOf(key, ...)
+  local fields = redis.pcall('HMGET', key, ...)
+  if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then
+    return nil
+  end
+  if fields.err then
+    error(fields.err)
+  end
+  return fields
+end
+local function isPosition(epoch, version)
+  return epoch and version and #epoch <= 16 and string.find(epoch, '^%d+$') and #version <= 20 and string.find(version, '^%d+$')
+end
 local function isOlder(epoch, version, thanEpoch, thanVersion)
   epoch, thanEpoch = tonumber(epoch), tonumber(thanEpoch)
   if epoch ~= thanEpoch then return epoch < thanEpoch end
@@ -18,11 +32,12 @@ end
 `;
 
 /**
- * KEYS lease, record, announcements, announced; ARGV holder, fence, epoch, version, kind, body, signature, topic, announcements to keep,
+ * KEYS lease, record, announcements, announced, fence; ARGV holder, fence, epoch, version, kind, body, signature, topic, announcements to keep,
  * ms to keep the record. Returns "written"; "fenced" and who has the lease; or "older", epoch and version of the record.
  *
  * Two conditions keep an old owner from overwriting: its lease must be in force, now, with its number; and the record must not be one of a
- * higher number, written under another lease. Either alone leaves a gap: leases may be lost in a failover, and topics change leases.
+ * higher number, written under another lease. Either alone leaves a gap: leases may be lost in a failover, and topics change leases. A number
+ * that was never given out, or a version that is none, is not of an owner, and is overwritten.
  */
 export const writeScript = script(`${common}
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
@@ -30,10 +45,11 @@ if held[1] ~= ARGV[1] or held[2] ~= ARGV[2] then
   return {'fenced', held[1] or ''}
 end
 local stored = redis.call('HMGET', KEYS[2], 'fence', 'epoch', 'version', 'kind', 'since')
-if stored[1] and tonumber(stored[1]) > tonumber(ARGV[2]) then
+local fence = tonumber(stored[1] or '') or 0
+if fence > tonumber(ARGV[2]) and fence <= (tonumber(redis.call('GET', KEYS[5]) or '') or 0) then
   return {'fenced', ''}
 end
-if stored[2] and stored[3] and isOlder(ARGV[3], ARGV[4], stored[2], stored[3]) then
+if isPosition(stored[2], stored[3]) and isOlder(ARGV[3], ARGV[4], stored[2], stored[3]) then
   return {'older', stored[2], stored[3]}
 end
 local now = nowMs()
@@ -58,9 +74,9 @@ end
 local now = nowMs()
 local answers = {'confirmed'}
 for i = 2, #KEYS do
-  local stored = redis.call('HMGET', KEYS[i], 'epoch', 'version', 'fence')
+  local stored = fieldsOf(KEYS[i], 'epoch', 'version', 'fence') or {}
   local at = 3 * (i - 2) + 3
-  local isSame = stored[1] == ARGV[at] and stored[2] == ARGV[at + 1] and tonumber(stored[3] or '0') <= tonumber(ARGV[2])
+  local isSame = stored[1] == ARGV[at] and stored[2] == ARGV[at + 1] and (tonumber(stored[3] or '') or 0) <= tonumber(ARGV[2])
   if isSame then
     redis.call('HSET', KEYS[i], 'confirmed', now, 'fence', ARGV[2])
     redis.call('PEXPIRE', KEYS[i], ARGV[at + 2])
@@ -70,8 +86,11 @@ end
 return answers
 `);
 
-/** KEYS record; ARGV most bytes. Returns "none"; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind. */
+/** KEYS record; ARGV most bytes. Returns "none"; "other" if it is of another type; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind. */
 export const readScript = script(`${common}
+if not fieldsOf(KEYS[1], 'fence') then
+  return {'other'}
+end
 local bytes = redis.call('HSTRLEN', KEYS[1], 'body')
 if bytes > tonumber(ARGV[1]) then
   return {'large', bytes}
@@ -90,9 +109,10 @@ export const positionsScript = script(`${common}
 local answers = {}
 local now = tonumber(nowMs())
 for i = 1, #KEYS do
-  local stored = redis.call('HMGET', KEYS[i], 'epoch', 'version', 'confirmed')
-  answers[3 * i - 2] = stored[1] or ''
-  answers[3 * i - 1] = stored[2] or ''
+  local stored = fieldsOf(KEYS[i], 'epoch', 'version', 'confirmed') or {}
+  local isOne = isPosition(stored[1], stored[2])
+  answers[3 * i - 2] = isOne and stored[1] or ''
+  answers[3 * i - 1] = isOne and stored[2] or ''
   answers[3 * i] = string.format('%.0f', math.max(0, now - (tonumber(stored[3] or '0') or 0)))
 end
 return answers

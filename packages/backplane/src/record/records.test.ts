@@ -190,8 +190,33 @@ describe("Records", () => {
     expect(await codeOf(records.read(topic))).to.equal("RECORD_TOO_LARGE");
     await server.command("DEL", key);
     await server.command("SET", key, "a text");
-    expect(await codeOf(records.read(topic))).to.equal("REDIS_FAILED");
+    expect(await codeOf(records.read(topic))).to.equal("RECORD_MALFORMED");
   });
+
+  it("goes on with all other records where something else is under the key of one", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    await records.write(version(1), lease);
+    await server.command("SET", "bunting:record:demo/other", "a text");
+    const other = { ...version(1), topic: "demo/other" } as const;
+    expect([...(await records.positions([other.topic, topic])).keys()]).to.deep.equal([topic]);
+    expect(await records.confirm([other, version(1)], lease)).to.deep.equal([other.topic]);
+  });
+
+  for (const [field, value] of [
+    ["fence", "1e300"],
+    ["fence", "9007199254740990"],
+    ["epoch", "a word"],
+    ["version", "9".repeat(1_000)],
+  ] as const)
+    it(`overwrites a record whose ${field} no replica has written: ${value.slice(0, 20)}`, async () => {
+      const { records, leases } = await replica("a");
+      const lease = await held(leases);
+      await records.write(version(1), lease);
+      await server.command("HSET", "bunting:record:demo/flags", field, value);
+      await records.write(version(2), lease);
+      expect((await records.read(topic))?.record).to.deep.equal(version(2));
+    });
 });
 
 describe("A record after a restart of Redis", () => {

@@ -54,6 +54,7 @@ export class Records {
       keys.record(topic),
       keys.announcements(shard),
       keys.announced(shard),
+      keys.fence,
     ];
     const by = [lease.holder, lease.fence];
     const args = [...by, epoch, resourceVersion, kind, body, signature, topic, announcements, keepMs[kind]];
@@ -97,6 +98,8 @@ export class Records {
     const [state, fence, confirmedAgo, sinceAgo, body, signature, epoch, version, kind] =
       answer as readonly Buffer[];
     if (String(state) === "none") return undefined;
+    if (String(state) === "other")
+      throw new BackplaneError("RECORD_MALFORMED", `what is under the key of ${topic} is not a record`);
     if (String(state) === "large")
       throw new BackplaneError(
         "RECORD_TOO_LARGE",

@@ -47,7 +47,7 @@ export class Freshness {
 
   /** Whether a confirmation from so long ago counts now. */
   counts(agoMs: number): boolean {
-    return agoMs < this.#shared.freshMs && this.#nowMs - agoMs >= this.#notBeforeMs;
+    return agoMs >= 0 && agoMs < this.#shared.freshMs && this.#nowMs - agoMs >= this.#notBeforeMs;
   }
 
   /** An owner confirmed so long ago what is known. Returns whether that counts. */

@@ -1,6 +1,6 @@
 import type { Interest, Lease, LeaseKeeper, Leases, Membership } from "@bunting/backplane";
 import { Rendezvous } from "@bunting/backplane";
-import type { TopicKey } from "@bunting/protocol";
+import { isNamespaceName, isObjectName, type TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import type { RecordWriter } from "./record-writer.js";
@@ -27,6 +27,9 @@ export interface UnitLeasesOptions {
 
 /** An owner that can't read the API server leaves its topics to others for so long, unless it can read again sooner. */
 const unableMs = 30_000;
+
+/** More than replicas may want of a unit, and this one's subscribers together. */
+const mostTopics = 40_000;
 
 /** Decides which units this replica wants to own, and does what follows from owning them: to watch for all, and to hand over without a gap. */
 export class UnitLeases {
@@ -143,6 +146,8 @@ export class UnitLeases {
     const { units, shared } = this.#options;
     const unit = units.get({ name: units.nameOf(key) });
     if (unit === undefined || !(unit.isHeld || unit.isWarming)) return undefined;
+    // Other software may write to Redis, and each topic takes memory and a read of the API server.
+    if (!unit.topics.has(key) && (unit.topics.size >= mostTopics || !isTopicKey(key))) return undefined;
     const topic = units.topic(key, shared);
     if (!topic.isWantedElsewhere) {
       topic.isWantedElsewhere = true;
@@ -196,4 +201,10 @@ export class UnitLeases {
   #nowMs(): number {
     return this.#options.clock.monotonicMs();
   }
+}
+
+/** As what subscribers ask for is checked. */
+function isTopicKey(key: string): boolean {
+  const slash = key.indexOf("/");
+  return isNamespaceName(key.slice(0, slash)) && isObjectName(key.slice(slash + 1));
 }
