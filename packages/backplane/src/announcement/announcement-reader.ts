@@ -1,10 +1,12 @@
 import type { TopicKey } from "@bunting/protocol";
-import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { Backoff, RateLimitedLog, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { fromRedisError } from "../connection/redis-error.js";
+import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
 import { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
 import type { Asked } from "../interest/interest.js";
+import { texts } from "../lease/leases.js";
 import { isPosition, type Position } from "../record/position.js";
 import { tailsScript } from "./announcement-scripts.js";
 import { ShardCursor, type Tail } from "./shard-cursor.js";
@@ -36,11 +38,16 @@ export class AnnouncementReader implements Runnable {
   readonly #shards: readonly number[];
   /** Absent until the end of each stream was read for the first time. */
   #cursors: readonly ShardCursor[] | undefined;
+  /** Streams that can be read; under the key of another may be something else. */
+  #readable: readonly number[] = [];
+  #entriesAtOnce = entriesAtOnce;
+  readonly #log: RateLimitedLog;
   /** When the ends of the streams have to be looked at again. */
   #lookMs = 0;
 
   constructor(options: AnnouncementReaderOptions) {
     this.#options = options;
+    this.#log = new RateLimitedLog(options.logger, options.clock);
     this.#connection = new RedisConnection({
       ...options,
       clientName: "bunting-announcements",
@@ -56,19 +63,30 @@ export class AnnouncementReader implements Runnable {
 
   async #read(signal: AbortSignal): Promise<void> {
     const waits = new Backoff(backoff);
-    const { clock, logger } = this.#options;
+    const { clock } = this.#options;
     while (!signal.aborted) {
       try {
         const cursors = await this.#look();
-        await this.#readOnce(cursors);
+        await this.#readOnce(cursors).catch((error: unknown) => {
+          this.#readLess();
+          throw error;
+        });
+        this.#entriesAtOnce = entriesAtOnce;
         waits.reset();
       } catch (error) {
         const { code, message } = fromRedisError(error);
         // The connection logs its own end.
-        logger.debug({ code, reason: message }, "announcements can't be read");
+        if (code !== "REDIS_AWAY" && this.#connection.isUp)
+          this.#log.warn("read", { code, reason: message }, "announcements can't be read");
         await sleep(waits.next(), signal, clock);
       }
     }
+  }
+
+  /** What can't be read, because it is too large for instance, is read one by one, and then passed over. */
+  #readLess(): void {
+    if (this.#entriesAtOnce === 1) this.#cursors = undefined;
+    else this.#entriesAtOnce = 1;
   }
 
   /** Compares with the ends of the streams, from time to time and with each new connection. */
@@ -78,6 +96,13 @@ export class AnnouncementReader implements Runnable {
     const lookMs = clock.monotonicMs() + options.compareMs;
     const tails = await this.#readTails();
     this.#lookMs = lookMs;
+    this.#readable = this.#shards.filter((shard) => tails[shard]?.id !== "");
+    if (this.#readable.length < tails.length)
+      this.#log.warn(
+        "other",
+        { streams: tails.length - this.#readable.length },
+        "under keys of announcements is something else: edits of their topics come late until it is deleted",
+      );
     const before = this.#cursors;
     this.#cursors ??= tails.map((tail) => new ShardCursor(tail));
     const isGap =
@@ -89,9 +114,9 @@ export class AnnouncementReader implements Runnable {
   async #readTails(): Promise<readonly Tail[]> {
     const { keys } = this.#options;
     const names = this.#shards.flatMap((shard) => [keys.announcements(shard), keys.announced(shard)]);
-    const answer = (await this.#connection.evaluate(tailsScript, names, [])) as readonly Buffer[];
+    const answer = texts(await this.#connection.evaluate(tailsScript, names, []));
     return this.#shards.map((shard) => ({
-      id: String(answer[2 * shard]),
+      id: answer[2 * shard] ?? "",
       number: Number(answer[2 * shard + 1]),
     }));
   }
@@ -99,12 +124,14 @@ export class AnnouncementReader implements Runnable {
   async #readOnce(cursors: readonly ShardCursor[]): Promise<void> {
     const { keys, options, clock } = this.#options;
     const waitMs = Math.max(1, Math.min(blockMs, Math.ceil(this.#lookMs - clock.monotonicMs())));
-    const streams = this.#shards.map((shard) => keys.announcements(shard));
-    const ids = cursors.map(({ id }) => id);
-    const args = ["BLOCK", waitMs, "COUNT", entriesAtOnce, "STREAMS", ...streams, ...ids];
+    const read = this.#readable.flatMap((shard) => cursors[shard] ?? []);
+    const streams = this.#readable.map((shard) => keys.announcements(shard));
+    const ids = read.map(({ id }) => (id === "" ? "0-0" : id));
+    if (streams.length === 0) throw new BackplaneError("REDIS_FAILED", "no stream can be read");
+    const args = ["BLOCK", waitMs, "COUNT", this.#entriesAtOnce, "STREAMS", ...streams, ...ids];
     const answer = await this.#connection.call("XREAD", args, waitMs + options.commandTimeoutMs);
     for (const [stream, entries] of (answer ?? []) as StreamAnswer) {
-      const cursor = cursors[streams.indexOf(String(stream))];
+      const cursor = read[streams.indexOf(String(stream))];
       if (cursor !== undefined) this.#take(cursor, entries);
     }
   }

@@ -1,12 +1,17 @@
 import { script } from "../connection/script.js";
 
-/** KEYS announcements, announced, … of each shard. Returns for each the id of its last announcement, `0-0` without one, and its number. */
+/**
+ * KEYS announcements, announced, … of each shard. Returns for each the id of its last announcement, `0-0` without one, and its number; an empty
+ * id where something else is under one of the keys.
+ */
 export const tailsScript = script(`
 local answers = {}
 for i = 1, #KEYS / 2 do
-  local last = redis.call('XREVRANGE', KEYS[2 * i - 1], '+', '-', 'COUNT', 1)
-  answers[2 * i - 1] = last[1] and last[1][1] or '0-0'
-  answers[2 * i] = redis.call('GET', KEYS[2 * i]) or '0'
+  local last = redis.pcall('XREVRANGE', KEYS[2 * i - 1], '+', '-', 'COUNT', 1)
+  local number = redis.pcall('GET', KEYS[2 * i]) or '0'
+  local isOne = not last.err and type(number) == 'string'
+  answers[2 * i - 1] = not isOne and '' or last[1] and last[1][1] or '0-0'
+  answers[2 * i] = isOne and number or '0'
 end
 return answers
 `);

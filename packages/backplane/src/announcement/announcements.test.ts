@@ -8,6 +8,7 @@ import { Leases, type Lease } from "../lease/leases.js";
 import { RecordCodec } from "../record/record-codec.js";
 import { RecordKeys } from "../record/record-keys.js";
 import { Records } from "../record/records.js";
+import { shardOf } from "../record/shard-of.js";
 import type { StoredRecord, TopicRecord } from "../record/topic-record.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
 import { Stops, TestReplica } from "../replica.fixture.js";
@@ -132,6 +133,32 @@ describe("Announcements", () => {
     }
     await owner.write(3, 2);
     expect(await sink.events.nextEvent()).to.equal("3");
+  });
+
+  it("come of all other streams where something else is under the keys of one", async () => {
+    const owner = await startOwner();
+    const broken = (shardOf(topic, 4) + 1) % 4;
+    await server.command("SET", `bunting:announcements:${broken}`, "a text");
+    const { follow, replica } = await startFollower();
+    const sink = follow();
+    await owner.write(1);
+    expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal("1");
+    expect(replica.lines.join()).to.contain("under keys of announcements is something else");
+  });
+
+  it("go on after some that are too large to be read", async () => {
+    const owner = await startOwner();
+    const { follow } = await startFollower({ maxDocumentBytes: 1_024, commandTimeoutMs: 5_000 });
+    const sink = follow();
+    const stream = `bunting:announcements:${shardOf(topic, 4)}`;
+    for (let entry = 0; entry < 3; entry++)
+      await server.command("XADD", stream, "*", "topic", "x".repeat(100_000));
+    await owner.write(1);
+    expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal("1");
+    await eventually(async () => {
+      await owner.write(2);
+      return sink.versions.includes("2");
+    }, "a version that was announced afterwards");
   });
 
   it("start with what Redis holds already", async () => {
