@@ -29,6 +29,9 @@ const backoff = { firstMs: 100, capMs: 2_000 };
 /** Lines of a kind: a Redis that comes and goes does so many times a minute. */
 const linesPerMinute = 4;
 
+/** What does not end the connection. */
+const refusals = ["REDIS_DENIED", "REDIS_FULL", "REDIS_NOT_READY", "REDIS_FAILED"];
+
 /** After an answer of these kinds another connection may lead to a Redis that works. */
 const endingCodes = ["REDIS_TIMEOUT", "REDIS_READ_ONLY"];
 
@@ -104,6 +107,18 @@ export class RedisConnection implements Runnable {
 
   /** Runs a script as one step, and sends its text if Redis does not know it. */
   async evaluate(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
+    try {
+      return await this.#evaluate(script, keys, args);
+    } catch (error) {
+      const { code, message } = fromRedisError(error);
+      const fields = { connection: this.#options.clientName, code, reason: message, keys: keys.slice(0, 3) };
+      // Who asks goes on without the answer, and says nothing of it.
+      if (refusals.includes(code)) this.#log.warn(code, fields, "Redis refuses what replicas need of it");
+      throw error;
+    }
+  }
+
+  async #evaluate(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
     const parameters = [String(keys.length), ...keys, ...args];
     try {
       return await this.call("EVALSHA", [script.sha, ...parameters]);

@@ -1,8 +1,9 @@
 import { expect } from "chai";
+import { ReplyError } from "ioredis";
 import { fromRedisError } from "./redis-error.js";
 
 const socketError = (code: string, message: string): Error => Object.assign(new Error(message), { code });
-const refusal = (message: string): Error => Object.assign(new Error(message), { name: "ReplyError" });
+const refusal = (message: string): Error => new (ReplyError as typeof Error)(message);
 
 describe("an error of Redis", () => {
   const sentences: Readonly<Record<string, readonly [Error, string, string]>> = {

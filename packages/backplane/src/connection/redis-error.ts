@@ -1,4 +1,5 @@
 import { cut, errorCode, singleLine } from "@bunting/runtime";
+import { ReplyError } from "ioredis";
 import { BackplaneError, type BackplaneErrorCode } from "../backplane-error.js";
 
 /** The first word of an error's text is its code in Redis. */
@@ -60,8 +61,9 @@ const maxMessage = 500;
 /** Whatever a command failed with, in the codes of this package. */
 export function fromRedisError(error: unknown): BackplaneError {
   if (error instanceof BackplaneError) return error;
-  const { name, message } = error as Error;
-  if (name !== "ReplyError") {
+  const { message } = error as Error;
+  // Not by its name, which is another one in a bundle.
+  if (!(error instanceof (ReplyError as typeof Error))) {
     const what = `there is no connection to Redis: ${plain(message)}`;
     return new BackplaneError("REDIS_AWAY", withRemedy(what, remedies[errorCode(error) ?? ""]), {
       cause: error,

@@ -75,6 +75,7 @@ export class ReplicatedTopics {
   /** Names of units of which a watch has gone stale in this turn of the event loop. */
   readonly #blinded = new Set<string>();
   #stateSinceMs: number;
+  #reliedLast = true;
   #lagMs: number | undefined;
   #isTaking = false;
   #isStopping = false;
@@ -303,7 +304,9 @@ export class ReplicatedTopics {
     const { logger, metrics, clock } = this.#options;
     this.#stateSinceMs = clock.monotonicMs();
     metrics.backplaneState(state);
-    if (state === "degraded") logger.warn("Redis is away: this replica watches for itself");
+    if (state === "degraded" && this.#reliedLast)
+      logger.warn("Redis is away: this replica watches for itself");
+    this.#reliedLast = state === "connected";
     if (state === "connected") logger.info("Redis works: one replica watches for all again");
     for (const unit of this.#units) {
       this.#unitLeases.want(unit);
