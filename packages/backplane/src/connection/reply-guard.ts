@@ -4,7 +4,7 @@ import { ReplyScanner } from "./reply-scanner.js";
 /** Before a connection is used, Redis says a few words. */
 const maxOpeningBytes = 64 * 1024;
 /** How ioredis tells, from within its parser, of a reply that nothing asked for. */
-const surplus = /^Command queue state error/;
+const surplus = "Command queue state error";
 
 /**
  * Ends a connection on which something else than replies comes. The client's parser throws at lengths that cannot be, which nobody would catch,
@@ -23,7 +23,7 @@ export class ReplyGuard {
   watch(redis: Redis): void {
     // After it, answers would be taken for those of other commands. What is thrown here comes out of the parser.
     redis.on("error", (error: Error) => {
-      if (surplus.test(error.message)) throw new Error("a reply came that nothing asked for");
+      if (error.message.startsWith(surplus)) throw new Error("a reply came that nothing asked for");
     });
     redis.once("connect", () => this.#stand(redis.stream));
   }

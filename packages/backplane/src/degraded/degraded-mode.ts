@@ -11,7 +11,7 @@ export type DegradedState = "connected" | "degraded" | "recovering";
 
 export interface DegradedModeOptions {
   readonly clock: Clock;
-  readonly onChange: (state: DegradedState) => void;
+  readonly onChange: (state: DegradedState, before: DegradedState) => void;
   /** In [0, 1); injected by tests. */
   readonly random?: () => number;
 }
@@ -111,9 +111,10 @@ export class DegradedMode {
   }
 
   #set(state: DegradedState): void {
-    if (this.#state === state) return;
+    const before = this.#state;
+    if (before === state) return;
     this.#state = state;
-    this.#options.onChange(state);
+    this.#options.onChange(state, before);
   }
 
   #after(delayMs: number, callback: () => void): void {

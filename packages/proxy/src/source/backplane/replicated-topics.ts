@@ -15,6 +15,7 @@ import {
   RedisConnection,
   type Asked,
   type BackplaneError,
+  type DegradedState,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
 import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
@@ -75,7 +76,6 @@ export class ReplicatedTopics {
   /** Names of units of which a watch has gone stale in this turn of the event loop. */
   readonly #blinded = new Set<string>();
   #stateSinceMs: number;
-  #reliedLast = true;
   #lagMs: number | undefined;
   #isTaking = false;
   #isStopping = false;
@@ -132,7 +132,7 @@ export class ReplicatedTopics {
       onFailed: (topic, error) => this.#writeFailed(topic.key, error),
     });
     this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock });
-    this.#degraded = new DegradedMode({ clock, onChange: () => this.#stateChanged() });
+    this.#degraded = new DegradedMode({ clock, onChange: (_, before) => this.#stateChanged(before) });
     this.#shared = {
       ...{ source, follower: this.#follower, clock, metrics },
       isRelied: () => this.#isRelied,
@@ -271,9 +271,8 @@ export class ReplicatedTopics {
   }
 
   #recordRefused(topic: ReplicatedTopic, { code, message }: BackplaneError): void {
-    const fields = { topic: topic.key, code, reason: message };
     const text = "a record in Redis can't be used: this replica watches the topic for itself";
-    this.#log.warn("record", fields, text, linesPerMinute);
+    this.#log.warn("record", { topic: topic.key, code, reason: message }, text, linesPerMinute);
     // Its owner may be able to write it once more.
     this.#questions.ask(topic, "refresh");
   }
@@ -299,14 +298,12 @@ export class ReplicatedTopics {
     void this.#round();
   }
 
-  #stateChanged(): void {
+  #stateChanged(before: DegradedState): void {
     const { state } = this.#degraded;
     const { logger, metrics, clock } = this.#options;
     this.#stateSinceMs = clock.monotonicMs();
     metrics.backplaneState(state);
-    if (state === "degraded" && this.#reliedLast)
-      logger.warn("Redis is away: this replica watches for itself");
-    this.#reliedLast = state === "connected";
+    if (before === "connected") logger.warn("Redis is away: this replica watches for itself");
     if (state === "connected") logger.info("Redis works: one replica watches for all again");
     for (const unit of this.#units) {
       this.#unitLeases.want(unit);
