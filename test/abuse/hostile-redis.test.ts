@@ -48,9 +48,7 @@ describe("bunting-proxy and what answers in place of Redis", () => {
     const redis = stops.add(await RedisServer.start("--requirepass", "not known here"));
     const replica = await startOn(redis.address);
     const line = await replica.proxy.process.nextLog("there is no connection to Redis");
-    expect(line).to.include({
-      code: "REDIS_DENIED",
-      reason: "Redis refuses: NOAUTH Authentication required.",
-    });
+    expect(line).to.include({ code: "REDIS_DENIED" });
+    expect(line["reason"]).to.contain("Redis refuses: NOAUTH Authentication required");
   });
 });

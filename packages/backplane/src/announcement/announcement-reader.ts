@@ -138,12 +138,17 @@ export class AnnouncementReader implements Runnable {
 
   #take(cursor: ShardCursor, entries: StreamAnswer[number][1]): void {
     const { onAnnounced, onAsked, onGap } = this.#options;
+    /** What is asked for again and again is done once. */
+    const asked = new Set<string>();
     for (const [id, fields] of entries) {
       const { topic, epoch, version, number, asks } = readFields(fields);
       const position = { epoch: Number(epoch), resourceVersion: version ?? "" };
       const isNext = cursor.advance({ id: String(id), number: Number(number) });
       if (topic !== undefined && isPosition(position)) onAnnounced(topic as TopicKey, position);
-      if (topic !== undefined && (asks === "watch" || asks === "refresh")) onAsked?.(topic as TopicKey, asks);
+      const question = `${asks ?? ""} ${topic ?? ""}`;
+      if (topic !== undefined && (asks === "watch" || asks === "refresh") && !asked.has(question))
+        onAsked?.(topic as TopicKey, asks);
+      asked.add(question);
       if (!isNext) onGap();
     }
   }

@@ -4,6 +4,8 @@ import { expect } from "chai";
 import { AnnouncementReader } from "../announcement/announcement-reader.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
 import { Stops, TestReplica } from "../replica.fixture.js";
+import { script } from "../connection/script.js";
+import { shardOf } from "../record/shard-of.js";
 import { Interest } from "./interest.js";
 
 const lease = "namespace/demo";
@@ -68,7 +70,7 @@ describe("Interest", () => {
     expect(await listed()).to.deep.equal(["demo/a"]);
   });
 
-  it("announces what is asked of an owner, and nothing of a topic that is not taken", async () => {
+  it("announces what is asked of an owner, once if it is asked a hundred times at once, and nothing of a topic that is not taken", async () => {
     const { interest, replica } = await start({ maxTopics: 1 });
     const asked = new EventQueue<string>();
     const gaps = new EventQueue<string>();
@@ -81,7 +83,11 @@ describe("Interest", () => {
     });
     replica.run((signal) => reader.run(signal));
     await gaps.nextEvent("the first look");
-    await interest.ask(lease, "demo/a", "watch");
+    await interest.mention(lease, ["demo/a"]);
+    const shard = shardOf("demo/a", options.shards);
+    const flood =
+      "for number = 1, 100 do redis.call('XADD', KEYS[1], '*', 'topic', 'demo/a', 'asks', 'watch', 'number', number) end redis.call('SET', KEYS[2], 100)";
+    await replica.connection.evaluate(script(flood), [keys.announcements(shard), keys.announced(shard)], []);
     await interest.ask(lease, "demo/b", "watch");
     await interest.ask(lease, "demo/a", "refresh");
     expect([await asked.nextEvent(), await asked.nextEvent()]).to.deep.equal([

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Interest, Lease, LeaseKeeper, Leases, Membership } from "@bunting/backplane";
 import { Rendezvous } from "@bunting/backplane";
 import { isNamespaceName, isObjectName, type TopicKey } from "@bunting/protocol";
@@ -30,6 +31,7 @@ const unableMs = 30_000;
 
 /** More than replicas may want of a unit, and this one's subscribers together. */
 const mostTopics = 40_000;
+const topicsAtOnce = 256;
 
 /** Decides which units this replica wants to own, and does what follows from owning them: to watch for all, and to hand over without a gap. */
 export class UnitLeases {
@@ -162,7 +164,11 @@ export class UnitLeases {
     // Without Redis there is nothing to learn; the next round asks again.
     const listed = await interest.list(unit.name).catch(() => undefined);
     if (listed === undefined || !(unit.isHeld || unit.isWarming)) return;
-    for (const key of listed) if (units.nameOf(key) === unit.name) this.wantedElsewhere(key);
+    for (const [index, key] of listed.entries()) {
+      // Twenty thousand at once would hold up everything else for seconds.
+      if (index % topicsAtOnce === topicsAtOnce - 1) await setImmediate();
+      if (units.nameOf(key) === unit.name) this.wantedElsewhere(key);
+    }
     this.#dropUnwanted(unit, new Set(listed));
   }
 
