@@ -62,6 +62,15 @@ describe("ReplicatedTopic", () => {
     expect(sink.lastText).to.equal(textOf("87"));
   });
 
+  it("goes on as the owner after a newer version of a later epoch, which was lost when the API server's store was restored", async () => {
+    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const { topic, sink } = followed("50", lease);
+    expect(await sink.nextText()).to.equal(textOf("50"));
+    topic.rebase(stored(5, "87", 45_000));
+    expect(topic.current).to.deep.include({ epoch: 6, resourceVersion: "50" });
+    expect(sink.lastText).to.equal(textOf("50"));
+  });
+
   it("says of what was confirmed before it asked that it is stale, until an owner confirms it", async () => {
     const { topic, sink, source, clock } = followed("87");
     topic.record(stored(1, "87", 2));

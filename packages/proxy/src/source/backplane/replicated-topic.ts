@@ -221,9 +221,14 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** Takes what Redis holds as the history in which what the watch says has its place. */
   rebase(stored: StoredRecord): void {
-    this.record(stored);
+    const wasTaken = this.record(stored);
     const said = this.#watch?.said;
-    if (said !== undefined && this.#watch?.isCurrent === true) this.#isTaken(() => this.#place(said));
+    if (said === undefined || this.#watch?.isCurrent !== true) return;
+    const known = knownOf(stored, this.#shared.clock.monotonicMs());
+    // History goes on from there even if nobody has confirmed it lately: Redis refuses what has an earlier place.
+    if (!wasTaken && !this.#isVerifying && this.#newest !== undefined)
+      this.#newest = comparePositions(known, this.#newest) > 0 ? known : this.#newest;
+    this.#isTaken(() => this.#place(said));
   }
 
   #place(said: Said): void {
