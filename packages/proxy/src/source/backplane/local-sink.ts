@@ -41,6 +41,11 @@ export class LocalSink {
     this.stale(new ProxyError("SOURCE_UNREADABLE", message));
   }
 
+  /** What was told last has this place in history. */
+  moved(to: Position): void {
+    if (this.#told !== undefined) this.#told = to;
+  }
+
   stale(reason: Error): void {
     this.#isStale = true;
     this.#sink.stale(reason);

@@ -129,4 +129,22 @@ describe("ReplicatedTopic", () => {
     topic.record(stored(2, "50"));
     expect(await sink.nextText()).to.equal(textOf("50"));
   });
+
+  it("goes on in the owner's epoch if it was in a later one of its own, with the same version: Redis was away when both began one", async () => {
+    const { topic, sink, source, clock } = followed("50");
+    topic.record(stored(2, "50"));
+    expect(await sink.nextText()).to.equal(textOf("50"));
+    topic.record(stored(3, "50"));
+    expect(await sink.nextText()).to.equal(textOf("50"));
+    clock.advance(45_000);
+    topic.expire();
+    expect(await sink.nextText()).to.equal(textOf("50"));
+    expect(source.watchCount).to.equal(1);
+    topic.confirmed(0, { epoch: 2, resourceVersion: "49" });
+    expect(source.watchCount).to.equal(1);
+    topic.confirmed(0, { epoch: 2, resourceVersion: "50" });
+    expect(source.watchCount).to.equal(0);
+    topic.record(stored(2, "51"));
+    expect(await sink.nextText()).to.equal(textOf("51"));
+  });
 });

@@ -174,8 +174,25 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   confirmed(agoMs: number, position: Position): void {
+    const known = this.#newest;
+    if (known === undefined) return;
+    if (this.#isSameInAnEarlierEpoch(position, known) && this.#freshness.counts(agoMs)) {
+      this.#newest = { ...known, epoch: position.epoch };
+      this.#local?.moved(position);
+      // It is followed from there.
+      this.#unfollow();
+    }
     // Not of what is known, if this replica knows more, or doubts what Redis holds.
     if (this.#newest !== undefined && comparePositions(position, this.#newest) === 0) this.#fresh(agoMs);
+  }
+
+  /**
+   * Without Redis each replica begins an epoch of its own where a read contradicts what it knew, and not all as many. What this one watches is what
+   * the owner has confirmed: it goes on in the owner's epoch, or it would watch for ever.
+   */
+  #isSameInAnEarlierEpoch(position: Position, known: Known): boolean {
+    if (this.unit.lease !== undefined || !this.isCurrent) return false;
+    return position.epoch < known.epoch && position.resourceVersion === known.resourceVersion;
   }
 
   refused(error: BackplaneError): void {
