@@ -1,6 +1,8 @@
 import { FaultProxy } from "../../support/fault-proxy.js";
 import type { FaultyApiServer } from "../../support/faulty-api-server/index.js";
 import { LocalProxy } from "../../support/local-proxy.js";
+import { readMetric } from "../../support/read-metric.js";
+import type { LogLine } from "../../support/service-process.js";
 import { TempDirectory } from "../../support/temp-directory.js";
 
 const options = [
@@ -55,6 +57,14 @@ export class ModelReplica {
       `--backplane=redis://127.0.0.1:${toRedis.port}`,
     ]);
     return new ModelReplica(name, proxy, { toApi, toRedis }, directory);
+  }
+
+  /** What it tells of itself; 0 for a series that it has not begun. */
+  async metric(series: string): Promise<number> {
+    const listening = ({ msg, ...line }: LogLine): boolean =>
+      msg === "listening" && line["service"] === "management";
+    const port = this.proxy.logs.find(listening)?.["port"];
+    return readMetric(`http://127.0.0.1:${String(port)}`, series, 0);
   }
 
   /** As if its packets got lost, or its process was stopped: what it has sent arrives when it goes on. */
