@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
-import { eventually } from "../../support/event-queue.js";
+import { eventually, patienceMs } from "../../support/event-queue.js";
 import { expectSubsequence } from "../../support/expect-subsequence.js";
 import { FaultyApiServer } from "../../support/faulty-api-server/index.js";
 import { seededRandom } from "../../support/seeded-random.js";
@@ -122,7 +122,7 @@ export class ReplicasModel {
       delete: (topic) => this.#delete(topic),
       restore: () => this.#restore(),
       killRedis: () => this.#killRedis(),
-      haveLast: () => this.#haveLast(),
+      haveLast: () => this.#haveLast(patienceMs),
     });
     this.#check();
   }
@@ -150,12 +150,14 @@ export class ReplicasModel {
     await this.#redis.stop();
   }
 
-  async #haveLast(): Promise<void> {
+  async #haveLast(withinMs = healMs): Promise<void> {
     for (const { topic, seen } of this.#agents) {
       const last = this.#historyOf(topic).at(-1);
-      await eventually(() => seen.at(-1) === last, `${last} of ${topic}`, healMs).catch((error: unknown) => {
-        throw new Error(`${(error as Error).message}, but ${seen.slice(-5).join(" ")}`);
-      });
+      await eventually(() => seen.at(-1) === last, `${last} of ${topic}`, withinMs).catch(
+        (error: unknown) => {
+          throw new Error(`${(error as Error).message}, but ${seen.slice(-5).join(" ")}`);
+        },
+      );
     }
   }
 
