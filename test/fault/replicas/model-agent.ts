@@ -6,12 +6,7 @@ import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
 import { createLogger, systemClock } from "@bunting/runtime";
 import { FaultProxy } from "../../support/fault-proxy.js";
-
-/** What an agent has when its FeatureFlag was deleted. */
-export const empty = "{}";
-
-/** The flag whose variant `v` is the version. */
-export const versionFlag = "version";
+import { empty, versionFlag } from "./version-flags.js";
 
 /** The source and the store of a real agent, wired as in the agent, with a way of its own to the replicas. */
 export class ModelAgent {

@@ -4,8 +4,10 @@ import { eventually, patienceMs } from "../../support/event-queue.js";
 import { expectSubsequence } from "../../support/expect-subsequence.js";
 import { FaultyApiServer } from "../../support/faulty-api-server/index.js";
 import { seededRandom } from "../../support/seeded-random.js";
-import { empty, ModelAgent, versionFlag } from "./model-agent.js";
+import { ModelAgent } from "./model-agent.js";
 import { ModelReplica } from "./model-replica.js";
+import { RedisHistory } from "./redis-history.js";
+import { empty, flagsOf } from "./version-flags.js";
 import { judgeQuiet } from "./judge-quiet.js";
 
 const topics = ["a/one", "a/two", "b/one"];
@@ -15,9 +17,6 @@ const agentsOfTopic = 3;
 const longMs = 1_400;
 /** Redis has to have worked for so long before replicas rely on it again, doubled by each relapse. */
 const healMs = 300_000;
-/** So that deltas are smaller than snapshots. */
-const ballast = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`other-${index}`, flag(0)]));
-
 type Action = readonly [weight: number, name: string, act: () => unknown];
 
 /** Three replicas, their Redis and their API server, and agents that go from one replica to another. */
@@ -27,6 +26,7 @@ export class ReplicasModel {
   readonly #random: () => number;
   readonly #api: FaultyApiServer;
   readonly #redis: RedisServer;
+  readonly #redisHistory: RedisHistory;
   readonly #history = new Map<string, string[]>(topics.map((topic) => [topic, []]));
   readonly #agents: ModelAgent[] = [];
   readonly #leaving: Promise<void>[] = [];
@@ -41,6 +41,7 @@ export class ReplicasModel {
     this.#random = seededRandom(seed);
     this.#api = api;
     this.#redis = redis;
+    this.#redisHistory = new RedisHistory(redis, topics);
   }
 
   static async start(seed: number): Promise<ReplicasModel> {
@@ -71,7 +72,7 @@ export class ReplicasModel {
       [3, "lose packets between a replica and Redis", () => this.#lose(this.#pick(this.#replicas).toRedis)],
       [3, "cut a replica from the API server", () => this.#pick(this.#replicas).toApi.cut()],
       [3, "refuse a replica at the API server", () => this.#refuse(this.#pick(this.#replicas).toApi)],
-      [3, "slow what the API server says", () => this.#slow(this.#pick(this.#replicas))],
+      [3, "slow what the API server says", () => this.#pick(this.#replicas).toApi.slow(4_096, 20)],
       [8, "mend all ways of a replica", () => this.#mend(this.#pick(this.#replicas))],
       [2, "restart the API server", () => this.#api.restart({ requests: 1 })],
       [2, "forget history in the API server", () => this.#api.compact()],
@@ -80,7 +81,7 @@ export class ReplicasModel {
       [4, "start Redis, empty", () => this.#startRedis()],
       [2, "stop Redis", () => this.#pauseRedis(true)],
       [4, "continue Redis", () => this.#pauseRedis(false)],
-      [2, "flush Redis", () => this.#isReadOnly || this.#onRedis("FLUSHALL")],
+      [2, "flush Redis", () => this.#isReadOnly || this.#flushRedis()],
       [1, "let Redis refuse writes", () => this.#setReadOnly(true)],
       [3, "let Redis take writes", () => this.#setReadOnly(false)],
       [8, "wait", () => delay(this.#random() * 300)],
@@ -97,6 +98,7 @@ export class ReplicasModel {
     // What has come meanwhile is looked at, so that a failure is near its cause.
     await delay(this.#random() * 30);
     this.#check();
+    if (!this.#isRedisDead && !this.#isRedisPaused) await this.#redisHistory.look();
   }
 
   /**
@@ -116,12 +118,14 @@ export class ReplicasModel {
       topics,
       api: this.#api,
       replicas: this.#replicas,
+      agents: this.#agents,
       healMs,
       note: (what) => this.#note(what),
       edit: (topic) => this.#edit(topic),
       delete: (topic) => this.#delete(topic),
       restore: () => this.#restore(),
       killRedis: () => this.#killRedis(),
+      redisHistory: this.#redisHistory,
       haveLast: () => this.#haveLast(patienceMs),
     });
     this.#check();
@@ -171,9 +175,8 @@ export class ReplicasModel {
 
   #edit(topic: string): void {
     this.#version++;
-    const flags = { ...ballast, [versionFlag]: flag(this.#version) };
     const [namespace = "", name = ""] = topic.split("/");
-    this.#api.put(namespace, name, { flagSpec: { flags } });
+    this.#api.put(namespace, name, flagsOf(this.#version));
     this.#historyOf(topic).push(String(this.#version));
   }
 
@@ -216,10 +219,6 @@ export class ReplicasModel {
     way.blackhole(true);
   }
 
-  #slow({ toApi }: ModelReplica): void {
-    toApi.slow(4_096, 20);
-  }
-
   async #mend({ toApi, toRedis }: ModelReplica): Promise<void> {
     for (const way of [toApi, toRedis]) {
       way.slow(undefined);
@@ -255,6 +254,12 @@ export class ReplicasModel {
     this.#isRedisDead = true;
     this.#isRedisPaused = false;
     await this.#redis.kill();
+    this.#redisHistory.emptied();
+  }
+
+  async #flushRedis(): Promise<void> {
+    await this.#onRedis("FLUSHALL");
+    if (!this.#isRedisPaused) this.#redisHistory.emptied();
   }
 
   async #startRedis(): Promise<void> {
@@ -291,8 +296,4 @@ export class ReplicasModel {
     if (picked === undefined) throw new Error("there is nothing to pick from");
     return picked;
   }
-}
-
-function flag(v: number): object {
-  return { state: "ENABLED", variants: { v }, defaultVariant: "v" };
 }
