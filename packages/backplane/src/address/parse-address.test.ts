@@ -47,7 +47,7 @@ describe("parseAddress", () => {
     ["redis://a/one", "can't be a database"],
     ["redis://a/-1", "can't be a database"],
     ["redis://a/1/2", "can't be a database"],
-    ["redis://a?db=1", "has parameters"],
+    ["redis://a?db=1", "parameters"],
     ["redis+sentinel://a,b", "does not name the master"],
     ["redis+sentinel://a/main/0/1", "does not name the master"],
     ["redis+sentinel://a/ma%20in", "can't be the name of a master"],
@@ -61,6 +61,14 @@ describe("parseAddress", () => {
         .with.property("code", "ADDRESS_INVALID");
     });
   }
+
+  it("does not repeat what stands where other clients of Redis take a password", () => {
+    for (const address of ["redis://a/0?password=secret", "http://a?password=secret", "redis://a#secret"])
+      expect(() => parseAddress(address))
+        .to.throw(BackplaneError)
+        .with.property("message")
+        .that.does.not.include("secret");
+  });
 
   it("refuses a password in the address, and does not repeat it", () => {
     for (const address of ["redis://user:hunter2@a", "redis://:hunter2@a:1/0", "hunter2@"]) {

@@ -44,9 +44,13 @@ export function parseAddress(text: string): BackplaneAddress {
     throw invalid(
       "it contains credentials, which every list of processes would show: put the user and the password into files",
     );
-  if (parts === null || scheme === undefined) throw invalid(`${quoted(text)} is not of the form ${forms}`);
+  // Parameters may be a password.
+  const shown = quoted(text.replace(/[?#].*$/s, ""));
+  if (parts === null || scheme === undefined) throw invalid(`${shown} is not of the form ${forms}`);
   if (parts[4] !== undefined)
-    throw invalid(`${quoted(text)} has parameters after its path, and an address has none`);
+    throw invalid(
+      `after ${shown} come parameters, and an address has none: what they say has options of its own`,
+    );
   const hosts = authority
     .split(",")
     .map((host) => parseHost(host, scheme.isSentinel ? sentinelPort : redisPort));
