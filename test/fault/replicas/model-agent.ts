@@ -14,6 +14,12 @@ export class ModelAgent {
   readonly way: FaultProxy;
   /** The versions that it has had, in order. */
   readonly seen: string[] = [];
+  /**
+   * Those that have to be in the order of history: all but what it had before a deletion and was given back where it moved to after that. It holds
+   * no version then, and the replica may not have noticed: see "Never backwards" in docs/bunting-sync-v1.md.
+   */
+  readonly ordered: string[] = [];
+  #hasMovedWithout = false;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
@@ -32,7 +38,7 @@ export class ModelAgent {
     store.onChange(() => {
       const version = store.flag("", versionFlag)?.variants.get("v");
       const now = version === undefined ? empty : JSON.stringify(version);
-      if (this.seen.at(-1) !== now) this.seen.push(now);
+      if (this.seen.at(-1) !== now) this.#add(now);
     });
     const source = createSource(config, {
       deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
@@ -55,7 +61,15 @@ export class ModelAgent {
   /** From now on it reaches another replica, as behind a Service after its connection broke. */
   moveTo(port: number): void {
     this.way.setTarget(port);
+    if (this.seen.at(-1) === empty) this.#hasMovedWithout = true;
     this.way.cut();
+  }
+
+  #add(now: string): void {
+    const isGivenBack = this.#hasMovedWithout && now !== empty && this.seen.includes(now);
+    this.#hasMovedWithout &&= isGivenBack || now === empty;
+    this.seen.push(now);
+    if (!isGivenBack && this.ordered.at(-1) !== now) this.ordered.push(now);
   }
 
   async stop(): Promise<void> {

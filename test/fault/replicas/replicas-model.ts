@@ -170,7 +170,7 @@ export class ReplicasModel {
   }
 
   #check(): void {
-    for (const { topic, seen } of this.#agents) expectSubsequence(seen, this.#historyOf(topic));
+    for (const { topic, ordered } of this.#agents) expectSubsequence(ordered, this.#historyOf(topic));
   }
 
   #edit(topic: string): void {
