@@ -96,18 +96,16 @@ async function tellDeletions({ topics, edit, delete: remove, note, haveLast }: Q
 }
 
 /** What an owner has sent to Redis arrives when another replica has its leases, and has written the same: it is refused. */
-async function writeLate({
-  topics,
-  api,
-  replicas,
-  edit,
-  note,
-  haveLast,
-  redisHistory,
-}: Quiet): Promise<void> {
-  const ownerOf = (): string | undefined => api.watches({ name: "one", namespace: "a" })[0]?.request.token;
+async function writeLate(quiet: Quiet): Promise<void> {
+  const { topics, api, replicas, agents, edit, note, haveLast, redisHistory } = quiet;
+  const ownerOf = (): string | undefined => api.watches()[0]?.request.token;
   const owner = replicas.find(({ name }) => name === ownerOf());
-  if (owner === undefined) throw new Error("nobody watches a/one");
+  const other = replicas.find(({ name }) => name !== ownerOf());
+  if (owner === undefined || other === undefined) throw new Error("nobody watches, or nobody else is there");
+  // Otherwise all may be with the owner, and nobody else has a reason to watch.
+  for (const topic of topics) agents.find((agent) => agent.topic === topic)?.moveTo(other.proxy.port);
+  for (const topic of topics) edit(topic);
+  await haveLast();
   note(`keep what ${owner.name} says to Redis until another replica is the owner`);
   const taken = async (): Promise<number> =>
     sumOf(replicas, 'bunting_proxy_backplane_leases_total{event="taken"}');
