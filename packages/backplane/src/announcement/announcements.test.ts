@@ -333,4 +333,17 @@ describe("Announcements", () => {
     await owner.write(2);
     expect(await sink.events.nextMatching((event) => event === "2")).to.equal("2");
   });
+
+  it("have a record that can't be used read again, and looking for confirmations does not", async () => {
+    const owner = await startOwner();
+    await owner.write(1);
+    await server.command("HSET", "bunting:record:demo/flags", "body", "anything");
+    const { follow, follower } = await startFollower();
+    const sink = follow();
+    sink.isUnconfirmed = true;
+    expect(await sink.events.nextEvent()).to.equal("RECORD_MALFORMED");
+    for (let times = 0; times < 3; times++) await follower.compareUnconfirmed();
+    await owner.write(2);
+    expect(await sink.events.nextEvent()).to.equal("2");
+  });
 });

@@ -39,6 +39,8 @@ interface Followed {
   isReading: boolean;
   /** Something was announced while the record was read: it has to be read again. */
   isDirty: boolean;
+  /** What was read last can't be used. */
+  isRefused: boolean;
 }
 
 /** How many records are read at once: a start with thousands of topics must not fill memory with documents. */
@@ -78,7 +80,7 @@ export class Follower implements Runnable {
    */
   follow(topic: TopicKey, sink: FollowerSink, signal: AbortSignal, held?: Position): void {
     if (signal.aborted) return;
-    const followed: Followed = { sink, signal, held, isReading: false, isDirty: false };
+    const followed: Followed = { sink, signal, held, isReading: false, isDirty: false, isRefused: false };
     this.#followed.set(topic, followed);
     const leave = (): void => {
       if (this.#followed.get(topic) === followed) this.#followed.delete(topic);
@@ -111,9 +113,14 @@ export class Follower implements Runnable {
     this.#isComparing = false;
   }
 
-  /** Compares only those that no owner has confirmed lately. Never rejects. */
+  /**
+   * Compares only those that no owner has confirmed lately. A record that can't be used is not read for this: what its owner writes anew is
+   * announced. Never rejects.
+   */
   async compareUnconfirmed(): Promise<void> {
-    const unconfirmed = [...this.#followed].filter(([, { sink }]) => sink.isUnconfirmed);
+    const unconfirmed = [...this.#followed].filter(
+      ([, { sink, isRefused }]) => sink.isUnconfirmed && !isRefused,
+    );
     if (unconfirmed.length > 0) await this.#compareThose(unconfirmed).catch(() => undefined);
   }
 
@@ -155,11 +162,14 @@ export class Follower implements Runnable {
     const isLeft = (): boolean => followed.signal.aborted;
     try {
       const stored = await this.#options.records.read(topic);
+      followed.isRefused = false;
       if (!isLeft()) tell(followed, stored);
     } catch (error) {
       const failure = fromRedisError(error);
       // Without Redis the next comparison reads again.
-      if (!isLeft() && failure.code.startsWith("RECORD_")) followed.sink.refused(failure);
+      if (isLeft() || !failure.code.startsWith("RECORD_")) return;
+      followed.isRefused = true;
+      followed.sink.refused(failure);
     }
   }
 }

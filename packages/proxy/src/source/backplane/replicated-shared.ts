@@ -19,6 +19,7 @@ export interface ReplicatedShared<Topic> {
   readonly onAnswered: (topic: Topic) => void;
   /** A watch of this replica can't follow changes. */
   readonly onStale: (topic: Topic) => void;
+  /** A record can't be used; not told of each attempt to read it. */
   readonly onRefused: (topic: Topic, error: BackplaneError) => void;
   /** An edit that was known to Redis so many ms ago is known now. */
   readonly onFollowed: (lagMs: number) => void;

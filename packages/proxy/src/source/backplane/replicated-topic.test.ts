@@ -1,4 +1,4 @@
-import type { Lease, StoredRecord } from "@bunting/backplane";
+import { BackplaneError, type Lease, type StoredRecord } from "@bunting/backplane";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
@@ -19,18 +19,20 @@ function followed(resourceVersion: string, lease?: Lease) {
     return () => undefined;
   };
   const ignore = (): void => undefined;
+  const repairs: string[] = [];
   const topic = new ReplicatedTopic(
     key,
     { name: "namespace/demo", lease, isWarming: false },
     {
       ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
       ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
-      ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined, onRefused: ignore },
+      ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
+      onRefused: (_, { code }) => repairs.push(code),
     },
   );
   const sink = new RecordingSink();
   topic.attach(sink, undefined);
-  return { topic, source, sink, clock };
+  return { topic, source, sink, clock, repairs };
 }
 
 function stored(epoch: number, resourceVersion: string, confirmedAgoMs = 0): StoredRecord {
@@ -96,6 +98,22 @@ describe("ReplicatedTopic", () => {
     clock.advance(1);
     topic.expire();
     expect(source.watchCount).to.equal(1);
+  });
+
+  it("has a record written anew once, and then ever more rarely while what is written can't be used either", () => {
+    const { topic, clock, repairs, source } = followed("87");
+    const refuse = (): void =>
+      topic.refused(new BackplaneError("RECORD_UNVERIFIED", "it is signed with another key"));
+    for (let second = 0; second < 3_600; second++) {
+      refuse();
+      clock.advance(1_000);
+    }
+    expect(repairs.length).to.be.within(10, 20);
+    expect(source.watchCount).to.equal(1);
+    topic.record(stored(1, "87"));
+    const before = repairs.length;
+    for (let times = 0; times < 3; times++) refuse();
+    expect(repairs).to.have.length(before + 1);
   });
 
   it("does not take the confirmation of a version that it doubts for one of what it has told", async () => {

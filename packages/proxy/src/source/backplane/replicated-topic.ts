@@ -12,6 +12,7 @@ import { Freshness } from "./freshness.js";
 import { InnerWatch } from "./inner-watch.js";
 import { contradicts, knownOf, place, placeAfter, placeAnew, type Known, type Said } from "./known.js";
 import { LocalSink } from "./local-sink.js";
+import { RepairPace } from "./repair-pace.js";
 import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
 
 /**
@@ -38,6 +39,7 @@ export class ReplicatedTopic implements FollowerSink {
   /** This replica watches it although it does not own it, until an owner's confirmation is seen. */
   #isDirect = false;
   readonly #freshness: Freshness;
+  readonly #repairs: RepairPace;
   #refreshes = 0;
   /** A consistent read is under way, to find out whether a contradiction is one. */
   #isVerifying = false;
@@ -49,6 +51,7 @@ export class ReplicatedTopic implements FollowerSink {
     this.unit = unit;
     this.#shared = shared;
     this.#freshness = new Freshness(shared);
+    this.#repairs = new RepairPace(shared);
   }
 
   get hasSubscribers(): boolean {
@@ -199,7 +202,7 @@ export class ReplicatedTopic implements FollowerSink {
     const { metrics, onRefused } = this.#shared;
     metrics.backplaneRecordRefused(error.code);
     this.#goDirect();
-    onRefused(this, error);
+    if (this.#repairs.isDue()) onRefused(this, error);
   }
 
   absent(): void {
@@ -208,6 +211,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   /** Takes what Redis holds, if it is newer than what is known. */
   record(stored: StoredRecord): boolean {
+    this.#repairs.reset();
     const known = knownOf(stored, this.#shared.clock.monotonicMs());
     const isRecent = this.#freshness.counts(stored.confirmedAgoMs);
     // What was known without Redis is in no epoch: it goes on in the one that Redis has.
