@@ -4,7 +4,7 @@ import type { Clock } from "@bunting/runtime";
  * Whether a replica relies on Redis.
  *
  * - connected: what others own is followed. Redis works, or has not been away for long enough to say so.
- * - degraded: Redis is away, and the replica watches everything for itself.
+ * - degraded: Redis is away or refuses to work, and the replica watches everything for itself.
  * - recovering: Redis works again, and the replica goes on to watch everything for itself until that has lasted.
  */
 export type DegradedState = "connected" | "degraded" | "recovering";
@@ -31,7 +31,7 @@ const calmMs = 60_000;
 const recoverSpread = 0.5;
 
 /**
- * Decides from what the connection tells when a replica relies on Redis, so that an outage costs seconds, its end no storm, and a Redis that
+ * Decides from what the connection and the beats of membership tell when a replica relies on Redis, so that an outage costs seconds, its end no storm, and a Redis that
  * comes and goes is left alone more and more. It knows no connection and no watches.
  */
 export class DegradedMode {
@@ -54,7 +54,7 @@ export class DegradedMode {
     return this.#state;
   }
 
-  /** The connection works. Again, it changes nothing. */
+  /** Redis works. Again, it changes nothing. */
   up(): void {
     if (this.#isUp) return;
     const awayMs = this.#flip(true);
@@ -65,7 +65,7 @@ export class DegradedMode {
     }
   }
 
-  /** There is no connection: at the start as well, until there is one. Again, it changes nothing. */
+  /** There is no connection, at the start as well, until there is one; or Redis refuses to work. Again, it changes nothing. */
   down(): void {
     if (!this.#isUp) return;
     const workedMs = this.#flip(false);

@@ -1,4 +1,6 @@
 import { sleep, type Clock, type Runnable } from "@bunting/runtime";
+import type { BackplaneError } from "../backplane-error.js";
+import { fromRedisError } from "../connection/redis-error.js";
 import { script } from "../connection/script.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
@@ -14,6 +16,8 @@ export interface MembershipOptions {
   readonly clock: Clock;
   /** Called when replicas join or leave, and once at the first beat; in one order, this one included unless it drains. */
   readonly onChange: (members: readonly string[]) => void;
+  /** Called with each beat, with the reason if it failed: Redis may take connections and refuse to work. */
+  readonly onBeat?: (failure?: BackplaneError) => void;
 }
 
 /** Beats for as many times may be lost before a replica counts as gone. */
@@ -26,17 +30,19 @@ const mostMembers = 1_000;
  * KEYS members; ARGV member or empty, ms that it lives, member to remove or empty, the most ms that any lives, the most members. Returns all
  * live members. Ends are times of Redis: the clocks of replicas are not compared. Other software may write here: what no replica can have written
  * is removed or left out, because who owns what is computed from all members.
+ *
+ * It begins with what takes memory: Redis looks whether it may write, and has memory left, only until a script has written something.
  */
 const beatScript = script(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if ARGV[1] ~= '' then
+  redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
+end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))
 redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', now + tonumber(ARGV[4])), '+inf')
 if ARGV[3] ~= '' then
   redis.call('ZREM', KEYS[1], ARGV[3])
-end
-if ARGV[1] ~= '' then
-  redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
 end
 local members = {}
 for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[5]) - 1)) do
@@ -82,7 +88,7 @@ export class Membership implements Runnable {
     const sentMs = clock.monotonicMs();
     const [joins, leaves] = this.#isDraining ? ["", member] : [member, ""];
     const args = [joins, memberMs, leaves, longestMs, mostMembers];
-    const answer = texts(await connection.evaluate(beatScript, [keys.members], args));
+    const answer = texts(await this.#send(() => connection.evaluate(beatScript, [keys.members], args)));
     this.#untilMs = sentMs + memberMs;
     this.#take(answer.filter((one) => one !== undefined).sort());
   }
@@ -91,6 +97,18 @@ export class Membership implements Runnable {
   async drain(): Promise<void> {
     this.#isDraining = true;
     await this.beat();
+  }
+
+  async #send(send: () => Promise<unknown>): Promise<unknown> {
+    const { onBeat } = this.#options;
+    try {
+      const answer = await send();
+      onBeat?.();
+      return answer;
+    } catch (error) {
+      onBeat?.(fromRedisError(error));
+      throw error;
+    }
   }
 
   #take(members: readonly string[]): void {

@@ -13,7 +13,7 @@ export function backplaneMetrics(registry: Registry): ReadableBackplaneMetrics {
   const states = ["connected", "degraded", "recovering"] as const;
   const state = new Gauge({
     name: "bunting_proxy_backplane_state",
-    help: "1 for the state that the replica is in, 0 for the others: connected follows other replicas by way of Redis; degraded watches for itself, because Redis is away; recovering does so still, because Redis was away until lately.",
+    help: "1 for the state that the replica is in, 0 for the others: connected follows other replicas by way of Redis; degraded watches for itself, because Redis is away or refuses to work; recovering does so still, because Redis works again only since lately.",
     labelNames: ["state"],
     registers,
   });

@@ -1,4 +1,4 @@
-import type { LeaseKeeper, RedisConnection } from "@bunting/backplane";
+import type { BackplaneError, LeaseKeeper } from "@bunting/backplane";
 import { cut, singleLine } from "@bunting/runtime";
 import type { BackplaneReport, OwnedUnit } from "./backplane-metrics.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
@@ -40,7 +40,7 @@ export function otherUnits(units: Iterable<Unit>): string[] {
   return [...units].filter(({ isHeld, hasSubscribers }) => !isHeld && hasSubscribers).map(({ name }) => name);
 }
 
-/** Why Redis can't be reached, in one line: Redis may have written a part of it. */
-export function reasonOf({ reason }: Pick<RedisConnection, "reason">): Pick<BackplaneReport, "reason"> {
+/** Why Redis can't be used, in one line: Redis may have written a part of it. */
+export function reasonOf(reason: BackplaneError | undefined): Pick<BackplaneReport, "reason"> {
   return reason === undefined ? {} : { reason: singleLine(cut(reason.message)) };
 }

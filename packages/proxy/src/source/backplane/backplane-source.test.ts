@@ -199,6 +199,16 @@ describe("BackplaneSource", () => {
     }
   }).timeout(90_000);
 
+  it("watches for itself while Redis has no memory left, and says why", async () => {
+    const { replicas, sinks } = await ownerAndFollower();
+    await redis.command("CONFIG", "SET", "maxmemory", "1");
+    cluster.publish(topic);
+    for (const sink of sinks) await hasText(sink, cluster.get(topic));
+    await eventually(() => replicas.every(({ report }) => report.state === "degraded"), "that it says so");
+    expect(watchersOf(replicas)).to.equal(2);
+    for (const { report } of replicas) expect(report.reason).to.contain("OOM command not allowed");
+  });
+
   it("starts without Redis", async () => {
     await redis.kill();
     cluster.publish(topic);

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import {
   AnnouncementReader,
-  DegradedMode,
   Follower,
   Interest,
   Keys,
@@ -15,17 +14,17 @@ import {
   RedisConnection,
   type Asked,
   type BackplaneError,
-  type DegradedState,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
 import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
-import { countTopics, otherUnits, ownedUnits, reasonOf } from "./backplane-report.js";
+import { countTopics, otherUnits, ownedUnits } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { OwnerQuestions } from "./owner-questions.js";
 import { RecordWriter } from "./record-writer.js";
+import { Reliance } from "./reliance.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 import { UnitLeases } from "./unit-leases.js";
@@ -69,13 +68,12 @@ export class ReplicatedTopics {
   readonly #questions: OwnerQuestions;
   readonly #writer: RecordWriter;
   readonly #refreshes: FollowedRefreshes;
-  readonly #degraded: DegradedMode;
+  readonly #reliance: Reliance;
   readonly #log: RateLimitedLog;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #recordKeys = RecordKeys.none;
   /** Names of units of which a watch has gone stale in this turn of the event loop. */
   readonly #blinded = new Set<string>();
-  #stateSinceMs: number;
   #lagMs: number | undefined;
   #isTaking = false;
   #isStopping = false;
@@ -85,7 +83,6 @@ export class ReplicatedTopics {
     const { leaseMs, memberMs, compareMs, shards, announcements } = backplane;
     const replica = this.#replica;
     this.#options = options;
-    this.#stateSinceMs = clock.monotonicMs();
     this.#log = new RateLimitedLog(logger, clock);
     const keys = new Keys(backplane.keyPrefix);
     const connection = new RedisConnection({
@@ -110,6 +107,9 @@ export class ReplicatedTopics {
     this.#membership = new Membership({
       ...{ connection, keys, member: replica, memberMs, clock },
       onChange: (members) => this.#unitLeases.membersChanged(members),
+      onBeat: (failure) => {
+        if (!this.#isStopping) this.#reliance.beaten(failure);
+      },
     });
     this.#follower = new Follower({ records, compareMs, clock });
     this.#reader = new AnnouncementReader({
@@ -132,7 +132,13 @@ export class ReplicatedTopics {
       onFailed: (topic, error) => this.#writeFailed(topic.key, error),
     });
     this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock });
-    this.#degraded = new DegradedMode({ clock, onChange: (_, before) => this.#stateChanged(before) });
+    this.#reliance = new Reliance({
+      connection,
+      clock,
+      logger,
+      metrics,
+      onChange: () => this.#relianceChanged(),
+    });
     this.#shared = {
       ...{ source, follower: this.#follower, clock, metrics },
       isRelied: () => this.#isRelied,
@@ -156,7 +162,6 @@ export class ReplicatedTopics {
       ...{ keeper: this.#keeper, membership: this.#membership },
       ...{ interest: this.#interest, writer: this.#writer },
     });
-    metrics.backplaneState(this.#degraded.state);
     metrics.backplaneReport(() => this.#report());
   }
 
@@ -192,7 +197,7 @@ export class ReplicatedTopics {
     // The connection outlasts those who say good-bye over it.
     const closing = new AbortController();
     const connected = this.#connection.run(closing.signal);
-    this.#degraded.down();
+    this.#reliance.lost();
     try {
       await Promise.all([
         this.#keeper.run(signal),
@@ -205,7 +210,7 @@ export class ReplicatedTopics {
       if (this.#connection.isUp) await this.#unitLeases.giveBack();
     } finally {
       this.#isStopping = true;
-      this.#degraded.stop();
+      this.#reliance.stop();
       this.#units.clear();
       closing.abort();
       await connected;
@@ -213,7 +218,7 @@ export class ReplicatedTopics {
   }
 
   get #isRelied(): boolean {
-    return this.#degraded.state === "connected";
+    return this.#reliance.isRelied;
   }
 
   #report(): BackplaneReport {
@@ -222,10 +227,9 @@ export class ReplicatedTopics {
     return {
       ...countTopics(this.#units.topics(), this.#isRelied),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
-      ...{ state: this.#degraded.state, stateMs: nowMs - this.#stateSinceMs },
+      ...this.#reliance.report,
       replica: this.#replica,
       replicas: this.#membership.members,
-      ...reasonOf(this.#connection),
       others: otherUnits(this.#units),
       owned: ownedUnits(this.#units, this.#keeper, { leaseMs: backplane.leaseMs, nowMs }),
     };
@@ -286,10 +290,10 @@ export class ReplicatedTopics {
     // At the end the connection is closed, and Redis is not away for that.
     if (this.#isStopping) return;
     if (!isUp) {
-      this.#degraded.down();
+      this.#reliance.lost();
       return;
     }
-    this.#degraded.up();
+    // Whether it works as well shows with the next beat.
     this.#options.onReached();
     void this.#membership.beat().catch(withoutRedis);
     void this.#keeper.tend().catch(withoutRedis);
@@ -298,18 +302,12 @@ export class ReplicatedTopics {
     void this.#round();
   }
 
-  #stateChanged(before: DegradedState): void {
-    const { state } = this.#degraded;
-    const { logger, metrics, clock } = this.#options;
-    this.#stateSinceMs = clock.monotonicMs();
-    metrics.backplaneState(state);
-    if (before === "connected") logger.warn("Redis is away: this replica watches for itself");
-    if (state === "connected") logger.info("Redis works: one replica watches for all again");
+  #relianceChanged(): void {
     for (const unit of this.#units) {
       this.#unitLeases.want(unit);
       unit.settle();
     }
-    if (state === "connected") void this.#round();
+    if (this.#isRelied) void this.#round();
   }
 
   /** Looks from time to time who should own what, and whether somebody does. */
