@@ -1,3 +1,4 @@
+import { createSecureContext } from "node:tls";
 import type { RedisOptions } from "ioredis";
 import { readSmallFile } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
@@ -44,17 +45,32 @@ async function readLine(path: string | undefined): Promise<string | undefined> {
 
 async function readTls(options: CheckedOptions): Promise<ConnectionFiles["tls"]> {
   const { tlsCaFile, tlsCertFile, tlsKeyFile, tlsServerName } = options;
-  const [ca, cert, key] = await Promise.all(
-    [tlsCaFile, tlsCertFile, tlsKeyFile].map(async (path) =>
-      path === undefined ? undefined : await read(path, maxTlsBytes),
-    ),
-  );
+  const [ca, cert, key] = await Promise.all([
+    readPem(tlsCaFile, "certificate"),
+    readPem(tlsCertFile, "certificate"),
+    readPem(tlsKeyFile, "private key"),
+  ]);
+  if (cert !== undefined && key !== undefined)
+    try {
+      createSecureContext({ cert, key });
+    } catch (error) {
+      throw unreadable(`${tlsCertFile ?? ""} with ${tlsKeyFile ?? ""}`, (error as Error).message, error);
+    }
   return {
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
     ...(tlsServerName === undefined ? {} : { servername: tlsServerName }),
   };
+}
+
+async function readPem(path: string | undefined, what: string): Promise<Buffer | undefined> {
+  if (path === undefined) return undefined;
+  const pem = await read(path, maxTlsBytes);
+  // OpenSSL takes a file without any for one of no authorities.
+  if (!new RegExp(`-----BEGIN [A-Z0-9 ]*${what.toUpperCase()}-----`).test(pem.toString("latin1")))
+    throw unreadable(path, `it has no ${what} in PEM`);
+  return pem;
 }
 
 async function read(path: string, maxBytes: number): Promise<Buffer> {

@@ -12,7 +12,7 @@ import { withDeadline } from "./with-deadline.js";
 /** A Sentinel says no more than where the master is. */
 const maxReplyBytes = 64 * 1024;
 /** Characters of the reason of each. */
-const maxReason = 200;
+const maxReason = 300;
 
 export interface FindMasterOptions {
   readonly options: CheckedOptions;
@@ -36,7 +36,7 @@ export async function findMaster(given: FindMasterOptions, signal: AbortSignal):
       return await askSentinel(sentinel, given, signal);
     } catch (error) {
       const { host, port } = sentinel;
-      failures.push(`${host}:${port}: ${cut(fromRedisError(error).message, maxReason)}`);
+      failures.push(`${host}:${port}: ${cut(fromRedisError(error, "the Sentinel").message, maxReason)}`);
     }
   }
   const message = `no Sentinel says where the master ${masterName} is: ${failures.join("; ")}`;

@@ -2,7 +2,6 @@ import { Redis } from "ioredis";
 import type { HostAndPort } from "../address/parse-address.js";
 import { BackplaneError } from "../backplane-error.js";
 import type { ConnectionFiles, Credentials } from "./connection-files.js";
-import { fromRedisError } from "./redis-error.js";
 
 /** A step on the way to a connection that can be used; rejects as a command does. */
 export type Step = (command: string, args: readonly string[]) => Promise<unknown>;
@@ -43,6 +42,11 @@ export async function prepareRedis(call: Step, credentials: Credentials, databas
   await authenticate(call, credentials);
   if (database !== 0) await call("SELECT", [String(database)]);
   const [role] = (await call("ROLE", [])) as readonly unknown[];
+  if (String(role) === "sentinel")
+    throw new BackplaneError(
+      "REDIS_FAILED",
+      "what answers is a Sentinel: write redis+sentinel://HOST:PORT/MASTER-NAME in --backplane",
+    );
   if (String(role) !== "master")
     throw new BackplaneError(
       "REDIS_READ_ONLY",
@@ -55,10 +59,9 @@ export async function authenticate(call: Step, { user, password }: Credentials):
   if (password === undefined) return;
   try {
     await call("AUTH", user === undefined ? [password] : [user, password]);
-  } catch (cause) {
-    const error = fromRedisError(cause);
+  } catch (error) {
     // Redis has no password, and says so to whoever presents one: its operator will give it one, or has taken it away.
-    if (/without any password configured|no password is set/.test(error.message)) return;
+    if (/without any password configured|no password is set/.test((error as Error).message)) return;
     throw error;
   }
 }

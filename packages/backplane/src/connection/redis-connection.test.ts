@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { inspect } from "node:util";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
@@ -91,6 +91,12 @@ describe("RedisConnection", () => {
     await eventuallyLogged(replica, "REDIS_TIMEOUT");
     proxy.blackhole(false);
     await replica.next(true);
+  });
+
+  it("says what to do where TLS is spoken to a Redis without, which waits for more", async () => {
+    const address = server.address.replace("redis:", "rediss:");
+    const replica = stops.add(new TestReplica({ address, connectTimeoutMs: 100 }));
+    await eventuallyLogged(replica, "if it does not speak TLS, write redis://");
   });
 
   it("notices at once when the connection is cut, and fails what was not answered", async () => {
@@ -205,7 +211,7 @@ describe("RedisConnection", () => {
       writeFileSync(files.file(`${name}.key`), key);
     }
     writeFileSync(files.file("ca.crt"), authority.cert);
-    writeFileSync(files.file("trusted.crt"), other.cert);
+    writeFileSync(files.file("trusted.crt"), "none");
     const tls = ["--tls-ca-cert-file", files.file("ca.crt"), "--tls-cert-file", files.file("server.crt")];
     const own = await ownServer(
       "--tls-key-file",
@@ -224,7 +230,19 @@ describe("RedisConnection", () => {
         tlsKeyFile: files.file("client.key"),
       }),
     );
+    await eventuallyLogged(
+      replica,
+      `${files.file("trusted.crt")} can't be used: it has no certificate in PEM`,
+    );
+    files.replace("trusted.crt", other.cert);
     await eventuallyLogged(replica, "REDIS_AWAY");
+    const key = readFileSync(files.file("client.key"), "utf8");
+    files.replace("client.key", readFileSync(files.file("server.key"), "utf8"));
+    await eventuallyLogged(
+      replica,
+      `${files.file("client.crt")} with ${files.file("client.key")} can't be used: `,
+    );
+    files.replace("client.key", key);
     files.replace("trusted.crt", authority.cert);
     await replica.next(true);
     expect(String(await replica.connection.call("PING", []))).to.equal("PONG");

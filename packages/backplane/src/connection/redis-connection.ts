@@ -153,7 +153,8 @@ export class RedisConnection implements Runnable {
     try {
       if (isStopping()) return;
       const { connectTimeoutMs } = options;
-      const late = (): Error => timedOut("accept a connection", connectTimeoutMs, `; ${neverAccepted}`);
+      const remedy = `; ${neverAccepted(options.address.isTls)}`;
+      const late = (): Error => timedOut("accept a connection", connectTimeoutMs, remedy);
       await withDeadline(this.#open(redis, files.redis), connectTimeoutMs, clock, late);
       guard.opened();
       this.#redis = redis;

@@ -22,6 +22,21 @@ describe("an error of Redis", () => {
       "REDIS_DENIED",
       "Redis refuses: WRONGPASS invalid username-password pair or user is disabled; check --backplane-user-file and --backplane-password-file",
     ],
+    "a number of no database": [
+      refusal("ERR DB index is out of range"),
+      "REDIS_FAILED",
+      "Redis refuses: ERR DB index is out of range; it has fewer databases: check the number at the end of --backplane",
+    ],
+    "a Redis Cluster": [
+      refusal("CROSSSLOT Keys in request don't hash to the same slot"),
+      "REDIS_FAILED",
+      "Redis refuses: CROSSSLOT Keys in request don't hash to the same slot; Redis Cluster can't be used: name a Redis that is by itself, or Sentinels",
+    ],
+    "a Redis that asks for a certificate": [
+      socketError("ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED", "tlsv13 alert certificate required"),
+      "REDIS_AWAY",
+      "there is no connection to Redis: tlsv13 alert certificate required; it asks for a client certificate: set --backplane-cert-file and --backplane-tls-key-file",
+    ],
     "a refusal in a script": [
       refusal("ERR Error running script (call to f_1): @user_script:4: -OOM command not allowed"),
       "REDIS_FULL",

@@ -38,40 +38,65 @@ const remedies: Readonly<Partial<Record<string, string>>> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
   CERT_HAS_EXPIRED: "renew its certificate, or check the clock",
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    "it asks for a client certificate: set --backplane-cert-file and --backplane-tls-key-file",
   ERR_TLS_CERT_ALTNAME_INVALID: "use one of its names in --backplane, or as --backplane-server-name",
   ERR_SSL_WRONG_VERSION_NUMBER: tlsToPlaintext,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: tlsToPlaintext,
 };
 
+/** What answers: a Sentinel has users, passwords and an address of its own. */
+export type Server = "Redis" | "the Sentinel";
+
+const cluster = "Redis Cluster can't be used: name a Redis that is by itself, or Sentinels";
+
 /** The same by the code of Redis. */
-const refusalRemedies: Readonly<Partial<Record<string, string>>> = {
-  NOAUTH:
-    "it wants a password: set --backplane-password-file, and --backplane-user-file for a user of its own",
-  WRONGPASS: "check --backplane-user-file and --backplane-password-file",
-  NOPERM: "docs/adr/0012-a-backplane-in-redis.md lists what the user needs",
-  OOM: "give it more memory: docs/operations.md says how much the proxy takes",
+const refusalRemedies: Readonly<Record<Server, Readonly<Partial<Record<string, string>>>>> = {
+  Redis: {
+    NOAUTH:
+      "it wants a password: set --backplane-password-file, and --backplane-user-file for a user of its own",
+    WRONGPASS: "check --backplane-user-file and --backplane-password-file",
+    NOPERM: "docs/adr/0012-a-backplane-in-redis.md lists what the user needs",
+    OOM: "give it more memory: docs/operations.md says how much the proxy takes",
+    MISCONF: "its log says why it can't write to its disk",
+    "DB index is out of range": "it has fewer databases: check the number at the end of --backplane",
+    CROSSSLOT: cluster,
+    MOVED: cluster,
+    CLUSTERDOWN: cluster,
+  },
+  "the Sentinel": {
+    NOAUTH: "it wants a password: set --backplane-sentinel-password-file",
+    WRONGPASS: "check --backplane-sentinel-user-file and --backplane-sentinel-password-file",
+    NOPERM: "its user needs the command sentinel|get-master-addr-by-name",
+    "unknown command": "it is a Redis: name Sentinels, or write redis://HOST:PORT for a Redis without",
+  },
 };
 
 /** What to do about one that does not even answer. */
-export const neverAccepted = unreachable;
+export function neverAccepted(isTls: boolean): string {
+  return isTls ? `${unreachable}; if it does not speak TLS, write redis://` : unreachable;
+}
 
 /** Characters of a refusal; Redis itself says less. */
 const maxMessage = 500;
 
 /** Whatever a command failed with, in the codes of this package. */
-export function fromRedisError(error: unknown): BackplaneError {
+export function fromRedisError(error: unknown, server: Server = "Redis"): BackplaneError {
   if (error instanceof BackplaneError) return error;
   const { message } = error as Error;
   // Not by its name, which is another one in a bundle.
   if (!(error instanceof (ReplyError as typeof Error))) {
-    const what = `there is no connection to Redis: ${plain(message)}`;
+    const what = `there is no connection to ${server}: ${plain(message)}`;
     return new BackplaneError("REDIS_AWAY", withRemedy(what, remedies[errorCode(error) ?? ""]), {
       cause: error,
     });
   }
   // Redis 6 puts the code of a command inside of a script behind the place in the script.
   const word = / -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? "";
-  const refusal = withRemedy(`Redis refuses: ${plain(message)}`, refusalRemedies[word]);
+  const remedy = Object.entries(refusalRemedies[server]).find(
+    ([about]) => about === word || (about.includes(" ") && message.includes(about)),
+  );
+  const refusal = withRemedy(`${capitalized(server)} refuses: ${plain(message)}`, remedy?.[1]);
   // No cause: it has all arguments of the command with it, a password for instance.
   return new BackplaneError(codes[word] ?? "REDIS_FAILED", refusal);
 }
@@ -79,6 +104,10 @@ export function fromRedisError(error: unknown): BackplaneError {
 /** The message ends up in logs and on the status page, and may be of whoever answers in place of Redis. */
 function plain(message: string): string {
   return singleLine(cut(message, maxMessage));
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function withRemedy(what: string, remedy: string | undefined): string {

@@ -15,7 +15,7 @@ describe("RedisConnection by way of Sentinels", () => {
   afterEach(() => stops.stop());
 
   /** A Sentinel that knows a master, and decides alone. */
-  async function sentinelOf(master: RedisServer): Promise<RedisServer> {
+  async function sentinelOf(master: RedisServer, ...lines: readonly string[]): Promise<RedisServer> {
     const files = stops.add(await RedisServer.start()).directory;
     const config = files.file("sentinel.conf");
     writeFileSync(
@@ -24,6 +24,7 @@ describe("RedisConnection by way of Sentinels", () => {
         `sentinel monitor main 127.0.0.1 ${master.port} 1`,
         "sentinel down-after-milliseconds main 300",
         "sentinel failover-timeout main 3000",
+        ...lines,
         "",
       ].join("\n"),
     );
@@ -77,5 +78,20 @@ describe("RedisConnection by way of Sentinels", () => {
     await eventually(() => replica.lines.some((line) => line.includes("REDIS_AWAY")), "the reason");
     expect(replica.lines.join()).to.match(/entinel/);
     expect(replica.connection.isUp).to.equal(false);
+  });
+
+  it("says which option is wrong where a Sentinel refuses, or is a Redis, or is named as one", async () => {
+    const redis = stops.add(await RedisServer.start());
+    const sentinel = await sentinelOf(redis, "requirepass secret");
+    const open = await sentinelOf(redis);
+    const expected = {
+      [`redis+sentinel://127.0.0.1:${sentinel.port}/main`]: "set --backplane-sentinel-password-file",
+      [`redis+sentinel://127.0.0.1:${redis.port}/main`]: "it is a Redis: name Sentinels",
+      [`redis://127.0.0.1:${open.port}`]: "what answers is a Sentinel: write redis+sentinel://",
+    };
+    for (const [address, message] of Object.entries(expected)) {
+      const replica = stops.add(new TestReplica({ address, connectTimeoutMs: 1_000 }));
+      await eventually(() => replica.lines.join().includes(message), message);
+    }
   });
 });

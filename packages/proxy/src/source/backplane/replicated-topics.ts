@@ -23,6 +23,7 @@ import { countTopics, otherUnits, ownedUnits } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { OwnerQuestions } from "./owner-questions.js";
+import { readRecordKeys } from "./read-record-keys.js";
 import { RecordWriter } from "./record-writer.js";
 import { Reliance } from "./reliance.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
@@ -193,7 +194,7 @@ export class ReplicatedTopics {
   /** Shares until the signal aborts, and then gives back what it owns, so that others take over at once. */
   async run(signal: AbortSignal): Promise<void> {
     const { keyFile } = this.#options;
-    if (keyFile !== undefined) this.#recordKeys = await RecordKeys.read(keyFile);
+    if (keyFile !== undefined) this.#recordKeys = await readRecordKeys(keyFile);
     // The connection outlasts those who say good-bye over it.
     const closing = new AbortController();
     const connected = this.#connection.run(closing.signal);
