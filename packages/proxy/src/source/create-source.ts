@@ -17,7 +17,12 @@ import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
 import { RoutedSource } from "./routed-source.js";
 import type { SourceMetrics } from "./source-metrics.js";
 import { TierPath } from "./upstream/tier-path.js";
-import { parseUpstreams, upstreamCredentials, type UpstreamOptions } from "./upstream/upstream-config.js";
+import {
+  parseUpstreams,
+  refuseWithoutUpstreams,
+  upstreamCredentials,
+  type UpstreamOptions,
+} from "./upstream/upstream-config.js";
 import { UpstreamSource } from "./upstream/upstream-source.js";
 
 export type SourceOptions = Pick<
@@ -81,6 +86,7 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
       "OPTION_INVALID",
       "--backplane shares the watches of --source kubernetes between replicas; other sources have none: leave it out",
     );
+  if (named.kind !== "upstream") refuseWithoutUpstreams(options);
   if (named.kind === "directory") return new DirectorySource({ ...parts, path: named.path });
   if (named.kind === "upstream") {
     if (parts.readsReaders === true)
@@ -122,7 +128,7 @@ export function topicPrefixes({
   topicPrefix,
 }: Pick<SourceOptions, "source" | "topicPrefix">): readonly string[] | undefined {
   if (topicPrefix === "") return undefined;
-  if (!source.startsWith("upstream:"))
-    throw new ProxyError("OPTION_INVALID", "--topic-prefix needs --source upstream:HOST:PORT");
+  // Without upstreams the prefix is refused when the source is made.
+  if (!source.startsWith("upstream:")) return undefined;
   return parseUpstreams(source.slice("upstream:".length), topicPrefix).map(({ prefix }) => prefix);
 }

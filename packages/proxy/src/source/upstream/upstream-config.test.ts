@@ -1,6 +1,11 @@
 import { expect } from "chai";
 import { ProxyError } from "../../proxy-error.js";
-import { parseUpstreams, upstreamCredentials, type UpstreamOptions } from "./upstream-config.js";
+import {
+  parseUpstreams,
+  refuseWithoutUpstreams,
+  upstreamCredentials,
+  type UpstreamOptions,
+} from "./upstream-config.js";
 
 const none: UpstreamOptions = {
   topicPrefix: "",
@@ -63,5 +68,24 @@ describe("upstreamCredentials", () => {
       ProxyError,
       "both",
     );
+  });
+});
+
+describe("refuseWithoutUpstreams", () => {
+  const given: Partial<UpstreamOptions> = {
+    topicPrefix: "eu/",
+    upstreamTls: true,
+    upstreamTokenFile: "token",
+  };
+  for (const [name, value] of Object.entries(given))
+    it(`refuses ${name} where nothing is fed by other proxies`, () => {
+      expect(() => refuseWithoutUpstreams({ ...none, [name]: value })).to.throw(
+        ProxyError,
+        `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} is for --source upstream:HOST:PORT`,
+      );
+    });
+
+  it("refuses nothing where none is given", () => {
+    refuseWithoutUpstreams(none);
   });
 });

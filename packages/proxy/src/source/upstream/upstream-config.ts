@@ -1,3 +1,4 @@
+import { flagName } from "@bunting/runtime";
 import { isNamespaceName } from "@bunting/protocol";
 import type { ProxyOptions } from "../../options.js";
 import { ProxyError } from "../../proxy-error.js";
@@ -73,6 +74,27 @@ export function upstreamCredentials(options: UpstreamOptions): UpstreamCredentia
     clientKeyPath: upstreamClientKeyFile,
     tokenFile: upstreamTokenFile,
   };
+}
+
+const upstreamOnly = [
+  "topicPrefix",
+  "upstreamTls",
+  "upstreamCaFile",
+  "upstreamClientCertFile",
+  "upstreamClientKeyFile",
+  "upstreamTokenFile",
+  "upstreamTokenOverPlaintext",
+] as const;
+
+/**
+ * Refuses options that do nothing without upstreams.
+ *
+ * @throws ProxyError OPTION_INVALID
+ */
+export function refuseWithoutUpstreams(options: UpstreamOptions): void {
+  const given = upstreamOnly.find((name) => options[name] !== "" && options[name] !== false);
+  if (given !== undefined)
+    throw invalid(`--${flagName(given, {})} is for --source upstream:HOST:PORT, and does nothing without`);
 }
 
 function checkTarget(target: string): string {
