@@ -5,7 +5,7 @@ export type { OnCallEnd } from "./call/server-call.js";
 export { GrpcServer } from "./call/grpc-server.js";
 export { parseGrpcTimeout } from "./call/grpc-timeout.js";
 export { defaultGrpcHeaders } from "./http2/http2-request-routing.js";
-export { keepClientSessions } from "./http2/keep-client-sessions.js";
+export { guardGrpcClients } from "./http2/guard-grpc-clients.js";
 export { statusHeaders as statusTrailers } from "./http2/status-headers.js";
 export { healthService } from "./services/health-service.js";
 export type { ListenEndpoint } from "./port/listen-endpoint.js";

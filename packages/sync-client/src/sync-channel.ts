@@ -9,10 +9,10 @@ import {
   setLogVerbosity,
   type ChannelOptions,
 } from "@grpc/grpc-js";
-import { keepClientSessions } from "@bunting/rpc";
+import { guardGrpcClients } from "@bunting/rpc";
 
 // For all clients of grpc-js, before the first of them connects.
-keepClientSessions();
+guardGrpcClients();
 
 // grpc-js writes errors to stderr, between the lines of the log, that it also reports as the status of a call.
 if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NONE);

@@ -8,7 +8,7 @@ import { OTLPTraceExporter as HttpTraceExporter } from "@opentelemetry/exporter-
 import type { PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
 import { AgentError } from "../agent-error.js";
-import "../keep-grpc-sessions.js";
+import "../guard-grpc-clients.js";
 import type { Clock, Logger } from "@bunting/runtime";
 import { boundedAgent } from "./bounded-agent.js";
 import { signalUrl, type Collector } from "./collector.js";

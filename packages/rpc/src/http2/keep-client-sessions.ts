@@ -1,4 +1,4 @@
-import http2, { type ClientHttp2Session, type ClientHttp2Stream, type Http2Session } from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, Http2Session } from "node:http2";
 
 let handleKey: symbol | undefined;
 
@@ -7,25 +7,13 @@ const collections = new FinalizationRegistry<object>(() => {
 });
 
 /**
- * Makes each client of HTTP/2 in this process keep node's native session until its streams have been collected. Node drops it when it destroys
- * the session, and its destructor aborts the process (`Assertion failed: (current_nghttp2_memory_) == (0)`) if a native stream still holds
- * headers that nghttp2 has allocated for the session: a server need only not end the headers of a response. grpc-js offers no way to its
- * sessions, but looks `connect` up in node's module each time. To be called once. Servers are not affected: their HTTP/2 is ours.
+ * Keeps node's native session until this stream of it has been collected. Node drops it when it destroys the session, and its destructor aborts
+ * the process (`Assertion failed: (current_nghttp2_memory_) == (0)`) if a native stream still holds headers that nghttp2 has allocated for the
+ * session: a server need only not end the headers of a response. Servers are not affected: their HTTP/2 is ours.
  */
-export function keepClientSessions(): void {
-  const { connect } = http2;
-  http2.connect = ((...args: Parameters<typeof connect>) => keepSession(connect(...args))) as typeof connect;
-}
-
-function keepSession(session: ClientHttp2Session): ClientHttp2Session {
-  const request = session.request.bind(session);
-  session.request = (...args) => {
-    const stream = request(...args);
-    if (stream.pending) stream.once("ready", () => keep(session, stream));
-    else keep(session, stream);
-    return stream;
-  };
-  return session;
+export function keepSession(session: ClientHttp2Session, stream: ClientHttp2Stream): void {
+  if (stream.pending) stream.once("ready", () => keep(session, stream));
+  else keep(session, stream);
 }
 
 function keep(session: ClientHttp2Session, stream: ClientHttp2Stream): void {

@@ -1,4 +1,0 @@
-import { keepClientSessions } from "@bunting/rpc";
-
-// For all clients of grpc-js, before the first of them connects.
-keepClientSessions();
