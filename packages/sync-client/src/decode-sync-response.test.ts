@@ -26,6 +26,16 @@ describe("decodeSyncResponse", () => {
     expect(kind).to.equal("tier");
   });
 
+  // It was sent back with each subscription, also to an honest proxy, which refuses messages of 128 KiB.
+  it("refuses a version that is larger than any", () => {
+    const missesDigest = (bytes: number): Buffer => nested(1, nested(2, nested(1, Buffer.alloc(bytes))));
+    expect(() => decodeSyncResponse(missesDigest(2_000))).to.throw(
+      MalformedMessageError,
+      "a version of 2003 bytes, more than the 1024 allowed",
+    );
+    expect(() => decodeSyncResponse(missesDigest(500))).to.throw(MalformedMessageError, "a digest of 0");
+  });
+
   it("refuses a delta with more flags than fit into a message", () => {
     expect(() => decodeSyncResponse(nested(3, empties(4, 7_000_000)))).to.throw(
       MalformedMessageError,

@@ -75,8 +75,15 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
 
 const policies: Readonly<Record<number, Deleted["policy"]>> = { 1: "keep", 2: "empty", 3: "close" };
 
+/** A version takes some hundred bytes. It is sent back when the topic is subscribed to, also to other proxies, which refuse messages of 128 KiB. */
+const mostVersionBytes = 1_024;
+
 /** @throws MalformedMessageError */
 export function decodeVersion(message: Buffer): DocumentVersion {
+  if (message.length > mostVersionBytes)
+    throw new MalformedMessageError(
+      `a version of ${message.length} bytes, more than the ${mostVersionBytes} allowed`,
+    );
   let digest = message.subarray(0, 0);
   readFields(message, (field, value) => {
     if (field === 4 && typeof value !== "number") digest = value;

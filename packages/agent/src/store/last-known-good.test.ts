@@ -264,7 +264,7 @@ describe("LastKnownGood", () => {
 
   it("keeps a document without its version if that is longer than any version is", async () => {
     const lastKnownGood = lastKnownGoodOf([proxy]);
-    lastKnownGood.keep(0, newer, versionOf({ uid: "u".repeat(2_000) }));
+    lastKnownGood.keep(0, newer, { digest: Buffer.alloc(32, 7), encoded: Buffer.alloc(2_000) });
     await lastKnownGood.flush();
     expect(await copyOf(proxy)).to.deep.equal({
       bytes: newer,
