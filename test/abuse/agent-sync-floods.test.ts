@@ -1,59 +1,27 @@
-import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import type { ServerHttp2Stream } from "node:http2";
 import { buntingSyncV1 } from "@bunting/protocol";
 import { expect } from "chai";
 import { proxySources, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
+import {
+  encode,
+  flood,
+  HostileSyncServer,
+  open,
+  refuse,
+  snapshot,
+  versionWith,
+} from "../support/hostile-sync-server.js";
 import { maxGrowthMebibytes } from "./support/attacked-agent.js";
-import { prefixed } from "./support/hostile-peer.js";
 import { Vitals } from "./support/vitals.js";
-
-type Message = NonNullable<buntingSyncV1.SyncResponse["message"]>;
 
 const topic = "demo/flags";
 /** How many messages a flood has. */
 const floodMessages = 2_000;
 
-/** A proxy of bunting.sync.v1 that keeps to no rule of the protocol. */
-class HostileProxy {
-  readonly #server: Http2Server;
-  readonly #sessions = new Set<ServerHttp2Session>();
-  /** Streams that were opened, and those of them that the agent ended. */
-  opened = 0;
-  closed = 0;
-
-  constructor(
-    serve: (stream: ServerHttp2Stream) => void,
-    settings: { readonly initialWindowSize?: number } = {},
-  ) {
-    this.#server = createServer({ settings });
-    this.#server.on("session", (session) => {
-      this.#sessions.add(session);
-      session.on("error", () => undefined);
-    });
-    this.#server.on("stream", (stream) => {
-      this.opened++;
-      stream.on("error", () => undefined).once("close", () => this.closed++);
-      serve(stream);
-    });
-  }
-
-  async listen(): Promise<string> {
-    this.#server.listen(0, "127.0.0.1");
-    await once(this.#server, "listening");
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  stop(): void {
-    for (const session of this.#sessions) session.destroy();
-    this.#server.close();
-  }
-}
-
 /** What a proxy can do to the agent that trusts it with its flags. */
 describe("an agent whose proxy is hostile", () => {
-  let proxy: HostileProxy;
+  let proxy: HostileSyncServer;
   let agent: Awaited<ReturnType<typeof startAgent>>;
   let vitals: Vitals;
 
@@ -61,7 +29,7 @@ describe("an agent whose proxy is hostile", () => {
     serve: (stream: ServerHttp2Stream) => void,
     settings?: { readonly initialWindowSize?: number },
   ): Promise<void> {
-    proxy = new HostileProxy(serve, settings);
+    proxy = new HostileSyncServer(serve, settings);
     agent = await startAgent(proxySources(await proxy.listen(), topic));
     vitals = new Vitals(agent.process.pid);
   }
@@ -93,12 +61,12 @@ describe("an agent whose proxy is hostile", () => {
   ] as const) {
     it(`ends a stream of a proxy that reads none of its ${what}`, async () => {
       const digest = Buffer.alloc(32, 7);
-      const unchanged = encode({ $case: "unchanged", value: { topic, version: version(digest) } });
+      const unchanged = encode({ $case: "unchanged", value: { topic, version: versionWith({ digest }) } });
       const batch = Buffer.concat(Array.from({ length: 100 }, () => unchanged));
       await attack(
         (stream) => {
           open(stream).pause();
-          if (flags !== undefined) stream.write(snapshot(flags, digest));
+          if (flags !== undefined) stream.write(snapshot(topic, flags, { digest }));
           void flood(stream, 100, () => batch);
         },
         { initialWindowSize: 0 },
@@ -141,11 +109,11 @@ describe("an agent whose proxy is hostile", () => {
             $case: "deleted",
             value: { topic, policy: buntingSyncV1.DeletionPolicy.DELETION_POLICY_EMPTY },
           })
-        : snapshot({ a: { state: "ENABLED", variants: { a: 1 }, defaultVariant: "a" } }, Buffer.alloc(32, 1)),
-    "documents that are refused": () => snapshot(`{"flags":{"${long}":nonsense`, Buffer.alloc(32, 1)),
+        : snapshot(topic, { a: { state: "ENABLED", variants: { a: 1 }, defaultVariant: "a" } }),
+    "documents that are refused": () => snapshot(topic, `{"flags":{"${long}":nonsense`),
     "flags that are rejected": (index) => {
       const flag = { state: "ENABLED", variants: { a: 1 }, defaultVariant: `none-${index % 2}` };
-      return snapshot({ a: flag, b: flag }, Buffer.alloc(32, 1 + (index % 2)));
+      return snapshot(topic, { a: flag, b: flag }, { digest: Buffer.alloc(32, 1 + (index % 2)) });
     },
   };
   for (const [what, message] of Object.entries(floods)) {
@@ -162,59 +130,12 @@ describe("an agent whose proxy is hostile", () => {
   }
 
   it("logs little of a status with 30,000 characters", async () => {
-    const trailers = {
-      "grpc-status": "14",
-      "grpc-message": "z".repeat(30_000),
-      "grpc-retry-pushback-ms": "0",
-    };
-    await attack((stream) => {
-      stream.respond(
-        { ":status": 200, "content-type": "application/grpc+proto", ...trailers },
-        { endStream: true },
-      );
-    });
+    const trailers = { "grpc-message": "z".repeat(30_000), "grpc-retry-pushback-ms": "0" };
+    await attack((stream) => refuse(stream, 14, trailers));
     await eventually(() => proxy.opened > 4, "five attempts");
     await isWell();
   });
 });
-
-function open(stream: ServerHttp2Stream): ServerHttp2Stream {
-  stream.respond({ ":status": 200, "content-type": "application/grpc+proto" });
-  return stream;
-}
-
-/** Writes as fast as the agent reads. Returns how many were written. */
-async function flood(
-  stream: ServerHttp2Stream,
-  count: number,
-  next: (index: number) => Buffer,
-): Promise<number> {
-  let index = 0;
-  while (index < count && !stream.destroyed) {
-    if (stream.write(next(index++))) continue;
-    await new Promise<void>((resolve) => {
-      const go = (): void => {
-        stream.off("drain", go).off("close", go);
-        resolve();
-      };
-      stream.once("drain", go).once("close", go);
-    });
-  }
-  return index;
-}
-
-function encode(message: Message): Buffer {
-  return prefixed(Buffer.from(buntingSyncV1.SyncResponse.encode({ message }).finish()));
-}
-
-function version(digest: Buffer): buntingSyncV1.Version {
-  return { uid: "u", generation: "1", resourceVersion: "1", digest };
-}
-
-function snapshot(flags: Readonly<Record<string, unknown>> | string, digest: Buffer): Buffer {
-  const document = Buffer.from(typeof flags === "string" ? flags : JSON.stringify({ flags }));
-  return encode({ $case: "snapshot", value: { topic, version: version(digest), document } });
-}
 
 /** A hundred, with keys of 1,000 characters, which the agent names in each ack. */
 function rejectedFlags(): Readonly<Record<string, unknown>> {

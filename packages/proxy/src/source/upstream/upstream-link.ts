@@ -11,15 +11,16 @@ import { encodeUnsubscribe, type SyncResponse } from "@bunting/sync-client/messa
 import {
   Backoff,
   isAborted,
-  RateLimitedLog,
   singleLine,
   sleep,
   type Clock,
   type Logger,
+  type RateLimitedLog,
 } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { connectUpstream } from "./connect-upstream.js";
+import { FirstAnswer } from "./first-answer.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
 import { refreshTopic } from "./refresh-topic.js";
@@ -32,6 +33,8 @@ export interface UpstreamLinkOptions {
   readonly tierPath: TierPath;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** For lines that upstreams can cause: that of all links. */
+  readonly log: RateLimitedLog;
   readonly metrics: SourceMetrics;
   /** A proxy has accepted the stream. */
   readonly onOpened: () => void;
@@ -41,6 +44,8 @@ export interface UpstreamLinkOptions {
 
 /** Waits after all targets have failed. */
 const retry = { firstMs: 300, capMs: 5_000 };
+/** The longest wait that an upstream may ask for. */
+const pushbackCapMs = 10_000;
 /** Waits before a topic that was refused is asked for again, if the upstream does not say when. */
 const refusedRetryMs = 5_000;
 const refusedCapMs = 60_000;
@@ -48,10 +53,12 @@ const refusedCapMs = 60_000;
 const healthyMs = 10_000;
 /** How long an answer may take before a topic is stale: a drain of the upstream takes less. */
 const patienceMs = 1_000;
+/** How long a stream may take to bring anything of its topics before another upstream is tried: one that reads its source says at least that it can't. */
+const unansweredMs = 30_000;
 
 /** How long a topic that was left is counted: longer than an upstream keeps it (--topic-linger), unless that was changed. */
 const lingerMs = 60_000;
-/** How many lines a minute about topics that the upstream refuses are logged. */
+/** How many lines of a kind are logged a minute: a proxy may have hundreds of connections, and an upstream that comes and goes ends all of them. */
 const linesPerMinute = 20;
 /** How long an upstream may take to accept a new token. */
 const renewalTimeoutMs = 10_000;
@@ -61,6 +68,7 @@ interface OpenStream {
   readonly channel: SyncChannel;
   readonly parts: StreamParts;
   readonly send: (message: Buffer) => void;
+  readonly answer: FirstAnswer;
   /** The upstream has accepted the call. */
   isOpen: boolean;
 }
@@ -74,7 +82,6 @@ export class UpstreamLink {
   readonly #left = new Map<string, () => void>();
   readonly #backoff: Backoff;
   #index: number;
-  readonly #log: RateLimitedLog;
   /** The oldest first. */
   readonly #streams: OpenStream[] = [];
   /** The one that the topics are on. */
@@ -88,7 +95,6 @@ export class UpstreamLink {
     const { random = Math.random, targets } = options;
     this.#options = options;
     this.#backoff = new Backoff({ ...retry, random });
-    this.#log = new RateLimitedLog(options.logger, options.clock);
     // Proxies on this level spread over those on the one above.
     this.#index = Math.floor(random() * targets.length);
   }
@@ -106,6 +112,7 @@ export class UpstreamLink {
     this.#left.get(topic.name)?.();
     this.#topics.set(topic.name, topic);
     this.#used?.send(topic.subscribeMessage());
+    this.#used?.answer.wait();
     this.#awaitAnswers();
   }
 
@@ -135,7 +142,11 @@ export class UpstreamLink {
       }
       // The next proxy is tried at once; if it was the last, all of them after a while.
       if (++failures % targets.length === 0)
-        await sleep(Math.max(this.#backoff.next(), end.pushbackMs ?? 0), signal, clock);
+        await sleep(
+          Math.max(this.#backoff.next(), Math.min(end.pushbackMs ?? 0, pushbackCapMs)),
+          signal,
+          clock,
+        );
     }
     this.#cancelPatience?.();
     for (const cancel of this.#retries.values()) cancel();
@@ -215,8 +226,8 @@ export class UpstreamLink {
         channel,
         {
           ...parts,
-          started: (send) => {
-            stream = { channel, parts, send, isOpen: false };
+          started: (send, end) => {
+            stream = { channel, parts, send, answer: this.#firstAnswer(end), isOpen: false };
             this.#streams.push(stream);
             if (this.#used === undefined) this.#use(stream);
           },
@@ -229,12 +240,14 @@ export class UpstreamLink {
           received: (message, number, bytes) => {
             // The first message to a proxy, and it comes to callers only that are known.
             if (message.kind === "tier") accepted?.();
+            if (isOfTopic(message) && this.#topics.has(message.topic)) stream?.answer.came();
             return this.#receive(target, message, number, bytes);
           },
         },
         signal,
       );
     } finally {
+      stream?.answer.stop();
       if (stream?.isOpen === true) metrics.upstreamStreams(-1);
       if (stream !== undefined) this.#ended(stream);
     }
@@ -246,8 +259,17 @@ export class UpstreamLink {
     for (const topic of this.#topics.values()) {
       topic.lost();
       stream?.send(topic.subscribeMessage());
+      stream?.answer.wait();
     }
     this.#awaitAnswers();
+  }
+
+  #firstAnswer(end: (end: CallEnd) => void): FirstAnswer {
+    return new FirstAnswer(this.#options.clock, unansweredMs, () => {
+      if (this.size === 0) return;
+      const what = this.size === 1 ? "the topic" : `any of the ${this.size} topics`;
+      end(callEnd("unanswered", `it has not said in ${unansweredMs / 1_000} s what ${what} is`));
+    });
   }
 
   #takeOver(target: string): void {
@@ -279,7 +301,7 @@ export class UpstreamLink {
     if (answer !== undefined) this.#used?.send(answer);
     if (message.kind === "topic_error") {
       if (topic.refusal !== undefined)
-        this.#log.warn(
+        this.#options.log.warn(
           "upstream_refused",
           { topic: topic.name, upstream: target },
           topic.refusal,
@@ -322,7 +344,7 @@ export class UpstreamLink {
     if (this.#logged === what) return;
     this.#logged = what;
     // The upstream may have written a part of it.
-    this.#options.logger[level]({ topics: this.size }, singleLine(message));
+    this.#options.log[level](`upstream_${level}`, { topics: this.size }, singleLine(message), linesPerMinute);
   }
 }
 

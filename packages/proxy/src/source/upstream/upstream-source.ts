@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
@@ -45,8 +45,9 @@ export class UpstreamSource implements FlagSource {
   async run(signal: AbortSignal): Promise<void> {
     // With the client of gRPC, which no other source needs.
     const { UpstreamLink } = await import("./upstream-link.js");
+    const log = new RateLimitedLog(this.#options.logger, this.#options.clock);
     const create: LinkFactory = (targets, onOpened) =>
-      new UpstreamLink({ ...this.#options, targets, onOpened });
+      new UpstreamLink({ ...this.#options, log, targets, onOpened });
     await Promise.all(this.#groups.map((group) => group.run(create, signal)));
   }
 

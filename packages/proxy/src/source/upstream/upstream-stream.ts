@@ -17,10 +17,10 @@ const maxMessagesPerSecond = 10_000;
 const maxUnread = 1_024;
 
 export interface UpstreamStream extends StreamParts {
-  /** The upstream has accepted the call. `send` sends it a message. */
+  /** The upstream has accepted the call. */
   opened(): void;
-  /** Called when messages can be sent, before there is a connection. */
-  started(send: (message: Buffer) => void): void;
+  /** Called when messages can be sent, before there is a connection. `end` ends the stream with the given result. */
+  started(send: (message: Buffer) => void, end: (end: CallEnd) => void): void;
   /** @param number the place of the message in the stream; the first is 1. Returns why the stream is to end, if it is. */
   received(message: SyncResponse, number: number, bytes: number): CallEnd | undefined;
 }
@@ -51,7 +51,7 @@ export async function callUpstream(
             if (unread > maxUnread) end(callEnd("answers_unread", "it does not read what it is sent"));
           };
           send(encodeHello({ agent: `bunting-proxy/${version}`, providerId: "", isProxy: true }));
-          parts.started(send);
+          parts.started(send, end);
           return stream;
         },
         opened: () => parts.opened(),

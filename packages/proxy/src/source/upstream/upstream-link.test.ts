@@ -1,0 +1,112 @@
+import { createLogger, RateLimitedLog, type Logger } from "@bunting/runtime";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { FastClock } from "@bunting/test/support/fast-clock.js";
+import {
+  encode,
+  HostileSyncServer,
+  onSubscribe,
+  open,
+  refuse,
+  snapshot,
+} from "@bunting/test/support/hostile-sync-server.js";
+import { expect } from "chai";
+import type { ServerHttp2Stream } from "node:http2";
+import { noMetrics } from "../../proxy-metrics.js";
+import { RecordingSink } from "../source.fixture.js";
+import { TierPath } from "./tier-path.js";
+import { UpstreamLink } from "./upstream-link.js";
+import { UpstreamTopic } from "./upstream-topic.js";
+
+const name = "team-a/checkout";
+const credentials = { isTls: false, certPath: "", clientCertPath: "", clientKeyPath: "", tokenFile: "" };
+const flags = { f: { state: "ENABLED" } };
+const silentLogger = loggerTo([]);
+
+const serveFlags = (stream: ServerHttp2Stream): void => {
+  open(stream);
+  onSubscribe(stream, ({ topic }) => stream.write(snapshot(topic, flags)));
+};
+
+describe("UpstreamLink", () => {
+  // A second takes 10 ms.
+  const clock = new FastClock(100);
+  const cleanUps: (() => unknown)[] = [];
+  afterEach(async () => {
+    for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  });
+
+  async function listen(serve: (stream: ServerHttp2Stream) => void): Promise<string> {
+    const server = new HostileSyncServer(serve);
+    cleanUps.push(() => server.stop());
+    return server.listen();
+  }
+
+  /** A link that begins with the first of these, and a topic of it. Returns its failures, by reason. */
+  function follow(
+    targets: readonly string[],
+    log = logTo([]),
+  ): { readonly sink: RecordingSink; readonly failures: string[] } {
+    const failures: string[] = [];
+    const link = new UpstreamLink({
+      ...{ targets, credentials, clock, log, logger: silentLogger },
+      tierPath: new TierPath(clock),
+      metrics: { ...noMetrics, upstreamFailed: (reason) => void failures.push(reason) },
+      onOpened: () => undefined,
+      random: () => 0,
+    });
+    const sink = new RecordingSink();
+    link.add(new UpstreamTopic(name, sink, clock));
+    const abort = new AbortController();
+    const ended = link.run(abort.signal);
+    cleanUps.push(() => {
+      abort.abort();
+      return ended;
+    });
+    return { sink, failures };
+  }
+
+  function logTo(lines: string[]): RateLimitedLog {
+    return new RateLimitedLog(loggerTo(lines), clock);
+  }
+
+  const served = (sink: RecordingSink): boolean => sink.lastText !== undefined;
+
+  it("goes on with the next upstream when one sends heartbeats, and never what a topic is", async () => {
+    const silent = await listen((stream) => {
+      open(stream).resume();
+      const timer = setInterval(() => stream.write(encode({ $case: "heartbeat", value: {} })), 50);
+      stream.once("close", () => clearInterval(timer));
+    });
+    const { sink, failures } = follow([silent, await listen(serveFlags)]);
+    await eventually(() => served(sink), "the flags of the other one");
+    expect(failures).to.deep.equal(["unanswered"]);
+  });
+
+  it("asks again soon, whatever time an upstream names", async () => {
+    let streams = 0;
+    const target = await listen((stream) => {
+      if (++streams > 1) serveFlags(stream);
+      else refuse(stream, 14, { "grpc-retry-pushback-ms": "999999999" });
+    });
+    const { sink, failures } = follow([target]);
+    await eventually(() => served(sink), "its flags");
+    expect(failures).to.deep.equal(["unavailable"]);
+  });
+
+  it("writes few lines about an upstream that accepts each stream and ends it, however many connections it has", async () => {
+    const target = await listen((stream) => {
+      open(stream).end();
+    });
+    const lines: string[] = [];
+    const log = logTo(lines);
+    const startedMs = clock.monotonicMs();
+    const links = Array.from({ length: 10 }, () => follow([target], log));
+    await eventually(() => links.every(({ failures }) => failures.length >= 10), "a hundred streams");
+    const minutes = Math.ceil((clock.monotonicMs() - startedMs) / 60_000);
+    expect(lines.length).to.be.within(2, 40 * minutes);
+  });
+});
+
+function loggerTo(lines: string[]): Logger {
+  return createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) });
+}

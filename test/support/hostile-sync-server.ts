@@ -1,0 +1,131 @@
+import { once } from "node:events";
+import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { buntingSyncV1 } from "@bunting/protocol";
+
+type Message = NonNullable<buntingSyncV1.SyncResponse["message"]>;
+type Settings = NonNullable<Parameters<typeof createServer>[0]>["settings"];
+
+const prefixBytes = 5;
+
+/** A proxy of bunting.sync.v1 that keeps to no rule of the protocol: what it does on a stream is up to the test. */
+export class HostileSyncServer {
+  readonly #server: Http2Server;
+  readonly #sessions = new Set<ServerHttp2Session>();
+  /** Streams that were opened, and those of them that the client ended. */
+  opened = 0;
+  closed = 0;
+
+  constructor(serve: (stream: ServerHttp2Stream, path: string) => void, settings: Settings = {}) {
+    this.#server = createServer({ settings });
+    this.#server.on("session", (session) => {
+      this.#sessions.add(session);
+      session.on("error", () => undefined).once("close", () => this.#sessions.delete(session));
+    });
+    this.#server.on("stream", (stream, headers) => {
+      this.opened++;
+      stream.on("error", () => undefined).once("close", () => this.closed++);
+      serve(stream, headers[":path"] ?? "");
+    });
+  }
+
+  /** Connections that are open. */
+  get connections(): number {
+    return this.#sessions.size;
+  }
+
+  /** Returns its address. */
+  async listen(): Promise<string> {
+    this.#server.listen(0, "127.0.0.1");
+    await once(this.#server, "listening");
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  stop(): void {
+    for (const session of this.#sessions) session.destroy();
+    this.#server.close();
+  }
+}
+
+/** Accepts the call. */
+export function open(
+  stream: ServerHttp2Stream,
+  headers: Readonly<Record<string, string>> = {},
+): ServerHttp2Stream {
+  stream.respond({ ":status": 200, "content-type": "application/grpc+proto", ...headers });
+  return stream;
+}
+
+/** Ends the call, as early as that goes. */
+export function refuse(
+  stream: ServerHttp2Stream,
+  code: number,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const status = { "grpc-status": String(code), ...headers };
+  stream.respond(
+    { ":status": 200, "content-type": "application/grpc+proto", ...status },
+    { endStream: true },
+  );
+}
+
+/** Writes as fast as the client reads. Returns how many were written. */
+export async function flood(
+  stream: ServerHttp2Stream,
+  count: number,
+  next: (index: number) => Buffer,
+): Promise<number> {
+  let index = 0;
+  while (index < count && !stream.destroyed) {
+    if (stream.write(next(index++))) continue;
+    await new Promise<void>((resolve) => {
+      const go = (): void => {
+        stream.off("drain", go).off("close", go);
+        resolve();
+      };
+      stream.once("drain", go).once("close", go);
+    });
+  }
+  return index;
+}
+
+/** Calls back with each subscription of the client. */
+export function onSubscribe(
+  stream: ServerHttp2Stream,
+  take: (subscribe: buntingSyncV1.Subscribe) => void,
+): void {
+  let unread: Buffer = Buffer.alloc(0);
+  stream.on("data", (chunk: Buffer) => {
+    unread = Buffer.concat([unread, chunk]);
+    while (unread.length >= prefixBytes) {
+      const end = prefixBytes + unread.readUInt32BE(1);
+      if (unread.length < end) return;
+      const { message } = buntingSyncV1.SyncRequest.decode(unread.subarray(prefixBytes, end));
+      unread = unread.subarray(end);
+      if (message?.$case === "subscribe") take(message.value);
+    }
+  });
+}
+
+/** A whole frame of gRPC. */
+export function encode(message: Message): Buffer {
+  const body = buntingSyncV1.SyncResponse.encode({ message }).finish();
+  const prefix = Buffer.alloc(prefixBytes);
+  prefix.writeUInt32BE(body.length, 1);
+  return Buffer.concat([prefix, body]);
+}
+
+/** @param document flags, or any text in the place of a document */
+export function snapshot(
+  topic: string,
+  document: Readonly<Record<string, unknown>> | string,
+  version: Partial<buntingSyncV1.Version> = {},
+): Buffer {
+  const text = typeof document === "string" ? document : JSON.stringify({ flags: document });
+  const value = { topic, version: versionWith(version), document: Buffer.from(text) };
+  return encode({ $case: "snapshot", value });
+}
+
+export function versionWith(fields: Partial<buntingSyncV1.Version>): buntingSyncV1.Version {
+  return { uid: "u", generation: "1", resourceVersion: "1", digest: Buffer.alloc(32, 1), ...fields };
+}
