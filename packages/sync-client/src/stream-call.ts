@@ -8,6 +8,7 @@ import {
 import { cut, type Clock } from "@bunting/runtime";
 import { MalformedMessageError } from "./message-fields.js";
 import type { MessageHold } from "./message-hold.js";
+import { PacedReading } from "./paced-reading.js";
 import type { SyncChannel } from "./sync-channel.js";
 
 /** What the streams of all protocols are given. */
@@ -58,6 +59,8 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
       cancel();
     };
     const stream = call.open(channel.client, metadataOf(call.headers), endWith);
+    const reading = new PacedReading(stream, call.clock);
+    call.hold.readFrom(reading);
     const stopWatching = call.clock.after(call.connectTimeoutMs, () => {
       if (channel.isConnected) return;
       const seconds = call.connectTimeoutMs / 1_000;
@@ -83,12 +86,13 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
         }
       }
     };
-    stream.on("data", (message: Buffer) => call.hold.pass(() => take(message)));
+    stream.on("data", (message: Buffer) => call.hold.pass(() => reading.handle(() => take(message))));
     // The status carries the same information.
     stream.on("error", () => undefined);
     stream.once("status", (status: StatusObject) => {
       stopWatching();
       signal.removeEventListener("abort", cancel);
+      reading.end();
       if (own.failure === undefined) resolve(own.end ?? endOf(status, call.redact));
       else reject(own.failure);
     });
