@@ -299,14 +299,16 @@ export class UpstreamLink {
     this.#cancelRetry(topic.name);
     const answer = topic.take(message, number);
     if (answer !== undefined) this.#used?.send(answer);
+    if (topic.isMismatched)
+      return callEnd("mismatch", `its deltas of ${topic.name} don't lead to what it says`);
+    if (topic.refusal !== undefined && message.kind !== "freshness")
+      this.#options.log.warn(
+        "upstream_refused",
+        { topic: topic.name, upstream: target },
+        topic.refusal,
+        linesPerMinute,
+      );
     if (message.kind === "topic_error") {
-      if (topic.refusal !== undefined)
-        this.#options.log.warn(
-          "upstream_refused",
-          { topic: topic.name, upstream: target },
-          topic.refusal,
-          linesPerMinute,
-        );
       const waitMs = message.retryAfterMs === 0 ? refusedRetryMs : message.retryAfterMs;
       const subscribe = (): void => this.#used?.send(topic.subscribeMessage());
       this.#retries.set(topic.name, this.#options.clock.after(Math.min(waitMs, refusedCapMs), subscribe));

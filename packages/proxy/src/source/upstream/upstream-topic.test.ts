@@ -120,6 +120,24 @@ describe("UpstreamTopic", () => {
     expect(states()).to.deep.equal(["ENABLED"]);
   });
 
+  it("says of an upstream that it goes on with deltas that don't fit, until it sends a document", () => {
+    take(snapshot("ENABLED"));
+    const repeat = (times: number): void => {
+      for (let index = 0; index < times; index++) take(delta("ENABLED", "DISABLED", '{"state":"X"}'));
+    };
+    repeat(3);
+    expect(held.isMismatched).to.equal(false);
+    take(snapshot("ENABLED"));
+    repeat(3);
+    held.lost();
+    repeat(3);
+    expect(held.isMismatched).to.equal(false);
+    repeat(1);
+    expect(held.isMismatched).to.equal(true);
+    take(delta("ENABLED", "DISABLED"));
+    expect(held.isMismatched).to.equal(false);
+  });
+
   it("survives flags that are nested more deeply than the stack goes", () => {
     take(snapshot("ENABLED"));
     const deep = `{"state":${"[".repeat(5_000)}${"]".repeat(5_000)}}`;
@@ -129,7 +147,8 @@ describe("UpstreamTopic", () => {
       document: Buffer.from(`{"flags":{"f":${deep}}}`),
     } as TopicMessage;
     expect(take(whole).nack).to.include({ isDeltaMismatch: false });
-    expect(reason()).to.contain("the document of the upstream is refused");
+    expect(reason()).to.contain(`the document that the upstream sends of ${topic} is refused`);
+    expect(held.refusal, "which is logged").to.equal(reason());
     expect(take(delta("ENABLED", "DISABLED")).ack).to.include({ number: "4" });
   });
 

@@ -21,6 +21,9 @@ const maxReasonBytes = 1_024;
 /** A status code of gRPC. */
 const notFound = 5;
 
+/** After one, a proxy sends the whole document. */
+const mostMismatches = 3;
+
 /** A message about one topic. */
 export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
 
@@ -46,6 +49,8 @@ export class UpstreamTopic {
   /** Why the upstream itself can't follow the topic. */
   #upstreamIsStale: Error | undefined;
   #refusal: string | undefined;
+  /** Deltas and confirmations in a row that did not fit what is held. Each delta costs as much as the document has bytes. */
+  #mismatches = 0;
   /** Called after each message that says what the topic is. */
   readonly #awaiting = new Set<() => void>();
 
@@ -60,9 +65,14 @@ export class UpstreamTopic {
     return !this.#isAnswered && this.#upstreamIsStale === undefined;
   }
 
-  /** Why the upstream does not serve the topic, if its last message said that. */
+  /** Why the upstream does not serve the topic, or what it sends can't be served, if its last message said that. */
   get refusal(): string | undefined {
     return this.#refusal;
+  }
+
+  /** The upstream goes on with deltas although they don't fit. */
+  get isMismatched(): boolean {
+    return this.#mismatches > mostMismatches;
   }
 
   /** The digest of what is held. */
@@ -99,6 +109,7 @@ export class UpstreamTopic {
   /** The stream has ended. */
   lost(): void {
     this.#isAnswered = false;
+    this.#mismatches = 0;
     this.#upstreamIsStale = undefined;
   }
 
@@ -164,7 +175,7 @@ export class UpstreamTopic {
   #unchanged({ version }: Unchanged, number: number): Buffer {
     const held = this.#held;
     if (held?.version.digest.equals(version.digest) !== true)
-      return this.#nack(number, "this version is not held", true);
+      return this.#mismatch(number, "this version is not held");
     if (this.#isTold) this.#confirm(version);
     else this.#serve(held.document, version);
     return encodeAck({ topic: this.name, number }, version.digest, []);
@@ -180,17 +191,17 @@ export class UpstreamTopic {
   #change(delta: Delta, number: number): Buffer {
     const held = this.#held;
     if (held?.version.digest.equals(delta.fromDigest) !== true)
-      return this.#nack(number, "the version that the delta starts from is not held", true);
+      return this.#mismatch(number, "the version that the delta starts from is not held");
     let document: ReplicaDocument;
     let digest: Buffer;
     try {
       document = held.document.with(delta);
       digest = document.digest();
     } catch {
-      return this.#nack(number, "the delta is no JSON, or nested too deeply", true);
+      return this.#mismatch(number, "the delta is no JSON, or nested too deeply");
     }
     if (!digest.equals(delta.version.digest))
-      return this.#nack(number, "the delta led to another digest", true);
+      return this.#mismatch(number, "the delta led to another digest");
     return this.#replace(() => document, delta, number);
   }
 
@@ -200,9 +211,9 @@ export class UpstreamTopic {
     } catch (cause) {
       // A part of the document may be in it.
       const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
-      this.#sink.stale(
-        new ProxyError("DOCUMENT_INVALID", `the document of the upstream is refused: ${reason}`, { cause }),
-      );
+      const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
+      this.#refusal = message;
+      this.#sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause }));
       return this.#nack(number, reason, false);
     }
     return encodeAck({ topic: this.name, number }, version.digest, []);
@@ -212,10 +223,17 @@ export class UpstreamTopic {
     this.#sink.document(document.normalised(), this.#sourceVersion(version));
     this.#held = { document, version };
     this.#isTold = true;
+    this.#mismatches = 0;
     this.#tellAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
   }
 
+  #mismatch(number: number, reason: string): Buffer {
+    this.#mismatches++;
+    return this.#nack(number, reason, true);
+  }
+
   #nack(number: number, reason: string, isDeltaMismatch: boolean): Buffer {
+    if (!isDeltaMismatch) this.#mismatches = 0;
     const nack = { heldDigest: this.digest, reason: cutToBytes(reason, maxReasonBytes), isDeltaMismatch };
     return encodeNack({ topic: this.name, number }, nack);
   }
