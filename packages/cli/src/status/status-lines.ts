@@ -34,22 +34,15 @@ export function statusLines(name: string, status: ProxyStatus, colours: Colours)
   rows.forEach((row, index) =>
     lines.push(((sorted[index]?.newest?.behind ?? 0) > 0 ? colours.yellow : plain)(row)),
   );
-  return [...lines, ...topics.flatMap(refusals)];
+  return [...lines, ...staleLines(sorted), ...topics.flatMap(refusals)];
 }
 
 function plain(text: string): string {
   return text;
 }
 
-function cells({
-  topic = "?",
-  state = "?",
-  staleReason,
-  subscribers = 0,
-  newest,
-}: TopicStatus): readonly string[] {
-  const described = staleReason === undefined ? state : `${state} (${staleReason})`;
-  if (newest === undefined) return [topic, described, "", "", "", "", String(subscribers), "", ""];
+function cells({ topic = "?", state = "?", subscribers = 0, newest }: TopicStatus): readonly string[] {
+  if (newest === undefined) return [topic, state, "", "", "", "", String(subscribers), "", ""];
   const {
     sequence = 0,
     digest = "",
@@ -63,7 +56,7 @@ function cells({
   const after = ["50", "99", "100"].map((share) => afterMs[share] ?? "-").join("/");
   return [
     topic,
-    described,
+    state,
     resourceVersion ?? `${sequence} (${digest.slice(0, 8)})`,
     String(flags),
     String(bytes),
@@ -72,6 +65,22 @@ function cells({
     String(behind),
     `${after} ms`,
   ];
+}
+
+/** A reason is a sentence, too long for a column, and mostly one that many topics share. */
+function staleLines(topics: readonly TopicStatus[]): readonly string[] {
+  const byReason = new Map<string, string[]>();
+  for (const { topic = "?", staleReason } of topics) {
+    if (staleReason === undefined) continue;
+    const named = byReason.get(staleReason);
+    if (named === undefined) byReason.set(staleReason, [topic]);
+    else named.push(topic);
+  }
+  return [...byReason].map(([reason, [first = "?", ...more]]) =>
+    more.length === 0
+      ? `${first} is stale: ${reason}`
+      : `${first} and ${plural(more.length, "more topic")} are stale: ${reason}`,
+  );
 }
 
 function refusals({ topic = "?", rejections }: TopicStatus): readonly string[] {

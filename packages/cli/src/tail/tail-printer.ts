@@ -40,8 +40,7 @@ export class TailPrinter {
       ...(generation === undefined ? [] : [`generation ${generation}`]),
       ...(digest === undefined ? [] : [`digest ${digest.slice(0, 8)}`]),
     ];
-    const what = before === undefined ? plural(flags, "flag") : `${plural(changes.length, "flag")} changed`;
-    this.#head([what, ...names].join(", "));
+    this.#head([whatIsNew(flags, before && changes.length), ...names].join(", "));
     for (const line of differenceLines(changes, this.#io.colours)) this.#io.print(line);
     return true;
   }
@@ -73,4 +72,11 @@ export class TailPrinter {
   #json(fields: object): void {
     this.#io.print(JSON.stringify({ time: new Date().toISOString(), topic: this.#topic, ...fields }));
   }
+}
+
+/** @param changed how many flags differ from those before; undefined if there were none */
+function whatIsNew(flags: number, changed: number | undefined): string {
+  if (changed === undefined) return plural(flags, "flag");
+  // It was gone, or could not be had, and is back.
+  return changed === 0 ? `${plural(flags, "flag")}, as before` : `${plural(changed, "flag")} changed`;
 }
