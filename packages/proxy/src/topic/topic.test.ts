@@ -214,6 +214,18 @@ describe("a topic", () => {
     expect(counts.converged).to.deep.equal(all);
   });
 
+  it("logs that versions have reached all subscribers a few times a minute, and how many lines it left out", () => {
+    const { topic, clock, tell, logged } = useTopic();
+    new Reader(topic);
+    for (let number = 1; number <= 50; number++) tell(number);
+    const reached = (): readonly string[] =>
+      logged("info").filter((line) => line.includes("has reached all"));
+    expect(reached()).to.have.length(20);
+    clock.advance(60_000);
+    tell(51);
+    expect(reached().at(-1)).to.contain('"suppressedSinceLast":30');
+  });
+
   it("does not count subscribers that left in its convergence", () => {
     const { topic, clock, tell, counts } = useTopic();
     const gone = new Reader(topic);

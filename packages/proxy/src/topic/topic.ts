@@ -330,7 +330,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   #logConverged({ arrived, afterMs }: ConvergenceState): void {
     const ms = Object.fromEntries([...afterMs].map(([share, after]) => [share * 100, Math.round(after)]));
     const fields = { topic: this.key, sequence: this.#sequence, subscribers: arrived, afterMs: ms };
-    this.#options.logger.info(fields, "a version has reached all its subscribers");
+    this.#options.log.info("converged", fields, "a version has reached all its subscribers", linesPerMinute);
   }
 
   #logMissing(): void {
