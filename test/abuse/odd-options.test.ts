@@ -52,6 +52,9 @@ describe("odd options", () => {
     ["--watch-timeout=0", binaries.proxy, "from 1s to 24h"],
     ["--deletion-grace=-1s", binaries.proxy, "from 0 to 8760h"],
     ["--drain-window=1000h", binaries.proxy, "from 0 to 1h"],
+    ["--cache-size=1Gi", binaries.proxy, "--cache-size is given without --cache-dir"],
+    ["--backplane-lease=2s", binaries.proxy, "--backplane-lease is given without --backplane"],
+    ["--backplane-key-prefix=eu:", binaries.proxy, "--backplane-key-prefix is given without --backplane"],
     ["--stream-deadline=-5s", binaries.agent, "from 0 to 2562047h"],
     [
       '--sources=[{"uri":"a","provider":"constructor"}]',

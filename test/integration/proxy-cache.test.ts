@@ -44,7 +44,7 @@ describe("bunting-proxy with --cache-dir", () => {
     return (flags["f"] as { readonly state?: string } | undefined)?.state;
   };
   const edit = (state: string): void => directory.replace("flags/checkout.json", checkoutManifest(state));
-  /** None before the proxy has made the directory, which it does with the first copy. */
+  /** None before the proxy has made the directory, which it does when it starts. */
   const copies = (): string[] => {
     const cache = directory.file("cache");
     return existsSync(cache) ? readdirSync(cache) : [];

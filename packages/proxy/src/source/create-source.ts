@@ -1,6 +1,7 @@
 import { isInCluster } from "@bunting/kube";
 import { readersAnnotation } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
+import { cacheOptionTable } from "../cache-options.js";
 import type { ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
 import { backplaneConfig, type BackplaneProxyOptions } from "./backplane/backplane-config.js";
@@ -58,8 +59,13 @@ export interface SourceParts {
  */
 export function createSource(options: SourceOptions, parts: SourceParts): FlagSource {
   const named = parseSourceOption(options.source, isInCluster(parts.env));
-  const source = createMain(named, options, parts);
   const { cacheDir, cacheSize, kubeconfig, kubeContext, topicPrefix } = options;
+  if (cacheDir === "" && cacheSize !== cacheOptionTable.cacheSize.default)
+    throw new ProxyError(
+      "OPTION_INVALID",
+      "--cache-size is given without --cache-dir, which says where copies are kept: none would be",
+    );
+  const source = createMain(named, options, parts);
   const cached =
     cacheDir === ""
       ? source

@@ -1,5 +1,6 @@
 import { BackplaneError, checkOptions, type CheckedOptions } from "@bunting/backplane/options";
 import { flagName } from "@bunting/runtime";
+import { backplaneOptionTable } from "../../backplane-options.js";
 import type { ProxyOptions } from "../../options.js";
 import { ProxyError } from "../../proxy-error.js";
 
@@ -34,7 +35,7 @@ const names: Readonly<Record<string, string>> = {
 };
 
 /** What does nothing without an address. */
-const files = [
+const useless = [
   "backplaneUserFile",
   "backplanePasswordFile",
   "backplaneSentinelUserFile",
@@ -44,6 +45,8 @@ const files = [
   "backplaneTlsKeyFile",
   "backplaneServerName",
   "backplaneKeyFile",
+  "backplaneKeyPrefix",
+  "backplaneLease",
 ] as const;
 
 /**
@@ -53,7 +56,7 @@ const files = [
  */
 export function backplaneConfig(options: BackplaneProxyOptions): CheckedOptions | undefined {
   if (options.backplane !== "") return checked(options);
-  const given = files.find((name) => options[name] !== "");
+  const given = useless.find((name) => options[name] !== backplaneOptionTable[name].default);
   if (given === undefined) return undefined;
   throw new ProxyError(
     "OPTION_INVALID",

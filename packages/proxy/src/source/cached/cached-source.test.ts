@@ -154,14 +154,14 @@ describe("CachedSource", () => {
     });
   }
 
-  it("touches no disk for names that do not exist", async () => {
-    const { scripted, watch, clock, stop } = start({ at: directory.file("not-made") });
+  it("writes nothing for names that do not exist", async () => {
+    const { scripted, watch, clock, stop } = start();
     const sink = watch();
     clock.advance(1_000);
     scripted.missing(topic);
     await stop();
     expect(sink.events).to.deep.equal([{ kind: "missing" }]);
-    expect(existsSync(directory.file("not-made"))).to.equal(false);
+    expect(readdirSync(directory.path)).to.be.empty;
   });
 
   it("does not serve the copies of another source", async () => {
@@ -188,7 +188,7 @@ describe("CachedSource", () => {
     expect(files(".refused")).to.have.length(1);
   });
 
-  it("serves on where nothing can be written: counted, and logged once a minute", async () => {
+  it("serves on where nothing can be written: counted, at the start and with each copy, and logged once a minute", async () => {
     writeFileSync(directory.file("file"), "");
     const { scripted, watch, metrics, lines, stop } = start({ at: directory.file("file/cache") });
     const sink = watch();
@@ -196,7 +196,7 @@ describe("CachedSource", () => {
     for (const key of [topic, "demo/b"] as const) scripted.publish(key, version(1));
     await stop();
     expect(sink.events).to.have.length(1);
-    expect(metrics.counts["copy:write"]).to.equal(2);
+    expect(metrics.counts["copy:write"]).to.equal(3);
     expect(lines.filter((line) => line.includes("can't write"))).to.have.length(1);
   });
 
@@ -225,6 +225,27 @@ describe("CachedSource", () => {
     clock.advance(1_000);
     scripted.publish(topic, version(1));
     await eventually(() => files().length === 1, "the copy");
+  });
+
+  it("says at the start that it can't write to its directory, and how to mend that, before there is anything to write", async () => {
+    writeFileSync(directory.file("a-file"), "");
+    const { metrics, lines, scripted, watch } = start({ at: directory.file("a-file") });
+    await eventually(() => lines.length > 0, "a warning");
+    expect(lines.join("")).to.contain("EEXIST");
+    expect(lines.join(""))
+      .to.contain("can't write to --cache-dir")
+      .and.contain("name a directory on a volume");
+    expect(metrics.counts["copy:write"]).to.equal(1);
+    const sink = watch();
+    scripted.publish(topic, version(1));
+    await sink.nextText();
+  });
+
+  it("makes its directory at the start, and leaves nothing else there", async () => {
+    const { lines } = start({ at: directory.file("deep/cache") });
+    await eventually(() => existsSync(directory.file("deep/cache")), "the directory");
+    await eventually(() => readdirSync(directory.file("deep/cache")).length === 0, "nothing in it");
+    expect(lines).to.deep.equal([]);
   });
 
   it("is current without a refresh of the source only once that has answered", async () => {

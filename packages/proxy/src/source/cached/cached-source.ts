@@ -49,7 +49,7 @@ export class CachedSource implements FlagSource {
 
   async run(signal: AbortSignal): Promise<void> {
     try {
-      await Promise.all([this.#source.run(signal), this.#copies.count()]);
+      await Promise.all([this.#source.run(signal), this.#copies.begin()]);
     } finally {
       await this.#copies.flush();
     }

@@ -1,4 +1,4 @@
-import { CopyFile } from "@bunting/files/copies";
+import { checkCopies, CopyFile } from "@bunting/files/copies";
 import { normaliseDocument, type FlagDocument, type JsonValue, type TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, Semaphore, type Clock, type Logger } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
@@ -51,9 +51,10 @@ export class TopicCopies {
     });
   }
 
-  /** Counts what earlier processes left. */
-  count(): Promise<void> {
-    return this.#budget.count();
+  /** Looks whether copies can be written, and counts what earlier processes left. Never rejects. */
+  async begin(): Promise<void> {
+    await checkCopies(this.#options.directory).catch((error: unknown) => this.#cannotWrite(error));
+    await this.#budget.count();
   }
 
   /** A topic is watched from now on. */
@@ -137,14 +138,19 @@ export class TopicCopies {
       file,
       clock,
       onWritten: (sizeBytes) => this.#budget.written(file.path, sizeBytes),
-      onFailed: (error) => {
-        this.#options.metrics.copyFailed("write");
-        this.#log.warn(
-          "write",
-          { topic, directory, error },
-          "can't write to --cache-dir; after a restart there are no flags until the source answers",
-        );
-      },
+      onFailed: (error) => this.#cannotWrite(error, topic),
     });
+  }
+
+  #cannotWrite(error: unknown, topic?: TopicKey): void {
+    const { directory, metrics } = this.#options;
+    metrics.copyFailed("write");
+    const reason = error instanceof Error ? error.message : String(error);
+    const fields = { ...(topic === undefined ? {} : { topic }), directory, reason };
+    this.#log.warn(
+      "write",
+      fields,
+      "can't write to --cache-dir, so after a restart there are no flags until the source answers: name a directory on a volume that has room and that the user of this process may write to",
+    );
   }
 }
