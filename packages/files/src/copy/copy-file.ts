@@ -1,17 +1,8 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import {
-  appendFile,
-  lstat,
-  mkdir,
-  open,
-  rename,
-  rm,
-  stat,
-  writeFile,
-  type FileHandle,
-} from "node:fs/promises";
+import { appendFile, lstat, open, rename, rm, stat, writeFile, type FileHandle } from "node:fs/promises";
 import path from "node:path";
+import { makeDirectory } from "./make-directory.js";
 import { sweepCopies, temporarySuffix } from "./sweep-copies.js";
 import { UnusableCopyError } from "./unusable-copy-error.js";
 
@@ -146,7 +137,7 @@ export class CopyFile<Version extends EncodedVersion> {
     const header = `${magic} ${this.#sourceDigest} ${bytes.length} ${checksum} ${encodedVersion}\n`;
     const sizeBytes = header.length + bytes.length;
     if (checksum === this.#checksumOnDisk && (await this.#hasSize(sizeBytes))) return sizeBytes;
-    await mkdir(path.dirname(this.path), { recursive: true });
+    await makeDirectory(path.dirname(this.path));
     const temporary = `${this.path}.${randomUUID()}${temporarySuffix}`;
     try {
       const file = await open(temporary, "wx", 0o600);
