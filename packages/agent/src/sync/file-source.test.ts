@@ -206,6 +206,16 @@ describe("FileSource", () => {
       });
     }
 
+    it("a directory or a pipe in the place of a file is named as such", async () => {
+      execFileSync("mkfifo", [directory.file("pipe")]);
+      const pipe = run(directory.file("pipe"));
+      const folder = run(directory.path);
+      await pipe.probe.failure("missing");
+      await folder.probe.failure("missing");
+      expect(pipe.source.status().error).to.include("/pipe is not read, because it is no regular file");
+      expect(folder.source.status().error).to.equal(`${directory.path} is a directory: name a file in it`);
+    });
+
     it("a YAML file that can't be read names the line, and is delivered once it can", async () => {
       directory.replace("flags.yaml", "flags: {}\n");
       const { probe, source } = run(directory.file("flags.yaml"));

@@ -1,3 +1,4 @@
+import { statSync, type Stats } from "node:fs";
 import type { FileEvent, WatchedDirectory } from "@bunting/files";
 import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
 import type { FileSourceConfig } from "./source-config.js";
@@ -104,10 +105,28 @@ export class FileSource implements FlagSource {
   }
 
   #miss(): void {
-    this.#state.failed("missing", `there is no file ${this.#config.path}`);
+    this.#state.failed("missing", whyNoFile(this.#config.path));
   }
 
   #fail(error: Error): void {
     this.#state.failed("unreadable", `can't read ${this.#config.path}: ${error.message}`);
+  }
+}
+
+/** A directory instead of a file in it is a frequent mistake. */
+function whyNoFile(path: string): string {
+  const stats = statsOf(path);
+  // A file may be there by now.
+  if (stats === undefined || stats.isFile()) return `there is no file ${path}`;
+  return stats.isDirectory()
+    ? `${path} is a directory: name a file in it`
+    : `${path} is not read, because it is no regular file but a pipe, a socket or a device`;
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
   }
 }
