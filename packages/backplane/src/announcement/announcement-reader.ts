@@ -20,7 +20,7 @@ export interface AnnouncementReaderOptions {
   readonly onAnnounced: (topic: TopicKey, position: Position) => void;
   /** Called when a replica asks the owner of a topic for something. */
   readonly onAsked?: (topic: TopicKey, asked: Asked) => void;
-  /** Called when announcements may have been missed, at the start as well: versions have to be compared. */
+  /** Called when announcements may have been missed, at the start as well, and again and again while none can be read: versions have to be compared. */
   readonly onGap: () => void;
 }
 
@@ -64,7 +64,8 @@ export class AnnouncementReader implements Runnable {
   async #read(signal: AbortSignal): Promise<void> {
     const waits = new Backoff(backoff);
     const { clock } = this.#options;
-    while (!signal.aborted) {
+    const isOver = (): boolean => signal.aborted;
+    while (!isOver()) {
       try {
         const cursors = await this.#look();
         await this.#readOnce(cursors).catch((error: unknown) => {
@@ -78,6 +79,9 @@ export class AnnouncementReader implements Runnable {
         // The connection logs its own end.
         if (code !== "REDIS_AWAY" && this.#connection.isUp)
           this.#log.warn("read", { code, reason: message }, "announcements can't be read");
+        // Nothing is heard meanwhile, and Redis may be reached by the other connection. Before the first one is made, nothing is missed yet.
+        const isMissing = this.#cursors !== undefined || code === "REDIS_TIMEOUT";
+        if (isMissing && !isOver()) this.#options.onGap();
         await sleep(waits.next(), signal, clock);
       }
     }

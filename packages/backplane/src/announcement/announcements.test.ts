@@ -3,7 +3,7 @@ import { systemClock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { expect } from "chai";
-import type { BackplaneOptions } from "../backplane-options.js";
+import { checkOptions, type BackplaneOptions } from "../backplane-options.js";
 import { Leases, type Lease } from "../lease/leases.js";
 import { RecordCodec } from "../record/record-codec.js";
 import { RecordKeys } from "../record/record-keys.js";
@@ -93,13 +93,18 @@ describe("Announcements", () => {
     };
   }
 
-  async function startFollower(options: Partial<BackplaneOptions> = {}) {
+  /** @param readerAddress where announcements are read, if that is another way to Redis */
+  async function startFollower(options: Partial<BackplaneOptions> = {}, readerAddress?: string) {
     const { replica, records } = await start(options);
+    const readerOptions =
+      readerAddress === undefined
+        ? replica.options
+        : checkOptions({ ...options, shards: 4, compareMs: 600_000, address: readerAddress });
     const { compareMs } = replica.options;
     const follower = new Follower({ records, compareMs, clock: systemClock });
     const gaps = new EventQueue<string>();
     const reader = new AnnouncementReader({
-      ...{ options: replica.options, keys: replica.keys, logger: replica.logger, clock: systemClock },
+      ...{ options: readerOptions, keys: replica.keys, logger: replica.logger, clock: systemClock },
       onAnnounced: (announced, position) => follower.announced(announced, position),
       onGap: () => {
         gaps.push("gap");
@@ -247,6 +252,23 @@ describe("Announcements", () => {
     await server.command("HSET", "bunting:record:demo/flags", "version", "9", "epoch", "1");
     expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal("RECORD_MALFORMED");
     expect(gaps.size).to.equal(0);
+  });
+
+  it("that can't be read, while Redis can be reached otherwise, cost no more than the time to the next attempt", async () => {
+    const owner = await startOwner();
+    const proxy = await FaultProxy.start(server.port);
+    stops.later(() => proxy.close());
+    const quick = { connectTimeoutMs: 200, commandTimeoutMs: 200 };
+    const { follow } = await startFollower(quick, `redis://127.0.0.1:${proxy.port}`);
+    const sink = follow();
+    await owner.write(1);
+    await sink.events.nextMatching((event) => event === "1");
+    proxy.blackhole(true);
+    proxy.cut();
+    for (const number of [2, 3]) {
+      await owner.write(number);
+      await sink.events.nextMatching((event) => event === String(number));
+    }
   });
 
   it("that were trimmed away before they were read are noticed", async () => {
