@@ -47,6 +47,10 @@ describe("parseUpstreams", () => {
         .to.throw(ProxyError, says)
         .with.property("code", "OPTION_INVALID");
     });
+
+  it("does not repeat credentials that are in an address", () => {
+    expect(() => parseUpstreams("user:secret@a:1", "")).to.throw(/^(?!.*secret).*--upstream-token-file/);
+  });
 });
 
 describe("upstreamCredentials", () => {

@@ -98,6 +98,11 @@ export function refuseWithoutUpstreams(options: UpstreamOptions): void {
 }
 
 function checkTarget(target: string): string {
+  // Not repeated: it may be a password.
+  if (target.includes("@"))
+    throw invalid(
+      "--source upstream:… has credentials in it, which an upstream takes from --upstream-token-file",
+    );
   const port = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})$/.exec(target)?.[1];
   if (port !== undefined && Number(port) > 0 && Number(port) <= 65_535) return target;
   throw invalid(`"${target}" is no upstream: ${expected}`);
