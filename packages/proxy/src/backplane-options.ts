@@ -9,7 +9,7 @@ export const backplaneOptionTable = {
     type: text,
     default: "",
     describe:
-      "The Redis by which replicas share what they watch: redis://HOST:PORT/DATABASE, rediss://… with TLS, or redis+sentinel://HOST:PORT,HOST:PORT/MASTER/DATABASE. Each FeatureFlag is watched by one replica then, and a replica that starts while the API server is away serves what Redis holds. If empty, each replica watches for itself. For --source kubernetes.",
+      "The Redis by which replicas share what they watch: redis://HOST:PORT/DATABASE, rediss://… with TLS, or redis+sentinel://HOST:PORT,HOST:PORT/MASTER/DATABASE (rediss+sentinel://… with TLS). Each FeatureFlag is watched by one replica then, and a replica that starts while the API server is away serves what Redis holds. If empty, each replica watches for itself. For --source kubernetes.",
     group: replicas,
     env: ["BUNTING_BACKPLANE"],
   }),
@@ -58,7 +58,7 @@ export const backplaneOptionTable = {
   backplaneTlsKeyFile: option({
     type: text,
     default: "",
-    describe: `A file with the private key of that certificate, in PEM. ${file}`,
+    describe: `A file with the private key of that certificate, in PEM and without a password. ${file}`,
     group: replicas,
     env: ["BUNTING_BACKPLANE_TLS_KEY_FILE"],
   }),
@@ -73,7 +73,7 @@ export const backplaneOptionTable = {
     type: text,
     default: "",
     describe:
-      "A file with keys that records in Redis are signed with, one a line, for a Redis that others may write to: the first signs, all verify, and records without such a signature are refused. Read at the start.",
+      "A file with keys that records in Redis are signed with, one a line of at least 32 characters, for a Redis that others may write to: the first signs, all verify, and records without such a signature are refused. Read at the start.",
     group: replicas,
     env: ["BUNTING_BACKPLANE_KEY_FILE"],
   }),
@@ -81,7 +81,7 @@ export const backplaneOptionTable = {
     type: text,
     default: "bunting:",
     describe:
-      "What all keys in Redis begin with. Replicas of one deployment have the same; another deployment in the same database needs another.",
+      "What all keys in Redis begin with: at most 100 characters of visible ASCII. Replicas of one deployment have the same; another deployment in the same database needs another.",
     group: replicas,
     env: ["BUNTING_BACKPLANE_KEY_PREFIX"],
   }),
