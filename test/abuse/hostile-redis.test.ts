@@ -51,4 +51,18 @@ describe("bunting-proxy and what answers in place of Redis", () => {
     expect(line).to.include({ code: "REDIS_DENIED" });
     expect(line["reason"]).to.contain("Redis refuses: NOAUTH Authentication required");
   });
+
+  it("watches for itself and says why where it is given a Redis Cluster", async function () {
+    needsRedisServer(this);
+    const redis = stops.add(await RedisServer.start("--cluster-enabled", "yes"));
+    await redis.command("CLUSTER", "ADDSLOTS", ...Array.from({ length: 16_384 }, (_, slot) => slot));
+    const replica = await startOn(redis.address);
+    await replica.proxy.process.nextLog("Redis refuses to work: this replica watches for itself");
+    const lines = replica.proxy.process.logs.filter(({ code }) => code === "REDIS_CLUSTERED");
+    expect(lines[0]?.["reason"]).to.contain("name a Redis that is by itself, or Sentinels");
+    const client = new StockSyncClient(replica.proxy.sync);
+    stops.later(() => client.close());
+    const { flags } = await client.subscribe({ selector: "demo/flags" }).messages.nextEvent();
+    expect(flags).to.have.property("f");
+  });
 });

@@ -10,6 +10,7 @@
  * - REDIS_FULL: Redis has no memory left, and refuses to write.
  * - REDIS_READ_ONLY: what answers is a replica of Redis, not the one that may be written to; after a failover for instance.
  * - REDIS_NOT_READY: Redis answers, but can't work for now: it loads its data, a script blocks it, or it can't write to its disk.
+ * - REDIS_CLUSTERED: what answers is Redis Cluster, where keys that belong together are at different places.
  * - REDIS_FAILED: Redis refuses the command for another reason.
  * - FENCED: the lease with this fencing number has ended or was taken over, and nothing was written.
  * - VERSION_OLDER: Redis holds a newer version of the topic, and nothing was written.
@@ -28,6 +29,7 @@ export type BackplaneErrorCode =
   | "REDIS_FULL"
   | "REDIS_READ_ONLY"
   | "REDIS_NOT_READY"
+  | "REDIS_CLUSTERED"
   | "REDIS_FAILED"
   | "FENCED"
   | "VERSION_OLDER"

@@ -43,6 +43,16 @@ export class Keys {
     return `${this.#prefix}announcements:${shard}`;
   }
 
+  /**
+   * A key of each kind, most of them of no topic and no lease, to find out whether Redis would take what is written there. A text, a hash and a
+   * stream come first.
+   */
+  get samples(): readonly string[] {
+    const lease = "sample";
+    const written = [this.wish(lease), this.record("sample/-"), this.announcements(-1)];
+    return [...written, this.announced(-1), this.lease(lease), this.interest(lease), this.fence];
+  }
+
   /** How many announcements a shard has had: each carries its number, so that readers notice when they miss one. */
   announced(shard: number): string {
     return `${this.#prefix}announced:${shard}`;

@@ -25,6 +25,31 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
   });
   afterEach(() => stops.stop());
 
+  for (const [what, ...rules] of [
+    ["the keys of beats only", "~bunting:members", "+@all"],
+    ["all keys but those of announcements", "~bunting:[!a]*", "+@all"],
+    ...["set", "incr", "hset", "pexpire", "xadd", "xread", "hstrlen", "zscore", "del"].map(
+      (command) => [`all commands but ${command}`, "~bunting:*", "+@all", `-${command}`] as const,
+    ),
+  ] as const)
+    it(`is no member with ${what}, for it could own nothing`, async () => {
+      const server = stops.add(await RedisServer.start());
+      await server.command("ACL", "SETUSER", "default", "reset", "on", "nopass", "~*", "+@all");
+      const replica = stops.add(await TestReplica.connected({ address: server.address }));
+      await server.command("ACL", "SETUSER", "default", "resetkeys", ...rules);
+      const { connection, keys } = replica;
+      const membership = new Membership({
+        ...{ connection, keys, clock: systemClock, member: "a", memberMs: 60_000 },
+        onChange: () => undefined,
+      });
+      const denied = await membership.beat().catch((error: unknown) => error);
+      expect(denied).to.have.property("code", "REDIS_DENIED");
+      await server.command("ACL", "SETUSER", "default", "~*", "+@all");
+      expect(await server.command("EXISTS", keys.members)).to.equal(0);
+      await membership.beat();
+      expect(await server.command("KEYS", "*")).to.deep.equal([keys.members]);
+    });
+
   it("can do everything that replicas do, and reads no other keys", async () => {
     const rights = commands.split(" ").map((command) => `+${command}`);
     const user = ["--user", "app", "on", ">secret", "~bunting:*", "-@all", ...rights];

@@ -30,7 +30,7 @@ const backoff = { firstMs: 100, capMs: 2_000 };
 const linesPerMinute = 4;
 
 /** What does not end the connection. */
-const refusals = ["REDIS_DENIED", "REDIS_FULL", "REDIS_NOT_READY", "REDIS_FAILED"];
+const refusals = ["REDIS_DENIED", "REDIS_FULL", "REDIS_NOT_READY", "REDIS_CLUSTERED", "REDIS_FAILED"];
 
 /** After an answer of these kinds another connection may lead to a Redis that works. */
 const endingCodes = ["REDIS_TIMEOUT", "REDIS_READ_ONLY"];

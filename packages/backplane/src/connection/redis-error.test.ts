@@ -29,7 +29,7 @@ describe("an error of Redis", () => {
     ],
     "a Redis Cluster": [
       refusal("CROSSSLOT Keys in request don't hash to the same slot"),
-      "REDIS_FAILED",
+      "REDIS_CLUSTERED",
       "Redis refuses: CROSSSLOT Keys in request don't hash to the same slot; Redis Cluster can't be used: name a Redis that is by itself, or Sentinels",
     ],
     "a Redis that asks for a certificate": [

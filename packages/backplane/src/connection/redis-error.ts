@@ -2,7 +2,7 @@ import { cut, errorCode, singleLine } from "@bunting/runtime";
 import { ReplyError } from "ioredis";
 import { BackplaneError, type BackplaneErrorCode } from "../backplane-error.js";
 
-/** The first word of an error's text is its code in Redis. */
+/** By the code of Redis. */
 const codes: Readonly<Record<string, BackplaneErrorCode>> = {
   NOAUTH: "REDIS_DENIED",
   WRONGPASS: "REDIS_DENIED",
@@ -14,6 +14,9 @@ const codes: Readonly<Record<string, BackplaneErrorCode>> = {
   MASTERDOWN: "REDIS_NOT_READY",
   MISCONF: "REDIS_NOT_READY",
   NOREPLICAS: "REDIS_NOT_READY",
+  CROSSSLOT: "REDIS_CLUSTERED",
+  MOVED: "REDIS_CLUSTERED",
+  CLUSTERDOWN: "REDIS_CLUSTERED",
 };
 
 const untrusted = "name its authority with --backplane-ca-file";
@@ -91,14 +94,21 @@ export function fromRedisError(error: unknown, server: Server = "Redis"): Backpl
       cause: error,
     });
   }
-  // Redis 6 puts the code of a command inside of a script behind the place in the script.
-  const word = / -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? "";
+  const word = wordOf(message);
   const remedy = Object.entries(refusalRemedies[server]).find(
     ([about]) => about === word || (about.includes(" ") && message.includes(about)),
   );
   const refusal = withRemedy(`${capitalized(server)} refuses: ${plain(message)}`, remedy?.[1]);
   // No cause: it has all arguments of the command with it, a password for instance.
   return new BackplaneError(codes[word] ?? "REDIS_FAILED", refusal);
+}
+
+/** The code of Redis: the first word, but for commands inside of scripts. */
+function wordOf(message: string): string {
+  // Redis 7.0 gives the lack of a right no code of its own there.
+  if (message.includes("The user executing the script can't")) return "NOPERM";
+  // Redis 6 puts the code behind the place in the script.
+  return / -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? "";
 }
 
 /** The message ends up in logs and on the status page, and may be of whoever answers in place of Redis. */

@@ -1,10 +1,10 @@
 import { sleep, type Clock, type Runnable } from "@bunting/runtime";
 import type { BackplaneError } from "../backplane-error.js";
 import { fromRedisError } from "../connection/redis-error.js";
-import { script } from "../connection/script.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
 import { texts } from "../lease/leases.js";
+import { beatScript } from "./beat-script.js";
 
 export interface MembershipOptions {
   readonly connection: Pick<RedisConnection, "evaluate">;
@@ -25,33 +25,6 @@ const beatsPerLife = 3;
 /** Longer than any replica may be configured to live without a beat. */
 const longestMs = 3_600_000;
 const mostMembers = 1_000;
-
-/**
- * KEYS members; ARGV member or empty, ms that it lives, member to remove or empty, the most ms that any lives, the most members. Returns all
- * live members. Ends are times of Redis: the clocks of replicas are not compared. Other software may write here: what no replica can have written
- * is removed or left out, because who owns what is computed from all members.
- *
- * It begins with what takes memory: Redis looks whether it may write, and has memory left, only until a script has written something.
- */
-const beatScript = script(`
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if ARGV[1] ~= '' then
-  redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
-end
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))
-redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', now + tonumber(ARGV[4])), '+inf')
-if ARGV[3] ~= '' then
-  redis.call('ZREM', KEYS[1], ARGV[3])
-end
-local members = {}
-for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[5]) - 1)) do
-  if #member <= 300 then
-    members[#members + 1] = member
-  end
-end
-return members
-`);
 
 /** The live replicas, as Redis knows them. */
 export class Membership implements Runnable {
@@ -88,7 +61,9 @@ export class Membership implements Runnable {
     const sentMs = clock.monotonicMs();
     const [joins, leaves] = this.#isDraining ? ["", member] : [member, ""];
     const args = [joins, memberMs, leaves, longestMs, mostMembers];
-    const answer = texts(await this.#send(() => connection.evaluate(beatScript, [keys.members], args)));
+    const answer = texts(
+      await this.#send(() => connection.evaluate(beatScript, [keys.members, ...keys.samples], args)),
+    );
     this.#untilMs = sentMs + memberMs;
     this.#take(answer.filter((one) => one !== undefined).sort());
   }

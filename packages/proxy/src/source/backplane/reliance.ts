@@ -18,7 +18,7 @@ export interface RelianceOptions {
 }
 
 /** With these Redis refuses everybody who writes, or this replica: it is as good as away. Other refusals are of a single key. */
-const refusals: readonly string[] = ["REDIS_FULL", "REDIS_NOT_READY", "REDIS_DENIED"];
+const refusals: readonly string[] = ["REDIS_FULL", "REDIS_NOT_READY", "REDIS_DENIED", "REDIS_CLUSTERED"];
 
 /** Whether this replica relies on Redis: there has to be a connection, and beats over it have to be taken. */
 export class Reliance {

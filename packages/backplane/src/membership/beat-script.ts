@@ -1,0 +1,46 @@
+import { script } from "../connection/script.js";
+
+/**
+ * KEYS members, then a text, a hash, a stream and other samples of the keys that replicas use; ARGV member or empty, ms that it lives, member to
+ * remove or empty, the most ms that any lives, the most members. Returns all live members. Ends are times of Redis: the clocks of replicas are
+ * not compared. Other software may write here: what no replica can have written is removed or left out, because who owns what is computed from
+ * all members.
+ *
+ * Who has rights for beats only could own nothing, and must not be taken for an owner. So a key of each kind is named, which Redis looks at before
+ * it runs the script, and Redis Cluster as well; and whatever other scripts do is done to samples. It begins with what takes memory and any
+ * key: Redis looks whether it may write, and has memory left, only until a script has written something.
+ */
+export const beatScript = script(`
+if ARGV[1] ~= '' then
+  local text, hash, stream = KEYS[2], KEYS[3], KEYS[4]
+  for _, command in ipairs({
+    {'SET', text, '0', 'PX', '1000'}, {'GET', text}, {'INCR', text},
+    {'DEL', hash, stream},
+    {'HSET', hash, 'fence', '0'}, {'HGET', hash, 'fence'}, {'HMGET', hash, 'fence'}, {'HSTRLEN', hash, 'fence'},
+    {'PEXPIRE', hash, '1000'}, {'PTTL', hash},
+    {'XADD', stream, 'MAXLEN', '~', '1', '*', 'topic', ''}, {'XREVRANGE', stream, '+', '-', 'COUNT', '1'},
+    {'XREAD', 'COUNT', '1', 'STREAMS', stream, '0'},
+    {'ZCARD', KEYS[1]}, {'ZSCORE', KEYS[1], ARGV[1]}, {'ZREM', KEYS[1], ''},
+    {'DEL', text, hash, stream},
+  }) do
+    redis.call(unpack(command))
+  end
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+if ARGV[1] ~= '' then
+  redis.call('ZADD', KEYS[1], string.format('%.0f', now + tonumber(ARGV[2])), ARGV[1])
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('(%.0f', now))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], string.format('(%.0f', now + tonumber(ARGV[4])), '+inf')
+if ARGV[3] ~= '' then
+  redis.call('ZREM', KEYS[1], ARGV[3])
+end
+local members = {}
+for _, member in ipairs(redis.call('ZRANGE', KEYS[1], 0, tonumber(ARGV[5]) - 1)) do
+  if #member <= 300 then
+    members[#members + 1] = member
+  end
+end
+return members
+`);
