@@ -2,6 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { expect } from "chai";
 import { AgentConnection } from "../support/agent-client.js";
 import { Authority } from "../support/certificates.js";
+import { runBunting } from "../support/cli-process.js";
 import { eventually } from "../support/event-queue.js";
 import { checkoutManifest } from "../support/manifests.js";
 import { portOf, type ProxyProcess } from "../support/proxy-process.js";
@@ -136,6 +137,10 @@ describe("bunting-proxy with --source upstream", () => {
     expect(await nextState(subscribe(edge, `us/${selector}`), "those of us")).to.equal("DISABLED");
     const { details } = await subscribe(edge).ended;
     expect(details).to.contain("eu/, us/");
+    const { out } = await runBunting(["tail", `us/${selector}`, "--limit=1", "--address", edge.sync]);
+    expect(out).to.contain(` us/${selector} 1 flag`);
+    const same = await runBunting(["diff", us.file("checkout.json"), `proxy://${edge.sync}/us/${selector}`]);
+    expect(same).to.include({ code: 0, err: "" });
   });
 
   it("speaks TLS to an upstream whose authority it is given", async () => {
@@ -163,6 +168,17 @@ describe("bunting-proxy with --source upstream", () => {
     service.setBackends([portOf(other)]);
     const loops = (proxy: ProxyProcess): Promise<number> => upstreamFailures(proxy, "loop");
     await eventually(async () => (await loops(one)) + (await loops(other)) > 0, "the loop is found");
+  });
+
+  it("is not ready while it has no upstream but itself, and does not say that it follows one", async () => {
+    const service = await tiers.openSwitch();
+    const proxy = await tier(`127.0.0.1:${service.port}`);
+    service.setBackends([portOf(proxy)]);
+    await eventually(async () => (await upstreamFailures(proxy, "loop")) > 2, "the loop is found");
+    expect((await fetch(`${proxy.management}/readyz`)).status).to.equal(412);
+    const said = proxy.process.logs.map(({ msg }) => msg);
+    expect(said.filter((msg) => msg.startsWith("follows"))).to.deep.equal([]);
+    expect(said.filter((msg) => msg.includes("take the loop out"))).to.have.length(1);
   });
 });
 

@@ -24,6 +24,7 @@ export {
   isNamespaceName,
   isObjectName,
   parsePrefixedSelector,
+  parseAnySelector,
   parseTopicSelector,
   topicKey,
   type TopicKey,

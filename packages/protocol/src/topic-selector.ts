@@ -66,6 +66,16 @@ export function parsePrefixedSelector(selector: string): {
   return { prefix: `${prefix}/`, topic: parseTopicSelector(named.slice(prefix.length + 1)) };
 }
 
+/**
+ * As parsePrefixedSelector, with the prefix as a part of the key: what a proxy calls such a topic.
+ *
+ * @throws ProtocolError SELECTOR_INVALID
+ */
+export function parseAnySelector(selector: string): TopicKey {
+  const { prefix, topic } = parsePrefixedSelector(selector);
+  return `${prefix}${topic}`;
+}
+
 function invalid(what: string): ProtocolError {
   return new ProtocolError("SELECTOR_INVALID", `${what}: ${expectedForm}`);
 }

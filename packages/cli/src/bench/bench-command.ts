@@ -1,4 +1,4 @@
-import { parseTopicSelector } from "@bunting/protocol";
+import { parseAnySelector } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import { command, type CommandCall } from "../command.js";
 import { readContext } from "../evaluate/read-context.js";
@@ -110,7 +110,7 @@ async function evaluate(name: string, open: () => Asker, options: Options, io: I
 function subscriberLoad(options: Options, io: Io): Load {
   const { subscribers, duration: durationMs } = options;
   const server = serverAt(parseAddress(options.proxy, syncPort), options);
-  const topic = parseTopicSelector(options.topic);
+  const topic = parseAnySelector(options.topic);
   const connections = Math.min(options.connections, subscribers);
   const name = `${subscribers} subscribers of ${topic} at ${addressText(server.address)}, ${connections} connections`;
   const progress = (served: number, elapsedMs: number): void => {

@@ -1,4 +1,4 @@
-import { parseTopicSelector, type TopicKey } from "@bunting/protocol";
+import { parseAnySelector, type TopicKey } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 
@@ -53,7 +53,7 @@ export function parseProxyUrl(
     );
   return {
     address: parseAddress(rest.slice(0, slash), syncPort),
-    topic: parseTopicSelector(rest.slice(slash + 1)),
+    topic: parseAnySelector(rest.slice(slash + 1)),
   };
 }
 

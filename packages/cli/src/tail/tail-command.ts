@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { parseTopicSelector } from "@bunting/protocol";
+import { parseAnySelector } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import { command, type CommandCall } from "../command.js";
 import { followTopic } from "../sync/follow-topic.js";
@@ -28,7 +28,7 @@ async function run({ options, words, io }: CommandCall<typeof tailOptionTable>):
   const [word, ...rest] = words;
   if (word === undefined || rest.length > 0)
     throw new CliError("USAGE_INVALID", "expected one FeatureFlag: bunting tail default/storefront");
-  const topic = parseTopicSelector(word);
+  const topic = parseAnySelector(word);
   const server = serverAt(parseAddress(options.address, syncPort), options);
   const name = addressText(server.address);
   const copy = new TopicCopy();

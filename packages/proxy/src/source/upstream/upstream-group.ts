@@ -44,7 +44,7 @@ export class UpstreamGroup {
     this.#refreshes = new UpstreamRefreshes(clock, (key, signal) => this.#read(key, signal));
   }
 
-  /** A proxy has accepted a stream since the start. */
+  /** A proxy could be followed since the start. */
   get isOpened(): boolean {
     return this.#isOpened;
   }

@@ -36,7 +36,7 @@ export interface UpstreamLinkOptions {
   /** For lines that upstreams can cause: that of all links. */
   readonly log: RateLimitedLog;
   readonly metrics: SourceMetrics;
-  /** A proxy has accepted the stream. */
+  /** A proxy has accepted the stream, and can be followed. */
   readonly onOpened: () => void;
   /** A number in [0, 1); injected by tests. */
   readonly random?: () => number;
@@ -221,6 +221,7 @@ export class UpstreamLink {
   ): Promise<CallEnd> {
     const { metrics } = this.#options;
     let stream: OpenStream | undefined;
+    let isFollowed = false;
     try {
       return await callUpstream(
         channel,
@@ -234,14 +235,18 @@ export class UpstreamLink {
           opened: () => {
             if (stream !== undefined) stream.isOpen = true;
             metrics.upstreamStreams(1);
-            this.#options.onOpened();
-            if (accepted === undefined) this.#say("info", target, `follows the proxy ${target}`);
           },
           received: (message, number, bytes) => {
-            // The first message to a proxy, and it comes to callers only that are known.
-            if (message.kind === "tier") accepted?.();
             if (isOfTopic(message) && this.#topics.has(message.topic)) stream?.answer.came();
-            return this.#receive(target, message, number, bytes);
+            const end = this.#receive(target, message, number, bytes);
+            // The first message to a proxy, and it comes to callers only that are known. It may show that this upstream can't be followed.
+            if (message.kind === "tier" && end === undefined && !isFollowed) {
+              isFollowed = true;
+              this.#options.onOpened();
+              if (accepted === undefined) this.#say("info", target, `follows the proxy ${target}`);
+              else accepted();
+            }
+            return end;
           },
         },
         signal,
