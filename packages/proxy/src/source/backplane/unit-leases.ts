@@ -24,12 +24,17 @@ export interface UnitLeasesOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<BackplaneMetrics, "backplaneLease">;
+  /** Of all units together; 40,000 unless a test can't have so many. */
+  readonly maxTopics?: number;
 }
 
 /** An owner that can't read the API server leaves its topics to others for so long, unless it can read again sooner. */
 const unableMs = 30_000;
 
-/** More than replicas may want of a unit, and this one's subscribers together. */
+/**
+ * How many topics this replica may have when it takes on one more for others, in all units together. Twice as many as may be wanted of one unit;
+ * others watch for themselves what is not taken on. Each name takes some 8 KB, if nothing is behind it.
+ */
 const mostTopics = 40_000;
 const topicsAtOnce = 256;
 
@@ -145,11 +150,11 @@ export class UnitLeases {
 
   /** Another replica wants the topic, which is watched from now on if this replica owns it, or is about to. */
   wantedElsewhere(key: TopicKey): ReplicatedTopic | undefined {
-    const { units, shared } = this.#options;
+    const { units, shared, maxTopics = mostTopics } = this.#options;
     const unit = units.get({ name: units.nameOf(key) });
     if (unit === undefined || !(unit.isHeld || unit.isWarming)) return undefined;
     // Other software may write to Redis, and each topic takes memory and a read of the API server.
-    if (!unit.topics.has(key) && (unit.topics.size >= mostTopics || !isTopicKey(key))) return undefined;
+    if (!unit.topics.has(key) && (units.size >= maxTopics || !isTopicKey(key))) return undefined;
     const topic = units.topic(key, shared);
     if (!topic.isWantedElsewhere) {
       topic.isWantedElsewhere = true;

@@ -15,9 +15,15 @@ export interface UnitsOptions {
 export class Units implements Iterable<Unit> {
   readonly #options: UnitsOptions;
   readonly #units = new Map<string, Unit>();
+  #size = 0;
 
   constructor(options: UnitsOptions) {
     this.#options = options;
+  }
+
+  /** Topics of all units together. */
+  get size(): number {
+    return this.#size;
   }
 
   /** As they are now: units may come and go while they are walked through. */
@@ -60,6 +66,7 @@ export class Units implements Iterable<Unit> {
     if (topic === undefined) {
       topic = new ReplicatedTopic(key, unit, shared);
       unit.topics.set(key, topic);
+      this.#size++;
     }
     return topic;
   }
@@ -71,6 +78,7 @@ export class Units implements Iterable<Unit> {
     if (unit === undefined || !topic.isIdle || unit.topics.get(key) !== topic) return;
     topic.close();
     unit.topics.delete(key);
+    this.#size--;
     this.#options.onForgotten(key);
     if (unit.topics.size > 0) return;
     this.#units.delete(unit.name);
@@ -80,5 +88,6 @@ export class Units implements Iterable<Unit> {
   clear(): void {
     for (const topic of this.topics()) topic.close();
     this.#units.clear();
+    this.#size = 0;
   }
 }
