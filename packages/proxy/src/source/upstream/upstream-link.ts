@@ -21,6 +21,7 @@ import { ProxyError } from "../../proxy-error.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { connectUpstream } from "./connect-upstream.js";
 import { FirstAnswer } from "./first-answer.js";
+import type { OpenStream } from "./open-stream.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
 import { refreshTopic } from "./refresh-topic.js";
@@ -62,16 +63,6 @@ const lingerMs = 60_000;
 const linesPerMinute = 20;
 /** How long an upstream may take to accept a new token. */
 const renewalTimeoutMs = 10_000;
-
-/** A stream of the connection. Its topics are on one stream at a time; another one is about to take over, with a newer token. */
-interface OpenStream {
-  readonly channel: SyncChannel;
-  readonly parts: StreamParts;
-  readonly send: (message: Buffer) => void;
-  readonly answer: FirstAnswer;
-  /** The upstream has accepted the call. */
-  isOpen: boolean;
-}
 
 /** One connection to one of several proxies, with a stream for some topics. When it ends, the next proxy is tried, and each topic resumes. */
 export class UpstreamLink {
