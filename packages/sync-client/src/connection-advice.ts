@@ -6,7 +6,7 @@ const causes: readonly (readonly [words: RegExp, cause: Cause])[] = [
   [/before secure TLS connection|wrong version number|packet length too long/, "no_tls"],
   // It took the connection, and closed it before it said anything of HTTP/2.
   [/Last error: Failed to connect/, "closed"],
-  [/Name resolution failed/, "unresolved"],
+  [/Name resolution failed|ENOTFOUND|EAI_AGAIN/, "unresolved"],
   [/ECONNREFUSED/, "refused"],
   [/ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no gRPC server has answered/, "unreachable"],
 ];

@@ -193,6 +193,7 @@ export interface LogLine {
   readonly msg: string;
   readonly reason?: string;
   readonly error?: string;
+  readonly advice?: string;
 }
 
 /** What a source is given, and what it made of it. */

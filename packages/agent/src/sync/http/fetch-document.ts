@@ -3,6 +3,7 @@ import path from "node:path";
 import { isYamlName } from "../yaml-document.js";
 import type { HttpAnswer, HttpClient } from "./http-client.js";
 import { HttpFailure } from "./http-failure.js";
+import { unpacked } from "./unpacked.js";
 
 /** What the server calls a version of the document. */
 export interface Validators {
@@ -58,7 +59,7 @@ export async function fetchDocument(options: FetchOptions, signal: AbortSignal):
       signal,
     );
     const next = redirectOf(answer, url);
-    if (next === undefined) return read(answer, first, validators !== undefined);
+    if (next === undefined) return read(answer, first, options);
     url = next;
   }
   throw new HttpFailure("redirect", `${first.host} redirects more than ${maxRedirects} times`);
@@ -85,16 +86,15 @@ function redirectOf({ status, headers }: HttpAnswer, from: URL): URL | undefined
   return to;
 }
 
-function read({ status, headers, body }: HttpAnswer, url: URL, isConditional: boolean): Fetched {
-  if (status === 304 && isConditional) return { kind: "unchanged" };
+async function read(
+  answer: HttpAnswer,
+  url: URL,
+  { validators: held, maxBytes }: FetchOptions,
+): Promise<Fetched> {
+  const { status, headers } = answer;
+  if (status === 304 && held !== undefined) return { kind: "unchanged" };
   if (status < 200 || status > 299) throw failureOf(status, headers, url);
-  const encoding = headers["content-encoding"] ?? "identity";
-  if (encoding !== "identity") {
-    throw new HttpFailure(
-      "encoding",
-      `${url.host} sent the document as ${encoding}, which was not asked for`,
-    );
-  }
+  const body = await unpacked(answer, url.host, maxBytes);
   if (body.length === 0) throw new HttpFailure("empty", `${url.host} answered ${status} with an empty body`);
   const validators = { etag: headers.etag, lastModified: headers["last-modified"] };
   return { kind: "document", body, isYaml: isYaml(url, headers["content-type"]), validators };

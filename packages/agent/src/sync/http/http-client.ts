@@ -38,10 +38,16 @@ export class HttpClient {
   readonly #certPath: string;
   readonly #plain = new Agent({ keepAlive: true });
   readonly #secure = new SecureAgent({ keepAlive: true });
+  #host = "";
 
   /** @param certPath the certificates of the authorities to trust, read again before each request; "" for those of Node */
   constructor(certPath = "") {
     this.#certPath = certPath;
+  }
+
+  /** The server that was asked last. */
+  get host(): string {
+    return this.#host;
   }
 
   /** Closes the connections. */
@@ -52,6 +58,7 @@ export class HttpClient {
 
   /** @throws HttpFailure, or what the signal was aborted with */
   async send(message: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    this.#host = message.url.host;
     const ca = message.url.protocol === "https:" ? await this.#authorities() : undefined;
     for (;;) {
       const { answer, isReused } = this.#exchange(message, ca, signal);
@@ -129,7 +136,7 @@ async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<
   return { status, headers, body: gathered.take() };
 }
 
-function tooLarge(what: string, limit: number): HttpFailure {
+export function tooLarge(what: string, limit: number): HttpFailure {
   return new HttpFailure(
     "too_large",
     `the answer has ${what}, but this agent has memory for ${limit}: give it more memory, or serve fewer flags`,

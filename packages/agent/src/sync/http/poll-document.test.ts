@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
@@ -10,7 +10,7 @@ import { createSource } from "../create-sources.js";
 import type { FlagSource } from "../flag-source.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
-import { document, HttpServer, type SeenRequest } from "./http-server.fixture.js";
+import { type Answer, document, HttpServer, type SeenRequest } from "./http-server.fixture.js";
 
 const one = '{"flags":{"one":{"state":"ENABLED","variants":{"on":true},"defaultVariant":"on"}}}';
 const two = one.replace('"one"', '"two"');
@@ -226,7 +226,9 @@ describe("an http source", () => {
     await probe.failure("timeout");
     server.answer = (_request, response) => void response.writeHead(200).write("{");
     await eventually(() => probe.failures.filter((reason) => reason === "timeout").length >= 2, "the next");
-    expect(source.status().error).to.contain('no complete answer within the "timeoutS" of 1 s');
+    expect(source.status().error).to.contain(
+      `no complete answer of ${new URL(origin).host} within the "timeoutS" of 1 s`,
+    );
     server.answer = document(one);
     expect(await probe.nextDocument()).to.equal(one);
   });
@@ -248,11 +250,57 @@ describe("an http source", () => {
     await eventually(() => source.status().state === "connected", "connected");
   });
 
-  it("reports YAML that can't be read, an empty body, and a compressed one", async () => {
+  it("reads a document again that was refused, when the server calls the same bytes YAML", async () => {
+    const yaml = "flags: {a: {}}\n";
+    server.answer = document(yaml, { "content-type": "text/plain" });
+    const probe = new SourceProbe(clock);
+    probe.isAccepting = false;
+    const { source } = run({}, probe);
+    expect(await probe.nextDocument()).to.equal(yaml);
+    await probe.failure("refused");
+    probe.isAccepting = true;
+    server.answer = document(yaml, { "content-type": "application/yaml" });
+    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{}}}');
+    await eventually(() => source.status().state === "connected", "connected");
+  });
+
+  it("reads what a store holds as gzip, and no more of it than there is memory for", async () => {
+    const answer = (body: Buffer): Answer => {
+      return (_request, response) => void response.writeHead(200, { "content-encoding": "gzip" }).end(body);
+    };
+    server.answer = answer(gzipSync(one));
+    const { source, probe } = run();
+    expect(await probe.nextDocument()).to.equal(one);
+    server.answer = answer(gzipSync(Buffer.alloc(1_000_001, " ")));
+    await probe.failure("too_large");
+    server.answer = answer(gzipSync(two).subarray(0, 40));
+    await probe.failure("encoding");
+    expect(source.status().error).to.contain("as gzip that can't be unpacked");
+    server.answer = answer(gzipSync(two));
+    expect(await probe.nextDocument()).to.equal(two);
+  });
+
+  it("says what to do where a server takes no TLS, or nothing listens", async () => {
+    const secure = run({ uri: `${origin.replace("http:", "https:")}/flags` });
+    await secure.probe.failure("unreachable");
+    expect(secure.probe.logs.map(({ advice }) => advice)).to.include(
+      "it closes connections with TLS: it may serve plaintext on this port",
+    );
+    const nobody = new HttpServer();
+    const uri = await nobody.start();
+    await nobody.stop();
+    const refused = run({ uri });
+    await refused.probe.failure("unreachable");
+    expect(refused.probe.logs.map(({ advice }) => advice)).to.include(
+      "nothing listens there: check the address, and that the server is up",
+    );
+  });
+
+  it("reports YAML that can't be read, an empty body, and one compressed otherwise", async () => {
     const answers: readonly [reason: string, status: string, body: string | Buffer, headers: object][] = [
       ["refused", "is not used", "flags: [", { "content-type": "application/yaml" }],
       ["empty", "with an empty body", "", {}],
-      ["encoding", "as gzip", gzipSync(one), { "content-encoding": "gzip" }],
+      ["encoding", "as br, which", brotliCompressSync(one), { "content-encoding": "br" }],
     ];
     for (const [reason, text, body, headers] of answers) {
       server.answer = (_request, response) => void response.writeHead(200, { ...headers }).end(body);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { Backoff, sleep } from "@bunting/runtime";
+import { connectionAdvice } from "@bunting/sync-client";
 import type { SourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
 import { jsonOfYaml, YamlDocumentError } from "../yaml-document.js";
@@ -73,9 +74,12 @@ class DocumentPoll {
     } catch (error) {
       if (signal.aborted) return undefined;
       const failure = abort.signal.aborted
-        ? new HttpFailure("timeout", `no complete answer within the "timeoutS" of ${timeoutMs / 1_000} s`)
+        ? new HttpFailure(
+            "timeout",
+            `no complete answer of ${this.#client.host} within the "timeoutS" of ${timeoutMs / 1_000} s`,
+          )
         : failureOf(error);
-      state.failed(failure.reason, failure.message);
+      state.failed(failure.reason, failure.message, adviceOn(failure));
       return failure;
     } finally {
       cancelTimer();
@@ -108,14 +112,16 @@ class DocumentPoll {
       return;
     }
     const { body, validators, isYaml } = fetched;
-    const digest = createHash("sha256").update(body).digest("base64");
+    // The same bytes under another media type are another document.
+    const digest = `${isYaml} ${createHash("sha256").update(body).digest("base64")}`;
     if (digest !== this.#digest) {
       const bytes = await this.#deliver(body, isYaml);
       this.#digest = digest;
-      // Where it is refused it is not fetched again either, as long as it stays the same.
+      // As long as it stays the same, it is not read again.
       this.#refusal = typeof bytes === "number" ? undefined : bytes;
     }
-    this.#validators = validators;
+    // One that is refused is fetched again: a server that is told its right media type does not change its ETag.
+    this.#validators = this.#refusal === undefined ? validators : undefined;
     this.#confirm();
   }
 
@@ -157,4 +163,9 @@ function failureOf(error: unknown): HttpFailure {
       cause: error,
     },
   );
+}
+
+/** Only where the words are those of Node: other messages repeat what a server sent. */
+function adviceOn({ reason, message }: HttpFailure): string | undefined {
+  return reason === "unreachable" ? connectionAdvice(message, '"certPath" of the source') : undefined;
 }
