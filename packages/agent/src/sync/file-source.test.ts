@@ -256,13 +256,19 @@ describe("FileSource", () => {
       expect(probe.failures.length).to.equal(5);
     });
 
-    it("a refused document does not count as a lost source", async () => {
+    it("a refused document does not count as a lost source, nor as the newest flags", async () => {
       directory.replace("flags.json", "not JSON");
       const probe = new SourceProbe();
       probe.isAccepting = false;
       const { source } = run(directory.file("flags.json"), probe);
       expect(await probe.nextDocument()).to.equal("not JSON");
-      expect(source.status().state).to.equal("connected");
+      expect(source.status()).to.include({ state: "connected", lastUpdate: undefined });
+      expect(source.status().warning).to.contain("its newest document is refused: refused by the test");
+      probe.isAccepting = true;
+      directory.replace("flags.json", document(2));
+      await probe.nextDocument();
+      await eventually(() => source.status().lastUpdate !== undefined, "a document that is served");
+      expect(source.status().warning).to.equal(undefined);
     });
 
     it("a file that is not there at the start is waited for", async () => {

@@ -99,8 +99,7 @@ export class FileSource implements FlagSource {
       return error.reason === "too_large" ? "retry" : "done";
     }
     if (signal.aborted) return "done";
-    this.#state.documentReceived(bytes.length);
-    this.#options.deliver({ sourceIndex, bytes });
+    this.#state.delivered(bytes.length, this.#options.deliver({ sourceIndex, bytes }));
     return "done";
   }
 

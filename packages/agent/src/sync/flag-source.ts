@@ -19,13 +19,13 @@ export interface SourceStatus {
   readonly state: "connecting" | "connected" | "disconnected";
   /** Since when it has been in this state. */
   readonly since: number;
-  /** When the newest document came; undefined if none has. */
+  /** When the newest document that was not refused came; undefined if none has. */
   readonly lastUpdate: number | undefined;
   /** Why it is not connected. */
   readonly error: string | undefined;
   /** The protocol of the last stream; undefined for a file, and before the first stream. */
   readonly protocol: SyncProtocol | undefined;
-  /** Why there is no document although the source is connected. */
+  /** Why there is no document, or the newest one is not served, although the source is connected. */
   readonly warning: string | undefined;
 }
 

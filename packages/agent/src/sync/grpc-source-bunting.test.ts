@@ -153,18 +153,22 @@ describe("GrpcSource over bunting.sync.v1", () => {
 
     it("says in a nack why a document was refused, and stays", async () => {
       const server = serverThat();
-      const { probe } = run({ target: await server.start() });
+      const { probe, source } = run({ target: await server.start() });
       const stream = await server.nextStream();
       await stream.subscribed();
       await stream.snapshot(one);
       stream.send({ snapshot: { topic, version: versionOf(two), document: Buffer.from("[]") } });
       const nack = await stream.next("nack");
+      expect(source.status().warning).to.contain(
+        "its newest document is refused: this is not a flag document",
+      );
       expect(nack).to.include({ isDeltaMismatch: false });
       expect(nack.reason).to.contain("this is not a flag document");
       expect(nack.heldDigest.equals(versionOf(one).digest)).to.equal(true);
       expect(probe.text).to.equal(encodeDocument(one));
       stream.send(added);
       expect(await stream.next("ack")).to.have.property("topic", topic);
+      expect(source.status().warning).to.equal(undefined);
     });
 
     it("names in the ack the flags that can't be served, and why", async () => {

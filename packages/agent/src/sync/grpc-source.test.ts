@@ -223,6 +223,8 @@ describe("GrpcSource", () => {
       const stream = await server.nextStream();
       stream.send("not a document");
       expect(await probe.nextDocument()).to.equal("not a document");
+      expect(source.status()).to.have.property("lastUpdate", undefined);
+      expect(source.status().warning).to.contain("its newest document is refused");
       probe.isAccepting = true;
       stream.send(document);
       expect(await probe.nextDocument()).to.equal(document);

@@ -271,11 +271,10 @@ export class GrpcSource implements FlagSource {
           stopWaiting?.();
           metrics.messageReceived(sourceIndex, "document", messageBytes);
           parts.answered();
-          this.#state.documentReceived(document.length);
           const bytes = this.#config.isIncremental
             ? replaceFlagSets(this.#options.held(sourceIndex)?.layout.bytes, document)
             : document;
-          this.#options.deliver({ sourceIndex, bytes });
+          this.#state.delivered(document.length, this.#options.deliver({ sourceIndex, bytes }));
         },
       },
       signal,

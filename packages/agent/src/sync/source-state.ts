@@ -1,5 +1,5 @@
 import { cut, RateLimitedLog, singleLine, type Clock, type Logger } from "@bunting/runtime";
-import type { SourceStatus } from "./flag-source.js";
+import type { DeliveryResult, SourceStatus } from "./flag-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
@@ -67,6 +67,15 @@ export class SourceState {
   documentReceived(bytes: number): void {
     this.#updated();
     this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
+  }
+
+  /** A document came and was taken over, or was refused, so that the flags before it are still served. The receiver has logged a refusal. */
+  delivered(bytes: number, result: DeliveryResult): void {
+    const before = this.#lastUpdate;
+    this.documentReceived(bytes);
+    if (!("refusal" in result)) return;
+    this.#lastUpdate = before;
+    this.#warning = `its newest document is refused: ${singleLine(cut(result.refusal))}; the flags before it, if any, are still served`;
   }
 
   /** The document that is held is known to be the newest. */

@@ -57,8 +57,9 @@ export class TopicStream {
       metrics,
       // Counted here and not on receipt, because a delta may turn out not to fit.
       deliver: (delivery) => {
-        if (delivery.isDeletion !== true) this.#state.documentReceived(delivery.bytes.length);
-        return deliver(delivery);
+        const result = deliver(delivery);
+        if (delivery.isDeletion !== true) this.#state.delivered(delivery.bytes.length, result);
+        return result;
       },
     });
   }
