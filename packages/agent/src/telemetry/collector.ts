@@ -1,3 +1,4 @@
+import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { AgentOptions } from "../options.js";
 
@@ -51,7 +52,7 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
       "--otel-cert-path and --otel-key-path belong together: give both or neither",
     );
   }
-  return {
+  const collector: Collector = {
     uri,
     isSecure: uri.startsWith("https://") || cert !== "" || ca !== "",
     protocol: options.otelProtocol,
@@ -59,6 +60,13 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
     files: { cert, key, ca },
     reloadIntervalMs: options.otelReloadInterval,
   };
+  if (!URL.canParse(signalUrl(collector, "traces"))) {
+    throw new AgentError(
+      "OPTION_INVALID",
+      `--otel-collector-uri ${quoted(uri)} is no address of a collector: write HOST:PORT, or https://HOST:PORT`,
+    );
+  }
+  return collector;
 }
 
 /** The URL to which a signal is sent: over HTTP each has a path of its own. */
