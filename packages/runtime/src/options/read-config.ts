@@ -3,7 +3,7 @@ import path from "node:path";
 import { RuntimeError } from "../runtime-error.js";
 
 /**
- * Reads a config file: JSON, YAML or TOML by its extension, with keys named like the flags. Without a path, `$HOME/.agent.yaml` is read if
+ * Reads a config file: JSON, YAML or TOML by its extension, with keys named like the flags, in any case as in flagd. Without a path, `$HOME/.agent.yaml` is read if
  * it exists, as flagd does. The parsers are loaded only when a file needs them, because they cost memory.
  *
  * @throws RuntimeError CONFIG_UNREADABLE
@@ -31,7 +31,7 @@ export async function readConfig(
       `--config ${file} must hold a map of options, with keys named like the flags`,
     );
   }
-  return content as Readonly<Record<string, unknown>>;
+  return Object.fromEntries(Object.entries(content).map(([key, value]) => [key.toLowerCase(), value]));
 }
 
 function defaultConfigFile(env: Readonly<Record<string, string | undefined>>): string | undefined {

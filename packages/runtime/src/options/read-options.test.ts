@@ -270,7 +270,7 @@ describe("readOptions", () => {
     expect((await refusal(["--config", file])).message).to.contain('"port" in the config file');
   });
 
-  it("reads JSON, YAML and TOML config files, structures included, and warns of keys it does not know", async () => {
+  it("reads JSON, YAML and TOML config files, structures included and keys in any case, and warns of keys it does not know", async () => {
     const json = config(
       "c.json",
       '{"sources":[{"uri":"a","provider":"file"}],"context-value":{"k":"v"},"nope":1}',
@@ -279,7 +279,7 @@ describe("readOptions", () => {
     expect(reading.options.sources).to.equal('[{"uri":"a","provider":"file"}]');
     expect(reading.options.contextValue).to.deep.equal({ k: "v" });
     expect(reading.warnings.join()).to.contain('"nope"');
-    const toml = config("c.toml", 'port = 5\nuri = ["a", "b"]\n');
+    const toml = config("c.toml", 'Port = 5\nuri = ["a", "b"]\n');
     expect((await read(["--config", toml])).options).to.deep.include({ port: 5, uri: ["a", "b"] });
   });
 
