@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
 import { realpathSync } from "node:fs";
 import path from "node:path";
-import { recordCounts } from "./test-counts.js";
+import { recordCounts, type TestCounts } from "./test-counts.js";
 
 const root = path.dirname(import.meta.dirname);
 /** mocha without its bin, which would only start a second process with the flags of .mocharc.json. It compares its real path with argv[1]. */
@@ -11,10 +12,17 @@ const nodeFlags = ["--conditions=@bunting/source", "--import=tsx"];
 /** How long the process may live on after its last test, in milliseconds. */
 const patienceMs = 30_000;
 
+/** How long is waited for what a process has printed, once it has ended, in milliseconds. */
+const lastOutputMs = 5_000;
+
 export interface MochaRun {
   /** Run again whenever a file that was loaded changes. */
   readonly watch?: boolean;
   readonly environment?: Readonly<Record<string, string>>;
+  /** What mocha and the processes of its tests print; without it, that goes where the output of this process goes. */
+  readonly onOutput?: (text: string) => void;
+  /** Called once all tests have ended. */
+  readonly onCounts?: (counts: TestCounts) => void;
 }
 
 /**
@@ -24,28 +32,41 @@ export interface MochaRun {
 export async function runMocha(args: readonly string[], run: MochaRun = {}): Promise<number> {
   const isWatching = run.watch === true;
   const watch = isWatching ? ["--watch", "--watch-preserve-output"] : [];
+  const output = run.onOutput === undefined ? "inherit" : "pipe";
   const child = spawn(process.execPath, [...watch, ...nodeFlags, mocha, ...args], {
     cwd: root,
     env: { ...process.env, ...run.environment },
-    stdio: ["inherit", "inherit", "inherit", "ipc"],
+    stdio: ["inherit", output, output, "ipc"],
     // A group of its own, so that a kill reaches the processes that tests have started.
     detached: true,
   });
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding("utf8").on("data", (text: string) => run.onOutput?.(text));
+  }
   // `node --watch` does not end on a signal between two runs.
   const forward = (signal: NodeJS.Signals): void => killGroup(child, isWatching ? "SIGKILL" : signal);
   process.on("SIGINT", forward).on("SIGTERM", forward);
   let overdue: NodeJS.Timeout | undefined;
   // The summary reporter sends its counts once the last test has ended.
-  child.on("message", () => {
+  child.on("message", (counts) => {
+    run.onCounts?.(counts as TestCounts);
     if (!isWatching) overdue ??= setTimeout(() => giveUp(child), patienceMs);
   });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", resolve);
   });
+  if (run.onOutput !== undefined) await outputEnds(child);
   clearTimeout(overdue);
   process.removeListener("SIGINT", forward).removeListener("SIGTERM", forward);
   return code ?? 1;
+}
+
+/** What was printed may come after the exit; a process that a test has left behind may keep the output open for ever. */
+async function outputEnds(child: ChildProcess): Promise<void> {
+  const open = [child.stdout, child.stderr].filter((stream) => stream?.readableEnded === false);
+  const signal = AbortSignal.timeout(lastOutputMs);
+  await Promise.allSettled(open.map(async (stream) => stream && once(stream, "end", { signal })));
 }
 
 function giveUp(child: ChildProcess): void {

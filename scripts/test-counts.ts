@@ -44,7 +44,7 @@ export function recordedRuns(file: string): TestRun[] {
     .map((line) => JSON.parse(line) as TestRun);
 }
 
-export function totalOf(runs: readonly TestRun[]): TestCounts {
+export function totalOf(runs: readonly TestCounts[]): TestCounts {
   const sum = (count: keyof TestCounts): number => runs.reduce((total, run) => total + run[count], 0);
   return { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
 }

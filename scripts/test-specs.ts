@@ -1,17 +1,19 @@
 import { existsSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
+import type { TestGroups } from "./test-groups.js";
 
-/** Every test but those of test/cluster, test/helm, test/images and test/node, which need root or tools that are built first. */
+/**
+ * Every test but those of test/cluster, test/helm, test/images and test/node, which need root or tools that are built first. They are two
+ * groups, which take about as long as each other.
+ */
 const allSpecs = [
-  "packages/*/src/**/*.test.ts",
-  "test/!(cluster|helm|images|node)/**/*.test.ts",
-  "bench/{fixtures,fan-out,load,servers}/*.test.ts",
-  "scripts/*.test.ts",
-];
+  ["test/!(cluster|helm|images|node)/**/*.test.ts"],
+  ["packages/*/src/**/*.test.ts", "bench/{fixtures,fan-out,load,servers}/*.test.ts", "scripts/*.test.ts"],
+] as const;
 
 export interface TestArguments {
-  /** For mocha: options as given, and what to run as files and globs. */
-  readonly mochaArgs: readonly string[];
+  /** For mocha: options as given, and what to run as files and globs. Several groups only if all tests run, without any option. */
+  readonly groups: TestGroups;
   readonly watch: boolean;
   /** Whether a test outside of packages/ and scripts/ runs: those start the built binaries, while unit tests run from sources. */
   readonly needsBuild: boolean;
@@ -52,9 +54,11 @@ export function testArguments(argv: readonly string[]): TestArguments {
     followsOption = token.kind === "option";
   }
   const options = argv.filter((_, index) => !dropped.has(index));
-  const chosen = specs.length > 0 ? specs : allSpecs;
+  const all = specs.length === 0;
+  const chosen = all ? allSpecs.flat() : specs;
   return {
-    mochaArgs: [...options, ...chosen],
+    // With --grep or --bail, a group of its own would fail without a test of that name, or go on.
+    groups: all && argv.length === 0 ? allSpecs : [[...options, ...chosen]],
     watch,
     needsBuild: !chosen.every((spec) => /^(packages|scripts)\//.test(spec)),
   };

@@ -4,13 +4,13 @@
  */
 import { spawnSync } from "node:child_process";
 import path from "node:path";
-import { runMocha } from "./run-mocha.js";
+import { runGroups } from "./test-groups.js";
 import { testArguments, type TestArguments } from "./test-specs.js";
 
-const { mochaArgs, watch, needsBuild } = parsedArguments();
+const { groups, watch, needsBuild } = parsedArguments();
 const setUp = [path.join(import.meta.dirname, "set-up.mjs"), "--build"];
 if (needsBuild && spawnSync(process.execPath, setUp, { stdio: "inherit" }).status !== 0) process.exit(1);
-process.exitCode = await runMocha(mochaArgs, { watch });
+process.exitCode = await runGroups(groups, { watch });
 
 function parsedArguments(): TestArguments {
   try {
