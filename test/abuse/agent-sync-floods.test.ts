@@ -129,6 +129,20 @@ describe("an agent whose proxy is hostile", () => {
     });
   }
 
+  it("ends a stream that brings one interim response after the other, in the memory that it has", async () => {
+    const pad = "x".repeat(2_000);
+    await attack((stream) => {
+      const send = (): void => {
+        if (stream.destroyed) return;
+        for (let sent = 0; sent < 100; sent++) stream.additionalHeaders({ ":status": 103, pad });
+        setImmediate(send);
+      };
+      send();
+    });
+    await eventually(() => proxy.opened > 2, "another attempt");
+    await isWell();
+  });
+
   it("logs little of a status with 30,000 characters", async () => {
     const trailers = { "grpc-message": "z".repeat(30_000), "grpc-retry-pushback-ms": "0" };
     await attack((stream) => refuse(stream, 14, trailers));

@@ -41,6 +41,39 @@ describe("guardGrpcClients", () => {
     expect(sent).to.be.below(100_000);
   });
 
+  it("accepts no compressed messages where no server of ours sends them, and others elsewhere", async () => {
+    const accepted: unknown[] = [];
+    server.on("stream", (stream: ServerHttp2Stream, headers) => {
+      accepted.push(headers["grpc-accept-encoding"]);
+      stream.on("error", () => undefined).respond({ ":status": 200 });
+      stream.end(Buffer.from([1, 0, 0, 0, 1, 0]));
+    });
+    const ask = (path: string): http2.ClientHttp2Stream =>
+      session.request({
+        ...{ ":method": "POST", ":path": path, "content-type": "application/grpc" },
+        "grpc-accept-encoding": "identity,gzip",
+      });
+    const ours = ask("/bunting.sync.v1.SyncService/Sync").resume();
+    const [error] = (await once(ours, "error")) as [Error];
+    expect(error.message).to.equal("the server sends a compressed message, which is not accepted");
+    const other = ask("/flagd.sync.v1.FlagSyncService/SyncFlags");
+    const [data] = (await once(other, "data")) as [Buffer];
+    expect(data).to.have.length(6);
+    expect(accepted).to.deep.equal(["identity", "identity,gzip"]);
+    other.close();
+  });
+
+  it("ends a call that brings one interim response after the other", async () => {
+    server.on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => undefined);
+      for (let sent = 0; sent < 20; sent++) stream.additionalHeaders({ ":status": 103 });
+      stream.respond({ ":status": 200 });
+    });
+    const call = session.request({ ":method": "POST", "content-type": "application/grpc" });
+    const [error] = (await once(call.end(), "error")) as [Error];
+    expect(error.message).to.equal("the server sends 16 interim responses");
+  });
+
   it("lets no server push", async () => {
     const seen = once(server, "session") as Promise<[http2.ServerHttp2Session]>;
     const [peer] = await seen;

@@ -2,19 +2,32 @@ import http2, {
   type ClientHttp2Session,
   type ClientHttp2Stream,
   type ClientSessionOptions,
+  type OutgoingHttpHeaders,
   type SecureClientSessionOptions,
 } from "node:http2";
 import { keepSession } from "./keep-client-sessions.js";
 import { MessagePieces } from "./message-pieces.js";
+import { UnfinishedMessages } from "./unfinished-messages.js";
 
 let isGuarded = false;
+const unfinished = new UnfinishedMessages();
+
+/** Our own protocol, in which no server compresses. A few kilobytes would become 16 MB, and that on all connections at once. */
+const uncompressedPaths = "/bunting.sync.v1.";
+const acceptEncoding = "grpc-accept-encoding";
+
+/** Servers of gRPC send none; gateways may send one or two. */
+const mostInterimResponses = 16;
 
 /**
  * Guards the clients of grpc-js in this process against what servers may do beside gRPC. grpc-js offers no way to its sessions, but looks
  * `connect` up in node's module each time.
  *
  * - A session is kept as long as its streams (see `keepSession`).
- * - A stream ends whose message comes in too many pieces (see `MessagePieces`).
+ * - A stream ends whose message comes in too many pieces (see `MessagePieces`), is too large beside those of other streams that are not whole either
+ *   (see `UnfinishedMessages`), or is compressed, which streams of our own protocol don't accept.
+ * - A stream ends that brings one interim response (103) after the other: node keeps their headers outside of the heap until it is collected, and that
+ *   is when a container of 64 MiB has long been full.
  * - No server may push: node would keep what it promises, which nobody reads.
  */
 export function guardGrpcClients(): void {
@@ -35,26 +48,53 @@ export function guardGrpcClients(): void {
 function guardStreams(session: ClientHttp2Session): ClientHttp2Session {
   const request = session.request.bind(session);
   session.request = (...args) => {
+    const headers = headersOf(args[0]);
+    const isPlain = String(headers?.[":path"]).startsWith(uncompressedPaths);
+    if (isPlain && headers !== undefined) headers[acceptEncoding] = "identity";
     const stream = request(...args);
     keepSession(session, stream);
-    if (isGrpc(args[0])) guardPieces(stream);
+    guardInterimResponses(stream);
+    if (String(headers?.["content-type"]).startsWith("application/grpc")) guardMessages(stream, isPlain);
     return stream;
   };
   return session;
 }
 
-function isGrpc(headers: Parameters<ClientHttp2Session["request"]>[0]): boolean {
-  const contentType = headers === undefined || Array.isArray(headers) ? undefined : headers["content-type"];
-  return String(contentType).startsWith("application/grpc");
+function headersOf(headers: Parameters<ClientHttp2Session["request"]>[0]): OutgoingHttpHeaders | undefined {
+  return Array.isArray(headers) ? undefined : headers;
+}
+
+function guardInterimResponses(stream: ClientHttp2Stream): void {
+  let responses = 0;
+  stream.on("headers", () => {
+    if (++responses === mostInterimResponses)
+      stream.destroy(new Error(`the server sends ${responses} interim responses`));
+  });
 }
 
 /** Not by listening to `data`, which would read from streams that nobody reads, or that are held back. */
-function guardPieces(stream: ClientHttp2Stream): void {
+function guardMessages(stream: ClientHttp2Stream, isPlain: boolean): void {
   const pieces = new MessagePieces();
   const push = stream.push.bind(stream);
+  let heldBytes = 0;
+  const hold = (bytes: number): boolean => {
+    const fits = unfinished.change(heldBytes, bytes);
+    heldBytes = bytes;
+    return fits;
+  };
+  const refusalOf = (chunk: Buffer): string | undefined => {
+    if (!pieces.take(chunk)) return "the server sends a message in pieces of a few bytes";
+    if (isPlain && pieces.isCompressed) return "the server sends a compressed message, which is not accepted";
+    if (!hold(pieces.unfinishedBytes))
+      return "the server sends a large message while others of which much has come are not whole";
+    return undefined;
+  };
+  stream.once("close", () => hold(0));
   stream.push = (chunk: Buffer | null): boolean => {
-    if (chunk === null || stream.destroyed || pieces.take(chunk)) return push(chunk);
-    stream.destroy(new Error("the server sends a message in pieces of a few bytes"));
+    if (chunk === null || stream.destroyed) return push(chunk);
+    const refusal = refusalOf(chunk);
+    if (refusal === undefined) return push(chunk);
+    stream.destroy(new Error(refusal));
     return false;
   };
 }

@@ -13,6 +13,17 @@ export class MessagePieces {
   #missingBytes = 0;
   #pieces = 0;
   #bytes = 0;
+  #isCompressed = false;
+
+  /** How much has come of a message that is not whole. */
+  get unfinishedBytes(): number {
+    return this.#missingBytes > 0 ? this.#bytes : 0;
+  }
+
+  /** The message that comes, or came last, is compressed. */
+  get isCompressed(): boolean {
+    return this.#isCompressed;
+  }
 
   /** Returns false if the message that the chunk is of comes in too many pieces. */
   take(chunk: Uint8Array): boolean {
@@ -24,8 +35,10 @@ export class MessagePieces {
 
   /** One byte of the prefix: the flag, then the length. */
   #readPrefix(chunk: Uint8Array, at: number): 1 {
-    if (this.#prefixRead === 0) this.#missingBytes = 0;
-    else this.#missingBytes = this.#missingBytes * 256 + (chunk[at] ?? 0);
+    if (this.#prefixRead === 0) {
+      this.#isCompressed = chunk[at] !== 0;
+      this.#missingBytes = 0;
+    } else this.#missingBytes = this.#missingBytes * 256 + (chunk[at] ?? 0);
     this.#prefixRead++;
     this.#pieces = 0;
     this.#bytes = 0;
