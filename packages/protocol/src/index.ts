@@ -1,6 +1,7 @@
 export { canonicalJson, compareUtf8 } from "./canonical-json.js";
 export { maxDocumentDepth, unservable } from "./document-depth.js";
 export { DocumentDigest, digestBytes } from "./document-digest.js";
+export { documentHeapBytes, heapPerFlag } from "./document-heap.js";
 export { documentOfFeatureFlag, featureFlagType } from "./feature-flag.js";
 export {
   emptyFlagDocument,

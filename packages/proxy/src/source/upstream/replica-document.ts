@@ -19,11 +19,14 @@ interface Parts {
 
 /** A document of an upstream, to which deltas are applied. It never changes: a delta makes another one, which shares the flags. */
 export class ReplicaDocument {
+  /** How many bytes it has as JSON, at most: what deltas have replaced still counts. */
+  readonly bytes: number;
   readonly #parts: Parts;
   /** SHA-256 of the flags, as far as one was needed: a document that is never edited is never hashed. */
   readonly #hashes: Map<string, string>;
 
-  private constructor(parts: Parts, hashes = new Map<string, string>()) {
+  private constructor(parts: Parts, bytes: number, hashes = new Map<string, string>()) {
+    this.bytes = bytes;
     this.#parts = parts;
     this.#hashes = hashes;
   }
@@ -34,7 +37,8 @@ export class ReplicaDocument {
     if (!isJsonObject(value) || !isJsonObject(value["flags"]))
       throw new Error('a flag document has an object "flags"');
     const flags = new Map(Object.entries(value["flags"])) as ReadonlyMap<string, JsonValue>;
-    return new ReplicaDocument({ flags, metadata: value["metadata"], evaluators: value["$evaluators"] });
+    const parts = { flags, metadata: value["metadata"], evaluators: value["$evaluators"] };
+    return new ReplicaDocument(parts, bytes.length);
   }
 
   /** @throws SyntaxError if a part is no JSON */
@@ -45,7 +49,9 @@ export class ReplicaDocument {
   }: Pick<Delta, "flags" | "metadata" | "evaluators">): ReplicaDocument {
     const flags = new Map(this.#parts.flags);
     const hashes = new Map(this.#hashes);
+    let bytes = this.bytes + (metadata?.length ?? 0) + (evaluators?.length ?? 0);
     for (const { key, flag } of changes) {
+      bytes += key.length + flag.length;
       hashes.delete(key);
       if (flag.length === 0) flags.delete(key);
       else flags.set(key, parse(flag));
@@ -55,7 +61,7 @@ export class ReplicaDocument {
       metadata: metadata === undefined ? this.#parts.metadata : partOf(metadata),
       evaluators: evaluators === undefined ? this.#parts.evaluators : partOf(evaluators),
     };
-    return new ReplicaDocument(parts, hashes);
+    return new ReplicaDocument(parts, bytes, hashes);
   }
 
   /** See docs/bunting-sync-v1.md. */

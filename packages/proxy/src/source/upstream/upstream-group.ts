@@ -1,6 +1,7 @@
 import type { TopicKey } from "@bunting/protocol";
 import { aborted, type Clock } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
+import type { HeapRoom } from "./heap-room.js";
 import { UpstreamRefreshes } from "./upstream-refreshes.js";
 import type { UpstreamConfig } from "./upstream-config.js";
 import type { UpstreamLink } from "./upstream-link.js";
@@ -29,6 +30,7 @@ export class UpstreamGroup {
   readonly prefix: string;
   readonly #targets: readonly string[];
   readonly #clock: Clock;
+  readonly #room: HeapRoom;
   readonly #onOpened: () => void;
   readonly #topics = new Map<TopicKey, Watched>();
   readonly #links: RunningLink[] = [];
@@ -36,10 +38,11 @@ export class UpstreamGroup {
   #start: (() => RunningLink) | undefined;
   #isOpened = false;
 
-  constructor({ prefix, targets }: UpstreamConfig, clock: Clock, onOpened: () => void) {
+  constructor({ prefix, targets }: UpstreamConfig, clock: Clock, room: HeapRoom, onOpened: () => void) {
     this.prefix = prefix;
     this.#targets = targets;
     this.#clock = clock;
+    this.#room = room;
     this.#onOpened = onOpened;
     this.#refreshes = new UpstreamRefreshes(clock, (key, signal) => this.#read(key, signal));
   }
@@ -75,7 +78,7 @@ export class UpstreamGroup {
   }
 
   watch(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
-    const topic = new UpstreamTopic(key.slice(this.prefix.length), sink, this.#clock);
+    const topic = new UpstreamTopic(key.slice(this.prefix.length), sink, this.#clock, this.#room);
     const watched: Watched = { topic, link: undefined };
     this.#topics.set(key, watched);
     this.#place(watched);

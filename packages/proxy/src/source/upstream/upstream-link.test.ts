@@ -41,6 +41,9 @@ describe("UpstreamLink", () => {
     return server.listen();
   }
 
+  /** What the heap has for documents. */
+  const room = { freeBytes: 1_000_000_000, has: (bytes: number): boolean => bytes <= room.freeBytes };
+
   /** A link that begins with the first of these, and a topic of it. Returns its failures, by reason. */
   function follow(
     targets: readonly string[],
@@ -55,7 +58,7 @@ describe("UpstreamLink", () => {
       random: () => 0,
     });
     const sink = new RecordingSink();
-    link.add(new UpstreamTopic(name, sink, clock));
+    link.add(new UpstreamTopic(name, sink, clock, room));
     const abort = new AbortController();
     const ended = link.run(abort.signal);
     cleanUps.push(() => {
@@ -70,6 +73,25 @@ describe("UpstreamLink", () => {
   }
 
   const served = (sink: RecordingSink): boolean => sink.lastText !== undefined;
+
+  it("asks once more for a document that there was no room for, as soon as there is", async () => {
+    let subscriptions = 0;
+    const upstream = await listen((stream) => {
+      open(stream);
+      onSubscribe(stream, ({ topic }) => {
+        subscriptions++;
+        stream.write(snapshot(topic, flags));
+      });
+    });
+    const lines: string[] = [];
+    room.freeBytes = 100;
+    const { sink } = follow([upstream], logTo(lines));
+    await eventually(() => lines.some((line) => line.includes("of heap")), "a document that is refused");
+    expect([served(sink), subscriptions]).to.deep.equal([false, 1]);
+    room.freeBytes = 1_000_000_000;
+    await eventually(() => served(sink), "the document");
+    expect(subscriptions).to.equal(2);
+  });
 
   it("goes on with the next upstream when one sends heartbeats, and never what a topic is", async () => {
     const silent = await listen((stream) => {

@@ -1,6 +1,5 @@
 import {
   callEnd,
-  connectionAdvice,
   runRenewing,
   type CallEnd,
   type StreamParts,
@@ -25,6 +24,7 @@ import type { OpenStream } from "./open-stream.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
 import { refreshTopic } from "./refresh-topic.js";
+import { describeEnd } from "./describe-end.js";
 import { callUpstream } from "./upstream-stream.js";
 import { isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
 
@@ -50,6 +50,8 @@ const pushbackCapMs = 10_000;
 /** Waits before a topic that was refused is asked for again, if the upstream does not say when. */
 const refusedRetryMs = 5_000;
 const refusedCapMs = 60_000;
+/** How often it is looked whether there is room now for a document that there was none for. */
+const crampedRetryMs = 30_000;
 /** How long a stream lasts before it counts as healthy, so that the waits begin anew. */
 const healthyMs = 10_000;
 /** How long an answer may take before a topic is stale: a drain of the upstream takes less. */
@@ -126,18 +128,16 @@ export class UpstreamLink {
       this.#index++;
       this.#failure = singleLine(end.message);
       metrics.upstreamFailed(end.reason);
-      this.#logFailure(target, end);
+      this.#say("warn", `${target} ${end.reason}`, describeEnd(target, end));
       if (clock.monotonicMs() - startedMs >= healthyMs) {
         this.#backoff.reset();
         failures = 0;
       }
       // The next proxy is tried at once; if it was the last, all of them after a while.
-      if (++failures % targets.length === 0)
-        await sleep(
-          Math.max(this.#backoff.next(), Math.min(end.pushbackMs ?? 0, pushbackCapMs)),
-          signal,
-          clock,
-        );
+      if (++failures % targets.length === 0) {
+        const waitMs = Math.max(this.#backoff.next(), Math.min(end.pushbackMs ?? 0, pushbackCapMs));
+        await sleep(waitMs, signal, clock);
+      }
     }
     this.#cancelPatience?.();
     for (const cancel of this.#retries.values()) cancel();
@@ -306,10 +306,23 @@ export class UpstreamLink {
       );
     if (message.kind === "topic_error") {
       const waitMs = message.retryAfterMs === 0 ? refusedRetryMs : message.retryAfterMs;
-      const subscribe = (): void => this.#used?.send(topic.subscribeMessage());
-      this.#retries.set(topic.name, this.#options.clock.after(Math.min(waitMs, refusedCapMs), subscribe));
+      this.#later(topic, Math.min(waitMs, refusedCapMs), () => this.#used?.send(topic.subscribeMessage()));
     }
+    if (topic.isCramped) this.#awaitRoom(topic);
     return undefined;
+  }
+
+  /** Asks for the document of a topic once more when there is room for it. */
+  #awaitRoom(topic: UpstreamTopic): void {
+    this.#later(topic, crampedRetryMs, () => {
+      if (!topic.isCramped) return;
+      if (!topic.hasRoom) this.#awaitRoom(topic);
+      else [encodeUnsubscribe(topic.name), topic.subscribeMessage()].forEach((one) => this.#used?.send(one));
+    });
+  }
+
+  #later(topic: UpstreamTopic, delayMs: number, ask: () => void): void {
+    this.#retries.set(topic.name, this.#options.clock.after(delayMs, ask));
   }
 
   #cancelRetry(name: string): void {
@@ -331,12 +344,6 @@ export class UpstreamLink {
     });
   }
 
-  #logFailure(target: string, { reason, message }: CallEnd): void {
-    const advice = adviceOf[reason] ?? connectionAdvice(message, "--upstream-ca-file");
-    const what = `lost or can't reach the proxy ${target}: ${message}${advice === undefined ? "" : ` (${advice})`}`;
-    this.#say("warn", `${target} ${reason}`, what);
-  }
-
   /** Changes only. */
   #say(level: "info" | "warn", what: string, message: string): void {
     if (this.#logged === what) return;
@@ -345,9 +352,3 @@ export class UpstreamLink {
     this.#options.log[level](`upstream_${level}`, { topics: this.size }, singleLine(message), linesPerMinute);
   }
 }
-
-const adviceOf: Readonly<Record<string, string>> = {
-  unimplemented: "it does not speak bunting.sync.v1: is it a Bunting proxy?",
-  unauthenticated: "it asks who this proxy is: set --upstream-token-file, or a client certificate",
-  permission_denied: "it does not let this proxy read",
-};

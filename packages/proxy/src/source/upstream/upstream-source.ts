@@ -4,6 +4,7 @@ import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
+import { HeapRoom } from "./heap-room.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamConfig, UpstreamCredentials } from "./upstream-config.js";
 import type { LinkFactory } from "./upstream-group.js";
@@ -28,10 +29,11 @@ export class UpstreamSource implements FlagSource {
   constructor(options: UpstreamSourceOptions) {
     const { upstreams, clock } = options;
     this.#options = options;
+    const room = new HeapRoom(clock);
     // The longest first: the empty prefix fits every topic.
     this.#groups = [...upstreams]
       .sort((one, other) => other.prefix.length - one.prefix.length)
-      .map((config) => new UpstreamGroup(config, clock, () => this.#opened()));
+      .map((config) => new UpstreamGroup(config, clock, room, () => this.#opened()));
   }
 
   get hasSynced(): boolean {

@@ -63,9 +63,12 @@ describe("UpstreamTopic", () => {
   let sink: RecordingSink;
   let held: UpstreamTopic;
   let number: number;
+  let freeBytes: number;
   beforeEach(() => {
     sink = new RecordingSink();
-    held = new UpstreamTopic(topic, sink satisfies Sink, new ManualClock());
+    freeBytes = 1_000_000_000;
+    const room = { has: (bytes: number): boolean => bytes <= freeBytes, freeBytes };
+    held = new UpstreamTopic(topic, sink satisfies Sink, new ManualClock(), room);
     number = 0;
   });
 
@@ -136,6 +139,45 @@ describe("UpstreamTopic", () => {
     expect(held.isMismatched).to.equal(true);
     take(delta("ENABLED", "DISABLED"));
     expect(held.isMismatched).to.equal(false);
+  });
+
+  it("asks for the whole document once deltas may have made more of it than a message can bring", () => {
+    const large = (text: string): FlagDocument => ({
+      flags: { ...documentOf("ENABLED").flags, large: { state: text.repeat(9 << 20) } },
+    });
+    const grow = (from: FlagDocument, to: FlagDocument): TopicMessage =>
+      ({
+        ...delta("ENABLED", "DISABLED"),
+        fromDigest: versionOf(from).digest,
+        version: versionOf(to),
+        flags: [{ key: "large", flag: Buffer.from(JSON.stringify(to.flags["large"])) }],
+      }) as TopicMessage;
+    take(snapshot("ENABLED"));
+    expect(take(grow(documentOf("ENABLED"), large("a"))).ack).to.include({ number: "2" });
+    expect(take(grow(large("a"), large("b"))).nack).to.include({ isDeltaMismatch: true });
+    const whole = { ...snapshot("ENABLED"), version: versionOf(large("b")), document: bytesOf(large("b")) };
+    expect(take(whole).ack).to.include({ number: "4" });
+  });
+
+  it("refuses a document and a delta that the heap has no room for, until it has", () => {
+    take(snapshot("ENABLED"));
+    freeBytes = 100;
+    expect(take(snapshot("DISABLED")).nack).to.include({ isDeltaMismatch: false });
+    expect(reason()).to.match(
+      /is refused: its 0\.0 MB need 0\.0 MB of heap, .* raise the container's memory/,
+    );
+    expect([held.isCramped, held.hasRoom, held.isMismatched]).to.deep.equal([true, false, false]);
+    expect(take(delta("ENABLED", "DISABLED")).nack).to.include({ isDeltaMismatch: false });
+    take(freshness(true, "the API server is down"));
+    expect([held.isCramped, held.hasRoom]).to.deep.equal([true, false]);
+    freeBytes = 1_000_000_000;
+    expect(held.hasRoom).to.equal(true);
+    expect(take(delta("ENABLED", "DISABLED")).ack).to.include({ number: "5" });
+    expect(held.isCramped).to.equal(false);
+    freeBytes = 100;
+    take(snapshot("ENABLED"));
+    held.lost();
+    expect(held.isCramped, "the next stream brings it again").to.equal(false);
   });
 
   it("survives flags that are nested more deeply than the stack goes", () => {

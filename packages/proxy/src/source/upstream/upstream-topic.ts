@@ -1,4 +1,5 @@
-import { buntingSyncV1 } from "@bunting/protocol";
+import { maxManifestBytes } from "@bunting/files/manifests";
+import { buntingSyncV1, documentHeapBytes, heapPerFlag, maxDocumentDepth } from "@bunting/protocol";
 import {
   cutToBytes,
   encodeAck,
@@ -13,6 +14,7 @@ import {
 import { cut, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
+import type { HeapRoom } from "./heap-room.js";
 import { ReplicaDocument } from "./replica-document.js";
 
 /** The proxy's limit. */
@@ -23,6 +25,9 @@ const notFound = 5;
 
 /** After one, a proxy sends the whole document. */
 const mostMismatches = 3;
+
+/** What of the heap it takes to encode a document once more, of which nearly all is there already. */
+const heapPerHeldByte = 4;
 
 /** A message about one topic. */
 export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
@@ -41,6 +46,7 @@ export class UpstreamTopic {
   #isAnswered = false;
   readonly #sink: SourceSink;
   readonly #clock: Clock;
+  readonly #room: Pick<HeapRoom, "has" | "freeBytes">;
   #held: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
   /** Whether what was told last is the document that is held. */
   #isTold = false;
@@ -49,15 +55,17 @@ export class UpstreamTopic {
   /** Why the upstream itself can't follow the topic. */
   #upstreamIsStale: Error | undefined;
   #refusal: string | undefined;
+  #lackingBytes: number | undefined;
   /** Deltas and confirmations in a row that did not fit what is held. Each delta costs as much as the document has bytes. */
   #mismatches = 0;
   /** Called after each message that says what the topic is. */
   readonly #awaiting = new Set<() => void>();
 
-  constructor(name: string, sink: SourceSink, clock: Clock) {
+  constructor(name: string, sink: SourceSink, clock: Clock, room: Pick<HeapRoom, "has" | "freeBytes">) {
     this.name = name;
     this.#sink = sink;
     this.#clock = clock;
+    this.#room = room;
   }
 
   /** The current stream has neither said what the topic is, nor why it can't. */
@@ -68,6 +76,16 @@ export class UpstreamTopic {
   /** Why the upstream does not serve the topic, or what it sends can't be served, if its last message said that. */
   get refusal(): string | undefined {
     return this.#refusal;
+  }
+
+  /** The last document was refused because the heap had no room for it. */
+  get isCramped(): boolean {
+    return this.#lackingBytes !== undefined;
+  }
+
+  /** There is room now for what was refused. */
+  get hasRoom(): boolean {
+    return this.#room.has(this.#lackingBytes ?? 0);
   }
 
   /** The upstream goes on with deltas although they don't fit. */
@@ -110,6 +128,7 @@ export class UpstreamTopic {
   lost(): void {
     this.#isAnswered = false;
     this.#mismatches = 0;
+    this.#lackingBytes = undefined;
     this.#upstreamIsStale = undefined;
   }
 
@@ -131,6 +150,7 @@ export class UpstreamTopic {
     }
     this.#isAnswered = true;
     this.#refusal = undefined;
+    this.#lackingBytes = undefined;
     const answer = this.#apply(message, number);
     if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
     for (const listener of [...this.#awaiting]) listener();
@@ -142,7 +162,7 @@ export class UpstreamTopic {
       case "unchanged":
         return this.#unchanged(message, number);
       case "snapshot":
-        return this.#replace(() => ReplicaDocument.parse(message.document), message, number);
+        return this.#replace(() => this.#parse(message.document), message, number);
       case "delta":
         return this.#change(message, number);
       case "missing":
@@ -195,6 +215,9 @@ export class UpstreamTopic {
     let document: ReplicaDocument;
     let digest: Buffer;
     try {
+      const needed = changeHeapBytes(held.document, delta);
+      if (!this.#room.has(needed))
+        return this.#refuseDocument(this.#noRoom(held.document.bytes, needed), number);
       document = held.document.with(delta);
       digest = document.digest();
     } catch {
@@ -202,21 +225,45 @@ export class UpstreamTopic {
     }
     if (!digest.equals(delta.version.digest))
       return this.#mismatch(number, "the delta led to another digest");
+    if (document.bytes > maxManifestBytes)
+      return this.#mismatch(number, "with the deltas so far it may be larger than a document may be");
     return this.#replace(() => document, delta, number);
+  }
+
+  #parse(bytes: Buffer): ReplicaDocument {
+    const needed = documentHeapBytes(bytes);
+    if (!this.#room.has(needed)) throw this.#noRoom(bytes.length, needed);
+    return ReplicaDocument.parse(bytes);
   }
 
   #replace(read: () => ReplicaDocument, { version }: Snapshot | Delta, number: number): Buffer {
     try {
       this.#serve(read(), version);
     } catch (cause) {
-      // A part of the document may be in it.
-      const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
-      const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
-      this.#refusal = message;
-      this.#sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause }));
-      return this.#nack(number, reason, false);
+      return this.#refuseDocument(cause, number);
     }
     return encodeAck({ topic: this.name, number }, version.digest, []);
+  }
+
+  #refuseDocument(cause: unknown, number: number): Buffer {
+    // A part of the document may be in it.
+    const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
+    const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
+    this.#refusal = message;
+    this.#sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause }));
+    return this.#nack(number, reason, false);
+  }
+
+  /**
+   * @param bytes of the document
+   * @param needed bytes of the heap
+   */
+  #noRoom(bytes: number, needed: number): Error {
+    this.#lackingBytes = needed;
+    const free = inMegabytes(this.#room.freeBytes);
+    return new Error(
+      `its ${inMegabytes(bytes)} MB need ${inMegabytes(needed)} MB of heap, of which ${free} are free: raise the container's memory limit, or --max-old-space-size of node`,
+    );
   }
 
   #serve(document: ReplicaDocument, version: DocumentVersion): void {
@@ -241,6 +288,19 @@ export class UpstreamTopic {
   #sourceVersion(version: DocumentVersion): SourceVersion {
     return { noticedMs: this.#clock.monotonicMs(), ...fieldsOf(version) };
   }
+}
+
+/** The heap that it takes to apply a delta: the whole document is encoded again, but only what changed is parsed. */
+function changeHeapBytes(document: ReplicaDocument, { flags, metadata, evaluators }: Delta): number {
+  const changes = [...flags.map(({ flag }) => flag), metadata, evaluators];
+  return changes.reduce<number>(
+    (sum, change) => sum + (change === undefined ? 0 : documentHeapBytes(change, maxDocumentDepth + 1)),
+    document.bytes * heapPerHeldByte + flags.length * heapPerFlag,
+  );
+}
+
+function inMegabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(1);
 }
 
 /** As a resourceVersion: no object gets that far. */
