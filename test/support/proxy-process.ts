@@ -19,8 +19,12 @@ export function startProxy(
 }
 
 /** A real bunting-proxy on any source, as `--source` names it, and free ports. */
-export function startProxyOn(source: string, args: readonly string[] = []): Promise<ProxyProcess> {
-  return start(["--source", source, ...args]);
+export function startProxyOn(
+  source: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<ProxyProcess> {
+  return start(["--source", source, ...args], env);
 }
 
 /** A real bunting-proxy that believes it is in a pod: without a source, it serves the cluster. */
