@@ -25,7 +25,8 @@ export const tiersCase: BenchCase = {
   method:
     "Three shipped proxies in a row: one on a directory, one that it feeds, and one that this feeds, with all subscribers but one on each level above. They speak bunting.sync.v1, " +
     "each on a connection of its own, from the process that measures, so that their part is in the times. A new file is renamed over the old one; the time starts before the `rename`. " +
-    "Then the second proxy is killed, another one is started on its port, and the time ends when the third has resumed.",
+    "Then the second proxy is killed, and another one is started on its port: once while nothing changes, where the time ends when the third has resumed, and once with an edit while there is no second proxy, " +
+    "where it ends when the last subscriber of the third has that. The bytes are those that the third has received from the second meanwhile, as its metric counts them.",
   run: runTiers,
 };
 
@@ -49,7 +50,8 @@ async function runTiers({ isQuick, parameters, progress }: RunOptions): Promise<
     const samples: Sample[] = [];
     for (let round = 0; round < rounds; round++) samples.push(await stand.edit());
     const memory = stand.memoryMb();
-    const resumedMs = await stand.restartMiddle();
+    const resumed = await stand.restartMiddle();
+    const editedMeanwhile = await stand.editWithoutMiddle();
     const times = (of: (sample: Sample) => number): string => range(spread(samples.map(of)));
     return {
       setup: [
@@ -76,18 +78,47 @@ async function runTiers({ isQuick, parameters, progress }: RunOptions): Promise<
             ["the third proxy without subscribers", `${memory.idle.toFixed(0)} MB`],
             ["with them", `${memory.leaf.toFixed(0)} MB`],
             ["the second proxy", `${memory.middle.toFixed(0)} MB`],
-            ["resumed after the second was replaced", `${resumedMs.toFixed(0)} ms`],
+          ],
+        },
+        {
+          title: "After the second proxy was killed and replaced",
+          columns: ["", "ms", "received by the third", "as"],
+          rows: [
+            ["nothing has changed: the third has resumed", ...resumedCells(resumed)],
+            ["with an edit meanwhile: the last subscriber has it", ...resumedCells(editedMeanwhile)],
           ],
         },
       ],
       targets: [],
       warnings: stand.warnings,
       invalid: [],
-      samples: { samples, memory, resumedMs },
+      samples: { samples, memory, resumed, editedMeanwhile },
     };
   } finally {
     await stand.close();
   }
+}
+
+/** What the third proxy received of a new second one. */
+interface Resumed {
+  readonly afterMs: number;
+  readonly bytes: number;
+  /** Of the messages about topics. */
+  readonly kinds: readonly string[];
+}
+
+function resumedCells({ afterMs, bytes, kinds }: Resumed): string[] {
+  return [afterMs.toFixed(0), bytesText(bytes), kinds.join(", ")];
+}
+
+const topicKinds = ["unchanged", "delta", "snapshot"];
+
+function isMore(
+  after: Readonly<Record<string, number>>,
+  before: Readonly<Record<string, number>>,
+  what: string,
+): boolean {
+  return (after[what] ?? 0) > (before[what] ?? 0);
 }
 
 /** The proxies and their subscribers. */
@@ -99,6 +130,7 @@ class Stand {
   readonly #swarms: Swarm[] = [];
   #sequence = firstSequence;
   #idleMb = 0;
+  #middle: ProxyProcess | undefined;
 
   static async start(subscribers: number, progress: RunOptions["progress"]): Promise<Stand> {
     const stand = new Stand();
@@ -106,6 +138,7 @@ class Stand {
       stand.#write(sequencedDocument({ sequence: stand.#sequence, bytes: documentBytes }));
       const root = await stand.#start(`dir:${stand.#folder}/watched`);
       const middle = await stand.#start(`upstream:${root.sync}`);
+      stand.#middle = middle;
       const leaf = await stand.#start(`upstream:${middle.sync}`);
       stand.#idleMb = processMemory(leaf.process.pid).rssMb;
       for (const [proxy, connections] of [
@@ -147,19 +180,60 @@ class Stand {
     return { idle: this.#idleMb, middle: middle ?? NaN, leaf: leaf ?? NaN };
   }
 
-  /** How long it takes until the third proxy goes on from what it holds, in ms. */
-  async restartMiddle(): Promise<number> {
-    const [root, middle, leaf] = this.#proxies;
-    if (root === undefined || middle === undefined || leaf === undefined) throw new Error("three levels");
-    const resumed = (): Promise<number> =>
-      readMetric(leaf.management, 'bunting_proxy_upstream_messages_total{kind="unchanged"}', 0);
-    const before = await resumed();
+  /** Until the third proxy goes on from what it holds. */
+  restartMiddle(): Promise<Resumed> {
+    return this.#replaceMiddle(async () => {
+      const before = await this.#received();
+      return async (): Promise<void> => {
+        const resumed = async (): Promise<boolean> => isMore(await this.#received(), before, "unchanged");
+        await eventually(resumed, "the third proxy has resumed");
+      };
+    });
+  }
+
+  /** Until all subscribers of the third proxy have an edit that was made while there was no second one. */
+  editWithoutMiddle(): Promise<Resumed> {
+    return this.#replaceMiddle(() => {
+      const sequence = ++this.#sequence;
+      const arriving = this.#swarms.at(-1)?.expect(sequence);
+      this.#write(sequencedDocument({ sequence, bytes: documentBytes }));
+      return Promise.resolve(async (): Promise<void> => {
+        await arriving;
+      });
+    });
+  }
+
+  /** @param meanwhile what to do while there is none; returns what to wait for. */
+  async #replaceMiddle(meanwhile: () => Promise<() => Promise<void>>): Promise<Resumed> {
+    const [root] = this.#proxies;
+    const middle = this.#middle;
+    if (root === undefined || middle === undefined) throw new Error("three levels");
     this.#swarms[1]?.close();
     await middle.process.stop("SIGKILL");
     const killedMs = monotonicMs();
-    await this.#start(`upstream:${root.sync}`, middle.sync.split(":")[1]);
-    await eventually(async () => (await resumed()) > before, "the third proxy has resumed");
-    return monotonicMs() - killedMs;
+    const before = await this.#received();
+    const arrived = await meanwhile();
+    this.#middle = await this.#start(`upstream:${root.sync}`, middle.sync.split(":")[1]);
+    await arrived();
+    const afterMs = monotonicMs() - killedMs;
+    const after = await this.#received();
+    const kinds = topicKinds.filter((kind) => isMore(after, before, kind));
+    return { afterMs, bytes: (after["bytes"] ?? 0) - (before["bytes"] ?? 0), kinds };
+  }
+
+  /** What the third proxy has received so far: bytes, and messages of each kind. */
+  async #received(): Promise<Record<string, number>> {
+    const leaf = this.#proxies[2];
+    if (leaf === undefined) throw new Error("three levels");
+    const of = (metric: string, kind: string): Promise<number> =>
+      readMetric(leaf.management, `${metric}{kind="${kind}"}`, 0);
+    const received: Record<string, number> = { bytes: 0 };
+    for (const kind of topicKinds) {
+      received[kind] = await of("bunting_proxy_upstream_messages_total", kind);
+      received["bytes"] =
+        (received["bytes"] ?? 0) + (await of("bunting_proxy_upstream_received_bytes_total", kind));
+    }
+    return received;
   }
 
   async close(): Promise<void> {
