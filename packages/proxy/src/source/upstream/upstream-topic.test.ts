@@ -204,6 +204,16 @@ describe("UpstreamTopic", () => {
     expect(states().at(-1)).to.equal("DISABLED");
   });
 
+  it("stays stale while the newest document is refused, although the upstream is not stale any more", () => {
+    take(snapshot("ENABLED"));
+    take(freshness(true, "the API server is down"));
+    take({ ...snapshot("DISABLED"), document: Buffer.from("{}") } as TopicMessage);
+    take(freshness(false));
+    expect(reason()).to.contain(`the document that the upstream sends of ${topic} is refused`);
+    take(snapshot("DISABLED"));
+    expect(states().at(-1)).to.equal("DISABLED");
+  });
+
   it("needs no other explanation once the upstream has said why it can't answer, until the stream is lost", () => {
     expect(held.isUnexplained).to.equal(true);
     take(freshness(true, "the API server is down"));

@@ -54,7 +54,8 @@ export class UpstreamTopic {
   #tellAgain: (() => void) | undefined;
   /** Why the upstream itself can't follow the topic. */
   #upstreamIsStale: Error | undefined;
-  #refusal: string | undefined;
+  /** Why the newest that the upstream has said is not told. */
+  #refused: Error | undefined;
   #lackingBytes: number | undefined;
   /** Deltas and confirmations in a row that did not fit what is held. Each delta costs as much as the document has bytes. */
   #mismatches = 0;
@@ -75,7 +76,7 @@ export class UpstreamTopic {
 
   /** Why the upstream does not serve the topic, or what it sends can't be served, if its last message said that. */
   get refusal(): string | undefined {
-    return this.#refusal;
+    return this.#refused?.message;
   }
 
   /** The last document was refused because the heap had no room for it. */
@@ -144,12 +145,14 @@ export class UpstreamTopic {
   take(message: TopicMessage, number: number): Buffer | undefined {
     if (message.kind === "freshness") {
       this.#upstreamIsStale = message.isStale ? unreadable(message.reason) : undefined;
-      if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
+      // What is held is not the newest while that is refused, however sure the upstream is of it.
+      const reason = this.#upstreamIsStale ?? this.#refused;
+      if (reason !== undefined) this.#sink.stale(reason);
       else this.#tellAgain?.();
       return undefined;
     }
     this.#isAnswered = true;
-    this.#refusal = undefined;
+    this.#refused = undefined;
     this.#lackingBytes = undefined;
     const answer = this.#apply(message, number);
     if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
@@ -180,10 +183,9 @@ export class UpstreamTopic {
   }
 
   #refuse(refusal: string): void {
-    const error = unreadable(refusal);
-    this.#refusal = error.message;
+    this.#refused = unreadable(refusal);
     this.#upstreamIsStale = undefined;
-    this.#sink.stale(error);
+    this.#sink.stale(this.#refused);
   }
 
   #tell(tell: () => void): void {
@@ -249,8 +251,8 @@ export class UpstreamTopic {
     // A part of the document may be in it.
     const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
     const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
-    this.#refusal = message;
-    this.#sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause }));
+    this.#refused = new ProxyError("DOCUMENT_INVALID", message, { cause });
+    this.#sink.stale(this.#refused);
     return this.#nack(number, reason, false);
   }
 
