@@ -98,6 +98,8 @@ async function tellDeletions({ topics, edit, delete: remove, note, haveLast }: Q
 /** What an owner has sent to Redis arrives when another replica has its leases, and has written the same: it is refused. */
 async function writeLate(quiet: Quiet): Promise<void> {
   const { topics, api, replicas, agents, edit, note, haveLast, redisHistory } = quiet;
+  // While leases are handed over, two replicas watch.
+  await share(quiet);
   const ownerOf = (): string | undefined => api.watches()[0]?.request.token;
   const owner = replicas.find(({ name }) => name === ownerOf());
   const other = replicas.find(({ name }) => name !== ownerOf());
