@@ -69,7 +69,7 @@ describe("bunting status on a real node", () => {
       "--kubeconfig",
       kubeconfig,
     ]);
-    expect(wrong.code).to.equal(2);
+    expect(wrong.code, wrong.err).to.equal(2);
     expect(wrong.err).to.contain("the connection to port 9 of the Pod");
     await allow({ pods: ["list"] });
     let refused = wrong;

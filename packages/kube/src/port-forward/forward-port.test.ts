@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, get, Agent, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { expect } from "chai";
 import type { ClusterConfig } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
@@ -62,6 +63,8 @@ class FakeKubelet {
       this.requests.push(request);
       this.#socket = socket;
       const key = request.headers["sec-websocket-key"] ?? "";
+      // What a test sends at once comes in one piece with the answer.
+      socket.cork();
       const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
       socket.write(
         `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: ${protocol}\r\n\r\n`,
@@ -74,6 +77,7 @@ class FakeKubelet {
       socket.on("error", () => undefined);
       socket.on("data", (chunk: Buffer) => decoder.push(unmasked(chunk)));
       onUpgrade((frame) => socket.write(frame));
+      socket.uncork();
     });
   }
 
@@ -146,6 +150,9 @@ describe("forwardPort", () => {
       send(serverFrame(opcode.binary, Buffer.from("\u0001connection refused")));
     });
     const connection = await forwardPort(await kubelet.config(), target, AbortSignal.timeout(10_000));
+    // Nobody listens yet: the error must wait for whoever reads.
+    await setImmediate();
+    connection.resume();
     const [error] = (await once(connection, "error")) as [Error];
     expect(error).to.be.instanceOf(KubeError);
     expect(error.message).to.equal(

@@ -40,6 +40,8 @@ class ForwardedPort extends Duplex {
   readonly #target: PodPort;
   /** The bytes of each channel that are still to be passed over. */
   readonly #skip = [portBytes, portBytes];
+  /** Called once. */
+  #begin: (() => void) | undefined;
 
   constructor({ socket, head }: OpenWebSocket, target: PodPort) {
     super();
@@ -53,8 +55,11 @@ class ForwardedPort extends Duplex {
         this.destroy(new KubeError("PROTOCOL", (error as Error).message, { cause: error }));
       }
     };
-    if (head.length > 0) read(head);
-    socket.on("data", read);
+    // Not before somebody reads: what the Pod refuses may be in the head already, and nobody could listen for errors yet.
+    this.#begin = () => {
+      if (head.length > 0) read(head);
+      socket.on("data", read);
+    };
     socket.on("error", (error) => this.destroy(this.#lost(error.message, error)));
     socket.on("close", () => {
       this.push(null);
@@ -63,7 +68,9 @@ class ForwardedPort extends Duplex {
   }
 
   override _read(): void {
-    this.#socket.resume();
+    this.#begin?.();
+    this.#begin = undefined;
+    if (!this.destroyed) this.#socket.resume();
   }
 
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
