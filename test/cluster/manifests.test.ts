@@ -5,6 +5,7 @@ import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { readOptions } from "@bunting/runtime";
 import { goModuleSource } from "../helm/support/go-module-source.js";
 import type { ApiObject } from "./support/api-client.js";
+import { applyType } from "./support/apply-type.js";
 import { freshCluster } from "./support/use-cluster.js";
 
 const base = path.resolve(import.meta.dirname, "../../deploy/kustomize/base");
@@ -220,8 +221,7 @@ describe("deploy/kustomize on a real API server", () => {
     );
     if (certManager === undefined) return this.skip();
     const type = path.join(certManager, "deploy/crds/cert-manager.io_certificates.yaml");
-    await cluster().kubectl(["apply", "--server-side", "-f", type]);
-    await cluster().kubectl(["wait", "--for=condition=Established", "--timeout=60s", "-f", type]);
+    await applyType(cluster(), type);
     const overlay = path.join(cluster().directory, "cert-manager");
     mkdirSync(overlay);
     const folder = (name: string): string => path.relative(overlay, path.resolve(base, "..", name));

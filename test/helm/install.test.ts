@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import type { ApiObject } from "../cluster/support/api-client.js";
 import { featureFlagPath } from "../cluster/support/cluster.js";
+import { applyType } from "../cluster/support/apply-type.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { eventually } from "../support/event-queue.js";
 import { goModuleSource } from "./support/go-module-source.js";
@@ -180,8 +181,7 @@ describe("the Helm chart on a real API server", () => {
       const folder = path.join(source, "example/prometheus-operator-crd");
       for (const plural of ["podmonitors", "servicemonitors", "prometheusrules"]) {
         const file = path.join(folder, `monitoring.coreos.com_${plural}.yaml`);
-        await cluster().kubectl(["apply", "--server-side", "-f", file]);
-        await cluster().kubectl(["wait", "--for=condition=Established", "-f", file]);
+        await applyType(cluster(), file);
       }
       kinds = [...kinds, "PodMonitor", "ServiceMonitor", "PrometheusRule"];
     });

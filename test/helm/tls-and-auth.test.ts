@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import path from "node:path";
+import { applyType } from "../cluster/support/apply-type.js";
 import { freshCluster } from "../cluster/support/use-cluster.js";
 import { one, refusal, render, type Manifest } from "./support/chart.js";
 import { goModuleSource } from "./support/go-module-source.js";
@@ -220,8 +221,7 @@ describe("the values tls and auth of the Helm chart", () => {
         path.join(types, "monitoring.coreos.com_servicemonitors.yaml"),
         path.join(types, "monitoring.coreos.com_podmonitors.yaml"),
       ]) {
-        await cluster().kubectl(["apply", "--server-side", "-f", file]);
-        await cluster().kubectl(["wait", "--for=condition=Established", "--timeout=60s", "-f", file]);
+        await applyType(cluster(), file);
       }
       await cluster().api.create("/api/v1/namespaces", { metadata: { name: "bunting-system" } });
     });
