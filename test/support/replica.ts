@@ -15,6 +15,8 @@ export interface ReplicaOptions {
   readonly args?: readonly string[];
   /** How wrong its clock is at first, in ms; right if not given. */
   readonly clockShiftMs?: number | undefined;
+  /** The size of its heap, for instance. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const shiftedClock = path.join(import.meta.dirname, "shifted-clock.cjs");
@@ -41,7 +43,7 @@ export class Replica {
   }
 
   static async start(options: ReplicaOptions): Promise<Replica> {
-    const { name, api, redisPort, backplane, args = [], clockShiftMs } = options;
+    const { name, api, redisPort, backplane, args = [], clockShiftMs, env = {} } = options;
     const directory = new TempDirectory();
     const toApi = await FaultProxy.start(api.port);
     const toRedis = await FaultProxy.start(redisPort);
@@ -52,6 +54,7 @@ export class Replica {
     const environment = {
       KUBERNETES_SERVICE_HOST: "127.0.0.1",
       KUBERNETES_SERVICE_PORT: String(toApi.port),
+      ...env,
       ...(clockShiftMs === undefined
         ? {}
         : { NODE_OPTIONS: `--require=${shiftedClock}`, BUNTING_TEST_CLOCK_SHIFT_MS: String(clockShiftMs) }),

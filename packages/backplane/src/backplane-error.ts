@@ -18,6 +18,7 @@
  * - RECORD_MALFORMED: a record can't be read: other software wrote it, or it is damaged.
  * - RECORD_UNVERIFIED: a record is not signed with one of the keys.
  * - RECORD_FOREIGN: a record is one of another topic.
+ * - RECORD_NO_ROOM: the heap has no room for the document of a record, which was not parsed.
  */
 export type BackplaneErrorCode =
   | "ADDRESS_INVALID"
@@ -36,15 +37,23 @@ export type BackplaneErrorCode =
   | "RECORD_TOO_LARGE"
   | "RECORD_MALFORMED"
   | "RECORD_UNVERIFIED"
-  | "RECORD_FOREIGN";
+  | "RECORD_FOREIGN"
+  | "RECORD_NO_ROOM";
 
 /** The only error of this package. */
 export class BackplaneError extends Error {
   override readonly name = "BackplaneError";
   readonly code: BackplaneErrorCode;
+  /** How much of the heap has to be free before it is worth another attempt; of RECORD_NO_ROOM. */
+  readonly neededBytes: number | undefined;
 
-  constructor(code: BackplaneErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: BackplaneErrorCode,
+    message: string,
+    { neededBytes, ...options }: ErrorOptions & { readonly neededBytes?: number } = {},
+  ) {
     super(message, options);
     this.code = code;
+    this.neededBytes = neededBytes;
   }
 }

@@ -11,6 +11,7 @@ export { LeaseKeeper, type LeaseKeeperOptions } from "./lease/lease-keeper.js";
 export { Leases, type Acquired, type Lease, type LeasesOptions, type Renewed } from "./lease/leases.js";
 export { Membership, type MembershipOptions } from "./membership/membership.js";
 export { Rendezvous } from "./membership/rendezvous.js";
+export { unlimitedRoom, type DocumentRoom } from "./record/document-room.js";
 export { comparePositions, type Position } from "./record/position.js";
 export { RecordCodec } from "./record/record-codec.js";
 export { RecordKeys } from "./record/record-keys.js";

@@ -2,6 +2,7 @@
 import { systemClock } from "@bunting/runtime";
 import type { BackplaneError } from "./backplane-error.js";
 import { Leases } from "./lease/leases.js";
+import { unlimitedRoom } from "./record/document-room.js";
 import { RecordCodec } from "./record/record-codec.js";
 import { RecordKeys } from "./record/record-keys.js";
 import { Records } from "./record/records.js";
@@ -10,7 +11,7 @@ import { TestReplica } from "./replica.fixture.js";
 const topic = "demo/a";
 const [, , address = ""] = process.argv;
 const { connection, keys } = await TestReplica.connected({ address, commandTimeoutMs: 60_000 });
-const codec = new RecordCodec(100_000, () => RecordKeys.none);
+const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
 const records = new Records({ connection, keys, codec, shards: 2, announcements: 5, clock: systemClock });
 const leases = new Leases({ connection, keys, holder: "owner", leaseMs: 500, clock: systemClock });
 const acquired = await leases.acquire(topic, false);

@@ -7,6 +7,7 @@ import { AnnouncementReader } from "./announcement/announcement-reader.js";
 import { Interest } from "./interest/interest.js";
 import { Leases } from "./lease/leases.js";
 import { Membership } from "./membership/membership.js";
+import { unlimitedRoom } from "./record/document-room.js";
 import { RecordCodec } from "./record/record-codec.js";
 import { RecordKeys } from "./record/record-keys.js";
 import { Records } from "./record/records.js";
@@ -97,7 +98,7 @@ describe("A user of Redis with no more rights than the backplane needs", () => {
     const lease = await leases.advance(acquired.lease);
     const records = new Records({
       ...{ connection, keys, clock, shards: options.shards, announcements: 10 },
-      codec: new RecordCodec(100_000, () => RecordKeys.none),
+      codec: new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom),
     });
     const record: TopicRecord = { topic: "demo/a", kind: "missing", epoch: 1, resourceVersion: "1" };
     await records.write(record, lease);

@@ -13,6 +13,7 @@ import { Follower } from "./announcement/follower.js";
 import type { BackplaneError } from "./backplane-error.js";
 import { Leases, type Lease } from "./lease/leases.js";
 import { comparePositions, type Position } from "./record/position.js";
+import { unlimitedRoom } from "./record/document-room.js";
 import { RecordCodec } from "./record/record-codec.js";
 import { RecordKeys } from "./record/record-keys.js";
 import { Records } from "./record/records.js";
@@ -93,9 +94,14 @@ class ModelReplica {
     const { connection, keys, options, logger } = this.#replica;
     const clock = systemClock;
     this.#leases = new Leases({ connection, keys, holder: name, leaseMs, clock });
-    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
     this.#records = new Records({ connection, keys, codec, ...options, clock: systemClock });
-    const follower = new Follower({ records: this.#records, compareMs: options.compareMs, clock });
+    const follower = new Follower({
+      records: this.#records,
+      room: unlimitedRoom,
+      compareMs: options.compareMs,
+      clock,
+    });
     const announcements = new AnnouncementReader({
       ...{ options, keys, clock, logger },
       onAnnounced: (topic, position) => follower.announced(topic, position),
@@ -179,7 +185,7 @@ class ModelReplica {
 async function watchRecords(address: string, signal: AbortSignal): Promise<readonly string[]> {
   const replica = new TestReplica({ address, ...fast });
   const { connection, keys, options } = replica;
-  const codec = new RecordCodec(100_000, () => RecordKeys.none);
+  const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
   const records = new Records({ connection, keys, codec, ...options, clock: systemClock });
   const last = new Map<string, Position>();
   const wrongs: string[] = [];
@@ -291,7 +297,7 @@ describe("Replicas on one Redis", () => {
     const child = startOwner(server.address, lines);
     stops.later(() => end(child));
     const { connection, keys } = stops.add(await TestReplica.connected({ address: server.address, ...fast }));
-    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
     const records = new Records({ connection, keys, codec, shards: 2, announcements: 5, clock: systemClock });
     const leases = new Leases({ connection, keys, holder: "next", leaseMs: 60_000, clock: systemClock });
     expect(await lines.nextMatching((line) => line === "written 20")).to.equal("written 20");

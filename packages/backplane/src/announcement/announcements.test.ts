@@ -5,6 +5,7 @@ import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { expect } from "chai";
 import { checkOptions, type BackplaneOptions } from "../backplane-options.js";
 import { Leases, type Lease } from "../lease/leases.js";
+import { unlimitedRoom } from "../record/document-room.js";
 import { RecordCodec } from "../record/record-codec.js";
 import { RecordKeys } from "../record/record-keys.js";
 import { Records } from "../record/records.js";
@@ -62,7 +63,7 @@ describe("Announcements", () => {
       await TestReplica.connected({ address: server.address, shards: 4, compareMs: 600_000, ...options }),
     );
     const { connection, keys } = replica;
-    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
     const records = new Records({
       clock: systemClock,
       connection,
@@ -101,7 +102,7 @@ describe("Announcements", () => {
         ? replica.options
         : checkOptions({ ...options, shards: 4, compareMs: 600_000, address: readerAddress });
     const { compareMs } = replica.options;
-    const follower = new Follower({ records, compareMs, clock: systemClock });
+    const follower = new Follower({ records, room: unlimitedRoom, compareMs, clock: systemClock });
     const gaps = new EventQueue<string>();
     const reader = new AnnouncementReader({
       ...{ options: readerOptions, keys: replica.keys, logger: replica.logger, clock: systemClock },

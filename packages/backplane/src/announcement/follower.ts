@@ -4,7 +4,9 @@ import type { BackplaneError } from "../backplane-error.js";
 import { fromRedisError } from "../connection/redis-error.js";
 import { comparePositions, type Position } from "../record/position.js";
 import type { Records } from "../record/records.js";
+import type { DocumentRoom } from "../record/document-room.js";
 import type { StoredRecord } from "../record/topic-record.js";
+import { RefusedRecord } from "./refused-record.js";
 
 /** What a follower tells of a topic. */
 export interface FollowerSink {
@@ -19,12 +21,14 @@ export interface FollowerSink {
   confirmed(agoMs: number, position: Position): void;
   /** Redis holds nothing of the topic (any more); what was told before stays true. */
   absent(): void;
-  /** The record is not one that can be read, or is not to be trusted: the topic has to be watched otherwise. Told with each attempt. */
+  /** The record is not one that can be read, or is not to be trusted: the topic has to be watched otherwise. Told with each attempt to read it. */
   refused(error: BackplaneError): void;
 }
 
 export interface FollowerOptions {
   readonly records: Pick<Records, "read" | "positions">;
+  /** What a record that there was no room for is read again by. */
+  readonly room: DocumentRoom;
   readonly compareMs: number;
   readonly clock: Clock;
   /** In [0, 1); injected by tests. */
@@ -40,7 +44,7 @@ interface Followed {
   /** Something was announced while the record was read: it has to be read again. */
   isDirty: boolean;
   /** What was read last can't be used. */
-  isRefused: boolean;
+  refused: RefusedRecord | undefined;
 }
 
 /** How many records are read at once: a start with thousands of topics must not fill memory with documents. */
@@ -80,7 +84,7 @@ export class Follower implements Runnable {
    */
   follow(topic: TopicKey, sink: FollowerSink, signal: AbortSignal, held?: Position): void {
     if (signal.aborted) return;
-    const followed: Followed = { sink, signal, held, isReading: false, isDirty: false, isRefused: false };
+    const followed: Followed = { sink, signal, held, isReading: false, isDirty: false, refused: undefined };
     this.#followed.set(topic, followed);
     const leave = (): void => {
       if (this.#followed.get(topic) === followed) this.#followed.delete(topic);
@@ -119,7 +123,7 @@ export class Follower implements Runnable {
    */
   async compareUnconfirmed(): Promise<void> {
     const unconfirmed = [...this.#followed].filter(
-      ([, { sink, isRefused }]) => sink.isUnconfirmed && !isRefused,
+      ([, { sink, refused }]) => sink.isUnconfirmed && refused === undefined,
     );
     if (unconfirmed.length > 0) await this.#compareThose(unconfirmed).catch(() => undefined);
   }
@@ -132,8 +136,9 @@ export class Follower implements Runnable {
       if (position === undefined) followed.sink.absent();
       else {
         const isNew = followed.held === undefined || comparePositions(position, followed.held) > 0;
-        if (isNew) this.#refresh(topic, followed);
-        else followed.sink.confirmed(position.confirmedAgoMs, position);
+        if (isNew) {
+          if (followed.refused?.isWorthReading(position) !== false) this.#refresh(topic, followed);
+        } else followed.sink.confirmed(position.confirmedAgoMs, position);
       }
     }
   }
@@ -162,13 +167,13 @@ export class Follower implements Runnable {
     const isLeft = (): boolean => followed.signal.aborted;
     try {
       const stored = await this.#options.records.read(topic);
-      followed.isRefused = false;
+      followed.refused = undefined;
       if (!isLeft()) tell(followed, stored);
     } catch (error) {
       const failure = fromRedisError(error);
       // Without Redis the next comparison reads again.
       if (isLeft() || !failure.code.startsWith("RECORD_")) return;
-      followed.isRefused = true;
+      followed.refused = new RefusedRecord(failure, this.#options.room, followed.refused);
       followed.sink.refused(failure);
     }
   }

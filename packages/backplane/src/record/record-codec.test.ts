@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import type { BackplaneError } from "../backplane-error.js";
+import { unlimitedRoom } from "./document-room.js";
 import { RecordCodec, type EncodedRecord } from "./record-codec.js";
 import { RecordKeys } from "./record-keys.js";
 import type { TopicRecord } from "./topic-record.js";
@@ -26,7 +27,7 @@ const head = { format: 1, topic: "demo/flags", kind: "document", epoch: 1, resou
 describe("RecordCodec", () => {
   const files = new TempDirectory();
   after(() => files.remove());
-  const codec = new RecordCodec(10_000, () => RecordKeys.none);
+  const codec = new RecordCodec(10_000, () => RecordKeys.none, unlimitedRoom);
 
   async function codeOf(promise: Promise<unknown>): Promise<string> {
     return promise.then(
@@ -74,10 +75,10 @@ describe("RecordCodec", () => {
   it("verifies with every key, and signs with the first", async () => {
     const [a, b] = ["a".repeat(32), "b".repeat(32)];
     const [onlyA, onlyB, both] = [await keys(a, ""), await keys(b), await keys(b, a)];
-    const byA = await new RecordCodec(10_000, () => onlyA).encode(record);
-    const byBoth = await new RecordCodec(10_000, () => both).encode(record);
+    const byA = await new RecordCodec(10_000, () => onlyA, unlimitedRoom).encode(record);
+    const byBoth = await new RecordCodec(10_000, () => both, unlimitedRoom).encode(record);
     const readBy = (using: RecordKeys, encoded: EncodedRecord): Promise<string> =>
-      codeOf(new RecordCodec(10_000, () => using).decode("demo/flags", encoded));
+      codeOf(new RecordCodec(10_000, () => using, unlimitedRoom).decode("demo/flags", encoded));
     expect(await readBy(both, byA)).to.equal("nothing failed");
     expect(await readBy(onlyB, byBoth)).to.equal("nothing failed");
     expect(await readBy(onlyA, byBoth)).to.equal("RECORD_UNVERIFIED");
@@ -91,7 +92,7 @@ describe("RecordCodec", () => {
   it("refuses a record under the name of another topic, signed or not", async () => {
     expect(await codeOf(codec.decode("demo/other", await codec.encode(record)))).to.equal("RECORD_FOREIGN");
     const key = await keys("k".repeat(40));
-    const signing = new RecordCodec(10_000, () => key);
+    const signing = new RecordCodec(10_000, () => key, unlimitedRoom);
     expect(await codeOf(signing.decode("demo/other", await signing.encode(record)))).to.equal(
       "RECORD_UNVERIFIED",
     );
@@ -132,6 +133,22 @@ describe("RecordCodec", () => {
     expect(await codeOf(codec.decode("demo/flags", signed(saying)))).to.equal("RECORD_TOO_LARGE");
     const being = bodyOf({ ...head, bytes: 2 }, Buffer.alloc(codec.maxBodyBytes));
     expect(await codeOf(codec.decode("demo/flags", signed(being)))).to.equal("RECORD_TOO_LARGE");
+  });
+
+  it("weighs a document before it is parsed, refuses it while the heap has no room, and says how much it needs", async () => {
+    let freeBytes = 1_000;
+    const room = { has: (bytes: number) => bytes <= freeBytes, freeBytes: 1_000 };
+    const weighing = new RecordCodec(1_000_000, () => RecordKeys.none, room);
+    const text = `{"flags":{"f":{"variants":{"a":[${"{},".repeat(100_000)}{}]}}}}`;
+    const encoded = signed(bodyOf({ ...head, bytes: text.length }, gzipSync(text)));
+    const error = (await weighing
+      .decode("demo/flags", encoded)
+      .catch((caught: unknown) => caught)) as BackplaneError;
+    expect(error).to.have.property("code", "RECORD_NO_ROOM");
+    expect(error.message).to.contain("the 0.3 MB of its document need").and.contain("MB of heap");
+    expect(error.neededBytes).to.be.greaterThan(100_000 * 48);
+    freeBytes = error.neededBytes ?? 0;
+    expect(await codeOf(weighing.decode("demo/flags", encoded))).to.equal("nothing failed");
   });
 
   const keyFiles: readonly (readonly [string, readonly string[], string])[] = [

@@ -1,13 +1,16 @@
 import { promisify } from "node:util";
 import { constants, gunzip, gzip } from "node:zlib";
 import {
+  documentHeapBytes,
   encodeDocument,
   normaliseDocument,
   type FlagDocument,
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
+import { Semaphore } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
+import type { DocumentRoom } from "./document-room.js";
 import { isPosition, requirePosition } from "./position.js";
 import type { RecordKeys } from "./record-keys.js";
 import type { TopicRecord } from "./topic-record.js";
@@ -34,6 +37,8 @@ interface Head {
 
 const format = 1;
 const maxHeadBytes = 256 * 1024;
+/** Larger documents are unpacked one after the other: a few kilobytes can become 16 MB, of which nobody counts what is outside of the heap. */
+const maxUnpackedTogetherBytes = 256 * 1024;
 const lineFeed = 10;
 /** Most of what gzip saves, for a third of its time. */
 const level = 3;
@@ -44,11 +49,14 @@ const decompress = promisify<Buffer, object, Buffer>(gunzip);
 export class RecordCodec {
   readonly #maxDocumentBytes: number;
   readonly #keys: () => RecordKeys;
+  readonly #room: DocumentRoom;
+  readonly #unpacking = new Semaphore(1);
 
   /** @param keys asked each time, because they may be replaced */
-  constructor(maxDocumentBytes: number, keys: () => RecordKeys) {
+  constructor(maxDocumentBytes: number, keys: () => RecordKeys, room: DocumentRoom) {
     this.#maxDocumentBytes = maxDocumentBytes;
     this.#keys = keys;
+    this.#room = room;
   }
 
   /** How large a body may be. What does not get smaller by gzip gets larger by little. */
@@ -71,7 +79,7 @@ export class RecordCodec {
     return { body, signature: this.#keys().sign(record.topic, body) };
   }
 
-  /** Rejects with RECORD_TOO_LARGE, RECORD_UNVERIFIED, RECORD_FOREIGN or RECORD_MALFORMED. */
+  /** Rejects with RECORD_TOO_LARGE, RECORD_UNVERIFIED, RECORD_FOREIGN, RECORD_MALFORMED or RECORD_NO_ROOM. */
   async decode(topic: TopicKey, { body, signature }: EncodedRecord): Promise<TopicRecord> {
     if (body.length > this.maxBodyBytes) throw tooLarge(`it has ${body.length} bytes`, this.maxBodyBytes);
     if (!this.#keys().verify(topic, body, signature))
@@ -90,19 +98,40 @@ export class RecordCodec {
     }
     if (bytes > this.#maxDocumentBytes)
       throw tooLarge(`its document has ${bytes} bytes`, this.#maxDocumentBytes);
-    return { ...fields, document: await readDocument(packed, bytes) } as TopicRecord;
+    const read = (): Promise<FlagDocument> => this.#readDocument(packed, bytes);
+    const document =
+      bytes > maxUnpackedTogetherBytes
+        ? await this.#unpacking.run(read, new AbortController().signal)
+        : await read();
+    return { ...fields, document } as TopicRecord;
+  }
+
+  async #readDocument(packed: Buffer, bytes: number): Promise<FlagDocument> {
+    const text = await unpack(packed, bytes);
+    const neededBytes = weigh(text);
+    if (!this.#room.has(neededBytes)) throw noRoom(bytes, neededBytes, this.#room.freeBytes);
+    try {
+      return normaliseDocument(JSON.parse(text.toString()) as JsonValue).document;
+    } catch (cause) {
+      throw malformed("its document is not one of flags", cause);
+    }
   }
 }
 
 /** What is not as the head says is not unpacked: a few kilobytes can become gigabytes. */
-async function readDocument(packed: Buffer, bytes: number): Promise<FlagDocument> {
+async function unpack(packed: Buffer, bytes: number): Promise<Buffer> {
   const limits = { maxOutputLength: Math.max(1, bytes), finishFlush: constants.Z_FINISH };
   const text = await decompress(packed, limits).catch((cause: unknown) => {
     throw malformed("its document can't be decompressed to what its head says", cause);
   });
   if (text.length !== bytes) throw malformed("its document has not the length that its head says");
+  return text;
+}
+
+/** How much of the heap the document takes. */
+function weigh(text: Buffer): number {
   try {
-    return normaliseDocument(JSON.parse(text.toString()) as JsonValue).document;
+    return documentHeapBytes(text);
   } catch (cause) {
     throw malformed("its document is not one of flags", cause);
   }
@@ -152,6 +181,15 @@ function isOptional(value: unknown, check: (value: unknown) => boolean): boolean
 
 function tooLarge(what: string, most: number): BackplaneError {
   return new BackplaneError("RECORD_TOO_LARGE", `the record is too large: ${what}; ${most} are the most`);
+}
+
+function noRoom(bytes: number, neededBytes: number, freeBytes: number): BackplaneError {
+  const [size, needed, free] = [bytes, neededBytes, freeBytes].map((one) => (one / 1_000_000).toFixed(1));
+  return new BackplaneError(
+    "RECORD_NO_ROOM",
+    `the record can't be read for now: the ${size} MB of its document need ${needed} MB of heap, of which ${free} are free: raise the container's memory limit, or --max-old-space-size of node`,
+    { neededBytes },
+  );
 }
 
 function malformed(why: string, cause?: unknown): BackplaneError {

@@ -1,9 +1,11 @@
+import { randomBytes } from "node:crypto";
 import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { expect } from "chai";
 import { Leases, type Lease } from "../lease/leases.js";
 import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
 import { codeOf, Stops, TestReplica } from "../replica.fixture.js";
+import { unlimitedRoom } from "./document-room.js";
 import { RecordCodec } from "./record-codec.js";
 import { RecordKeys } from "./record-keys.js";
 import { Records } from "./records.js";
@@ -29,7 +31,7 @@ describe("Records", () => {
 
   async function replica(holder: string) {
     const { connection, keys } = stops.add(await TestReplica.connected({ address: server.address }));
-    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
     const records = new Records({
       connection,
       keys,
@@ -219,6 +221,51 @@ describe("Records", () => {
     });
 });
 
+describe("Records that are large", () => {
+  const stops = new Stops();
+  before(function () {
+    needsRedisServer(this);
+  });
+  afterEach(() => stops.stop());
+
+  it("are read one after the other, because their bytes are outside of the heap", async () => {
+    const server = stops.add(await RedisServer.start());
+    const { connection, keys } = stops.add(await TestReplica.connected({ address: server.address }));
+    const codec = new RecordCodec(1_000_000, () => RecordKeys.none, unlimitedRoom);
+    let [atOnce, most] = [0, 0];
+    const counting: Pick<typeof connection, "evaluate"> = {
+      evaluate: async (script, names, args) => {
+        const isLarge = Number(args[0]) > 1_000_000;
+        atOnce += Number(isLarge);
+        most = Math.max(most, atOnce);
+        try {
+          return await connection.evaluate(script, names, args);
+        } finally {
+          atOnce -= Number(isLarge);
+        }
+      },
+    };
+    const records = new Records({
+      connection: counting,
+      keys,
+      codec,
+      shards: 4,
+      announcements: 10,
+      clock: systemClock,
+    });
+    const leases = new Leases({ connection, keys, holder: "a", leaseMs: 60_000, clock: systemClock });
+    const acquired = await leases.acquire("cluster", false);
+    if (!acquired.isHeld) expect.fail("it is new");
+    const topics = ["demo/a", "demo/b", "demo/c", "demo/d"] as const;
+    const noise = randomBytes(400_000).toString("hex");
+    const large = topics.map((name) => ({ ...version(1, 1, noise), topic: name }));
+    for (const record of large) await records.write(record, acquired.lease);
+    const stored = await Promise.all(topics.map((name) => records.read(name)));
+    expect(stored.map((one) => one?.record)).to.deep.equal(large);
+    expect(most).to.equal(1);
+  });
+});
+
 describe("A record after a restart of Redis", () => {
   const stops = new Stops();
   before(function () {
@@ -229,7 +276,7 @@ describe("A record after a restart of Redis", () => {
   it("is there where Redis saves to its disk, and the lease and its number as well", async () => {
     const server = stops.add(await RedisServer.start("--appendonly", "yes", "--appendfsync", "always"));
     const replica = stops.add(await TestReplica.connected({ address: server.address }));
-    const codec = new RecordCodec(100_000, () => RecordKeys.none);
+    const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
     const { connection, keys } = replica;
     const records = new Records({
       connection,

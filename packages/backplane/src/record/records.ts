@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Clock } from "@bunting/runtime";
+import { Semaphore, type Clock } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
@@ -28,13 +28,21 @@ export type StoredPosition = Position & { readonly confirmedAgoMs: number };
 
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const topicsAtOnce = 256;
+/** Larger records are read one after the other: their bytes are outside of the heap, where nobody counts them. */
+const maxReadTogetherBytes = 256 * 1024;
 const dayMs = 86_400_000;
 /** How long records stay that nobody confirms: names that do not exist can be guessed, and must not stay. */
 const keepMs = { document: 30 * dayMs, deleted: dayMs, missing: dayMs / 24 };
 
+interface ReadAnswer {
+  readonly askedMs: number;
+  readonly answer: readonly Buffer[];
+}
+
 /** The newest of each topic, in Redis. Owners write and announce; everybody reads. */
 export class Records {
   readonly #options: RecordsOptions;
+  readonly #largeReads = new Semaphore(1);
 
   constructor(options: RecordsOptions) {
     this.#options = options;
@@ -92,11 +100,25 @@ export class Records {
 
   /** What Redis holds of a topic. Rejects if that can't be read, or is not to be trusted. */
   async read(topic: TopicKey): Promise<StoredRecord | undefined> {
-    const { connection, keys, codec, clock } = this.#options;
+    const { maxBodyBytes } = this.#options.codec;
+    const small = await this.#ask(topic, Math.min(maxReadTogetherBytes, maxBodyBytes));
+    const [state, bytes] = small.answer;
+    if (String(state) !== "large" || Number(bytes) > maxBodyBytes) return this.#decode(topic, small);
+    const read = async () => this.#decode(topic, await this.#ask(topic, maxBodyBytes));
+    return this.#largeReads.run(read, new AbortController().signal);
+  }
+
+  /** @param maxBytes what a record has at most that is to be read */
+  async #ask(topic: TopicKey, maxBytes: number): Promise<ReadAnswer> {
+    const { connection, keys, clock } = this.#options;
     const askedMs = clock.monotonicMs();
-    const answer = await connection.evaluate(readScript, [keys.record(topic)], [codec.maxBodyBytes]);
-    const [state, fence, confirmedAgo, sinceAgo, body, signature, epoch, version, kind] =
-      answer as readonly Buffer[];
+    const answer = await connection.evaluate(readScript, [keys.record(topic)], [maxBytes]);
+    return { askedMs, answer: answer as readonly Buffer[] };
+  }
+
+  async #decode(topic: TopicKey, { askedMs, answer }: ReadAnswer): Promise<StoredRecord | undefined> {
+    const { codec, clock } = this.#options;
+    const [state, fence, confirmedAgo, sinceAgo, body, signature, epoch, version, kind] = answer;
     if (String(state) === "none") return undefined;
     if (String(state) === "other")
       throw new BackplaneError("RECORD_MALFORMED", `what is under the key of ${topic} is not a record`);

@@ -18,6 +18,7 @@ import {
 import type { TopicKey } from "@bunting/protocol";
 import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
+import { HeapRoom } from "../heap-room.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
 import { countTopics, otherUnits, ownedUnits } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
@@ -94,7 +95,8 @@ export class ReplicatedTopics {
       onChange: (isUp) => this.#connectionChanged(isUp),
     });
     this.#connection = connection;
-    const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys);
+    const room = new HeapRoom(clock);
+    const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys, room);
     const records = new Records({ connection, keys, codec, shards, announcements, clock });
     const leases = new Leases({ connection, keys, holder: replica, leaseMs, clock });
     this.#keeper = new LeaseKeeper({
@@ -112,7 +114,7 @@ export class ReplicatedTopics {
         if (!this.#isStopping) this.#reliance.beaten(failure);
       },
     });
-    this.#follower = new Follower({ records, compareMs, clock });
+    this.#follower = new Follower({ records, room, compareMs, clock });
     this.#reader = new AnnouncementReader({
       ...{ options: backplane, keys, clock, logger },
       onAnnounced: (topic, position) => {

@@ -1,7 +1,7 @@
 import type { TopicKey } from "@bunting/protocol";
 import { aborted, type Clock } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
-import type { HeapRoom } from "./heap-room.js";
+import type { HeapRoom } from "../heap-room.js";
 import { UpstreamRefreshes } from "./upstream-refreshes.js";
 import type { UpstreamConfig } from "./upstream-config.js";
 import type { UpstreamLink } from "./upstream-link.js";

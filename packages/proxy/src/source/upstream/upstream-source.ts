@@ -4,7 +4,7 @@ import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
-import { HeapRoom } from "./heap-room.js";
+import { HeapRoom } from "../heap-room.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamConfig, UpstreamCredentials } from "./upstream-config.js";
 import type { LinkFactory } from "./upstream-group.js";

@@ -14,7 +14,7 @@ import {
 import { cut, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
-import type { HeapRoom } from "./heap-room.js";
+import type { HeapRoom } from "../heap-room.js";
 import { ReplicaDocument } from "./replica-document.js";
 
 /** The proxy's limit. */

@@ -5,7 +5,7 @@ import type { Clock } from "@bunting/runtime";
 const reservedShare = 1 / 10;
 /** The limit includes the young generation, 24 MiB with the image's flags, where no large text is. */
 const youngBytes = 32 * 1024 * 1024;
-/** Room is made for one part in so many of the time: that takes some hundred milliseconds where the heap is full, and upstreams can cause it. */
+/** Room is made for one part in so many of the time: that takes some hundred milliseconds where the heap is full, and who writes documents can cause it. */
 const collectionParts = 20;
 
 export interface Heap {
@@ -15,7 +15,7 @@ export interface Heap {
   readonly collect: (() => void) | undefined;
 }
 
-/** The room that the heap of this process has for documents of upstreams. V8 ends a process whose heap is full. */
+/** The room that the heap of this process has for documents of upstreams and of records. V8 ends a process whose heap is full. */
 export class HeapRoom {
   readonly #clock: Clock;
   readonly #heap: Heap;

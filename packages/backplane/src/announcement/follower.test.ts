@@ -1,0 +1,50 @@
+import { setImmediate } from "node:timers/promises";
+import { systemClock } from "@bunting/runtime";
+import { expect } from "chai";
+import { BackplaneError } from "../backplane-error.js";
+import { Follower, type FollowerSink } from "./follower.js";
+
+describe("Follower", () => {
+  it("tells what there was no room for once there is, without an announcement, and does not read it before", async () => {
+    const position = { epoch: 1, resourceVersion: "5" };
+    let [hasRoom, reads] = [false, 0];
+    const told: string[] = [];
+    const follower = new Follower({
+      records: {
+        positions: () => Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0 }]])),
+        read: () => {
+          reads++;
+          if (!hasRoom)
+            return Promise.reject(
+              new BackplaneError("RECORD_NO_ROOM", "no room", { neededBytes: 1_000_000 }),
+            );
+          const record = { topic: "demo/flags", kind: "missing", ...position } as const;
+          return Promise.resolve({ record, fence: 1, confirmedAgoMs: 0, sinceAgoMs: 0 });
+        },
+      },
+      room: { has: (bytes) => hasRoom && bytes === 1_000_000, freeBytes: 0 },
+      compareMs: 600_000,
+      clock: systemClock,
+    });
+    const sink: FollowerSink = {
+      isUnconfirmed: false,
+      record: ({ record }) => told.push(record.resourceVersion) > 0,
+      confirmed: () => told.push("confirmed"),
+      absent: () => told.push("absent"),
+      refused: ({ code }) => told.push(code),
+    };
+    const compare = async (): Promise<void> => {
+      await follower.compare();
+      await setImmediate();
+    };
+    follower.follow("demo/flags", sink, new AbortController().signal);
+    await setImmediate();
+    await compare();
+    await compare();
+    expect([told, reads]).to.deep.equal([["RECORD_NO_ROOM"], 1]);
+    hasRoom = true;
+    await compare();
+    await compare();
+    expect(told).to.deep.equal(["RECORD_NO_ROOM", "5", "confirmed"]);
+  });
+});
