@@ -111,7 +111,7 @@ function resumedCells({ afterMs, bytes, kinds }: Resumed): string[] {
   return [afterMs.toFixed(0), bytesText(bytes), kinds.join(", ")];
 }
 
-const topicKinds = ["unchanged", "delta", "snapshot"];
+const topicKinds = ["unchanged", "delta", "snapshot", "history"];
 
 function isMore(
   after: Readonly<Record<string, number>>,

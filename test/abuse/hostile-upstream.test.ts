@@ -1,8 +1,11 @@
 import type { ServerHttp2Stream } from "node:http2";
+import type { FlagDocument } from "@bunting/protocol";
 import { expect } from "chai";
+import { AgentConnection } from "../support/agent-client.js";
 import { eventually } from "../support/event-queue.js";
-import { HostileSyncServer, onSubscribe, open, snapshot } from "../support/hostile-sync-server.js";
-import { startProxyOn, type ProxyProcess } from "../support/proxy-process.js";
+import { HeldFlags } from "../support/held-flags.js";
+import { history, HostileSyncServer, onSubscribe, open, snapshot } from "../support/hostile-sync-server.js";
+import { portOf, startProxyOn, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import { StockSyncClient, type SyncSubscription } from "../support/stock-sync-client.js";
 import { upstreamFailures } from "../support/tiers.js";
@@ -100,6 +103,82 @@ describe("a proxy whose upstream is hostile", () => {
     expect(edge.process.output).to.contain("MB of heap");
     await followsEdits(subscriptions);
   });
+
+  it("holds no history that is not followed by its version, however many there are", async () => {
+    const keys = Array.from({ length: 4_000 }, (_, index) => `key-${index}`);
+    const versions = [{ digest: Buffer.alloc(32, 3), flags: keys }];
+    const topics = topicsOf(24 * 4);
+    const subscriptions = await attackWith(topics, (stream, topic) => {
+      for (let time = 0; time < 20; time++) stream.write(history(topic, Buffer.alloc(32, time), versions));
+      stream.write(snapshot(topic, flagOf('"x"')));
+    });
+    await eventually(async () => (await taken()) === topics.length, "all documents");
+    await isWell();
+    vitals.expectGrowth({ below: 140, attack: (topics.length * 20 * 4_000 * 48) / 2 ** 20 });
+    await followsEdits(subscriptions);
+  });
+
+  it("takes none that is too large, and the document all the same", async () => {
+    const digest = Buffer.alloc(32, 1);
+    const versions = (count: number): { digest: Buffer; flags: string[] }[] =>
+      Array.from({ length: count }, () => ({ digest, flags: ["f"] }));
+    const subscriptions = await attackWith(["demo/flags"], (stream, topic) => {
+      stream.write(history(topic, digest, [{ digest, flags: ["x".repeat(15_000_000)] }]));
+      stream.write(history(topic, digest, versions(200_000)));
+      stream.write(history(topic, digest, [{ digest, flags: new Array<string>(1_000_000).fill("") }]));
+      stream.write(snapshot(topic, good));
+    });
+    await subscriptions[0]?.messages.nextMatching(({ flags }) => "f" in flags, "the document");
+    const kind = 'bunting_proxy_upstream_messages_total{kind="unknown"}';
+    expect(await readMetric(edge.management, kind)).to.equal(3);
+    await isWell();
+  });
+
+  for (const [what, versions] of [
+    ["leaves out what has changed", [[3, []]]],
+    ["names other flags than changed", [[3, ["no such flag", "other"]]]],
+    ["has the same version again and again", Array.from({ length: 32 }, (_, at) => [3 + (at % 2), ["g"]])],
+    [
+      "names the newest version as one before it",
+      [
+        [3, ["g"]],
+        [1, []],
+        [3, []],
+        [1, ["g"]],
+      ],
+    ],
+  ] as [string, [number, string[]][]][])
+    it(`gives an agent the right flags although the history ${what}`, async () => {
+      const held = { f: { state: "ENABLED", variants: { old: true }, defaultVariant: "old" } };
+      const ballast = Object.fromEntries(topicsOf(100).map((key) => [key, good.f]));
+      const newest = { ...ballast, ...good };
+      const digestOf = (flags: FlagDocument["flags"]): Buffer =>
+        Buffer.from(HeldFlags.of({ flags }).digest, "hex");
+      const [from, to] = [digestOf({ ...ballast, ...held }), digestOf(newest)];
+      const digests: Readonly<Record<number, Buffer>> = { 1: to, 3: from };
+      await attackWith(["demo/other"], (stream, topic) => {
+        const all = versions.map(([name, flags]) => ({
+          digest: digests[name] ?? Buffer.alloc(32, name),
+          flags,
+        }));
+        stream.write(history(topic, to, all));
+        stream.write(snapshot(topic, newest, { digest: to }));
+      });
+      const connection = await AgentConnection.open(portOf(edge));
+      try {
+        const agent = connection.stream();
+        agent.subscribe("demo/flags", { digest: from });
+        const delta = await agent.next("delta");
+        const applied = HeldFlags.of({ flags: { ...ballast, ...held } }).apply(delta).digest;
+        expect(applied, "the lie shows").not.to.equal(delta.version?.digest.toString("hex"));
+        agent.nack("demo/flags", "it led elsewhere", { held: from, isDeltaMismatch: true });
+        const whole = await agent.next("snapshot");
+        expect(HeldFlags.ofSnapshot(whole).digest).to.equal(to.toString("hex"));
+      } finally {
+        connection.close();
+      }
+      await isWell();
+    });
 
   it("holds few large messages that are not whole, whatever number of connections they come on", async () => {
     const message = Buffer.concat([Buffer.from([0, 1, 0, 0, 0]), Buffer.alloc(16_000_000)]);

@@ -1,13 +1,16 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import type { TopicKey } from "@bunting/protocol";
 import { expect } from "chai";
-import { AgentConnection } from "../support/agent-client.js";
+import { AgentConnection, type AgentClientStream } from "../support/agent-client.js";
 import { Authority } from "../support/certificates.js";
 import { runBunting } from "../support/cli-process.js";
 import { eventually } from "../support/event-queue.js";
+import { HeldFlags } from "../support/held-flags.js";
 import { checkoutManifest } from "../support/manifests.js";
 import { portOf, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
 import type { SyncSubscription } from "../support/stock-sync-client.js";
+import type { TcpSwitch } from "../support/tcp-switch.js";
 import { TempDirectory } from "../support/temp-directory.js";
 import { Tiers, untilStale, upstreamFailures } from "../support/tiers.js";
 
@@ -57,6 +60,78 @@ describe("bunting-proxy with --source upstream", () => {
     expect(await readMetric(leaf.management, messages("snapshot"))).to.equal(1);
     edit("ENABLED");
     expect(await nextState(subscription, "the next edit")).to.equal("ENABLED");
+  });
+
+  describe("of which the middle was killed, and started again after an edit", () => {
+    let first: ProxyProcess;
+    let service: TcpSwitch;
+    /** Of what the root reads. */
+    const edit = (state: string): void => directory.replace("checkout.json", largeManifest(state));
+
+    /** Kills the middle, and makes an edit that the root has read. */
+    async function killAndEdit(middle: ProxyProcess): Promise<void> {
+      const witness = subscribe(first);
+      expect(await nextState(witness, "the flags")).to.equal("ENABLED");
+      service.setBackends([]);
+      await middle.process.stop("SIGKILL");
+      edit("DISABLED");
+      expect(await nextState(witness, "the edit")).to.equal("DISABLED");
+    }
+
+    async function begin(args: readonly string[] = []): Promise<ProxyProcess> {
+      edit("ENABLED");
+      first = await root();
+      const middle = await tier(first.sync, args);
+      service = await tiers.openSwitch(middle);
+      return middle;
+    }
+
+    it("brings the edit to the level below as a delta, bytes counted", async () => {
+      const middle = await begin();
+      const leaf = await tier(`127.0.0.1:${service.port}`);
+      const subscription = subscribe(leaf);
+      expect(await nextState(subscription, "the flags")).to.equal("ENABLED");
+      const received = (kind: string): Promise<number> =>
+        readMetric(leaf.management, `bunting_proxy_upstream_received_bytes_total{kind="${kind}"}`, 0);
+      const document = await received("snapshot");
+      expect(document).to.be.greaterThan(5_000);
+      await killAndEdit(middle);
+      const successor = await tier(first.sync);
+      service.setBackends([portOf(successor)]);
+      expect(await nextState(subscription, "the edit")).to.equal("DISABLED");
+      await untilStale(leaf, 0);
+      expect(await readMetric(leaf.management, messages("delta"))).to.equal(1);
+      expect(await received("snapshot"), "no other document").to.equal(document);
+      expect(await received("delta")).to.be.within(100, 400);
+      expect(await received("history"), "the delta has but one step").to.equal(0);
+      expect(await readMetric(successor.management, messages("history"))).to.equal(1);
+      const history = 'bunting_proxy_upstream_received_bytes_total{kind="history"}';
+      expect(await readMetric(successor.management, history)).to.be.within(80, 200);
+    });
+
+    for (const prefix of ["", "eu/"])
+      it(`brings it to agents as a delta${prefix && " under a prefix"}`, async () => {
+        const args = prefix === "" ? [] : ["--topic-prefix", prefix];
+        const topic = `${prefix}${selector}` as TopicKey;
+        const middle = await begin(args);
+        const agentOf = async (proxy: ProxyProcess): Promise<AgentClientStream> => {
+          const connection = await AgentConnection.open(portOf(proxy));
+          tiers.onClose(() => connection.close());
+          return connection.stream();
+        };
+        const agent = await agentOf(middle);
+        agent.subscribe(topic);
+        const held = await agent.next("snapshot");
+        await killAndEdit(middle);
+        const moved = await agentOf(await tier(first.sync, args));
+        moved.subscribe(topic, held.version);
+        const delta = await moved.next("delta");
+        expect(delta.flags.map(({ key }) => key)).to.deep.equal(["f"]);
+        expect(HeldFlags.ofSnapshot(held).apply(delta).digest).to.equal(
+          delta.version?.digest.toString("hex"),
+        );
+        expect(moved.receivedBytes).to.be.lessThan(600);
+      });
   });
 
   it("sends what has changed while the connection was cut, and nothing that has not", async () => {

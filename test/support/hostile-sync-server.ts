@@ -129,3 +129,16 @@ export function snapshot(
 export function versionWith(fields: Partial<buntingSyncV1.Version>): buntingSyncV1.Version {
   return { uid: "u", generation: "1", resourceVersion: "1", digest: Buffer.alloc(32, 1), ...fields };
 }
+
+/** A history that leads to the version of this digest. */
+export function history(
+  topic: string,
+  digest: Buffer,
+  versions: readonly { readonly digest: Buffer; readonly flags: readonly string[] }[],
+): Buffer {
+  const all = versions.map(({ digest, flags }) => ({
+    ...{ digest, metadata: false, evaluators: false },
+    flags: [...flags],
+  }));
+  return encode({ $case: "history", value: { topic, digest, versions: all } });
+}

@@ -1,4 +1,4 @@
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import { systemClock, type Clock } from "@bunting/runtime";
 import type { FlagSource, SourceSink, SourceVersion } from "@bunting/proxy/internal/source/flag-source.js";
 
@@ -58,10 +58,16 @@ export class ScriptedSource implements FlagSource {
     return this.#watches.size;
   }
 
-  publish(topic: TopicKey, document: FlagDocument, version?: ScriptedVersion): void {
+  /** @param history of the document, as the source claims; it is told once */
+  publish(
+    topic: TopicKey,
+    document: FlagDocument,
+    version?: ScriptedVersion,
+    history?: readonly PastVersion[],
+  ): void {
     this.#existing.set(topic, document);
     this.#versions.set(topic, version);
-    this.#tellDocument(this.#watches.get(topic), document, version);
+    this.#tellDocument(this.#watches.get(topic), document, version, history);
   }
 
   /** Records in `refreshes` that a topic is to be read again; the test says when that is done. */
@@ -97,9 +103,15 @@ export class ScriptedSource implements FlagSource {
     else this.#tellDocument(watch, document, this.#versions.get(topic));
   }
 
-  #tellDocument(watch: Watch | undefined, document: FlagDocument, version?: ScriptedVersion): void {
+  #tellDocument(
+    watch: Watch | undefined,
+    document: FlagDocument,
+    version?: ScriptedVersion,
+    history?: readonly PastVersion[],
+  ): void {
     this.#resourceVersion++;
     const resourceVersion = String(this.#resourceVersion);
-    watch?.sink.document(document, { noticedMs: this.#clock.monotonicMs(), resourceVersion, ...version });
+    const noticedMs = this.#clock.monotonicMs();
+    watch?.sink.document(document, { noticedMs, resourceVersion, ...version }, history);
   }
 }

@@ -12,6 +12,14 @@ export {
   type NormalisedDocument,
 } from "./flag-document.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
+export {
+  boundedHistory,
+  historyHeapBytes,
+  historyLength,
+  maxHistoryBytes,
+  maxHistoryKeys,
+  type PastVersion,
+} from "./past-version.js";
 export { ProtocolError } from "./protocol-error.js";
 export { quoted } from "./quoted.js";
 export {

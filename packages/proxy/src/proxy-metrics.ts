@@ -60,6 +60,7 @@ export const agentMessageKinds = [
   "heartbeat",
   "tier",
   "freshness",
+  "history",
 ] as const;
 export type AgentMessageKind = (typeof agentMessageKinds)[number];
 

@@ -1,3 +1,5 @@
+import type { PastVersion } from "@bunting/protocol";
+
 export const syncPath = "/bunting.sync.v1.SyncService/Sync";
 
 /** The version of a topic, by which the agent and its proxy know that they mean the same document. */
@@ -79,6 +81,16 @@ export interface Freshness {
   readonly reason: string;
 }
 
+/** Sent to proxies only, before the version that it is about. */
+export interface History {
+  readonly kind: "history";
+  readonly topic: string;
+  /** Of the version that it leads to. */
+  readonly digest: Buffer;
+  /** The oldest first. Within the bounds of what may leave a process. */
+  readonly versions: readonly PastVersion[];
+}
+
 /** `unknown` is a message that a later proxy may send. Documents share memory with the message. */
 export type SyncResponse =
   | Unchanged
@@ -89,6 +101,7 @@ export type SyncResponse =
   | TopicError
   | Tier
   | Freshness
+  | History
   | { readonly kind: "heartbeat" }
   | { readonly kind: "unknown" };
 

@@ -1,5 +1,6 @@
 import { digestBytes } from "@bunting/protocol";
 import type { Deleted, DeltaFlag, DocumentVersion, SyncResponse } from "./bunting-messages.js";
+import { decodeHistory } from "./decode-history.js";
 import { MalformedMessageError, readFields } from "./message-fields.js";
 
 /**
@@ -71,6 +72,7 @@ const decoders: Readonly<Record<number, (message: Buffer) => SyncResponse>> = {
       reason: fields.text(3),
     };
   },
+  10: decodeHistory,
 };
 
 const policies: Readonly<Record<number, Deleted["policy"]>> = { 1: "keep", 2: "empty", 3: "close" };

@@ -6,6 +6,7 @@ export {
   type DeltaFlag,
   type DocumentVersion,
   type Freshness,
+  type History,
   type Missing,
   type RejectedFlag,
   type Snapshot,

@@ -86,10 +86,11 @@ export class TopicStream {
         },
         received: (response, messageBytes) => {
           // Those for proxies are not sent to agents.
-          const isForProxies = response.kind === "tier" || response.kind === "freshness";
+          const isForProxies =
+            response.kind === "tier" || response.kind === "freshness" || response.kind === "history";
           metrics.messageReceived(sourceIndex, isForProxies ? "unknown" : response.kind, messageBytes);
           parts.heard();
-          if (!isAnswer(response)) return;
+          if (isForProxies || !isAnswer(response)) return;
           isTakingOver = false;
           parts.answered();
           this.#note(response);

@@ -15,7 +15,7 @@ export function agentMetrics(registry: Registry): AgentMetrics {
   );
   new Counter({
     name: "bunting_proxy_subscriber_messages_total",
-    help: "Messages of bunting.sync.v1 written, by kind: unchanged, delta, snapshot, missing, deleted, topic_error or heartbeat.",
+    help: "Messages of bunting.sync.v1 written, by kind: unchanged, delta, snapshot, missing, deleted, topic_error or heartbeat; to other proxies also tier, freshness and history.",
     labelNames: ["kind"],
     registers,
     collect() {

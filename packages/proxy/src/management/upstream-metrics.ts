@@ -13,7 +13,7 @@ export function upstreamMetrics(registry: Registry): UpstreamMetrics {
   });
   const messages = new Counter({
     name: "bunting_proxy_upstream_messages_total",
-    help: "Messages from other proxies, by kind: unchanged, delta, snapshot, missing, deleted, topic_error, tier, freshness, heartbeat or unknown.",
+    help: "Messages from other proxies, by kind: unchanged, delta, snapshot, missing, deleted, topic_error, tier, freshness, history, heartbeat or unknown.",
     labelNames: ["kind"],
     registers,
   });

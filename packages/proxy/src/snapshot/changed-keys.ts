@@ -1,7 +1,5 @@
-import type { EncodedContent, EncodedFlag, PastVersion, SnapshotBytes } from "./snapshot-bytes.js";
-
-/** How many versions before the newest a delta can start from. */
-export const historyLength = 32;
+import { historyLength, type PastVersion } from "@bunting/protocol";
+import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-bytes.js";
 
 /** What may differ between two versions of a document. */
 export interface ChangedKeys {
@@ -30,8 +28,11 @@ export function extendHistory(
  */
 export function changedSince(history: readonly PastVersion[], digest: string): ChangedKeys | undefined {
   const from = history.findLastIndex((version) => version.digest === digest);
-  if (from < 0) return undefined;
-  const way = history.slice(from);
+  return from < 0 ? undefined : changesOf(history.slice(from));
+}
+
+/** The union of what changed on a way. */
+export function changesOf(way: readonly PastVersion[]): ChangedKeys {
   return {
     flags: new Set(way.flatMap(({ flags }) => flags)),
     metadata: way.some(({ metadata }) => metadata),

@@ -5,9 +5,11 @@ import {
   DocumentDigest,
   type FlagDocument,
   type JsonObject,
+  type PastVersion,
 } from "@bunting/protocol";
 import { extendHistory } from "./changed-keys.js";
 import { framePrefixBytes } from "@bunting/rpc";
+import { mergeHistories } from "./merge-histories.js";
 import { emptySyncContext } from "./snapshot.js";
 import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-bytes.js";
 import { varintBytes, writeVarint } from "./varint.js";
@@ -19,8 +21,13 @@ import { varintBytes, writeVarint } from "./varint.js";
  * The text is that of `encodeDocument`: equal documents give equal bytes and equal digests.
  *
  * @param previous the version before; unchanged flags are taken from it and not hashed again, and it becomes part of the history.
+ * @param told the history of the document, as far as its source knows it
  */
-export function encodeSnapshot(document: FlagDocument, previous?: SnapshotBytes): SnapshotBytes {
+export function encodeSnapshot(
+  document: FlagDocument,
+  previous?: SnapshotBytes,
+  told: readonly PastVersion[] = [],
+): SnapshotBytes {
   const flags = encodeFlags(document.flags, previous?.flags);
   const metadata = document.metadata && canonicalJson(document.metadata);
   const evaluators = document.$evaluators && canonicalJson(document.$evaluators);
@@ -29,7 +36,7 @@ export function encodeSnapshot(document: FlagDocument, previous?: SnapshotBytes)
     ...frameText(joinDocument(content)),
     digest: digestDocument(content),
     ...content,
-    history: previous === undefined ? [] : extendHistory(previous, content),
+    history: mergeHistories(previous === undefined ? [] : extendHistory(previous, content), told),
   };
 }
 

@@ -1,3 +1,5 @@
+import type { PastVersion } from "@bunting/protocol";
+
 /** The canonical text of one flag and its hash. An unchanged flag keeps its object from one version to the next. */
 export interface EncodedFlag {
   readonly text: string;
@@ -12,15 +14,6 @@ export interface EncodedContent {
   /** Canonical JSON; undefined if there is none. */
   readonly metadata: string | undefined;
   readonly evaluators: string | undefined;
-}
-
-/** A version before another, and what changed on the way from it to the one after it, by name only: no value is kept. */
-export interface PastVersion {
-  readonly digest: string;
-  /** Keys of flags that came, went or changed. */
-  readonly flags: readonly string[];
-  readonly metadata: boolean;
-  readonly evaluators: boolean;
 }
 
 /** The bytes of a document, made once by `encodeSnapshot`, and what they were made of. */

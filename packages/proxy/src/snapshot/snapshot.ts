@@ -1,5 +1,5 @@
 import type { SourceVersion } from "../source/flag-source.js";
-import type { TopicKey } from "@bunting/protocol";
+import type { PastVersion, TopicKey } from "@bunting/protocol";
 import { frameMessage, framePrefixBytes } from "@bunting/rpc";
 import { GzipFrame } from "./gzip-frame.js";
 import type { SnapshotBytes } from "./snapshot-bytes.js";
@@ -93,9 +93,15 @@ export class Snapshot {
     return syncFrame.toString("utf8", textStart, textStart + textLength);
   }
 
-  /** The same document at a later version of its object: an edit that did not touch the flags. */
-  at(version: SourceVersion): Snapshot {
-    const { topic, sequence, publishedMs, bytes } = this;
+  /**
+   * The same document at a later version of its object: an edit that did not touch the flags.
+   *
+   * @param told its history, as far as its source knows it
+   */
+  at(version: SourceVersion, told: readonly PastVersion[] = []): Snapshot {
+    const { topic, sequence, publishedMs } = this;
+    const { history } = this.bytes;
+    const bytes = told.length > history.length ? { ...this.bytes, history: told } : this.bytes;
     return new Snapshot({ topic, sequence, version, publishedMs, bytes }, this.#derived);
   }
 }

@@ -1,10 +1,15 @@
 import { readFileSync } from "node:fs";
 import { expect } from "chai";
 import fc from "fast-check";
-import { buntingSyncV1, encodeDocument, type FlagDocument, type JsonObject } from "@bunting/protocol";
+import {
+  buntingSyncV1,
+  encodeDocument,
+  historyLength,
+  type FlagDocument,
+  type JsonObject,
+} from "@bunting/protocol";
 import { frameMessage } from "@bunting/rpc";
 import { HeldFlags } from "@bunting/test/support/held-flags.js";
-import { historyLength } from "./changed-keys.js";
 import { encodeSnapshot } from "./encode-snapshot.js";
 import { Snapshot } from "./snapshot.js";
 import type { VersionFrame } from "./topic-frames.js";

@@ -1,4 +1,4 @@
-import { buntingSyncV1, compareUtf8, type TopicKey } from "@bunting/protocol";
+import { boundedHistory, buntingSyncV1, compareUtf8, type TopicKey } from "@bunting/protocol";
 import { frameMessage, framePrefixBytes } from "@bunting/rpc";
 import { changedSince } from "./changed-keys.js";
 import type { SnapshotBytes } from "./snapshot-bytes.js";
@@ -25,6 +25,8 @@ export class TopicFrames {
   readonly #snapshot: FramedVersion;
   /** By the digest they start from; undefined if the snapshot is better. */
   readonly #deltas = new Map<string, VersionFrame | undefined>();
+  /** By the digest that they start from; undefined if there is nothing to tell. */
+  readonly #histories = new Map<string, Buffer | undefined>();
   #unchanged: VersionFrame | undefined;
   #whole: VersionFrame | undefined;
 
@@ -41,6 +43,18 @@ export class TopicFrames {
   /** The whole document. */
   get whole(): VersionFrame {
     return (this.#whole ??= { kind: "snapshot", frame: this.#makeWhole() });
+  }
+
+  /**
+   * What another proxy has to know beside `from` of the same digest, to bring others from older versions to this one: with a delta, the
+   * versions that it skips; with the whole document, all that are known. Undefined if there are none. A complete gRPC frame, as the others.
+   */
+  historyFrom(heldDigest: string): Buffer | undefined {
+    const { kind } = this.from(heldDigest);
+    if (kind === "unchanged") return undefined;
+    const from = kind === "delta" ? heldDigest : "";
+    if (!this.#histories.has(from)) this.#histories.set(from, this.#makeHistory(from));
+    return this.#histories.get(from);
   }
 
   /** Digests come from agents, which are not trusted: only those in the history are kept. */
@@ -66,7 +80,10 @@ export class TopicFrames {
     if (changed === undefined) return undefined;
     const keys = [...changed.flags].sort(compareUtf8);
     // A UTF-16 unit takes at least one byte, so what is too long by this count need not be encoded.
-    const characters = keys.reduce((sum, key) => sum + (bytes.flags.get(key)?.text.length ?? 0), 0);
+    const characters = keys.reduce(
+      (sum, key) => sum + key.length + (bytes.flags.get(key)?.text.length ?? 0),
+      0,
+    );
     const maxBytes = this.#wholeFrameBytes / 2;
     if (characters > maxBytes) return undefined;
     const value: buntingSyncV1.Delta = {
@@ -79,6 +96,25 @@ export class TopicFrames {
     };
     const frame = frameResponse({ $case: "delta", value });
     return frame.length > maxBytes ? undefined : { kind: "delta", frame };
+  }
+
+  #makeHistory(fromDigest: string): Buffer | undefined {
+    const { topic, digest, bytes } = this.#snapshot;
+    const history = boundedHistory(bytes.history);
+    const from = history.findLastIndex((version) => version.digest === fromDigest);
+    // Of one step the delta says all.
+    if (history.length === 0 || from === history.length - 1) return undefined;
+    const versions = history
+      .slice(Math.max(0, from))
+      .map((version) => ({
+        ...version,
+        digest: Buffer.from(version.digest, "hex"),
+        flags: [...version.flags],
+      }));
+    return frameResponse({
+      $case: "history",
+      value: { topic, digest: Buffer.from(digest, "hex"), versions },
+    });
   }
 
   /** Copies the document once, from the frame of flagd.sync.v1, behind some hundred bytes of head. */

@@ -1,4 +1,4 @@
-import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, PastVersion, Readers, TopicKey } from "@bunting/protocol";
 import type { Runnable } from "@bunting/runtime";
 
 /**
@@ -37,9 +37,10 @@ export interface SourceSink {
   /**
    * The newest document. It may equal the one before; the topic drops it then.
    *
+   * @param history the versions before it, as far as the source knows them: it may be wrong, and nothing but the size of deltas may depend on it
    * @throws whatever keeps it from being encoded; the topic is then as it was, and the source calls `stale` with the reason.
    */
-  document(document: FlagDocument, version: SourceVersion): void;
+  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void;
   /** The object has a new version, but its document is the one that was given last: an edit of metadata or status. */
   sameDocument(version: SourceVersion): void;
   /** A consistent read found no such document, and this source never had one. */

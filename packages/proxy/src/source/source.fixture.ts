@@ -2,7 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { encodeDocument, type FlagDocument, type TopicKey } from "@bunting/protocol";
+import { encodeDocument, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
 import { patienceMs } from "@bunting/test/support/event-queue.js";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -22,10 +22,13 @@ export class RecordingSink implements SourceSink {
   readonly events: SinkEvent[] = [];
   /** How many of them were `sameDocument`. */
   sameDocuments = 0;
+  /** What was said of the versions before each document. */
+  readonly histories: (readonly PastVersion[] | undefined)[] = [];
   #read = 0;
   #wake: (() => void) | undefined;
 
-  document(document: FlagDocument, version: SourceVersion): void {
+  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
+    this.histories.push(history);
     this.#add({ kind: "document", text: encodeDocument(document), version });
   }
 

@@ -42,6 +42,9 @@ export interface AgentMessage {
   readonly frame: Uint8Array;
 }
 
+/** Before a version. */
+const maxHistories = 3;
+
 const none: ReadonlySet<Rejection> = new Set();
 
 /**
@@ -69,6 +72,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   #refused = "";
   /** The reason for staleness that was sent last; undefined if it was told that there is none, or nothing. */
   #toldStale: Error | undefined;
+  /** The digest that the last history leads to, and how many were sent since the last version. Undefined if none. */
+  #toldHistory: { readonly to: string; readonly count: number } | undefined;
   /** The last tombstone sent, until there is a document again. */
   #announced: Tombstone | undefined;
   #rejections = none;
@@ -253,7 +258,7 @@ export class TopicSubscriber implements Subscriber, Starter {
       return this.#announce(tombstone);
     this.#passResumeGuard();
     if (!this.#mayStart(snapshot)) return undefined;
-    const message = snapshot.digest === this.#refused ? undefined : this.#send(number);
+    const message = snapshot.digest === this.#refused ? undefined : (this.#history() ?? this.#send(number));
     return message ?? this.#announce(tombstone);
   }
 
@@ -266,9 +271,24 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#hasStarted;
   }
 
+  /**
+   * What another proxy is told before a version. The version may be a newer one when its turn comes, and then has a history of its own, but
+   * waits only so often.
+   */
+  #history(): AgentMessage | undefined {
+    const snapshot = this.#owner.isProxy ? this.#subscription?.due : undefined;
+    const { to, count } = this.#toldHistory ?? { to: "", count: 0 };
+    if (snapshot === undefined || snapshot.digest === to || count >= maxHistories) return undefined;
+    const frame = snapshot.topicFrames.historyFrom(this.#held);
+    if (frame === undefined) return undefined;
+    this.#toldHistory = { to: snapshot.digest, count: count + 1 };
+    return { kind: "history", frame };
+  }
+
   #send(number: number): AgentMessage | undefined {
     const snapshot = this.#subscription?.take();
     if (snapshot === undefined) return undefined;
+    this.#toldHistory = undefined;
     const message = snapshot.topicFrames.from(this.#held);
     // For a snapshot published before the subscription, the time since then says nothing about our speed.
     const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;

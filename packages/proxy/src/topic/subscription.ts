@@ -84,6 +84,12 @@ export class Subscription {
     return this.#settledSequence >= sequence;
   }
 
+  /** What `take` would return. */
+  get due(): Snapshot | undefined {
+    const newest = this.#topic?.view.snapshot;
+    return newest?.digest === this.#takenDigest ? undefined : newest;
+  }
+
   /**
    * The newest snapshot if it differs from the one taken last; it then counts as taken. To be called only when the one taken last has been
    * written, or there was none.

@@ -1,4 +1,4 @@
-import { emptyFlagDocument, type FlagDocument, type TopicKey } from "@bunting/protocol";
+import { emptyFlagDocument, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
 import type { Clock, Logger, RateLimitedLog } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
@@ -159,15 +159,15 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   // Called by the source.
 
-  document(document: FlagDocument, version: SourceVersion): void {
+  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
     if (this.#isClosed) return;
     const { newest } = this;
-    const bytes = encodeSnapshot(document, newest?.bytes);
+    const bytes = encodeSnapshot(document, newest?.bytes, history);
     // Only now: if a document can't be encoded, the deletion before it still settles.
     this.#endGrace();
     // An equal document is not published again, but its object may have changed: a metadata edit, or a re-created FeatureFlag.
     const isNew = newest?.digest !== bytes.digest;
-    this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version)));
+    this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history)));
   }
 
   sameDocument(version: SourceVersion): void {

@@ -402,6 +402,7 @@ class Model {
         throw new Error(`a topic was refused: ${response.value.message}`);
       case "tier":
       case "freshness":
+      case "history":
         throw new Error("an agent was told what is for proxies");
       default: {
         if (how === "drop") return;

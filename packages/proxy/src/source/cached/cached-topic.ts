@@ -1,4 +1,4 @@
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
@@ -60,9 +60,9 @@ export class CachedTopic implements SourceSink {
     return () => void this.#awaiting.delete(done);
   }
 
-  document(document: FlagDocument, version: SourceVersion): void {
+  document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
     const { sink, copies, topic } = this.#options;
-    sink.document(document, version);
+    sink.document(document, version, history);
     copies.keep(topic, document, version);
     this.#settle();
   }

@@ -1,6 +1,6 @@
 import { callEnd, MessageHold, type StreamParts, type SyncChannel } from "@bunting/sync-client";
 import { callUpstream } from "./upstream-stream.js";
-import { isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
+import { isAnswer, type UpstreamTopic } from "./upstream-topic.js";
 
 /** How long an upstream may take to read a topic once more. */
 const timeoutMs = 30_000;
@@ -40,7 +40,7 @@ export async function refreshTopic(
         opened: () => undefined,
         started: (send) => send(topic.refreshMessage()),
         received: (message) => {
-          if (!isOfTopic(message) || message.topic !== topic.name || message.kind === "freshness")
+          if (!isAnswer(message) || message.topic !== topic.name || message.kind === "freshness")
             return undefined;
           if (message.kind === "topic_error") return callEnd("refused", message.message);
           isFound = true;

@@ -26,7 +26,7 @@ import type { UpstreamCredentials } from "./upstream-config.js";
 import { refreshTopic } from "./refresh-topic.js";
 import { describeEnd } from "./describe-end.js";
 import { callUpstream } from "./upstream-stream.js";
-import { isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
+import { isAnswer, isOfTopic, type UpstreamTopic } from "./upstream-topic.js";
 
 export interface UpstreamLinkOptions {
   readonly targets: readonly string[];
@@ -228,7 +228,7 @@ export class UpstreamLink {
             metrics.upstreamStreams(1);
           },
           received: (message, number, bytes) => {
-            if (isOfTopic(message) && this.#topics.has(message.topic)) stream?.answer.came();
+            if (isAnswer(message) && this.#topics.has(message.topic)) stream?.answer.came();
             const end = this.#receive(target, message, number, bytes);
             // The first message to a proxy, and it comes to callers only that are known. It may show that this upstream can't be followed.
             if (message.kind === "tier" && end === undefined && !isFollowed) {
@@ -292,8 +292,9 @@ export class UpstreamLink {
     if (!isOfTopic(message)) return undefined;
     const topic = this.#topics.get(message.topic);
     if (topic === undefined) return undefined;
-    this.#cancelRetry(topic.name);
     const answer = topic.take(message, number);
+    if (!isAnswer(message)) return undefined;
+    this.#cancelRetry(topic.name);
     if (answer !== undefined) this.#used?.send(answer);
     if (topic.isMismatched)
       return callEnd("mismatch", `its deltas of ${topic.name} don't lead to what it says`);

@@ -1,4 +1,4 @@
-import { encodeDocument, type FlagDocument } from "@bunting/protocol";
+import { encodeDocument, type FlagDocument, type PastVersion } from "@bunting/protocol";
 import { decodeVersion, type DocumentVersion } from "@bunting/sync-client/messages";
 import {
   readRequest,
@@ -259,6 +259,55 @@ describe("UpstreamTopic", () => {
       take(message);
       expect(reason()).to.contain("a level=info b?[2J");
     }
+  });
+
+  describe("of which the upstream tells the history", () => {
+    const past = (state: string): PastVersion => ({
+      digest: versionOf(documentOf(state)).digest.toString("hex"),
+      flags: ["f"],
+      metadata: false,
+      evaluators: false,
+    });
+    const history = (to: string, ...states: readonly string[]): TopicMessage => ({
+      kind: "history",
+      topic,
+      digest: versionOf(documentOf(to)).digest,
+      versions: states.map(past),
+    });
+
+    it("passes it on with the version that it leads to", () => {
+      expect(take(history("C", "A", "B")), "it is not answered").to.deep.equal({});
+      take(snapshot("C"));
+      take(history("E", "C", "D"));
+      take(delta("C", "E"));
+      take(delta("E", "F"));
+      expect(sink.histories).to.deep.equal([[past("A"), past("B")], [past("C"), past("D")], undefined]);
+    });
+
+    it("passes it on with no other version, and not with one of another stream", () => {
+      take(history("OTHER", "A"));
+      take(snapshot("B"));
+      take(snapshot("OTHER"));
+      take(history("C", "A"));
+      held.lost();
+      take(snapshot("C"));
+      expect(sink.histories).to.deep.equal([undefined, undefined, undefined]);
+    });
+
+    it("says nothing by it of what the topic is", () => {
+      let answers = 0;
+      held.onAnswer(() => answers++);
+      take(history("B", "A"));
+      expect([held.isUnexplained, answers, sink.events.length]).to.deep.equal([true, 0, 0]);
+    });
+
+    it("drops it where the heap has no room for it", () => {
+      freeBytes = 200;
+      take(history("B", "A"));
+      freeBytes = 1_000_000_000;
+      take(snapshot("B"));
+      expect(sink.histories).to.deep.equal([undefined]);
+    });
   });
 
   it("holds nothing after a deletion that empties, and still what it had after one that keeps", () => {

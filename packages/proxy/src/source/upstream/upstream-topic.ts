@@ -1,5 +1,12 @@
 import { maxManifestBytes } from "@bunting/files/manifests";
-import { buntingSyncV1, documentHeapBytes, heapPerFlag, maxDocumentDepth } from "@bunting/protocol";
+import {
+  buntingSyncV1,
+  documentHeapBytes,
+  heapPerFlag,
+  historyHeapBytes,
+  maxDocumentDepth,
+  type PastVersion,
+} from "@bunting/protocol";
 import {
   cutToBytes,
   encodeAck,
@@ -7,6 +14,7 @@ import {
   encodeSubscribe,
   type Delta,
   type DocumentVersion,
+  type History,
   type Snapshot,
   type SyncResponse,
   type Unchanged,
@@ -36,6 +44,11 @@ export function isOfTopic(message: SyncResponse): message is TopicMessage {
   return "topic" in message;
 }
 
+/** It says what the topic is, or that this can't be known. A history belongs to what comes after it. */
+export function isAnswer(message: SyncResponse): message is Exclude<TopicMessage, History> {
+  return isOfTopic(message) && message.kind !== "history";
+}
+
 /**
  * One topic of an upstream: what this proxy holds of it, and what its sink was told last. It outlives connections: each new one resumes from
  * what is held.
@@ -59,6 +72,8 @@ export class UpstreamTopic {
   #lackingBytes: number | undefined;
   /** Deltas and confirmations in a row that did not fit what is held. Each delta costs as much as the document has bytes. */
   #mismatches = 0;
+  /** Waits for the version that it leads to. */
+  #history: History | undefined;
   /** Called after each message that says what the topic is. */
   readonly #awaiting = new Set<() => void>();
 
@@ -128,6 +143,7 @@ export class UpstreamTopic {
   /** The stream has ended. */
   lost(): void {
     this.#isAnswered = false;
+    this.#history = undefined;
     this.#mismatches = 0;
     this.#lackingBytes = undefined;
     this.#upstreamIsStale = undefined;
@@ -143,6 +159,10 @@ export class UpstreamTopic {
    * @param number its place among the messages of the stream
    */
   take(message: TopicMessage, number: number): Buffer | undefined {
+    if (message.kind === "history") {
+      this.#history = this.#room.has(historyHeapBytes(message.versions)) ? message : undefined;
+      return undefined;
+    }
     if (message.kind === "freshness") {
       this.#upstreamIsStale = message.isStale ? unreadable(message.reason) : undefined;
       // What is held is not the newest while that is refused, however sure the upstream is of it.
@@ -155,12 +175,16 @@ export class UpstreamTopic {
     this.#refused = undefined;
     this.#lackingBytes = undefined;
     const answer = this.#apply(message, number);
+    this.#history = undefined;
     if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
     for (const listener of [...this.#awaiting]) listener();
     return answer;
   }
 
-  #apply(message: Exclude<TopicMessage, { readonly kind: "freshness" }>, number: number): Buffer | undefined {
+  #apply(
+    message: Exclude<TopicMessage, { readonly kind: "freshness" | "history" }>,
+    number: number,
+  ): Buffer | undefined {
     switch (message.kind) {
       case "unchanged":
         return this.#unchanged(message, number);
@@ -269,11 +293,16 @@ export class UpstreamTopic {
   }
 
   #serve(document: ReplicaDocument, version: DocumentVersion): void {
-    this.#sink.document(document.normalised(), this.#sourceVersion(version));
+    this.#sink.document(document.normalised(), this.#sourceVersion(version), this.#historyOf(version));
     this.#held = { document, version };
     this.#isTold = true;
     this.#mismatches = 0;
     this.#tellAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
+  }
+
+  /** What the upstream said of the versions before this one. */
+  #historyOf({ digest }: DocumentVersion): readonly PastVersion[] | undefined {
+    return this.#history?.digest.equals(digest) === true ? this.#history.versions : undefined;
   }
 
   #mismatch(number: number, reason: string): Buffer {

@@ -44,7 +44,7 @@ export interface Hello {
   agent: string;
   /** The provider ID of the source, for people. */
   providerId: string;
-  /** The agent is another proxy: it is sent `tier` and `freshness`, which others are not. */
+  /** The agent is another proxy: it is sent `tier`, `freshness` and `history`, which others are not. */
   isProxy?: boolean | undefined;
 }
 
@@ -116,6 +116,7 @@ export interface SyncResponse {
     | { $case: "heartbeat"; value: Heartbeat }
     | { $case: "tier"; value: Tier }
     | { $case: "freshness"; value: Freshness }
+    | { $case: "history"; value: History }
     | undefined;
 }
 
@@ -197,6 +198,26 @@ export interface Freshness {
   isStale: boolean;
   /** Why it is stale, for people. */
   reason: string;
+}
+
+/**
+ * The versions before one, and what changed from each to the next, so that the receiver can send deltas that start from them. Sent to
+ * proxies, before the version that it leads to. Not answered.
+ */
+export interface History {
+  topic: string;
+  /** That of the version it leads to. If another one comes, the history is of no use. */
+  digest: Buffer;
+  /** The oldest first, at most 32. */
+  versions: PastVersion[];
+}
+
+export interface PastVersion {
+  digest: Buffer;
+  /** Keys of the flags that came, went or changed on the way to the version after it. */
+  flags: string[];
+  metadata: boolean;
+  evaluators: boolean;
 }
 
 function createBaseSyncRequest(): SyncRequest {
@@ -801,6 +822,9 @@ export const SyncResponse: MessageFns<SyncResponse> = {
       case "freshness":
         Freshness.encode(message.message.value, writer.uint32(74).fork()).join();
         break;
+      case "history":
+        History.encode(message.message.value, writer.uint32(82).fork()).join();
+        break;
     }
     return writer;
   },
@@ -888,6 +912,14 @@ export const SyncResponse: MessageFns<SyncResponse> = {
             }
 
             message.message = { $case: "freshness", value: Freshness.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.message = { $case: "history", value: History.decode(reader, reader.uint32()) };
             continue;
           }
         }
@@ -1520,6 +1552,153 @@ export const Freshness: MessageFns<Freshness> = {
             }
 
             message.reason = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseHistory(): History {
+  return { topic: "", digest: Buffer.alloc(0), versions: [] };
+}
+
+export const History: MessageFns<History> = {
+  encode(message: History, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.topic !== "") {
+      writer.uint32(10).string(message.topic);
+    }
+    if (message.digest.length !== 0) {
+      writer.uint32(18).bytes(message.digest);
+    }
+    for (const v of message.versions) {
+      PastVersion.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): History {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseHistory();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.topic = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.digest = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.versions.push(PastVersion.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBasePastVersion(): PastVersion {
+  return { digest: Buffer.alloc(0), flags: [], metadata: false, evaluators: false };
+}
+
+export const PastVersion: MessageFns<PastVersion> = {
+  encode(message: PastVersion, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.digest.length !== 0) {
+      writer.uint32(10).bytes(message.digest);
+    }
+    for (const v of message.flags) {
+      writer.uint32(18).string(v!);
+    }
+    if (message.metadata !== false) {
+      writer.uint32(24).bool(message.metadata);
+    }
+    if (message.evaluators !== false) {
+      writer.uint32(32).bool(message.evaluators);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PastVersion {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePastVersion();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.digest = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.flags.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.metadata = reader.bool();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.evaluators = reader.bool();
             continue;
           }
         }

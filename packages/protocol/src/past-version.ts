@@ -1,0 +1,52 @@
+/** A version before another, and what changed on the way from it to the one after it, by name only: no value is kept. */
+export interface PastVersion {
+  /** SHA-256 of its document, in hex. */
+  readonly digest: string;
+  /** Keys of flags that came, went or changed. */
+  readonly flags: readonly string[];
+  readonly metadata: boolean;
+  readonly evaluators: boolean;
+}
+
+/** How many versions before the newest a delta can start from. */
+export const historyLength = 32;
+/** Of all versions of a history that leaves the process. Who edits a flag at a time needs some two thousand. */
+export const maxHistoryBytes = 64 * 1024;
+/** Keys of all its versions. */
+export const maxHistoryKeys = 4_096;
+
+/** What a version and a key take at most besides their text, in each of the forms that a history is written in. */
+const bytesPerVersion = 80;
+const bytesPerKey = 4;
+/** On the heap. */
+const heapPerVersion = 300;
+const heapPerKey = 40;
+
+/** The newest versions of a history that may leave the process. */
+export function boundedHistory(history: readonly PastVersion[]): readonly PastVersion[] {
+  let [bytes, keys] = [0, 0];
+  let from = history.length;
+  while (from > 0 && history.length - from < historyLength) {
+    const flags = history[from - 1]?.flags ?? [];
+    keys += flags.length;
+    // A UTF-16 unit takes at least one byte: what is too much by this count is not measured.
+    if (keys > maxHistoryKeys || flags.reduce((sum, key) => sum + key.length, bytes) > maxHistoryBytes) break;
+    bytes += flags.reduce((sum, key) => sum + bytesPerKey + writtenBytes(key), bytesPerVersion);
+    if (bytes > maxHistoryBytes) break;
+    from--;
+  }
+  return history.slice(from);
+}
+
+/** What a history takes on the heap. */
+export function historyHeapBytes(history: readonly PastVersion[]): number {
+  return history.reduce(
+    (sum, { flags }) => flags.reduce((all, key) => all + heapPerKey + key.length * 2, sum + heapPerVersion),
+    0,
+  );
+}
+
+/** As JSON, where a character may be escaped; never less than in a message. */
+function writtenBytes(key: string): number {
+  return Buffer.byteLength(JSON.stringify(key));
+}

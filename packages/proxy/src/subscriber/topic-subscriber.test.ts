@@ -1,0 +1,85 @@
+import { buntingSyncV1, type FlagDocument } from "@bunting/protocol";
+import { createLogger, Deadlines, RateLimitedLog } from "@bunting/runtime";
+import type { TransportSession } from "@bunting/rpc";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { noMetrics } from "../proxy-metrics.js";
+import { encodeSnapshot } from "../snapshot/encode-snapshot.js";
+import { Snapshot } from "../snapshot/snapshot.js";
+import { Subscription, type SubscribedTopic } from "../topic/subscription.js";
+import { TopicAcks } from "../topic/topic-acks.js";
+import { TopicSubscriber } from "./topic-subscriber.js";
+
+const key = "demo/flags";
+
+function version(number: number): FlagDocument {
+  return { flags: { ballast: { state: "x".repeat(1_000) }, f: { state: `v${number}` } } };
+}
+
+/** A subscriber of a topic that has published so many versions, and how to publish the next. */
+function useSubscriber(isProxy: boolean, versions: number) {
+  const clock = new ManualClock();
+  const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+  let newest: Snapshot | undefined;
+  const publish = (): void => {
+    const sequence = (newest?.sequence ?? 0) + 1;
+    const bytes = encodeSnapshot(version(sequence), newest?.bytes);
+    newest = new Snapshot({ topic: key, sequence, version: { noticedMs: 0 }, publishedMs: 0, bytes });
+  };
+  for (let one = 0; one < versions; one++) publish();
+  const topic: SubscribedTopic = {
+    acks: new TopicAcks(key, clock, new RateLimitedLog(logger, clock)),
+    get sequence() {
+      return newest?.sequence ?? 0;
+    },
+    get view() {
+      if (newest === undefined) throw new Error("nothing was published");
+      return { kind: "live" as const, snapshot: newest, tombstone: undefined };
+    },
+    leave: () => undefined,
+    caughtUp: () => undefined,
+    conflated: () => undefined,
+  };
+  const connection = {} as TransportSession;
+  const owner = { connection, program: "", isProxy, due: () => undefined, ended: () => undefined };
+  const unanswered = new Deadlines<TopicSubscriber>(clock, 1_000, () => undefined);
+  const context = { metrics: noMetrics, clock, unanswered, refresh: () => () => undefined };
+  const subscriber = new TopicSubscriber(context, owner, key);
+  subscriber.open(new Subscription(topic, subscriber), undefined);
+  let number = 0;
+  /** What it sends next: the kind of the message, and the version that this is about. */
+  const next = (): string => {
+    const frame = subscriber.next(++number)?.frame ?? new Uint8Array(5);
+    const { message } = buntingSyncV1.SyncResponse.decode(frame.subarray(5));
+    const digest =
+      message?.$case === "history"
+        ? message.value.digest
+        : message !== undefined && "version" in message.value
+          ? message.value.version?.digest
+          : undefined;
+    return `${message?.$case} ${digest?.toString("hex") === newest?.digest}`;
+  };
+  return { publish, next };
+}
+
+describe("TopicSubscriber", () => {
+  it("sends another proxy the history of the version that follows", () => {
+    const { next } = useSubscriber(true, 3);
+    expect([next(), next()]).to.deep.equal(["history true", "snapshot true"]);
+  });
+
+  it("sends the history of a newer version that takes its place, and sends a version although there is always a newer one", () => {
+    const { publish, next } = useSubscriber(true, 3);
+    const sent = Array.from({ length: 4 }, () => {
+      const message = next();
+      publish();
+      return message;
+    });
+    expect(sent).to.deep.equal(["history true", "history true", "history true", "snapshot true"]);
+  });
+
+  it("sends no history where there is none, and none to an agent", () => {
+    expect(useSubscriber(true, 1).next()).to.equal("snapshot true");
+    expect(useSubscriber(false, 3).next()).to.equal("snapshot true");
+  });
+});
