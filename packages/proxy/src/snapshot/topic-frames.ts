@@ -104,13 +104,11 @@ export class TopicFrames {
     const from = history.findLastIndex((version) => version.digest === fromDigest);
     // Of one step the delta says all.
     if (history.length === 0 || from === history.length - 1) return undefined;
-    const versions = history
-      .slice(Math.max(0, from))
-      .map((version) => ({
-        ...version,
-        digest: Buffer.from(version.digest, "hex"),
-        flags: [...version.flags],
-      }));
+    const versions = history.slice(Math.max(0, from)).map((version) => ({
+      ...version,
+      digest: Buffer.from(version.digest, "hex"),
+      flags: [...version.flags],
+    }));
     return frameResponse({
       $case: "history",
       value: { topic, digest: Buffer.from(digest, "hex"), versions },
