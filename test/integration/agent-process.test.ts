@@ -393,18 +393,21 @@ describe("bunting-agent as a process", () => {
     expect(answers.filter((answer) => answer.startsWith("HTTP/1.1 408"))).to.have.length.at.least(8);
   });
 
-  it("ends streams with UNAVAILABLE on SIGTERM, and exits with 0 though clients hold connections", async () => {
-    directory.replace("flags.json", '{"flags":{}}');
-    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
-    const client = new StockSyncClient(agent.sync);
-    const stream = client.subscribe();
-    await stream.messages.nextEvent();
-    const idle: Socket = connect(agent.ports.get("ofrep") ?? 0, "127.0.0.1");
-    await new Promise((resolve) => idle.once("connect", resolve));
-    const exit = agent.process.stop();
-    expect((await stream.ended).code).to.equal(status.UNAVAILABLE);
-    expect(await exit).to.equal(0);
-    idle.destroy();
-    client.close();
-  });
+  for (const signal of ["SIGTERM", "SIGHUP"] as const)
+    it(`ends streams with UNAVAILABLE on ${signal}, and exits with 0 though clients hold connections`, async () => {
+      directory.replace("flags.json", '{"flags":{}}');
+      const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+      const client = new StockSyncClient(agent.sync);
+      const stream = client.subscribe();
+      await stream.messages.nextEvent();
+      const idle: Socket = connect(agent.ports.get("ofrep") ?? 0, "127.0.0.1");
+      await new Promise((resolve) => idle.once("connect", resolve));
+      const exit = agent.process.stop(signal);
+      // A terminal that is closed sends it twice.
+      if (signal === "SIGHUP") agent.process.child.kill(signal);
+      expect((await stream.ended).code).to.equal(status.UNAVAILABLE);
+      expect(await exit).to.equal(0);
+      idle.destroy();
+      client.close();
+    });
 });

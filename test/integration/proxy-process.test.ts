@@ -273,6 +273,18 @@ describe("bunting-proxy as a process", () => {
       expect(new Set(stalled.map(({ resetCode }) => resetCode))).to.deep.equal(new Set([7]));
     });
 
+    it("is what SIGHUP asks for too, also when it comes twice, as from a terminal that is closed", async () => {
+      directory.replace("flags.yaml", manifest("flags", 1));
+      const { client, process } = await start(["--drain-delay", "1s", "--drain-window", "200ms"]);
+      const stream = client.subscribe({ selector: "default/flags" });
+      await stream.messages.nextEvent();
+      process.child.kill("SIGHUP");
+      await process.nextLog("draining");
+      process.child.kill("SIGHUP");
+      expect((await stream.ended).code).to.equal(status.UNAVAILABLE);
+      expect(await process.exit).to.equal(0);
+    });
+
     it("leaves no process, and a second signal does not wait", async () => {
       const { process } = await start(["--drain-delay", "1m"]);
       process.child.kill("SIGTERM");
