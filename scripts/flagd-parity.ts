@@ -111,7 +111,8 @@ export async function renderFlagdParity(): Promise<string> {
       [
         ["gRPC: `flagd.evaluation.v2`, `flagd.evaluation.v1`, `schema.v1`", "same"],
         ["Connect, unary and streaming, JSON and protobuf, gzip", "same"],
-        ["gRPC-Web, binary (text is answered 415)", "same"],
+        ["gRPC-Web, binary", "same"],
+        ["gRPC-Web, text: 415", "better: answered (`application/grpc-web-text`)"],
         ["over h2c, h2c by upgrade, HTTP/1.1", "same"],
         ["OFREP: single and bulk", "better: ETag, as flagd has since 0.16.2"],
         [

@@ -49,6 +49,15 @@ function hasSeveral({ server, edits = [] }: GoldenCase, key: string): boolean {
   return new Set(having.map(({ uri }) => uri)).size > 1;
 }
 
+/** What the evaluation of a flag may end with. */
+const statuses: ReadonlySet<string> = new Set([
+  "OK",
+  "NOT_FOUND",
+  "INVALID_ARGUMENT",
+  "DATA_LOSS",
+  "UNKNOWN",
+]);
+
 export const deliberateDifferences: readonly DeliberateDifference[] = [
   {
     name: "names in another case",
@@ -106,6 +115,17 @@ export const deliberateDifferences: readonly DeliberateDifference[] = [
     name: "an unknown gRPC method",
     docs: [protocol, "a gRPC method that does not exist"],
     covers: (_, { path, want, got }) => path[0] === "kind" && want === "HTTP 404" && got === "UNIMPLEMENTED",
+  },
+  {
+    name: "gRPC-Web in text",
+    docs: [protocol, "gRPC-Web in text"],
+    covers: (one, { path, want, got }) =>
+      (one.class === "grpc-web-text" &&
+        path[0] === "kind" &&
+        want === "HTTP 415" &&
+        statuses.has(String(got))) ||
+      (starts(path, "headers", "accept-post") &&
+        String(want) === String(got).replaceAll(/, application\/grpc-web-text(\+proto)?\b/g, "")),
   },
   {
     name: "pages of errors",

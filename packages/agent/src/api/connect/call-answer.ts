@@ -1,6 +1,7 @@
 import { statusTrailers, type RpcError, type RpcStatus, type StatusName } from "@bunting/rpc";
 import type { HttpExchange } from "../http/http-exchange.js";
 import type { OutgoingStream } from "../outgoing-stream.js";
+import { encodeBase64 } from "./base64-body.js";
 import { compress, encodingHeaders, type Compression } from "./compression.js";
 import { connectErrorJson, connectHttpStatus, type FailureCode } from "./connect-error.js";
 import type { CallType } from "./content-type.js";
@@ -28,7 +29,7 @@ export class CallAnswer {
   reply(message: Buffer): void {
     const compression = this.#compression ?? { ofRequest: "identity", ofAnswer: "identity" };
     if (this.#type.protocol !== "connect") {
-      this.#replyFramed(envelope(message, compression), ok);
+      this.#replyFramed(this.#encoded(envelope(message, compression)), ok);
     } else if (compression.ofAnswer === "gzip") {
       this.#exchange.reply(200, { ...this.#headers(), "content-encoding": "gzip" }, compress(message));
     } else {
@@ -58,6 +59,7 @@ export class CallAnswer {
    */
   stream(onEnd: (code: StatusName, bytes: number, messages: number) => void): OutgoingStream {
     const exchange = this.#exchange;
+    const encoded = this.#encoded.bind(this);
     const end = this.#end.bind(this);
     let code: StatusName = "OK";
     let bytes = 0;
@@ -74,7 +76,7 @@ export class CallAnswer {
       writeShared: (frame, onWritten) => {
         bytes += frame.length;
         messages++;
-        exchange.write(frame, onWritten);
+        exchange.write(encoded(frame), onWritten);
       },
       end: (status) => {
         code = status.code;
@@ -84,24 +86,29 @@ export class CallAnswer {
     };
   }
 
-  #replyFramed(frame: Buffer | undefined, status: RpcStatus, headers: Headers = {}): void {
+  #replyFramed(frame: Uint8Array | undefined, status: RpcStatus, headers: Headers = {}): void {
     const [last, trailers] = this.#end(status);
     const parts = [frame, last].filter((part) => part !== undefined);
     this.#exchange.reply(200, { ...this.#headers(), ...headers }, Buffer.concat(parts), trailers);
   }
 
   /** The last bytes of a framed answer, and its trailers. */
-  #end(status: RpcStatus): readonly [last: Buffer | undefined, trailers?: Headers] {
+  #end(status: RpcStatus): readonly [last: Uint8Array | undefined, trailers?: Headers] {
     switch (this.#type.protocol) {
       case "grpc":
         return [undefined, statusTrailers(status)];
       case "grpc-web":
-        return [webTrailers(statusTrailers(status))];
+        return [this.#encoded(webTrailers(statusTrailers(status)))];
       default: {
         const { code, message } = status;
         return [connectEnd(code === "OK" ? "{}" : `{"error":${connectErrorJson(code, message)}}`)];
       }
     }
+  }
+
+  /** A frame as it goes out, padded by itself: a client reads all that has come, up to the last four characters. */
+  #encoded(frame: Uint8Array): Uint8Array {
+    return this.#type.isBase64 ? encodeBase64(frame) : frame;
   }
 
   #headers(): Headers {

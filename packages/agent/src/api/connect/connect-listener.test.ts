@@ -274,7 +274,7 @@ describe("Connect", () => {
       "application/json; charset=iso-8859-1",
       "application/json; charset=utf-8; x=1",
       "application/connect+json",
-      "application/grpc-web-text",
+      "application/grpc-web-text+json",
     ]) {
       const answer = await post(booleanV1, "{}", { "content-type": type });
       expectPage(answer, 415);

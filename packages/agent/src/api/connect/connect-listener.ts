@@ -10,6 +10,7 @@ import type { Cors } from "../http/cors.js";
 import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
 import { readBody } from "../http/request-body.js";
 import { longRequestBytes, type LongRequests } from "../long-requests.js";
+import { decodeBase64 } from "./base64-body.js";
 import { CallAnswer } from "./call-answer.js";
 import { callTimeoutMs } from "./call-timeout.js";
 import { decompress, encodingHeaders, negotiateCompression, type Compression } from "./compression.js";
@@ -193,7 +194,8 @@ function messageOf({ type, compression }: WebCall, body: Buffer, maxRequestBodyB
   if (type.protocol === "connect") {
     return compression.ofRequest === "gzip" && body.length > 0 ? decompress(body, maxRequestBodyBytes) : body;
   }
-  const message = soleEnvelope(body, { compression, tail: tails[type.protocol], maxRequestBodyBytes });
+  const frames = type.isBase64 ? decodeBase64(body) : body;
+  const message = soleEnvelope(frames, { compression, tail: tails[type.protocol], maxRequestBodyBytes });
   // In a frame, no bytes are the message without fields, in JSON too.
   return message.length === 0 && type.codec === "json" ? emptyJson : message;
 }

@@ -12,11 +12,14 @@ export interface CallType {
   readonly contentType: string;
   readonly protocol: CallProtocol;
   readonly codec: MessageCodec;
+  /** Whether both bodies are base64, for clients that can't read bytes before an answer ends: XMLHttpRequest in browsers. */
+  readonly isBase64: boolean;
 }
 
 const framed = [
   ...callTypes("grpc", "application/grpc", ["", "+json", "+json; charset=utf-8", "+proto"]),
   ...callTypes("grpc-web", "application/grpc-web", ["", "+json", "+json; charset=utf-8", "+proto"]),
+  ...callTypes("grpc-web", "application/grpc-web-text", ["", "+proto"], true),
 ];
 const unary = [...framed, ...callTypes("connect", "application/", ["json", "json; charset=utf-8", "proto"])];
 const streaming = [
@@ -45,11 +48,17 @@ export class CallTypes {
 export const unaryCallTypes = new CallTypes(unary);
 export const streamCallTypes = new CallTypes(streaming);
 
-function callTypes(protocol: CallProtocol, base: string, suffixes: readonly string[]): CallType[] {
+function callTypes(
+  protocol: CallProtocol,
+  base: string,
+  suffixes: readonly string[],
+  isBase64 = false,
+): CallType[] {
   return suffixes.map((suffix) => ({
     contentType: `${base}${suffix}`,
     protocol,
     codec: suffix.includes("json") ? "json" : "proto",
+    isBase64,
   }));
 }
 

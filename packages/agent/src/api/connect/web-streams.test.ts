@@ -1,143 +1,21 @@
-import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
-import { frameMessage, framePrefixBytes } from "@bunting/rpc";
+import { evaluationV1 as v1, evaluationV2 as v2 } from "@bunting/protocol";
+import { frameMessage } from "@bunting/rpc";
 import { expect } from "chai";
-import { connect } from "node:http2";
-import type { Readable } from "node:stream";
-import { request as httpRequest } from "node:http";
-import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
-import { afterwards, createWorld, listen, releaseAfterEach, type World } from "../api.fixture.js";
-import { EventStreams } from "../events/event-stream.js";
-import { createCors } from "../http/cors.js";
-import { LongRequests } from "../long-requests.js";
-import { createConnectListener } from "./connect-listener.js";
-
-interface Frame {
-  readonly flags: number;
-  readonly payload: Buffer;
-}
-
-type Version = "HTTP/1.1" | "HTTP/2";
-
-/** An answer in frames, read as it comes. */
-class FramedAnswer {
-  readonly frames = new EventQueue<Frame>();
-  readonly head: Promise<Readonly<Record<string, unknown>>>;
-  /** Whether the answer was whole. */
-  readonly ended: Promise<"whole" | "cut">;
-  trailers: Readonly<Record<string, unknown>> = {};
-  readonly #cancel: () => void;
-  #received = Buffer.alloc(0);
-
-  constructor(
-    port: number,
-    version: Version,
-    path: string,
-    headers: Readonly<Record<string, string>>,
-    body: Buffer,
-  ) {
-    let onHead: (headers: Readonly<Record<string, unknown>>) => void = () => undefined;
-    let onEnd: (how: "whole" | "cut") => void = () => undefined;
-    this.head = new Promise((resolve) => (onHead = resolve));
-    this.ended = new Promise((resolve) => (onEnd = resolve));
-    const follow = (stream: Readable): void => {
-      stream.on("data", (chunk: Buffer) => this.#take(chunk));
-      stream.on("end", () => onEnd("whole"));
-      stream.on("error", () => onEnd("cut"));
-      stream.on("aborted", () => onEnd("cut"));
-    };
-    if (version === "HTTP/2") {
-      const session = connect(`http://127.0.0.1:${port}`);
-      afterwards(() => session.destroy());
-      const stream = session.request({ ":method": "POST", ":path": path, ...headers });
-      this.#cancel = () => stream.close(8);
-      stream.on("response", onHead);
-      stream.on("trailers", (trailers: Record<string, unknown>) => (this.trailers = trailers));
-      follow(stream);
-      stream.end(body);
-    } else {
-      const request = httpRequest({ port, path, method: "POST", headers, agent: false }, (response) => {
-        onHead({ ":status": response.statusCode, ...response.headers });
-        response.on("end", () => (this.trailers = response.trailers));
-        follow(response);
-      });
-      this.#cancel = () => request.destroy();
-      request.on("error", () => onEnd("cut"));
-      request.end(body);
-    }
-    afterwards(this.#cancel);
-  }
-
-  cancel(): void {
-    this.#cancel();
-  }
-
-  async json(): Promise<unknown> {
-    return JSON.parse((await this.frames.nextEvent("a frame")).payload.toString());
-  }
-
-  #take(chunk: Buffer): void {
-    this.#received = Buffer.concat([this.#received, chunk]);
-    while (this.#received.length >= framePrefixBytes) {
-      const end = framePrefixBytes + this.#received.readUInt32BE(1);
-      if (this.#received.length < end) return;
-      this.frames.push({
-        flags: this.#received[0] ?? 0,
-        payload: this.#received.subarray(framePrefixBytes, end),
-      });
-      this.#received = this.#received.subarray(end);
-    }
-  }
-}
-
-interface Served {
-  readonly world: World;
-  readonly events: EventStreams;
-  readonly call: (
-    version: Version,
-    path: string,
-    headers: Readonly<Record<string, string>>,
-    body: Buffer,
-  ) => FramedAnswer;
-}
-
-const flags = (...keys: string[]): JsonObject =>
-  Object.fromEntries(
-    keys.map((key) => [key, { state: "ENABLED", variants: { on: true }, defaultVariant: "on" }]),
-  );
-
-async function serve(streamDeadlineMs = 0): Promise<Served> {
-  const world = createWorld({ documents: [{ flags: flags("a") }] });
-  const { services, metrics, logger, clock, selections } = world;
-  const events = new EventStreams({ selections, clock, streamDeadlineMs });
-  world.store.onChange(({ changes }) => events.publish(changes));
-  const http = createConnectListener({
-    services,
-    events,
-    cors: createCors([]),
-    metrics,
-    logger,
-    clock,
-    longRequests: new LongRequests(),
-    maxRequestBodyBytes: 1_000,
-  });
-  const { port } = await listen([], http);
-  return {
-    world,
-    events,
-    call: (version, path, headers, body) => new FramedAnswer(port, version, path, headers, body),
-  };
-}
-
-const versions: readonly Version[] = ["HTTP/1.1", "HTTP/2"];
-const eventStream = (service: string): string => `/${service}/EventStream`;
-const v2Stream = eventStream("flagd.evaluation.v2.Service");
-const resolve = "/flagd.evaluation.v2.Service/ResolveBoolean";
-const json = (type: string): Readonly<Record<string, string>> => ({ "content-type": type });
-const none = frameMessage(Buffer.alloc(0));
-const trailersOf = ({ flags, payload }: Frame): string => {
-  expect(flags).to.equal(0x80);
-  return payload.toString();
-};
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { releaseAfterEach } from "../api.fixture.js";
+import {
+  eventStream,
+  flags,
+  json,
+  none,
+  resolve,
+  serve,
+  trailersOf,
+  v2Stream,
+  versions,
+  type Frame,
+  type FramedAnswer,
+} from "./web-streams.fixture.js";
 
 for (const version of versions) {
   describe(`EventStream over ${version}`, () => {
