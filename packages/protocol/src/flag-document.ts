@@ -3,6 +3,7 @@ import { unservable } from "./document-depth.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
 import { quoted } from "./quoted.js";
+import { atOnce, flagsPerStep, type Work } from "./work.js";
 
 /**
  * A flag document in the one form that every OpenFeature provider reads: map-form `flags`, only the fields that flagd defines, primitive
@@ -30,7 +31,8 @@ export interface NormalisedDocument {
 /** The document without any flags: what a FeatureFlag without `flagSpec` means. */
 export const emptyFlagDocument: FlagDocument = { flags: {} };
 
-const flagFields = ["state", "variants", "defaultVariant", "targeting", "metadata"] as const;
+/** In the order in which they are written. */
+const flagFields = ["defaultVariant", "metadata", "state", "targeting", "variants"] as const;
 
 /**
  * Checks a flagd document or a FeatureFlag's `flagSpec` and converts it to the form that all providers read.
@@ -38,10 +40,15 @@ const flagFields = ["state", "variants", "defaultVariant", "targeting", "metadat
  * @throws ProtocolError DOCUMENT_INVALID with the path of the first part that can't be converted.
  */
 export function normaliseDocument(value: JsonValue | undefined): NormalisedDocument {
+  return atOnce(normalising(value));
+}
+
+/** `normaliseDocument` as work that can be done in turns: a document may have a million flags. */
+export function* normalising(value: JsonValue | undefined): Work<NormalisedDocument> {
   const warnings: DocumentWarning[] = [];
   if (!isJsonObject(value))
     throw invalid([], `a flag document is an object with "flags", but this is ${kindOf(value)}`);
-  const flags = normaliseFlags(value["flags"], warnings);
+  const flags = yield* normaliseFlags(value["flags"], warnings);
   const metadata = normaliseMetadata(value["metadata"], ["metadata"], warnings);
   const evaluators = normaliseEvaluators(value["$evaluators"]);
   for (const key of Object.keys(value)) {
@@ -68,14 +75,30 @@ export function encodeDocument(document: FlagDocument): string {
   return `{${parts.join(",")}}`;
 }
 
-function normaliseFlags(value: JsonValue | undefined, warnings: DocumentWarning[]): JsonObject {
+function* normaliseFlags(value: JsonValue | undefined, warnings: DocumentWarning[]): Work<JsonObject> {
   if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], warnings);
   // As in flagd: `flags:` with nothing below it in YAML means that there are none.
   if (value === null) return {};
   if (!isJsonObject(value)) throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
-  return fromEntries(
-    Object.keys(value).map((key) => [key, normaliseFlag(value[key], ["flags", key], warnings)]),
-  );
+  const keys = Object.keys(value);
+  let flags: Record<string, JsonValue> = {};
+  for (const [index, key] of keys.entries()) {
+    define(flags, key, normaliseFlag(value[key], ["flags", key], warnings));
+    if (index % flagsPerStep === 0) yield;
+  }
+  if (isSorted(keys)) return flags;
+  const unsorted = flags;
+  flags = {};
+  yield;
+  for (const [index, key] of keys.sort(compareUtf8).entries()) {
+    define(flags, key, unsorted[key] ?? null);
+    if (index % flagsPerStep === 0) yield;
+  }
+  return flags;
+}
+
+function isSorted(keys: readonly string[]): boolean {
+  return keys.every((key, index) => index === 0 || compareUtf8(keys[index - 1] ?? "", key) < 0);
 }
 
 /** flagd also accepts a list of flags with a "key" each; of flags with the same key, the map holds the last. */
@@ -135,13 +158,13 @@ function normaliseFlag(
     });
   }
   const metadata = normaliseMetadata(flag["metadata"], [...path, "metadata"], warnings);
-  const entries: [string, JsonValue][] = [];
+  const normalised: Record<string, JsonValue> = {};
   for (const field of flagFields) {
     const content = field === "metadata" ? metadata : flag[field];
     // Absent, null and "" all mean "use the default in the code"; absent is the form that every provider reads.
-    if (content !== undefined && content !== null) entries.push([field, content]);
+    if (content !== undefined && content !== null) normalised[field] = content;
   }
-  return fromEntries(entries);
+  return normalised;
 }
 
 function normaliseMetadata(
@@ -177,6 +200,13 @@ function normaliseEvaluators(value: JsonValue | undefined): JsonObject | undefin
 /** Object.fromEntries defines own properties, so that a flag called `__proto__` stays a flag. */
 function fromEntries(entries: [string, JsonValue][]): JsonObject {
   return Object.fromEntries(entries.sort(([a], [b]) => compareUtf8(a, b)));
+}
+
+/** As an own property, so that a flag called `__proto__` stays a flag. */
+function define(object: Record<string, JsonValue>, key: string, value: JsonValue): void {
+  if (key === "__proto__")
+    Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
+  else object[key] = value;
 }
 
 function invalid(path: readonly string[], message: string): ProtocolError {

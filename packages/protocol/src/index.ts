@@ -7,10 +7,12 @@ export {
   emptyFlagDocument,
   encodeDocument,
   normaliseDocument,
+  normalising,
   type DocumentWarning,
   type FlagDocument,
   type NormalisedDocument,
 } from "./flag-document.js";
+export { atOnce, flagsPerStep, type Work } from "./work.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 export {
   boundedHistory,

@@ -48,6 +48,7 @@ import { listeningComponent } from "./service/listening-component.js";
 import { proxyTls } from "./service/proxy-tls.js";
 import { ProxyReadiness } from "./service/proxy-readiness.js";
 import { flagdSyncService } from "./service/flagd-sync-v1/flagd-sync-service.js";
+import { prepareSnapshot } from "./snapshot/encode-snapshot.js";
 import { createSource, topicPrefixes } from "./source/create-source.js";
 import { parseSelector } from "./source/selector.js";
 import { TierPath } from "./source/upstream/tier-path.js";
@@ -94,7 +95,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
   const prefixes = topicPrefixes(options);
   const { env } = process;
   const sourceParts = { clock, logger, metrics, env, readsReaders: readsReaders(options), tierPath };
-  const source = createSource(options, sourceParts);
+  const source = createSource(options, { ...sourceParts, prepare: prepareSnapshot });
   const log = new RateLimitedLog(logger, clock);
   const topics = new TopicRegistry({
     source,

@@ -38,6 +38,7 @@ export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
 export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";
+export { inTurns } from "./in-turns.js";
 export { Semaphore } from "./semaphore.js";
 export { singleLine } from "./single-line.js";
 export { readSmallFile, stampOfFile } from "./small-file.js";

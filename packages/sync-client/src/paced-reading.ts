@@ -21,6 +21,7 @@ export class PacedReading {
   #turnSinceMs: number | undefined;
   #isSpent = false;
   #isHeld = false;
+  #isBusy = false;
   #isOver = false;
 
   constructor(stream: PausableStream, clock: Pick<Clock, "monotonicMs">) {
@@ -52,6 +53,13 @@ export class PacedReading {
     this.#readOn();
   }
 
+  /** A message takes long: the next ones wait until `isBusy` is false again. */
+  set isBusy(isBusy: boolean) {
+    this.#isBusy = isBusy;
+    if (isBusy) this.#stream.pause();
+    else this.#readOn();
+  }
+
   /** The stream has ended: what has been read of it is handled at once. */
   end(): void {
     this.#isOver = true;
@@ -65,6 +73,6 @@ export class PacedReading {
   }
 
   #readOn(): void {
-    if (!this.#isHeld && !this.#isSpent && !this.#isOver) this.#stream.resume();
+    if (!this.#isHeld && !this.#isBusy && !this.#isSpent && !this.#isOver) this.#stream.resume();
   }
 }

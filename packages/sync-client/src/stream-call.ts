@@ -31,8 +31,8 @@ export interface StreamCall extends StreamParts {
   readonly messageName: string;
   /** Response headers have come: the stream is open, though there may be no document for a long time. */
   opened(): void;
-  /** A MalformedMessageError ends the stream with a reason of its own. */
-  received(message: Buffer): void;
+  /** A MalformedMessageError ends the stream with a reason of its own. Until a promise settles, nothing more is read. */
+  received(message: Buffer): void | Promise<void>;
 }
 
 /** How a stream ended; the caller always opens another. */
@@ -73,18 +73,38 @@ export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSig
       if (isGrpc(metadata)) call.opened();
       else endWith(callEnd("not_grpc", "the peer is not a gRPC server: is it the right port?"));
     });
+    const fail = (error: unknown): void => {
+      if (error instanceof MalformedMessageError) {
+        endWith(callEnd("malformed", `received an invalid ${call.messageName}: ${error.message}`));
+      } else {
+        own.failure ??= error as Error;
+        cancel();
+      }
+    };
+    // Messages that have been read already when one takes long.
+    const waiting: Buffer[] = [];
+    let isBusy = false;
     const take = (message: Buffer): void => {
       if (signal.aborted || own.end !== undefined || own.failure !== undefined) return;
-      try {
-        call.received(message);
-      } catch (error) {
-        if (error instanceof MalformedMessageError) {
-          endWith(callEnd("malformed", `received an invalid ${call.messageName}: ${error.message}`));
-        } else {
-          own.failure = error as Error;
-          cancel();
-        }
+      if (isBusy) {
+        waiting.push(message);
+        return;
       }
+      try {
+        const taking = call.received(message);
+        if (taking !== undefined) wait(taking);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const wait = (taking: Promise<void>): void => {
+      isBusy = true;
+      reading.isBusy = true;
+      void taking.catch(fail).then(() => {
+        isBusy = false;
+        reading.isBusy = false;
+        for (const message of waiting.splice(0)) take(message);
+      });
     };
     stream.on("data", (message: Buffer) => call.hold.pass(() => reading.handle(() => take(message))));
     // The status carries the same information.

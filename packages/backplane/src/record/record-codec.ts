@@ -3,12 +3,12 @@ import { constants, gunzip, gzip } from "node:zlib";
 import {
   documentHeapBytes,
   encodeDocument,
-  normaliseDocument,
+  normalising,
   type FlagDocument,
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
-import { Semaphore } from "@bunting/runtime";
+import { inTurns, Semaphore } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { DocumentRoom } from "./document-room.js";
 import { isPosition, requirePosition } from "./position.js";
@@ -37,8 +37,8 @@ interface Head {
 
 const format = 1;
 const maxHeadBytes = 256 * 1024;
-/** Larger documents are unpacked one after the other: a few kilobytes can become 16 MB, of which nobody counts what is outside of the heap. */
-const maxUnpackedTogetherBytes = 256 * 1024;
+/** Larger documents are read one after the other: a few kilobytes can become 16 MB, of which nobody counts what is outside of the heap. */
+const maxReadTogetherBytes = 256 * 1024;
 const lineFeed = 10;
 /** Most of what gzip saves, for a third of its time. */
 const level = 3;
@@ -50,10 +50,20 @@ export class RecordCodec {
   readonly #maxDocumentBytes: number;
   readonly #keys: () => RecordKeys;
   readonly #room: DocumentRoom;
-  readonly #unpacking = new Semaphore(1);
+  readonly #prepare: (document: FlagDocument) => Promise<void>;
+  readonly #reading = new Semaphore(1);
 
-  /** @param keys asked each time, because they may be replaced */
-  constructor(maxDocumentBytes: number, keys: () => RecordKeys, room: DocumentRoom) {
+  /**
+   * @param keys asked each time, because they may be replaced
+   * @param prepare does in turns of the event loop most of what is to be done when a large document is told
+   */
+  constructor(
+    maxDocumentBytes: number,
+    keys: () => RecordKeys,
+    room: DocumentRoom,
+    prepare: (document: FlagDocument) => Promise<void> = () => Promise.resolve(),
+  ) {
+    this.#prepare = prepare;
     this.#maxDocumentBytes = maxDocumentBytes;
     this.#keys = keys;
     this.#room = room;
@@ -100,8 +110,12 @@ export class RecordCodec {
       throw tooLarge(`its document has ${bytes} bytes`, this.#maxDocumentBytes);
     const read = (): Promise<FlagDocument> => this.#readDocument(packed, bytes);
     const document =
-      bytes > maxUnpackedTogetherBytes
-        ? await this.#unpacking.run(read, new AbortController().signal)
+      bytes > maxReadTogetherBytes
+        ? await this.#reading.run(async () => {
+            const large = await read();
+            await this.#prepare(large);
+            return large;
+          }, new AbortController().signal)
         : await read();
     return { ...fields, document } as TopicRecord;
   }
@@ -111,7 +125,7 @@ export class RecordCodec {
     const neededBytes = weigh(text);
     if (!this.#room.has(neededBytes)) throw noRoom(bytes, neededBytes, this.#room.freeBytes);
     try {
-      return normaliseDocument(JSON.parse(text.toString()) as JsonValue).document;
+      return (await inTurns(normalising(JSON.parse(text.toString()) as JsonValue))).document;
     } catch (cause) {
       throw malformed("its document is not one of flags", cause);
     }

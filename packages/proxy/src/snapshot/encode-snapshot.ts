@@ -1,14 +1,18 @@
 import { hash } from "node:crypto";
 import {
+  atOnce,
   canonicalJson,
   compareUtf8,
   DocumentDigest,
+  flagsPerStep,
   type FlagDocument,
   type JsonObject,
   type PastVersion,
+  type Work,
 } from "@bunting/protocol";
 import { extendHistory } from "./changed-keys.js";
 import { framePrefixBytes } from "@bunting/rpc";
+import { inTurns } from "@bunting/runtime";
 import { mergeHistories } from "./merge-histories.js";
 import { emptySyncContext } from "./snapshot.js";
 import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-bytes.js";
@@ -28,42 +32,72 @@ export function encodeSnapshot(
   previous?: SnapshotBytes,
   told: readonly PastVersion[] = [],
 ): SnapshotBytes {
-  const flags = encodeFlags(document.flags, previous?.flags);
+  const encoded = prepared.get(document) ?? atOnce(encoding(document, previous));
+  prepared.delete(document);
+  const own = previous === undefined ? [] : extendHistory(previous, encoded);
+  return { ...encoded, history: mergeHistories(own, told) };
+}
+
+/** What `encodeSnapshot` makes of a document alone. */
+type EncodedDocument = Omit<SnapshotBytes, "history">;
+
+/** What was made before it is published: see prepareSnapshot. */
+const prepared = new WeakMap<FlagDocument, EncodedDocument>();
+
+/**
+ * Does in turns of the event loop what `encodeSnapshot` would do at once with this document, so that it has little left to do. For large ones
+ * only: flags that have not changed since the version before are hashed again.
+ */
+export async function prepareSnapshot(document: FlagDocument): Promise<void> {
+  prepared.set(document, await inTurns(encoding(document, undefined)));
+}
+
+function* encoding(document: FlagDocument, previous: SnapshotBytes | undefined): Work<EncodedDocument> {
+  const flags = yield* encodeFlags(document.flags, previous?.flags);
   const metadata = document.metadata && canonicalJson(document.metadata);
   const evaluators = document.$evaluators && canonicalJson(document.$evaluators);
   const content = { flags, metadata, evaluators };
-  return {
-    ...frameText(joinDocument(content)),
-    digest: digestDocument(content),
-    ...content,
-    history: mergeHistories(previous === undefined ? [] : extendHistory(previous, content), told),
-  };
+  const text = yield* joinDocument(content);
+  yield;
+  const frame = frameText(text);
+  const digest = yield* digestDocument(content);
+  return { ...frame, digest, ...content };
 }
 
-function encodeFlags(
+function* encodeFlags(
   flags: JsonObject,
   previous: ReadonlyMap<string, EncodedFlag> | undefined,
-): Map<string, EncodedFlag> {
+): Work<Map<string, EncodedFlag>> {
   const encoded = new Map<string, EncodedFlag>();
-  for (const key of Object.keys(flags).sort(compareUtf8)) {
+  const keys = Object.keys(flags).sort(compareUtf8);
+  yield;
+  for (const [index, key] of keys.entries()) {
     const text = canonicalJson(flags[key] ?? null);
     const before = previous?.get(key);
     encoded.set(key, before?.text === text ? before : { text, hash: hash("sha256", text) });
+    if (index % flagsPerStep === 0) yield;
   }
   return encoded;
 }
 
-function joinDocument({ flags, metadata, evaluators }: EncodedContent): string {
+function* joinDocument({ flags, metadata, evaluators }: EncodedContent): Work<string> {
   const members: string[] = [];
-  for (const [key, { text }] of flags) members.push(`${JSON.stringify(key)}:${text}`);
+  for (const [key, { text }] of flags) {
+    members.push(`${JSON.stringify(key)}:${text}`);
+    if (members.length % flagsPerStep === 0) yield;
+  }
   const metadataMember = metadata === undefined ? "" : `,"metadata":${metadata}`;
   const evaluatorsMember = evaluators === undefined ? "" : `,"$evaluators":${evaluators}`;
   return `{"flags":{${members.join(",")}}${metadataMember}${evaluatorsMember}}`;
 }
 
-function digestDocument({ flags, metadata, evaluators }: EncodedContent): string {
+function* digestDocument({ flags, metadata, evaluators }: EncodedContent): Work<string> {
   const digest = new DocumentDigest();
-  for (const [key, flag] of flags) digest.add(key, flag.hash);
+  let added = 0;
+  for (const [key, flag] of flags) {
+    digest.add(key, flag.hash);
+    if (++added % flagsPerStep === 0) yield;
+  }
   return digest.finish(metadata, evaluators).toString("hex");
 }
 

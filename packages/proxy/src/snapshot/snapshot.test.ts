@@ -9,7 +9,7 @@ import {
   type JsonValue,
 } from "@bunting/protocol";
 import { frameMessage } from "@bunting/rpc";
-import { encodeSnapshot } from "./encode-snapshot.js";
+import { encodeSnapshot, prepareSnapshot } from "./encode-snapshot.js";
 import { Snapshot } from "./snapshot.js";
 
 function snapshotOf(document: FlagDocument, previous?: Snapshot): Snapshot {
@@ -123,6 +123,27 @@ describe("a snapshot's digest", () => {
     expect(snapshotOf(small).digest).to.equal(
       "04964174be52a25f2c2320e92006b2f29c29e1cb9e9382bc780ed7125897d3cf",
     );
+  });
+
+  it("is that of a document that was prepared in turns of the event loop, and so are all bytes and the history", async () => {
+    const documents = ["one", "two"].map((state) => ({
+      flags: { b: { state }, a: { state: "é" }, "10": {} },
+      metadata: { m: state },
+    }));
+    const encodeAll = (): unknown[] => {
+      const [first, second] = documents.map((document) => ({ ...document }));
+      const before = encodeSnapshot(first ?? { flags: {} });
+      return [before, encodeSnapshot(second ?? { flags: {} }, before)];
+    };
+    const prepared = await Promise.all(
+      documents.map(async (document) => {
+        await prepareSnapshot(document);
+        return document;
+      }),
+    );
+    const [first = { flags: {} }, second = { flags: {} }] = prepared;
+    const before = encodeSnapshot(first);
+    expect([before, encodeSnapshot(second, before)]).to.deep.equal(encodeAll());
   });
 
   it("hashes only what changed: an edit of one flag leaves the others' encoding untouched", () => {

@@ -1,5 +1,5 @@
 import { isInCluster } from "@bunting/kube";
-import { readersAnnotation } from "@bunting/protocol";
+import { readersAnnotation, type FlagDocument } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import { cacheOptionTable } from "../cache-options.js";
 import type { ProxyOptions } from "../options.js";
@@ -48,6 +48,8 @@ export interface SourceParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Whether anything asks whom FeatureFlags are shared with. */
   readonly readsReaders?: boolean;
+  /** Does in turns of the event loop most of what is to be done when a large document is told. */
+  readonly prepare?: (document: FlagDocument) => Promise<void>;
   /** A new one if not given. */
   readonly tierPath?: TierPath;
 }

@@ -1,4 +1,5 @@
 import type { CheckedOptions } from "@bunting/backplane";
+import type { FlagDocument } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { FlagSource } from "../flag-source.js";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
@@ -15,4 +16,6 @@ export interface BackplaneSourceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: BackplaneMetrics;
+  /** Does in turns of the event loop most of what is to be done when a large document is told. */
+  readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
 }

@@ -96,7 +96,7 @@ export class ReplicatedTopics {
     });
     this.#connection = connection;
     const room = new HeapRoom(clock);
-    const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys, room);
+    const codec = new RecordCodec(backplane.maxDocumentBytes, () => this.#recordKeys, room, options.prepare);
     const records = new Records({ connection, keys, codec, shards, announcements, clock });
     const leases = new Leases({ connection, keys, holder: replica, leaseMs, clock });
     this.#keeper = new LeaseKeeper({

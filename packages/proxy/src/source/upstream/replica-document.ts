@@ -1,12 +1,16 @@
 import { hash } from "node:crypto";
 import {
+  atOnce,
   canonicalJson,
   compareUtf8,
   DocumentDigest,
+  flagsPerStep,
   isJsonObject,
-  normaliseDocument,
+  normalising,
   type FlagDocument,
+  type JsonObject,
   type JsonValue,
+  type Work,
 } from "@bunting/protocol";
 import type { Delta } from "@bunting/sync-client/messages";
 
@@ -24,6 +28,7 @@ export class ReplicaDocument {
   readonly #parts: Parts;
   /** SHA-256 of the flags, as far as one was needed: a document that is never edited is never hashed. */
   readonly #hashes: Map<string, string>;
+  #digest: Buffer | undefined;
 
   private constructor(parts: Parts, bytes: number, hashes = new Map<string, string>()) {
     this.bytes = bytes;
@@ -33,10 +38,22 @@ export class ReplicaDocument {
 
   /** @throws SyntaxError or Error if the bytes are no flag document */
   static parse(bytes: Buffer): ReplicaDocument {
-    const value = JSON.parse(bytes.toString()) as JsonValue;
+    return atOnce(ReplicaDocument.parsing(bytes));
+  }
+
+  /** `parse` as work that can be done in turns. Only what the engine does itself is one step. */
+  static *parsing(bytes: Buffer): Work<ReplicaDocument> {
+    const text = bytes.toString();
+    yield;
+    const value = JSON.parse(text) as JsonValue;
+    yield;
     if (!isJsonObject(value) || !isJsonObject(value["flags"]))
       throw new Error('a flag document has an object "flags"');
-    const flags = new Map(Object.entries(value["flags"])) as ReadonlyMap<string, JsonValue>;
+    const flags = new Map<string, JsonValue>();
+    for (const key of Object.keys(value["flags"])) {
+      flags.set(key, value["flags"][key] ?? null);
+      if (flags.size % flagsPerStep === 0) yield;
+    }
     const parts = { flags, metadata: value["metadata"], evaluators: value["$evaluators"] };
     return new ReplicaDocument(parts, bytes.length);
   }
@@ -66,13 +83,25 @@ export class ReplicaDocument {
 
   /** See docs/bunting-sync-v1.md. */
   digest(): Buffer {
+    return atOnce(this.digesting());
+  }
+
+  /** `digest` as work that can be done in turns. */
+  *digesting(): Work<Buffer> {
+    if (this.#digest !== undefined) return this.#digest;
     const { flags, metadata, evaluators } = this.#parts;
     const digest = new DocumentDigest();
-    for (const key of [...flags.keys()].sort(compareUtf8)) digest.add(key, this.#hashOf(key));
-    return digest.finish(
+    const keys = [...flags.keys()].sort(compareUtf8);
+    yield;
+    for (const [index, key] of keys.entries()) {
+      digest.add(key, this.#hashOf(key));
+      if (index % flagsPerStep === 0) yield;
+    }
+    this.#digest = digest.finish(
       metadata === undefined ? undefined : canonicalJson(metadata),
       evaluators === undefined ? undefined : canonicalJson(evaluators),
     );
+    return this.#digest;
   }
 
   /**
@@ -81,12 +110,18 @@ export class ReplicaDocument {
    * @throws ProtocolError DOCUMENT_INVALID
    */
   normalised(): FlagDocument {
+    return atOnce(this.normalising());
+  }
+
+  /** `normalised` as work that can be done in turns. */
+  *normalising(): Work<FlagDocument> {
     const { flags, metadata, evaluators } = this.#parts;
-    return normaliseDocument({
-      flags: Object.fromEntries(flags),
+    const { document } = yield* normalising({
+      flags: yield* objectOf(flags),
       ...(metadata === undefined ? {} : { metadata }),
       ...(evaluators === undefined ? {} : { $evaluators: evaluators }),
-    }).document;
+    });
+    return document;
   }
 
   #hashOf(key: string): string {
@@ -97,6 +132,17 @@ export class ReplicaDocument {
     }
     return known;
   }
+}
+
+function* objectOf(flags: ReadonlyMap<string, JsonValue>): Work<JsonObject> {
+  // Without a prototype, `__proto__` is a key as any other.
+  const object = Object.create(null) as Record<string, JsonValue>;
+  let done = 0;
+  for (const [key, flag] of flags) {
+    object[key] = flag;
+    if (++done % flagsPerStep === 0) yield;
+  }
+  return object;
 }
 
 function partOf(bytes: Buffer): JsonValue | undefined {

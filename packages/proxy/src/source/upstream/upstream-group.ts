@@ -2,6 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { aborted, type Clock } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
+import type { LargeDocuments } from "../large-documents.js";
 import { UpstreamRefreshes } from "./upstream-refreshes.js";
 import type { UpstreamConfig } from "./upstream-config.js";
 import type { UpstreamLink } from "./upstream-link.js";
@@ -31,6 +32,7 @@ export class UpstreamGroup {
   readonly #targets: readonly string[];
   readonly #clock: Clock;
   readonly #room: HeapRoom;
+  readonly #large: LargeDocuments;
   readonly #onOpened: () => void;
   readonly #topics = new Map<TopicKey, Watched>();
   readonly #links: RunningLink[] = [];
@@ -38,11 +40,17 @@ export class UpstreamGroup {
   #start: (() => RunningLink) | undefined;
   #isOpened = false;
 
-  constructor({ prefix, targets }: UpstreamConfig, clock: Clock, room: HeapRoom, onOpened: () => void) {
+  constructor(
+    { prefix, targets }: UpstreamConfig,
+    clock: Clock,
+    { room, large }: { readonly room: HeapRoom; readonly large: LargeDocuments },
+    onOpened: () => void,
+  ) {
     this.prefix = prefix;
     this.#targets = targets;
     this.#clock = clock;
     this.#room = room;
+    this.#large = large;
     this.#onOpened = onOpened;
     this.#refreshes = new UpstreamRefreshes(clock, (key, signal) => this.#read(key, signal));
   }
@@ -78,7 +86,13 @@ export class UpstreamGroup {
   }
 
   watch(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
-    const topic = new UpstreamTopic(key.slice(this.prefix.length), sink, this.#clock, this.#room);
+    const topic = new UpstreamTopic(
+      key.slice(this.prefix.length),
+      sink,
+      this.#clock,
+      this.#room,
+      this.#large,
+    );
     const watched: Watched = { topic, link: undefined };
     this.#topics.set(key, watched);
     this.#place(watched);

@@ -15,6 +15,7 @@ import { noMetrics } from "../../proxy-metrics.js";
 import { RecordingSink } from "../source.fixture.js";
 import { TierPath } from "./tier-path.js";
 import { UpstreamLink } from "./upstream-link.js";
+import { LargeDocuments } from "../large-documents.js";
 import { UpstreamTopic } from "./upstream-topic.js";
 
 const name = "team-a/checkout";
@@ -58,7 +59,7 @@ describe("UpstreamLink", () => {
       random: () => 0,
     });
     const sink = new RecordingSink();
-    link.add(new UpstreamTopic(name, sink, clock, room));
+    link.add(new UpstreamTopic(name, sink, clock, room, new LargeDocuments()));
     const abort = new AbortController();
     const ended = link.run(abort.signal);
     cleanUps.push(() => {
@@ -91,6 +92,24 @@ describe("UpstreamLink", () => {
     room.freeBytes = 1_000_000_000;
     await eventually(() => served(sink), "the document");
     expect(subscriptions).to.equal(2);
+  });
+
+  it("takes what comes after a large document after it, in order", async () => {
+    const many = Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [`flag-${index}`, flags.f]));
+    const upstream = await listen((stream) => {
+      open(stream);
+      onSubscribe(stream, ({ topic }) => {
+        stream.write(snapshot(topic, many, { digest: Buffer.alloc(32, 1) }));
+        for (const last of [2, 3])
+          stream.write(
+            snapshot(topic, { last: { state: String(last) } }, { digest: Buffer.alloc(32, last) }),
+          );
+      });
+    });
+    const { sink, failures } = follow([upstream]);
+    await eventually(() => sink.lastText?.includes('"3"') === true, "the last document");
+    const texts = sink.events.flatMap((event) => (event.kind === "document" ? event.text.length : []));
+    expect([texts.map((length) => length > 1_000_000), failures]).to.deep.equal([[true, false, false], []]);
   });
 
   it("goes on with the next upstream when one sends heartbeats, and never what a topic is", async () => {

@@ -23,6 +23,7 @@ import { FirstAnswer } from "./first-answer.js";
 import type { OpenStream } from "./open-stream.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamCredentials } from "./upstream-config.js";
+import { refusedRetryMs } from "./refused-retry.js";
 import { refreshTopic } from "./refresh-topic.js";
 import { describeEnd } from "./describe-end.js";
 import { callUpstream } from "./upstream-stream.js";
@@ -47,9 +48,6 @@ export interface UpstreamLinkOptions {
 const retry = { firstMs: 300, capMs: 5_000 };
 /** The longest wait that an upstream may ask for. */
 const pushbackCapMs = 10_000;
-/** Waits before a topic that was refused is asked for again, if the upstream does not say when. */
-const refusedRetryMs = 5_000;
-const refusedCapMs = 60_000;
 /** How often it is looked whether there is room now for a document that there was none for. */
 const crampedRetryMs = 30_000;
 /** How long a stream lasts before it counts as healthy, so that the waits begin anew. */
@@ -121,11 +119,10 @@ export class UpstreamLink {
     let failures = 0;
     this.#awaitAnswers();
     while (!signal.aborted) {
-      const target = targets[this.#index % targets.length] ?? "";
+      const target = targets[this.#index++ % targets.length] ?? "";
       const startedMs = clock.monotonicMs();
       const end = await this.#follow(target, signal);
       if (isAborted(signal)) break;
-      this.#index++;
       this.#failure = singleLine(end.message);
       metrics.upstreamFailed(end.reason);
       this.#say("warn", `${target} ${end.reason}`, describeEnd(target, end));
@@ -228,8 +225,13 @@ export class UpstreamLink {
             metrics.upstreamStreams(1);
           },
           received: (message, number, bytes) => {
-            if (isAnswer(message) && this.#topics.has(message.topic)) stream?.answer.came();
-            const end = this.#receive(target, message, number, bytes);
+            const topic = isOfTopic(message) ? this.#topics.get(message.topic) : undefined;
+            if (topic !== undefined && isAnswer(message)) stream?.answer.came();
+            const preparing = isOfTopic(message) ? topic?.prepare(message) : undefined;
+            const receive = (): CallEnd | undefined => this.#receive(target, message, number, bytes);
+            if (preparing !== undefined)
+              return preparing.then(() => (this.#used === stream ? receive() : undefined));
+            const end = receive();
             // The first message to a proxy, and it comes to callers only that are known. It may show that this upstream can't be followed.
             if (message.kind === "tier" && end === undefined && !isFollowed) {
               isFollowed = true;
@@ -306,8 +308,8 @@ export class UpstreamLink {
         linesPerMinute,
       );
     if (message.kind === "topic_error") {
-      const waitMs = message.retryAfterMs === 0 ? refusedRetryMs : message.retryAfterMs;
-      this.#later(topic, Math.min(waitMs, refusedCapMs), () => this.#used?.send(topic.subscribeMessage()));
+      const waitMs = refusedRetryMs(message.retryAfterMs);
+      this.#later(topic, waitMs, () => this.#used?.send(topic.subscribeMessage()));
     }
     if (topic.isCramped) this.#awaitRoom(topic);
     return undefined;

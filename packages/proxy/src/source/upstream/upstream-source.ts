@@ -1,10 +1,11 @@
-import type { TopicKey } from "@bunting/protocol";
+import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { HeapRoom } from "../heap-room.js";
+import { LargeDocuments } from "../large-documents.js";
 import type { TierPath } from "./tier-path.js";
 import type { UpstreamConfig, UpstreamCredentials } from "./upstream-config.js";
 import type { LinkFactory } from "./upstream-group.js";
@@ -17,6 +18,8 @@ export interface UpstreamSourceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
+  /** Does in turns of the event loop most of what is to be done when a document is told. */
+  readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
 }
 
 /** Serves what other proxies serve: those of one cluster, or of several, told apart by the prefix of their topics. */
@@ -29,11 +32,11 @@ export class UpstreamSource implements FlagSource {
   constructor(options: UpstreamSourceOptions) {
     const { upstreams, clock } = options;
     this.#options = options;
-    const room = new HeapRoom(clock);
+    const documents = { room: new HeapRoom(clock), large: new LargeDocuments(options.prepare) };
     // The longest first: the empty prefix fits every topic.
     this.#groups = [...upstreams]
       .sort((one, other) => other.prefix.length - one.prefix.length)
-      .map((config) => new UpstreamGroup(config, clock, room, () => this.#opened()));
+      .map((config) => new UpstreamGroup(config, clock, documents, () => this.#opened()));
   }
 
   get hasSynced(): boolean {

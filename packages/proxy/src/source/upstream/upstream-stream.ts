@@ -21,8 +21,12 @@ export interface UpstreamStream extends StreamParts {
   opened(): void;
   /** Called when messages can be sent, before there is a connection. `end` ends the stream with the given result. */
   started(send: (message: Buffer) => void, end: (end: CallEnd) => void): void;
-  /** @param number the place of the message in the stream; the first is 1. Returns why the stream is to end, if it is. */
-  received(message: SyncResponse, number: number, bytes: number): CallEnd | undefined;
+  /** @param number the place of the message in the stream; the first is 1. Returns why the stream is to end, if it is; until a promise settles, nothing more is read. */
+  received(
+    message: SyncResponse,
+    number: number,
+    bytes: number,
+  ): CallEnd | undefined | Promise<CallEnd | undefined>;
 }
 
 /** One stream of bunting.sync.v1 for any topics; see runCall. */
@@ -34,6 +38,7 @@ export async function callUpstream(
   const silence = new SilenceWatch(parts.clock, maxMessagesPerSecond);
   let endCall: (end: CallEnd) => void = () => undefined;
   let received = 0;
+  let isBusy = false;
   let unread = 0;
   try {
     return await runCall(
@@ -44,7 +49,12 @@ export async function callUpstream(
         open: (client, metadata, end) => {
           const stream = openSyncStream(client, metadata);
           endCall = end;
-          silence.start(() => end(callEnd("silent", `it has sent nothing for ${silenceMs / 1_000} s`)));
+          const silent = (): void => {
+            // This side does not listen.
+            if (isBusy) silence.start(silent);
+            else end(callEnd("silent", `it has sent nothing for ${silenceMs / 1_000} s`));
+          };
+          silence.start(silent);
           const send = (message: Buffer): void => {
             unread++;
             stream.write(message, () => unread--);
@@ -61,8 +71,16 @@ export async function callUpstream(
             endCall(callEnd("flood", `it sends more than ${maxMessagesPerSecond} messages a second`));
             return;
           }
-          const end = parts.received(decodeSyncResponse(message), received, message.length);
-          if (end !== undefined) endCall(end);
+          const taking = parts.received(decodeSyncResponse(message), received, message.length);
+          if (!(taking instanceof Promise)) {
+            if (taking !== undefined) endCall(taking);
+            return;
+          }
+          isBusy = true;
+          return taking.then((end) => {
+            isBusy = false;
+            if (end !== undefined) endCall(end);
+          });
         },
       },
       signal,

@@ -10,6 +10,7 @@ import { expect } from "chai";
 import type { FlagSource } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
 import { ReplicaDocument } from "./replica-document.js";
+import { LargeDocuments } from "../large-documents.js";
 import { UpstreamTopic, type TopicMessage } from "./upstream-topic.js";
 
 const topic = "team-a/checkout";
@@ -68,7 +69,7 @@ describe("UpstreamTopic", () => {
     sink = new RecordingSink();
     freeBytes = 1_000_000_000;
     const room = { has: (bytes: number): boolean => bytes <= freeBytes, freeBytes };
-    held = new UpstreamTopic(topic, sink satisfies Sink, new ManualClock(), room);
+    held = new UpstreamTopic(topic, sink satisfies Sink, new ManualClock(), room, new LargeDocuments());
     number = 0;
   });
 
@@ -307,6 +308,103 @@ describe("UpstreamTopic", () => {
       freeBytes = 1_000_000_000;
       take(snapshot("B"));
       expect(sink.histories).to.deep.equal([undefined]);
+    });
+  });
+
+  describe("of a large document", () => {
+    const count = 30_000;
+    const large = (state: string): FlagDocument => ({
+      flags: {
+        f: { state },
+        ...Object.fromEntries(
+          Array.from({ length: count }, (_, index) => [
+            `flag-${index}`,
+            { state: "ENABLED", variants: { on: true } },
+          ]),
+        ),
+      },
+    });
+    const whole = (state: string): TopicMessage => ({
+      kind: "snapshot",
+      topic,
+      version: versionOf(large(state)),
+      document: bytesOf(large(state)),
+    });
+    const edit = (from: string, to: string): TopicMessage => ({
+      ...(delta(from, to) as Extract<TopicMessage, { readonly kind: "delta" }>),
+      fromDigest: versionOf(large(from)).digest,
+      version: versionOf(large(to)),
+    });
+    /** How many turns everything else of the process has while this is done. */
+    const turnsOf = async (work: Promise<void> | undefined): Promise<number> => {
+      let [turns, isDone] = [0, false];
+      const count = (): void => {
+        turns++;
+        if (!isDone) setImmediate(count);
+      };
+      count();
+      await work;
+      isDone = true;
+      return turns;
+    };
+
+    it("reads it, and edits of it, in turns of the event loop, before it tells the same as it would at once", async () => {
+      const steps = [whole("ENABLED"), edit("ENABLED", "DISABLED"), edit("DISABLED", "ENABLED")];
+      for (const step of steps) {
+        expect(await turnsOf(held.prepare(step))).to.be.greaterThan(3);
+        expect(take(step)).to.have.property("ack");
+      }
+      expect(states()).to.deep.equal(["ENABLED", "DISABLED", "ENABLED"]);
+      const [first] = sink.events;
+      expect(first).to.have.property("text", encodeDocument(large("ENABLED")));
+      expect(sink.lastText).to.equal(encodeDocument(large("ENABLED")));
+    });
+
+    it("hands over what it tells, so that it can be encoded in turns as well", async () => {
+      const prepared: FlagDocument[] = [];
+      const told: FlagDocument[] = [];
+      const encoding = new LargeDocuments((document) => {
+        prepared.push(document);
+        return Promise.resolve();
+      });
+      const recording = Object.assign(new RecordingSink(), {
+        document: (document: FlagDocument) => void told.push(document),
+      });
+      const room = { has: () => true, freeBytes: 0 };
+      held = new UpstreamTopic(topic, recording, new ManualClock(), room, encoding);
+      for (const step of [whole("ENABLED"), edit("ENABLED", "DISABLED")]) {
+        await held.prepare(step);
+        take(step);
+      }
+      expect(prepared).to.have.length(2);
+      expect(prepared.every((document, index) => document === told[index])).to.equal(true);
+    });
+
+    it("refuses what can't be read, as it would at once", async () => {
+      const broken = { ...whole("ENABLED"), document: Buffer.alloc(2_000_000, "[") } as TopicMessage;
+      await held.prepare(broken);
+      expect(take(broken).nack).to.include({ isDeltaMismatch: false });
+      expect(reason()).to.contain("is refused: it is nested more than");
+      const listed = Buffer.from(`{"flags":{"f":1,"g":{"state":"${"x".repeat(2_000_000)}"}}}`);
+      const wrong = { ...whole("ENABLED"), document: listed } as TopicMessage;
+      await held.prepare(wrong);
+      expect(take(wrong)).to.have.property("nack");
+      expect(reason()).to.contain('a flag is an object, but "f" is a number');
+    });
+
+    it("does not read it before there is room", async () => {
+      freeBytes = 1_000;
+      await held.prepare(whole("ENABLED"));
+      expect(take(whole("ENABLED"))).to.have.property("nack");
+      expect(held.isCramped).to.equal(true);
+      freeBytes = 1_000_000_000;
+      await held.prepare(whole("ENABLED"));
+      expect(take(whole("ENABLED"))).to.have.property("ack");
+    });
+
+    it("leaves small ones to be read at once", () => {
+      expect(held.prepare(snapshot("ENABLED"))).to.equal(undefined);
+      expect(held.prepare(freshness(true, "why"))).to.equal(undefined);
     });
   });
 

@@ -1,12 +1,5 @@
 import { maxManifestBytes } from "@bunting/files/manifests";
-import {
-  buntingSyncV1,
-  documentHeapBytes,
-  heapPerFlag,
-  historyHeapBytes,
-  maxDocumentDepth,
-  type PastVersion,
-} from "@bunting/protocol";
+import { buntingSyncV1, documentHeapBytes, historyHeapBytes, type PastVersion } from "@bunting/protocol";
 import {
   cutToBytes,
   encodeAck,
@@ -23,6 +16,8 @@ import { cut, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
+import type { LargeDocuments } from "../large-documents.js";
+import { changeHeapBytes, PreparedMessage } from "./prepared-message.js";
 import { ReplicaDocument } from "./replica-document.js";
 
 /** The proxy's limit. */
@@ -33,9 +28,6 @@ const notFound = 5;
 
 /** After one, a proxy sends the whole document. */
 const mostMismatches = 3;
-
-/** What of the heap it takes to encode a document once more, of which nearly all is there already. */
-const heapPerHeldByte = 4;
 
 /** A message about one topic. */
 export type TopicMessage = Exclude<SyncResponse, { readonly kind: "tier" | "heartbeat" | "unknown" }>;
@@ -60,6 +52,8 @@ export class UpstreamTopic {
   readonly #sink: SourceSink;
   readonly #clock: Clock;
   readonly #room: Pick<HeapRoom, "has" | "freeBytes">;
+  readonly #large: LargeDocuments;
+  #prepared: PreparedMessage | undefined;
   #held: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
   /** Whether what was told last is the document that is held. */
   #isTold = false;
@@ -77,11 +71,18 @@ export class UpstreamTopic {
   /** Called after each message that says what the topic is. */
   readonly #awaiting = new Set<() => void>();
 
-  constructor(name: string, sink: SourceSink, clock: Clock, room: Pick<HeapRoom, "has" | "freeBytes">) {
+  constructor(
+    name: string,
+    sink: SourceSink,
+    clock: Clock,
+    room: Pick<HeapRoom, "has" | "freeBytes">,
+    large: LargeDocuments,
+  ) {
     this.name = name;
     this.#sink = sink;
     this.#clock = clock;
     this.#room = room;
+    this.#large = large;
   }
 
   /** The current stream has neither said what the topic is, nor why it can't. */
@@ -142,6 +143,7 @@ export class UpstreamTopic {
 
   /** The stream has ended. */
   lost(): void {
+    this.#prepared = undefined;
     this.#isAnswered = false;
     this.#history = undefined;
     this.#mismatches = 0;
@@ -151,6 +153,22 @@ export class UpstreamTopic {
 
   stale(reason: Error): void {
     this.#sink.stale(reason);
+  }
+
+  /**
+   * Does in turns of the event loop what `take` would do at once with this message, if that would take long. Undefined if not. Never rejects:
+   * what can't be read is for `take` to refuse.
+   */
+  prepare(message: TopicMessage): Promise<void> | undefined {
+    const bytes = message.kind === "snapshot" ? message.document.length : (this.#held?.document.bytes ?? 0);
+    if ((message.kind !== "snapshot" && message.kind !== "delta") || !this.#large.isLarge(bytes))
+      return undefined;
+    return this.#large
+      .read(async () => {
+        this.#prepared = await PreparedMessage.read(message, this.#held?.document, this.#room);
+        return this.#prepared?.normalised;
+      })
+      .catch(() => undefined);
   }
 
   /**
@@ -176,6 +194,7 @@ export class UpstreamTopic {
     this.#lackingBytes = undefined;
     const answer = this.#apply(message, number);
     this.#history = undefined;
+    this.#prepared = undefined;
     if (this.#upstreamIsStale !== undefined) this.#sink.stale(this.#upstreamIsStale);
     for (const listener of [...this.#awaiting]) listener();
     return answer;
@@ -189,7 +208,7 @@ export class UpstreamTopic {
       case "unchanged":
         return this.#unchanged(message, number);
       case "snapshot":
-        return this.#replace(() => this.#parse(message.document), message, number);
+        return this.#replace(() => this.#read(message), message, number);
       case "delta":
         return this.#change(message, number);
       case "missing":
@@ -244,7 +263,7 @@ export class UpstreamTopic {
       const needed = changeHeapBytes(held.document, delta);
       if (!this.#room.has(needed))
         return this.#refuseDocument(this.#noRoom(held.document.bytes, needed), number);
-      document = held.document.with(delta);
+      document = this.#prepared?.documentOf(delta) ?? held.document.with(delta);
       digest = document.digest();
     } catch {
       return this.#mismatch(number, "the delta is no JSON, or nested too deeply");
@@ -256,10 +275,13 @@ export class UpstreamTopic {
     return this.#replace(() => document, delta, number);
   }
 
-  #parse(bytes: Buffer): ReplicaDocument {
-    const needed = documentHeapBytes(bytes);
-    if (!this.#room.has(needed)) throw this.#noRoom(bytes.length, needed);
-    return ReplicaDocument.parse(bytes);
+  #read(message: Snapshot): ReplicaDocument {
+    const prepared = this.#prepared?.documentOf(message);
+    if (prepared !== undefined) return prepared;
+    const { document } = message;
+    const needed = documentHeapBytes(document);
+    if (!this.#room.has(needed)) throw this.#noRoom(document.length, needed);
+    return ReplicaDocument.parse(document);
   }
 
   #replace(read: () => ReplicaDocument, { version }: Snapshot | Delta, number: number): Buffer {
@@ -293,7 +315,8 @@ export class UpstreamTopic {
   }
 
   #serve(document: ReplicaDocument, version: DocumentVersion): void {
-    this.#sink.document(document.normalised(), this.#sourceVersion(version), this.#historyOf(version));
+    const normalised = this.#prepared?.normalisedOf(document) ?? document.normalised();
+    this.#sink.document(normalised, this.#sourceVersion(version), this.#historyOf(version));
     this.#held = { document, version };
     this.#isTold = true;
     this.#mismatches = 0;
@@ -319,15 +342,6 @@ export class UpstreamTopic {
   #sourceVersion(version: DocumentVersion): SourceVersion {
     return { noticedMs: this.#clock.monotonicMs(), ...fieldsOf(version) };
   }
-}
-
-/** The heap that it takes to apply a delta: the whole document is encoded again, but only what changed is parsed. */
-function changeHeapBytes(document: ReplicaDocument, { flags, metadata, evaluators }: Delta): number {
-  const changes = [...flags.map(({ flag }) => flag), metadata, evaluators];
-  return changes.reduce<number>(
-    (sum, change) => sum + (change === undefined ? 0 : documentHeapBytes(change, maxDocumentDepth + 1)),
-    document.bytes * heapPerHeldByte + flags.length * heapPerFlag,
-  );
 }
 
 function inMegabytes(bytes: number): string {

@@ -1,0 +1,12 @@
+/** Work that can be done in several turns of the event loop, or at once. A step takes some milliseconds. */
+export type Work<Result> = Generator<void, Result, void>;
+
+/** How many flags are one step. */
+export const flagsPerStep = 512;
+
+export function atOnce<Result>(work: Work<Result>): Result {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}

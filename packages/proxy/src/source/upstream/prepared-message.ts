@@ -1,0 +1,88 @@
+import { documentHeapBytes, heapPerFlag, maxDocumentDepth, type FlagDocument } from "@bunting/protocol";
+import type { Delta, Snapshot } from "@bunting/sync-client/messages";
+import { inTurns } from "@bunting/runtime";
+import type { HeapRoom } from "../heap-room.js";
+import { outcomeOf, valueOf, type Outcome } from "./outcome.js";
+import { ReplicaDocument } from "./replica-document.js";
+
+/** What of the heap it takes to encode a document once more, of which nearly all is there already. */
+const heapPerHeldByte = 4;
+
+/** What was read of a message, in turns of the event loop, before it is taken; or why it can't be read. */
+export class PreparedMessage {
+  readonly #message: Snapshot | Delta;
+  readonly #document: Outcome<ReplicaDocument>;
+  readonly #normalised: Outcome<FlagDocument> | undefined;
+
+  private constructor(
+    message: Snapshot | Delta,
+    document: Outcome<ReplicaDocument>,
+    normalised: Outcome<FlagDocument> | undefined,
+  ) {
+    this.#message = message;
+    this.#document = document;
+    this.#normalised = normalised;
+  }
+
+  /**
+   * Undefined if there is no room for it, or the delta does not start from what is held: then it is taken as it is, and refused.
+   *
+   * @param held what deltas start from
+   */
+  static async read(
+    message: Snapshot | Delta,
+    held: ReplicaDocument | undefined,
+    room: Pick<HeapRoom, "has">,
+  ): Promise<PreparedMessage | undefined> {
+    if (message.kind === "delta" && held?.digest().equals(message.fromDigest) !== true) return undefined;
+    const document = await outcomeOf(readDocument(message, held, room));
+    if ("value" in document && document.value === undefined) return undefined;
+    const read = document as Outcome<ReplicaDocument>;
+    const normalised = "value" in read ? await outcomeOf(inTurns(read.value.normalising())) : undefined;
+    return new PreparedMessage(message, read, normalised);
+  }
+
+  /** What the message leads to, in the form that is served; undefined if it can't be read. */
+  get normalised(): FlagDocument | undefined {
+    return this.#normalised !== undefined && "value" in this.#normalised ? this.#normalised.value : undefined;
+  }
+
+  /** @throws why it could not be read */
+  documentOf(message: Snapshot | Delta): ReplicaDocument | undefined {
+    return message === this.#message ? valueOf(this.#document) : undefined;
+  }
+
+  /** @throws ProtocolError DOCUMENT_INVALID */
+  normalisedOf(document: ReplicaDocument): FlagDocument | undefined {
+    const isOfIt = "value" in this.#document && this.#document.value === document;
+    return isOfIt && this.#normalised !== undefined ? valueOf(this.#normalised) : undefined;
+  }
+}
+
+/** The heap that it takes to apply a delta: the whole document is encoded again, but only what changed is parsed. */
+export function changeHeapBytes(
+  document: ReplicaDocument,
+  { flags, metadata, evaluators }: Pick<Delta, "flags" | "metadata" | "evaluators">,
+): number {
+  const changes = [...flags.map(({ flag }) => flag), metadata, evaluators];
+  return changes.reduce<number>(
+    (sum, change) => sum + (change === undefined ? 0 : documentHeapBytes(change, maxDocumentDepth + 1)),
+    document.bytes * heapPerHeldByte + flags.length * heapPerFlag,
+  );
+}
+
+/** Undefined if there is no room. */
+async function readDocument(
+  message: Snapshot | Delta,
+  held: ReplicaDocument | undefined,
+  room: Pick<HeapRoom, "has">,
+): Promise<ReplicaDocument | undefined> {
+  if (message.kind === "snapshot")
+    return room.has(documentHeapBytes(message.document))
+      ? inTurns(ReplicaDocument.parsing(message.document))
+      : undefined;
+  if (held === undefined || !room.has(changeHeapBytes(held, message))) return undefined;
+  const document = held.with(message);
+  await inTurns(document.digesting());
+  return document;
+}
