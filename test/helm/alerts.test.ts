@@ -256,11 +256,11 @@ const cases: Readonly<Record<string, AlertCase>> = {
   BuntingAgentDocumentRefused: {
     // The series is not there before the first refusal.
     series: {
-      [`bunting_agent_store_refused_documents_total{${agent}, code="DOCUMENT_TOO_LARGE"}`]: "_x20 1x70",
+      [`bunting_agent_sync_failures_total{${agent}, reason="refused"}`]: "_x20 1x70",
     },
     firesAtMinute: 22,
     quietAtMinute: 19,
-    description: "cart:8014 has refused a document of s: DOCUMENT_TOO_LARGE.",
+    description: "cart:8014 has refused a document of s",
     never: {},
   },
   BuntingAgentFlagsRejected: {

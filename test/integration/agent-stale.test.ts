@@ -146,7 +146,7 @@ describe("bunting-agent with --stale-after", () => {
       .map(({ msg, level }) => `${level} ${msg}`)
       .filter((line) => line.includes("STALE"));
     expect(edges.slice(-2)).to.deep.equal([
-      "warn the source has been away for longer than --stale-after: its flags are answered with reason STALE",
+      "warn the source has been away, or its newest document refused, for longer than --stale-after: its flags are answered with reason STALE",
       "info the source is back: its flags are no longer answered with reason STALE",
     ]);
   });
@@ -161,7 +161,7 @@ describe("bunting-agent with --stale-after", () => {
 
     const agent = await agentOf(proxy.sync, "--stale-after", "100ms", ...cache);
     await agent.process.nextLog(
-      "the source has been away for longer than --stale-after: its flags are answered with reason STALE",
+      "the source has been away, or its newest document refused, for longer than --stale-after: its flags are answered with reason STALE",
     );
     const answers = await answersOf(agent, "on-off");
     expect(answers).to.deep.equal(all(answers, "STALE"));

@@ -72,7 +72,7 @@ export const sourceOptions = {
     type: duration({ minMs: 1, maxMs: longestMs, zero: "off" }),
     default: 0,
     describe:
-      "After how long without contact to a source the values of its flags are answered with reason STALE, until it confirms or replaces them; 0 never does so.",
+      "After how long without contact to a source, or with its newest document refused, the values of its flags are answered with reason STALE, until it confirms or replaces them; 0 never does so.",
     group: sourceGroup,
     env: ["BUNTING_STALE_AFTER"],
   }),

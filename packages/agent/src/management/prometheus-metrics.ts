@@ -64,7 +64,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
   let unconfirmed: Parameters<SyncMetrics["readUnconfirmed"]>[0] = () => [];
   new Gauge({
     name: "bunting_agent_sync_unconfirmed_seconds",
-    help: "Seconds since the flags of the source were last known to be the newest: 0 while it is connected, since the start before it was.",
+    help: "Seconds since the flags of the source were last known to be the newest: 0 while it is connected and its newest document is served, since the start before it was.",
     labelNames: ["source"],
     registers,
     collect() {
@@ -73,7 +73,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
   });
   const lastDocument = new Gauge({
     name: "bunting_agent_sync_last_document_timestamp_seconds",
-    help: "When the newest document of the source was received or last confirmed as the newest, in seconds since the epoch.",
+    help: "When a document of the source was taken over or confirmed as the newest last, in seconds since the epoch.",
     labelNames: ["source"],
     registers,
   });
@@ -109,7 +109,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
   });
   const failures = new Counter({
     name: "bunting_agent_sync_failures_total",
-    help: "Streams of the source that ended, files that could not be read, connections that failed.",
+    help: "Streams of the source that ended, files that could not be read, connections that failed, documents that were refused.",
     labelNames: ["source", "reason"],
     registers,
   });
@@ -136,15 +136,9 @@ function syncMetrics(registry: Registry): SyncMetrics {
       messageBytes.inc({ source, kind }, bytes);
     },
     nacked: (source, reason) => nacks.inc({ source, reason }),
-    documentReceived: (source) => {
-      received.inc({ source });
-      lastDocument.set({ source }, Date.now() / 1_000);
-    },
+    documentReceived: (source) => received.inc({ source }),
     documentConfirmed: (source) => lastDocument.set({ source }, Date.now() / 1_000),
-    sourceFailed: (source, reason) => {
-      failures.inc({ source, reason });
-      connected.set({ source }, 0);
-    },
+    sourceFailed: (source, reason) => failures.inc({ source, reason }),
     streamRenewed: (source, result) => renewals.inc({ source, result }),
   };
 }

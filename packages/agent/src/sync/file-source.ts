@@ -94,9 +94,13 @@ export class FileSource implements FlagSource {
         );
         return "done";
       }
+      if (error.reason === "malformed") {
+        this.#state.refused(`${path}: ${error.message}`, { isLogged: false });
+        return "done";
+      }
       this.#state.failed(error.reason, `${path}: ${error.message}`);
       // What fills the heap may be garbage, which is collected meanwhile.
-      return error.reason === "too_large" ? "retry" : "done";
+      return "retry";
     }
     if (signal.aborted) return "done";
     this.#state.delivered(bytes.length, this.#options.deliver({ sourceIndex, bytes }));

@@ -61,7 +61,7 @@ export interface SourceOptions {
   readonly answeredEmpty: (sourceIndex: number) => void;
   /** Sets the version of the document that is held of a source. */
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
-  /** Called with false when a source is lost, and with true when what is held of it is known to be the newest. */
+  /** Called with false when a source is lost or its newest document is refused, and with true when what is held of it is known to be the newest. */
   readonly contact?: (sourceIndex: number, isConfirmed: boolean) => void;
   readonly logger: Logger;
   readonly clock: Clock;

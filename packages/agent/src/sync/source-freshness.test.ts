@@ -51,7 +51,7 @@ function follow(staleAfterMs: number): Seen {
 }
 
 const gone =
-  "warn the source has been away for longer than --stale-after: its flags are answered with reason STALE";
+  "warn the source has been away, or its newest document refused, for longer than --stale-after: its flags are answered with reason STALE";
 const back = "info the source is back: its flags are no longer answered with reason STALE";
 
 describe("SourceFreshness", () => {

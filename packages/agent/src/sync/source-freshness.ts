@@ -22,8 +22,9 @@ interface Away {
 const linesPerMinute = 6;
 
 /**
- * Since when a source has been away, so that nobody can say whether its flags are still the newest: from the loss of its connection, or the
- * start, until it has confirmed or replaced them. After `--stale-after`, it counts as stale.
+ * Since when a source has been away, so that nobody can say whether its flags are still the newest, or they are known not to be: from the loss
+ * of its connection, the refusal of its newest document, or the start, until it has confirmed or replaced them. After `--stale-after`, it counts
+ * as stale. That is one rule for sources of any kind.
  */
 export class SourceFreshness implements Runnable {
   readonly name = "freshness";
@@ -56,7 +57,7 @@ export class SourceFreshness implements Runnable {
     return this.#stale.has(sourceIndex);
   }
 
-  /** `isConfirmed`: what is held of the source is the newest. Otherwise it can't be reached or read. */
+  /** `isConfirmed`: what is held of the source is the newest. Otherwise it can't be reached or read, or its newest document is refused. */
   contact(sourceIndex: number, isConfirmed: boolean): void {
     if (isConfirmed) this.confirmed(sourceIndex);
     else this.lost(sourceIndex);
@@ -71,7 +72,7 @@ export class SourceFreshness implements Runnable {
     if (this.#stale.has(sourceIndex)) this.#set(sourceIndex, false);
   }
 
-  /** A source can't be reached, or can't be read. May be called again while it is away. */
+  /** A source can't be reached or read, or its newest document is refused. May be called again while it is away. */
   lost(sourceIndex: number): void {
     if (!this.#isRunning || this.#away.has(sourceIndex)) return;
     const { staleAfterMs, clock } = this.#options;
@@ -94,7 +95,7 @@ export class SourceFreshness implements Runnable {
       this.#log.warn(
         `stale ${sourceIndex}`,
         fields,
-        "the source has been away for longer than --stale-after: its flags are answered with reason STALE",
+        "the source has been away, or its newest document refused, for longer than --stale-after: its flags are answered with reason STALE",
         linesPerMinute,
       );
     else

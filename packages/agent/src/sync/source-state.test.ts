@@ -78,12 +78,31 @@ describe("SourceState", () => {
     state.failed("OK", "");
     expect(told).to.deep.equal([
       "failed UNAVAILABLE",
+      "connected false",
       "failed UNAVAILABLE",
-      "connected true",
+      "connected false",
       "document 10",
+      "connected true",
       "failed OK",
       "connected false",
     ]);
+  });
+
+  it("is connected, but not in contact, while the newest document is refused, which it logs unless another has", () => {
+    const { state, told, lines } = useState(true);
+    state.documentReceived(10);
+    told.length = 0;
+    state.delivered(20, { refusal: "no JSON" });
+    expect(told).to.deep.equal(["document 20", "failed refused", "contact false"]);
+    expect(lines()).to.deep.equal(["connected to the source"]);
+    state.refused("no YAML", { isLogged: false });
+    state.refused("no YAML", { isLogged: false });
+    expect(lines()).to.have.length(2);
+    expect(state.status()).to.include({ state: "connected" });
+    expect(state.status().warning).to.match(/^its newest document is refused: no YAML; /);
+    state.documentConfirmed();
+    expect(state.status().warning).to.equal(undefined);
+    expect(told.at(-1)).to.equal("contact true");
   });
 
   it("reports a source that has no document until it has one: warned of, or answered with NOT_FOUND", () => {
@@ -97,8 +116,8 @@ describe("SourceState", () => {
       "empty true",
       "answered empty",
       "answered empty",
-      "empty false",
       "document 10",
+      "empty false",
       "failed not_found",
       "empty true",
       "answered empty",
@@ -107,7 +126,7 @@ describe("SourceState", () => {
   });
 });
 
-function useState() {
+function useState(withContact = false) {
   const written: string[] = [];
   const told: string[] = [];
   const times = { now: 0, monotonicMs: 0 };
@@ -115,6 +134,7 @@ function useState() {
     logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
     clock: { ...systemClock, now: () => times.now, monotonicMs: () => times.monotonicMs },
     answeredEmpty: () => told.push("answered empty"),
+    ...(withContact && { contact: (_, isConfirmed) => told.push(`contact ${isConfirmed}`) }),
     metrics: {
       ...noSyncMetrics,
       empty: (_, isEmpty) => told.push(`empty ${isEmpty}`),

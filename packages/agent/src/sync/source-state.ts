@@ -64,18 +64,40 @@ export class SourceState {
     this.#options.metrics.speaks(this.#config.sourceIndex, protocol);
   }
 
+  /** A document came and was taken over. */
   documentReceived(bytes: number): void {
-    this.#updated();
     this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
+    this.documentConfirmed();
   }
 
-  /** A document came and was taken over, or was refused, so that the flags before it are still served. The receiver has logged a refusal. */
+  /** A document came and was taken over, or was refused. The receiver has logged a refusal. */
   delivered(bytes: number, result: DeliveryResult): void {
-    const before = this.#lastUpdate;
-    this.documentReceived(bytes);
-    if (!("refusal" in result)) return;
-    this.#lastUpdate = before;
-    this.#warning = `its newest document is refused: ${singleLine(cut(result.refusal))}; the flags before it, if any, are still served`;
+    if ("refusal" in result) {
+      this.#options.metrics.documentReceived(this.#config.sourceIndex, bytes);
+      this.refused(result.refusal, { isLogged: true });
+    } else this.documentReceived(bytes);
+  }
+
+  /**
+   * The newest document can't be served, so that the flags before it, if any, still are. The source is connected, but what is held of it is
+   * not the newest: it may become stale as if it were away. To be called again whenever it is seen that this is still so.
+   *
+   * @param why may be long: it is cut
+   */
+  refused(why: string, { isLogged }: { readonly isLogged: boolean }): void {
+    const { metrics, contact } = this.#options;
+    const { sourceIndex } = this.#config;
+    this.connected();
+    metrics.sourceFailed(sourceIndex, "refused");
+    contact?.(sourceIndex, false);
+    if (this.#isEmpty) this.#setEmpty(false);
+    const reason = singleLine(cut(why));
+    const warning = `its newest document is refused: ${reason}; the flags before it, if any, are still served`;
+    if (this.#warning === warning) return;
+    this.#warning = warning;
+    if (isLogged) return;
+    const text = "the newest document is refused; the flags before it, if any, are still served";
+    this.#log.warn("refused", { ...this.#fields(), reason }, text, linesPerMinute);
   }
 
   /** The document that is held is known to be the newest. */
@@ -108,6 +130,7 @@ export class SourceState {
     this.#error = { reason, message };
     if (reason === "not_found") this.#answeredEmpty();
     if (this.#state === "connected") this.#enter("disconnected");
+    else metrics.connected(this.#config.sourceIndex, false);
     const fields = { ...this.#fields(), reason, error: message, ...(advice === undefined ? {} : { advice }) };
     if (!isNewFailure) logger.debug(fields, "the source is still unreachable");
     else
@@ -136,6 +159,7 @@ export class SourceState {
   unusable(text: string): void {
     const { logger, metrics } = this.#options;
     metrics.sourceFailed(this.#config.sourceIndex, "unsupported");
+    metrics.connected(this.#config.sourceIndex, false);
     this.#error = { reason: "unsupported", message: text };
     logger.error({ ...this.#fields(), error: text }, "the source can't be used; the others are served");
     this.#answeredEmpty();

@@ -27,7 +27,7 @@ export interface SyncMetrics {
   messageReceived(sourceIndex: number, kind: MessageKind, messageBytes: number): void;
   /** A message was answered with a nack: the document was refused, or does not match what is held. */
   nacked(sourceIndex: number, reason: "refused" | "mismatch"): void;
-  /** A document was received. */
+  /** A document was received, and taken over or refused. */
   documentReceived(sourceIndex: number, documentBytes: number): void;
   /** The document that is held is known to be the newest. */
   documentConfirmed(sourceIndex: number): void;

@@ -243,11 +243,12 @@ describe("an http source", () => {
     await next();
     await next();
     expect(probe.deliveries.size).to.equal(0);
-    expect(source.status()).to.include({ state: "connecting" });
+    expect(source.status()).to.include({ state: "connected", lastUpdate: undefined });
+    expect(source.status().warning).to.contain("its newest document is refused: refused by the test");
     probe.isAccepting = true;
     server.answer = document(one);
     expect(await probe.nextDocument()).to.equal(one);
-    await eventually(() => source.status().state === "connected", "connected");
+    await eventually(() => source.status().warning === undefined, "it is served");
   });
 
   it("reads a document again that was refused, when the server calls the same bytes YAML", async () => {
@@ -261,7 +262,7 @@ describe("an http source", () => {
     probe.isAccepting = true;
     server.answer = document(yaml, { "content-type": "application/yaml" });
     expect(await probe.nextDocument()).to.equal('{"flags":{"a":{}}}');
-    await eventually(() => source.status().state === "connected", "connected");
+    await eventually(() => source.status().warning === undefined, "it is served");
   });
 
   it("reads what a store holds as gzip, and no more of it than there is memory for", async () => {
@@ -298,7 +299,7 @@ describe("an http source", () => {
 
   it("reports YAML that can't be read, an empty body, and one compressed otherwise", async () => {
     const answers: readonly [reason: string, status: string, body: string | Buffer, headers: object][] = [
-      ["refused", "is not used", "flags: [", { "content-type": "application/yaml" }],
+      ["refused", "newest document is refused", "flags: [", { "content-type": "application/yaml" }],
       ["empty", "with an empty body", "", {}],
       ["encoding", "as br, which", brotliCompressSync(one), { "content-encoding": "br" }],
     ];
@@ -306,7 +307,8 @@ describe("an http source", () => {
       server.answer = (_request, response) => void response.writeHead(200, { ...headers }).end(body);
       const { source, probe, stop } = run();
       await probe.failure(reason);
-      expect(source.status().error).to.contain(text);
+      const { error, warning } = source.status();
+      expect(error ?? warning).to.contain(text);
       await stop();
     }
   });

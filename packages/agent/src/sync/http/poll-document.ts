@@ -26,12 +26,11 @@ export async function pollDocument(parts: SourceParts<HttpSourceConfig>, signal:
   try {
     while (!signal.aborted) {
       const failure = await poll.run(signal);
-      // A document that can't be used is the answer of a server that works.
-      const isAnswered = failure === undefined || failure.reason === "refused";
-      if (isAnswered) backoff.reset();
-      const waitMs = isAnswered
-        ? nextPollMs(clock.now(), intervalMs, intervalSeed)
-        : Math.max(backoff.next(), Math.min(failure.retryAfterMs ?? 0, retryCapMs));
+      if (failure === undefined) backoff.reset();
+      const waitMs =
+        failure === undefined
+          ? nextPollMs(clock.now(), intervalMs, intervalSeed)
+          : Math.max(backoff.next(), Math.min(failure.retryAfterMs ?? 0, retryCapMs));
       await sleep(waitMs, signal, clock);
     }
   } finally {
@@ -47,7 +46,7 @@ class DocumentPoll {
   #validators: Validators | undefined;
   #digest = "";
   /** Why the newest document is not used. */
-  #refusal: HttpFailure | undefined;
+  #refusal: string | undefined;
 
   constructor(parts: SourceParts<HttpSourceConfig>) {
     const { oauth, certPath } = parts.config;
@@ -60,7 +59,7 @@ class DocumentPoll {
     this.#client.close();
   }
 
-  /** One request, and what became of it; never throws. */
+  /** One request, and why it failed; never throws. A document that can't be used is the answer of a server that works. */
   async run(signal: AbortSignal): Promise<HttpFailure | undefined> {
     const { state, options } = this.#parts;
     const { timeoutMs } = this.#parts.config;
@@ -115,42 +114,38 @@ class DocumentPoll {
     // The same bytes under another media type are another document.
     const digest = `${isYaml} ${createHash("sha256").update(body).digest("base64")}`;
     if (digest !== this.#digest) {
-      const bytes = await this.#deliver(body, isYaml);
-      this.#digest = digest;
       // As long as it stays the same, it is not read again.
-      this.#refusal = typeof bytes === "number" ? undefined : bytes;
-    }
+      this.#refusal = await this.#deliver(body, isYaml);
+      this.#digest = digest;
+    } else this.#confirm();
     // One that is refused is fetched again: a server that is told its right media type does not change its ETag.
     this.#validators = this.#refusal === undefined ? validators : undefined;
-    this.#confirm();
   }
 
-  /** Returns the size of what was delivered, or why it is refused. */
-  async #deliver(body: Buffer, isYaml: boolean): Promise<number | HttpFailure> {
+  /** Returns why it is refused, if it is. */
+  async #deliver(body: Buffer, isYaml: boolean): Promise<string | undefined> {
     const { options, config, state } = this.#parts;
     const { sourceIndex } = config;
     try {
       const bytes = isYaml ? await jsonOfYaml(body, options.maxDocumentBytes) : body;
       const result = options.deliver({ sourceIndex, bytes });
-      if ("refusal" in result) return this.#refused(result.refusal);
-      state.documentReceived(bytes.length);
-      return bytes.length;
+      state.delivered(bytes.length, result);
+      return "refusal" in result ? result.refusal : undefined;
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) throw error;
-      if (error.reason === "malformed") return this.#refused(error.message);
+      if (error.reason === "malformed") {
+        state.refused(error.message, { isLogged: false });
+        return error.message;
+      }
       // What fills the heap may be garbage, which is collected until the next poll.
       throw new HttpFailure("too_large", error.message, { cause: error });
     }
   }
 
-  #refused(why: string): HttpFailure {
-    const { host } = new URL(this.#parts.config.url);
-    return new HttpFailure("refused", `the document of ${host} is not used: ${why}`);
-  }
-
   #confirm(): void {
-    if (this.#refusal !== undefined) throw this.#refusal;
-    this.#parts.state.documentConfirmed();
+    const { state } = this.#parts;
+    if (this.#refusal === undefined) state.documentConfirmed();
+    else state.refused(this.#refusal, { isLogged: true });
   }
 }
 

@@ -71,8 +71,15 @@ export class FeatureFlagRecord {
         (isLive && generation > 0 && before.generation === generation));
     const refusal = isSame ? before.refusal : this.#take(object, resourceVersion);
     this.#seen = { ...version, refusal };
-    if (refusal !== undefined) this.#parts.state.warned(refusal);
+    if (refusal !== undefined) this.#refused(refusal);
     else if (isSame) this.#parts.state.documentConfirmed();
+  }
+
+  /** Counts as an answer all the same: one FeatureFlag with a mistake must not keep Pods from starting. */
+  #refused(why: string): void {
+    const { state, options, config } = this.#parts;
+    state.refused(why, { isLogged: false });
+    options.answeredEmpty(config.sourceIndex);
   }
 
   /** An event said that it was deleted. */
@@ -146,8 +153,7 @@ export class FeatureFlagRecord {
   #take(object: KubeObject, resourceVersion: string): string | undefined {
     const { options, config, state } = this.#parts;
     const { sourceIndex, uri } = config;
-    const refused = (why: string): string =>
-      `the FeatureFlag ${uri} is refused: ${cut(why)}; the previous flags, if any, are still served`;
+    const refused = (why: string): string => `the FeatureFlag ${uri}: ${why}`;
     try {
       const { document, warnings } = documentOfFeatureFlag(object);
       this.#logWarnings(warnings, resourceVersion);

@@ -263,7 +263,9 @@ describe("a source of provider kubernetes", () => {
     await probe.nextDocument();
     api.put("shop", "flags", { flagSpec: { flags: "none" } });
     await eventually(() => sources[0]?.status().warning?.includes("is refused") === true, "the refusal");
-    expect(sources[0]?.status().warning).to.match(/shop\/flags is refused: .*flags/);
+    expect(sources[0]?.status().warning).to.match(
+      /newest document is refused: the FeatureFlag shop\/flags: .*flags/,
+    );
     api.put("shop", "flags", spec(2));
     expect(await probe.nextDocument()).to.equal(text(2));
     api.put("shop", "flags", {});
