@@ -93,6 +93,27 @@ describe("an agent that watches its FeatureFlag itself", function () {
     expect(await isReady(management)).to.equal(true);
   });
 
+  it("serves on when its permission is taken away, says what is missing, and misses nothing once it is back", async () => {
+    await cluster().grantStockRole(account);
+    await put(1);
+    const { management } = await start("--stale-after", "1s");
+    await serves(1);
+    await cluster().deleteStockRole(account);
+    // A watch that is open stays open: what counts is the next one.
+    path.tcp.cut();
+    await eventually(
+      async () => (await readiness()).includes(`allow the Pod's ServiceAccount to get, list and watch`),
+      "the missing permission",
+    );
+    await put(2);
+    await eventually(async () => (await readiness()).startsWith("ready, but flags are stale"), "staleness");
+    expect(await value()).to.equal(1);
+    expect(await isReady(management)).to.equal(true);
+    await cluster().grantStockRole(account);
+    await serves(2);
+    expect(await readiness()).to.match(/^ready\n/);
+  });
+
   const expired = watchExpired(1, 2);
   const strikes: Readonly<Record<string, () => void | Promise<void>>> = {
     "the connection is cut": () => path.tcp.cut(),

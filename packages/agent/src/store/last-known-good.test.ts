@@ -9,6 +9,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  rmSync,
   readFileSync,
   statSync,
   symlinkSync,
@@ -18,6 +19,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { lastKnownGoodFile, type CopySource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
@@ -209,7 +211,7 @@ describe("LastKnownGood", () => {
     expect(await loadAll([proxy])).to.deep.equal({ 0: older.toString() });
   });
 
-  it("goes on without copies where the directory is not writable: one warning, and each failure counted", async () => {
+  it("goes on without copies where the directory is not writable: one warning, and each failure counted, also of what is tried once more at the end", async () => {
     writeFileSync(directory.file("file"), "");
     let failures = 0;
     const lastKnownGood = lastKnownGoodOf([proxy, sameProxy], {
@@ -221,8 +223,42 @@ describe("LastKnownGood", () => {
     await lastKnownGood.flush();
     lastKnownGood.keep(0, older);
     await lastKnownGood.flush();
-    expect(failures).to.equal(3);
+    expect(failures).to.equal(7);
     expect(logLines.filter((line) => line.includes("can't write"))).to.have.length(1);
+  });
+
+  it("writes what failed as soon as the disk takes it, and only the newest", async () => {
+    writeFileSync(directory.file("cache"), "");
+    const clock = new ManualClock();
+    let failures = 0;
+    const lastKnownGood = lastKnownGoodOf([proxy], {
+      path: directory.file("cache"),
+      clock,
+      failed: () => failures++,
+    });
+    lastKnownGood.keep(0, older);
+    await eventually(() => clock.pendingTimers === 1, "the first try");
+    lastKnownGood.keep(0, newer);
+    for (const [pauseMs, tries] of [
+      [2_000, 2],
+      [4_000, 3],
+      [8_000, 4],
+      [16_000, 5],
+      [30_000, 6],
+      [30_000, 7],
+    ] as const) {
+      clock.advance(pauseMs - 1);
+      expect(clock.pendingTimers).to.equal(1);
+      clock.advance(1);
+      await eventually(() => failures === tries && clock.pendingTimers === 1, `try ${tries}`);
+    }
+    rmSync(directory.file("cache"));
+    clock.advance(30_000);
+    await eventually(() => existsSync(directory.file("cache")), "the directory");
+    await lastKnownGood.flush();
+    const copy = await lastKnownGoodFile(directory.file("cache"), proxy, maxDocumentBytes).load((one) => one);
+    expect(copy?.bytes.toString()).to.equal(newer.toString());
+    expect(logLines, "one warning").to.have.length(1);
   });
 
   it("creates the directory if it does not exist", async () => {
@@ -238,14 +274,14 @@ describe("LastKnownGood", () => {
     const isOnDisk = async (text: string): Promise<boolean> =>
       (await copyOf(proxy))?.bytes.toString() === text;
     lastKnownGood.keep(0, Buffer.from("0"));
-    await eventually(() => clock.size === 1, "the pause");
+    await eventually(() => clock.pendingTimers === 1, "the pause");
     expect(await isOnDisk("0")).to.equal(true);
     for (let i = 1; i <= 100; i++) lastKnownGood.keep(0, Buffer.from(String(i)));
     expect(await isOnDisk("0")).to.equal(true);
-    clock.passAll();
+    clock.advance(1_000);
     await eventually(() => isOnDisk("100"), "the newest document");
     await lastKnownGood.flush();
-    clock.passAll();
+    clock.advance(1_000);
     expect(await isOnDisk("100")).to.equal(true);
   });
 
@@ -337,27 +373,6 @@ describe("LastKnownGood", () => {
 });
 
 /** A clock whose timers fire when the test says so. */
-class ManualClock implements Clock {
-  readonly now = (): number => systemClock.now();
-  readonly monotonicMs = (): number => systemClock.monotonicMs();
-  readonly #timers = new Set<() => void>();
-
-  get size(): number {
-    return this.#timers.size;
-  }
-
-  after(_delayMs: number, callback: () => void): () => void {
-    this.#timers.add(callback);
-    return () => this.#timers.delete(callback);
-  }
-
-  passAll(): void {
-    const due = [...this.#timers];
-    this.#timers.clear();
-    for (const callback of due) callback();
-  }
-}
-
 function writeSparse(file: string, sizeBytes: number): void {
   writeFileSync(file, "");
   truncateSync(file, sizeBytes);

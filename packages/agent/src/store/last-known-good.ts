@@ -22,12 +22,13 @@ interface Slot {
 
 /**
  * The newest document of each source on disk, so that the agent can start while its sources are unreachable. A disk error never affects
- * what is served: it is logged once and counted.
+ * what is served: it is logged once and counted, and the write is tried again until the disk takes it.
  */
 export class LastKnownGood {
   readonly #options: LastKnownGoodOptions;
   readonly #slots: readonly Slot[];
-  #hasFailed = false;
+  /** The sources whose newest document is not on disk, because writing it failed. */
+  readonly #failing = new Set<number>();
 
   constructor(options: LastKnownGoodOptions) {
     this.#options = options;
@@ -35,7 +36,7 @@ export class LastKnownGood {
     this.#slots = (directory === "" ? [] : sources).map((source, sourceIndex) => {
       const file = lastKnownGoodFile(directory, source, maxDocumentBytes);
       const onDone = (error?: unknown): void => this.#wrote(sourceIndex, error);
-      return { file, writer: new CopyWriter({ file, clock, onDone }) };
+      return { file, writer: new CopyWriter({ file, clock, onDone, retries: true }) };
     });
   }
 
@@ -80,16 +81,20 @@ export class LastKnownGood {
   }
 
   #wrote(sourceIndex: number, error: unknown): void {
+    const { metrics, logger, directory } = this.#options;
+    const wasFailing = this.#failing.size > 0;
     if (error === undefined) {
-      this.#hasFailed = false;
+      this.#failing.delete(sourceIndex);
+      if (wasFailing && this.#failing.size === 0)
+        logger.info({ sourceIndex, directory }, "the cache directory can be written to again");
       return;
     }
-    this.#options.metrics.lastKnownGoodFailed(sourceIndex);
-    if (this.#hasFailed) return;
-    this.#hasFailed = true;
-    this.#options.logger.warn(
-      { sourceIndex, directory: this.#options.directory, error },
-      "can't write to the cache directory; after a restart the agent has no flags until a source answers",
+    metrics.lastKnownGoodFailed(sourceIndex);
+    this.#failing.add(sourceIndex);
+    if (wasFailing) return;
+    logger.warn(
+      { sourceIndex, directory, error },
+      "can't write to the cache directory: until it can be, an agent that starts without its sources has the flags of the last copy, if any; retrying",
     );
   }
 }

@@ -9,10 +9,14 @@ export interface CopyWriterOptions<Version extends EncodedVersion> {
   readonly clock: Clock;
   /** Called after each write and removal, with the error if it failed. */
   readonly onDone: (error?: unknown) => void;
+  /** Tries what failed again, until it is done or replaced: for a few files, because each retry costs as much as a write. */
+  readonly retries?: boolean;
 }
 
 /** In a burst of updates the file is written once per interval: the first at once, then the newest. */
 const minIntervalMs = 1_000;
+/** What failed is tried again after the interval, then after twice as long, up to this. */
+const maxRetryMs = 30_000;
 
 /** Writes the newest document of one source to its file. */
 export class CopyWriter<Version extends EncodedVersion> {
@@ -22,6 +26,8 @@ export class CopyWriter<Version extends EncodedVersion> {
   #writing: Promise<void> | undefined;
   /** Cancels the pause before the next write. */
   #cancel: (() => void) | undefined;
+  /** Writes that failed in a row. */
+  #failures = 0;
 
   constructor(options: CopyWriterOptions<Version>) {
     this.#options = options;
@@ -33,8 +39,9 @@ export class CopyWriter<Version extends EncodedVersion> {
     if (this.#writing === undefined && this.#cancel === undefined) this.#write();
   }
 
-  /** Resolves when everything scheduled is on disk and no write will follow. */
+  /** Resolves when everything scheduled is on disk, or was tried once more, and no write will follow. */
   async flush(): Promise<void> {
+    let hasTried = false;
     for (;;) {
       // A write that is under way starts the pause before the next one, so the pause is cancelled after it.
       await this.#writing;
@@ -42,7 +49,8 @@ export class CopyWriter<Version extends EncodedVersion> {
       this.#cancel = undefined;
       // Another flush may have begun to write meanwhile.
       if (this.#writing !== undefined) continue;
-      if (this.#pending === undefined) return;
+      if (this.#pending === undefined || (hasTried && this.#failures > 0)) return;
+      hasTried = true;
       this.#write();
     }
   }
@@ -50,7 +58,8 @@ export class CopyWriter<Version extends EncodedVersion> {
   #write(): void {
     this.#writing = this.#writePending().then(() => {
       this.#writing = undefined;
-      this.#cancel = this.#options.clock.after(minIntervalMs, () => {
+      const waitMs = Math.min(minIntervalMs * 2 ** this.#failures, maxRetryMs);
+      this.#cancel = this.#options.clock.after(waitMs, () => {
         this.#cancel = undefined;
         if (this.#pending !== undefined) this.#write();
       });
@@ -61,14 +70,19 @@ export class CopyWriter<Version extends EncodedVersion> {
     const pending = this.#pending;
     if (pending === undefined) return;
     this.#pending = undefined;
-    const { file, onDone } = this.#options;
+    const { file, onDone, retries = false } = this.#options;
     try {
       if (pending === "none") await file.remove();
       else await file.write(pending());
     } catch (error) {
+      if (retries) {
+        this.#failures = Math.min(this.#failures + 1, 10);
+        this.#pending ??= pending;
+      }
       onDone(error);
       return;
     }
+    this.#failures = 0;
     onDone();
   }
 }
