@@ -20,8 +20,15 @@ local function fieldsOf(key, ...)
   end
   return fields
 end
-local function isPosition(epoch, version)
+-- Epochs are fencing numbers, and a few that follow one: beyond those that may have been given out, nobody of ours has written. What is under
+-- the largest number of all would never be overwritten, because no epoch comes after it.
+local function latestEpoch(fenceKey)
+  local last = redis.pcall('GET', fenceKey)
+  return math.max(tonumber(type(last) == 'string' and last or '') or 0, redis.call('TIME')[1] * 1000000) + 1000000
+end
+local function isPosition(epoch, version, latest)
   return epoch and version and #epoch <= 16 and string.find(epoch, '^%d+$') and #version <= 20 and string.find(version, '^%d+$')
+    and tonumber(epoch) <= latest
 end
 local function isOlder(epoch, version, thanEpoch, thanVersion)
   epoch, thanEpoch = tonumber(epoch), tonumber(thanEpoch)
@@ -49,7 +56,7 @@ local fence = tonumber(stored[1] or '') or 0
 if fence > tonumber(ARGV[2]) and fence <= (tonumber(redis.call('GET', KEYS[5]) or '') or 0) then
   return {'fenced', ''}
 end
-if isPosition(stored[2], stored[3]) and isOlder(ARGV[3], ARGV[4], stored[2], stored[3]) then
+if isPosition(stored[2], stored[3], latestEpoch(KEYS[5])) and isOlder(ARGV[3], ARGV[4], stored[2], stored[3]) then
   return {'older', stored[2], stored[3]}
 end
 local now = nowMs()
@@ -86,7 +93,7 @@ end
 return answers
 `);
 
-/** KEYS record; ARGV most bytes. Returns "none"; "other" if it is of another type; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind. */
+/** KEYS record, fence; ARGV most bytes. Returns "none"; "other" if it is of another type, or of an epoch that nobody can have begun; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind. */
 export const readScript = script(`${common}
 if not fieldsOf(KEYS[1], 'fence') then
   return {'other'}
@@ -99,18 +106,22 @@ local stored = redis.call('HMGET', KEYS[1], 'fence', 'confirmed', 'since', 'body
 if not stored[4] then
   return {'none'}
 end
+if tonumber(stored[6] or '') and tonumber(stored[6]) > latestEpoch(KEYS[2]) then
+  return {'other'}
+end
 local now = tonumber(nowMs())
 local function ago(ms) return string.format('%.0f', math.max(0, now - (tonumber(ms or '0') or 0))) end
 return {'record', stored[1] or '', ago(stored[2]), ago(stored[3]), stored[4], stored[5] or '', stored[6] or '', stored[7] or '', stored[8] or ''}
 `);
 
-/** KEYS record, …. Returns for each epoch, version and how many ms ago it was confirmed; empty for those that are not there. */
+/** KEYS fence, record, …. Returns for each record epoch, version and how many ms ago it was confirmed; empty for those that are not there. */
 export const positionsScript = script(`${common}
 local answers = {}
 local now = tonumber(nowMs())
-for i = 1, #KEYS do
-  local stored = fieldsOf(KEYS[i], 'epoch', 'version', 'confirmed') or {}
-  local isOne = isPosition(stored[1], stored[2])
+local latest = latestEpoch(KEYS[1])
+for i = 1, #KEYS - 1 do
+  local stored = fieldsOf(KEYS[i + 1], 'epoch', 'version', 'confirmed') or {}
+  local isOne = isPosition(stored[1], stored[2], latest)
   answers[3 * i - 2] = isOne and stored[1] or ''
   answers[3 * i - 1] = isOne and stored[2] or ''
   answers[3 * i] = string.format('%.0f', math.max(0, now - (tonumber(stored[3] or '0') or 0)))

@@ -205,10 +205,23 @@ describe("Records", () => {
     expect(await records.confirm([other, version(1)], lease)).to.deep.equal([other.topic]);
   });
 
+  it("neither reads nor lists a record of an epoch that nobody can have begun, and overwrites it: none comes after it", async () => {
+    const { records, leases } = await replica("a");
+    const lease = await held(leases);
+    await records.write(version(1, lease.fence + 1), lease);
+    expect((await records.positions([topic])).size).to.equal(1);
+    await records.write(version(1, Number.MAX_SAFE_INTEGER), lease);
+    expect(await codeOf(records.read(topic))).to.equal("RECORD_MALFORMED");
+    expect((await records.positions([topic])).size).to.equal(0);
+    await records.write(version(2), lease);
+    expect((await records.read(topic))?.record).to.deep.equal(version(2));
+  });
+
   for (const [field, value] of [
     ["fence", "1e300"],
     ["fence", "9007199254740990"],
     ["epoch", "a word"],
+    ["epoch", "9007199254740991"],
     ["version", "9".repeat(1_000)],
   ] as const)
     it(`overwrites a record whose ${field} no replica has written: ${value.slice(0, 20)}`, async () => {

@@ -112,7 +112,7 @@ export class Records {
   async #ask(topic: TopicKey, maxBytes: number): Promise<ReadAnswer> {
     const { connection, keys, clock } = this.#options;
     const askedMs = clock.monotonicMs();
-    const answer = await connection.evaluate(readScript, [keys.record(topic)], [maxBytes]);
+    const answer = await connection.evaluate(readScript, [keys.record(topic), keys.fence], [maxBytes]);
     return { askedMs, answer: answer as readonly Buffer[] };
   }
 
@@ -121,7 +121,10 @@ export class Records {
     const [state, fence, confirmedAgo, sinceAgo, body, signature, epoch, version, kind] = answer;
     if (String(state) === "none") return undefined;
     if (String(state) === "other")
-      throw new BackplaneError("RECORD_MALFORMED", `what is under the key of ${topic} is not a record`);
+      throw new BackplaneError(
+        "RECORD_MALFORMED",
+        `what is under the key of ${topic} is not a record of a replica`,
+      );
     if (String(state) === "large")
       throw new BackplaneError(
         "RECORD_TOO_LARGE",
@@ -151,7 +154,7 @@ export class Records {
     const positions = new Map<TopicKey, StoredPosition>();
     for (let at = 0; at < topics.length; at += topicsAtOnce) {
       const batch = topics.slice(at, at + topicsAtOnce);
-      const names = batch.map((topic) => keys.record(topic));
+      const names = [keys.fence, ...batch.map((topic) => keys.record(topic))];
       const askedMs = clock.monotonicMs();
       const answers = texts(await connection.evaluate(positionsScript, names, []));
       const answeredInMs = clock.monotonicMs() - askedMs;

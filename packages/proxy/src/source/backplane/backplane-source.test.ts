@@ -279,7 +279,8 @@ describe("BackplaneSource", () => {
   it("watches a topic for itself as long as its record can't be used", async () => {
     const { follower, ownerSink, followerSink } = await ownerAndFollower();
     // Not even the owner can write an older one.
-    const planted = ["body", "no record", "epoch", Number.MAX_SAFE_INTEGER, "version", "999999"];
+    const laterEpoch = Date.now() * 1_000;
+    const planted = ["body", "no record", "epoch", laterEpoch, "version", "999999"];
     await redis.command("HSET", `bunting:record:${topic}`, ...planted);
     await eventually(() => follower.cluster.watchCount === 1, "a watch");
     expect(follower.metrics.counts["refused RECORD_MALFORMED"]).to.be.greaterThan(0);
