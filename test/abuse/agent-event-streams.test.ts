@@ -25,6 +25,7 @@ const streams: readonly (readonly [protocol: string, port: Port, request: Buffer
   ["OFREP", "ofrep", http1("GET /ofrep/v1/sse", "")],
   ["Connect", "evaluation", post("application/connect+json", "\0\0\0\0\x02{}")],
   ["gRPC-Web", "evaluation", post("application/grpc-web+proto", "\0\0\0\0\0")],
+  ["gRPC-Web in text", "evaluation", post("application/grpc-web-text", "AAAAAAA=")],
 ];
 
 describe("an agent whose peers hold an event stream on each of hundreds of connections", () => {
@@ -65,6 +66,18 @@ describe("an agent whose peers hold an event stream on each of hundreds of conne
       await newClientsAreAnswered();
       await agent.isWell();
       expect(await agent.metric(endedByMemory)).to.be.above(0);
+    });
+  }
+
+  for (const [protocol, port, request] of streams.filter(([, at]) => at === "evaluation")) {
+    it(`holds one event of many flags for all streams of ${protocol}, which are not read`, async () => {
+      const held = 250;
+      for (let index = 0; index < held; index++) await open(port, request);
+      const on = { state: "ENABLED", variants: { on: true, off: false }, defaultVariant: "on" };
+      const keys = Array.from({ length: 5_000 }, (_, index) => `flag-${index}-${"x".repeat(60)}`);
+      const many = Object.fromEntries(keys.map((key) => [key, { ...on, variants: { on: true } }]));
+      await agent.edit({ on, ...many }, (text) => text.includes("flag-4999-"));
+      await agent.isWell(held * keys.join("").length);
     });
   }
 

@@ -54,6 +54,16 @@ export class AttackedAgent {
     return new AttackedAgent(agent, directory, domain);
   }
 
+  /** Replaces its flags by others, and resolves once they are served. */
+  async edit(flags: Readonly<Record<string, unknown>>, isServed: (text: string) => boolean): Promise<void> {
+    this.#directory.replace("flags.json", JSON.stringify({ flags }));
+    const url = this.url("ofrep", "/ofrep/v1/evaluate/flags");
+    await eventually(async () => {
+      const response = await fetch(url, { method: "POST", headers: { connection: "close" } });
+      return isServed(await response.text());
+    }, "the edit");
+  }
+
   get management(): string {
     return this.#agent.management;
   }

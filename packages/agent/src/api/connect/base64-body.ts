@@ -1,8 +1,8 @@
 import { RpcError } from "@bunting/rpc";
 
 const padding = "=".charCodeAt(0);
-/** Of other characters. */
-const invalid = 0xff;
+/** Of other characters: more than any value. */
+const invalid = 0x80;
 const values = new Uint8Array(256).fill(invalid);
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 for (let value = 0; value < alphabet.length; value++) values[alphabet.charCodeAt(value)] = value;
@@ -13,47 +13,55 @@ for (let value = 0; value < alphabet.length; value++) values[alphabet.charCodeAt
  *
  * Not `Buffer.from`, which takes any text: it stops at the first padding, and skips what is not base64.
  *
+ * @param text is overwritten: the result takes its place, so that a large body is not held twice
  * @throws RpcError INVALID_ARGUMENT
  */
 export function decodeBase64(text: Buffer): Buffer {
-  const bytes = Buffer.allocUnsafe(Math.ceil((text.length * 3) / 4));
+  const valueAt = (at: number): number => values[text[at] ?? 0] ?? invalid;
   let length = 0;
   for (let at = 0; at < text.length; at += 4) {
-    const characters = digits(text, at);
-    let group = 0;
-    for (let i = 0; i < 4; i++) {
-      const value = i < characters ? (values[text[at + i] ?? 0] ?? invalid) : 0;
-      if (value === invalid) throw notBase64(at + i);
-      group = (group << 6) | value;
-    }
-    if (characters > 1) bytes[length++] = group >> 16;
-    if (characters > 2) bytes[length++] = group >> 8;
-    if (characters > 3) bytes[length++] = group;
+    const characters = charactersOf(text, at);
+    const first = valueAt(at);
+    const second = valueAt(at + 1);
+    const third = characters > 2 ? valueAt(at + 2) : 0;
+    const fourth = characters > 3 ? valueAt(at + 3) : 0;
+    if ((first | second | third | fourth) >= invalid) throw notBase64(text, at);
+    // Never beyond what has been read.
+    text[length++] = (first << 2) | (second >> 4);
+    if (characters > 2) text[length++] = (second << 4) | (third >> 2);
+    if (characters > 3) text[length++] = (third << 6) | fourth;
   }
-  return bytes.subarray(0, length);
+  return text.subarray(0, length);
 }
 
-/** The frame or body in the text form, padded. */
-export function encodeBase64(bytes: Uint8Array): Buffer {
-  return Buffer.from(
-    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"),
-    "latin1",
-  );
+const encoded = new WeakMap<Uint8Array, Buffer>();
+
+/** A frame in the text form, padded. Of a frame that many streams send there is one, which lives as long as the frame. */
+export function encodeBase64(frame: Uint8Array): Buffer {
+  let text = encoded.get(frame);
+  if (text === undefined) {
+    const { buffer, byteOffset, byteLength } = frame;
+    text = Buffer.from(Buffer.from(buffer, byteOffset, byteLength).toString("base64"), "latin1");
+    encoded.set(frame, text);
+  }
+  return text;
 }
 
 /** How many of the four characters at `at` are not padding. */
-function digits(text: Buffer, at: number): number {
-  const end = Math.min(at + 4, text.length);
-  let last = end;
-  if (end === at + 4) while (last > at + 2 && text[last - 1] === padding) last--;
+function charactersOf(text: Buffer, at: number): number {
+  const count = Math.min(4, text.length - at);
   // A single character is six bits, no byte.
-  if (last - at < 2) throw notBase64(at);
-  return last - at;
+  if (count === 1) throw notBase64(text, at);
+  if (count < 4 || text[at + 3] !== padding) return count;
+  return text[at + 2] === padding ? 2 : 3;
 }
 
-function notBase64(at: number): RpcError {
+/** Of the four characters at `at`, one is wrong. */
+function notBase64(text: Buffer, at: number): RpcError {
+  const wrong = text.subarray(at, at + 4).findIndex((character) => values[character] === invalid);
+  const place = at + Math.max(0, wrong) + 1;
   return new RpcError(
     "INVALID_ARGUMENT",
-    `The request can't be read: it is not base64 at character ${at + 1}.`,
+    `The request can't be read: it is not base64 at character ${place}.`,
   );
 }
