@@ -1,8 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
+import { canonicalJson, type JsonObject } from "@bunting/protocol";
 import { expect } from "chai";
+import { AgentConnection, type AgentClientStream } from "../support/agent-client.js";
 import { eventually } from "../support/event-queue.js";
 import { editEveryMs } from "../support/flowing-edits.js";
+import { HeldFlags } from "../support/held-flags.js";
 import { readMetric } from "../support/read-metric.js";
 import { ReplicatedWorld, type WorldOptions } from "../support/replicated-world.js";
 import type { Replica } from "../support/replica.js";
@@ -15,6 +18,10 @@ const slackMs = Number(process.env["BUNTING_TEST_SLACK_MS"] ?? 20_000);
 const withinMs = leaseMs + 2_000 + editEveryMs + slackMs;
 /** How long a fault lasts that has to outlast a lease. */
 const longMs = leaseMs + 4_000;
+
+function flagOf(now: number): JsonObject {
+  return { state: "ENABLED", variants: { now }, defaultVariant: "now" };
+}
 
 /** Everyone ends at the newest, nobody goes backwards, and edits arrive while the fault lasts. `except`: whose subscribers it cuts off. */
 async function judge(world: ReplicatedWorld, except?: Replica): Promise<void> {
@@ -67,6 +74,54 @@ describe("three replicas of bunting-proxy on one Redis", function () {
     await world.edits.during(2_000);
     await judge(world);
     await world.watchesOfEach(1);
+  });
+
+  it("bring agents that come from before a restart of all replicas, with edits before and meanwhile, to the newest by a delta", async () => {
+    redis = await startRedis();
+    await prepare();
+    const topic = "team-a/wide";
+    const ballast = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`other-${i}`, flagOf(0)]));
+    /** Returns the version that the FeatureFlag has now. */
+    const edit = (key: string): string | undefined =>
+      world.api.put("team-a", "wide", { flagSpec: { flags: { ...ballast, [key]: flagOf(1) } } }).metadata
+        .resourceVersion;
+    const agentAt = async ({ port }: Replica): Promise<AgentClientStream> => {
+      const connection = await AgentConnection.open(port);
+      cleanUps.push(() => connection.close());
+      return connection.stream();
+    };
+    edit("other-1");
+    await world.startReplicas();
+    const agents = await Promise.all(world.replicas.map(agentAt));
+    for (const agent of agents) agent.subscribe(topic);
+    const [held, ...same] = await Promise.all(agents.map((agent) => agent.next("snapshot")));
+    for (const { version } of same) expect(version?.digest).to.deep.equal(held?.version?.digest);
+    for (const agent of agents) agent.ack(topic, held?.version?.digest);
+    // Of the way from there, Redis alone will know.
+    const recorded = edit("other-2");
+    for (const agent of agents) await agent.next("delta");
+    const inRedis = (): Promise<unknown> => redis.command("HGET", `bunting:record:${topic}`, "version");
+    await eventually(async () => (await inRedis()) === recorded, "the record");
+    for (const replica of world.replicas) await world.kill(replica);
+    edit("other-3");
+    await world.startReplicas();
+    const [replica] = world.replicas;
+    if (replica === undefined || held === undefined) throw new Error("there are three");
+    const connected = 'bunting_proxy_backplane_state{state="connected"}';
+    await eventually(
+      async () => (await readMetric(replica.proxy.management, connected)) === 1,
+      "it relies on Redis",
+    );
+    const moved = await agentAt(replica);
+    moved.subscribe(topic, held.version);
+    let now = HeldFlags.ofSnapshot(held);
+    while (now.flags.get("other-3") !== canonicalJson(flagOf(1))) {
+      const delta = await moved.next("delta");
+      now = now.apply(delta);
+      expect(now.digest).to.equal(delta.version?.digest.toString("hex"));
+      moved.ack(topic, delta.version?.digest);
+    }
+    expect(moved.receivedBytes).to.be.lessThan(2_000);
   });
 
   it("go on when the owner is killed", async () => {

@@ -16,8 +16,10 @@ export { atOnce, flagsPerStep, type Work } from "./work.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 export {
   boundedHistory,
+  historyFromJson,
   historyHeapBytes,
   historyLength,
+  historyToJson,
   maxHistoryBytes,
   maxHistoryKeys,
   type PastVersion,

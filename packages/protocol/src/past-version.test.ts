@@ -3,8 +3,10 @@ import fc from "fast-check";
 import { buntingSyncV1 } from "./index.js";
 import {
   boundedHistory,
+  historyFromJson,
   historyHeapBytes,
   historyLength,
+  historyToJson,
   maxHistoryBytes,
   maxHistoryKeys,
   type PastVersion,
@@ -52,8 +54,9 @@ describe("boundedHistory", () => {
           })),
         });
         expect(message.finish().length).to.be.at.most(maxHistoryBytes);
-        const json = JSON.stringify(bounded.map(({ digest, flags }) => [digest, flags, 3]));
+        const json = JSON.stringify(historyToJson(bounded));
         expect(Buffer.byteLength(json)).to.be.at.most(maxHistoryBytes);
+        expect(historyFromJson(JSON.parse(json))).to.deep.equal(bounded);
       }),
       { numRuns: 200 },
     );
@@ -67,5 +70,39 @@ describe("historyHeapBytes", () => {
     expect(empty).to.be.greaterThan(100);
     expect(one).to.be.greaterThan(empty);
     expect(historyHeapBytes([past(["x".repeat(1_000)])]) - one).to.be.within(1_000, 2_000);
+  });
+});
+
+describe("a history as JSON", () => {
+  it("is read as it was written", () => {
+    const history: PastVersion[] = [
+      { ...past(["é", ""], 1), metadata: false },
+      { ...past([], 2), evaluators: false },
+    ];
+    expect(historyFromJson(historyToJson(history))).to.deep.equal(history);
+    expect(historyFromJson(historyToJson([]))).to.deep.equal([]);
+  });
+
+  it("is none if it is of another form, or beyond the bounds", () => {
+    const one = ["A".repeat(43), ["f"], 0];
+    expect(historyFromJson([one])).to.have.length(1);
+    const wrong = [
+      ...[
+        undefined,
+        null,
+        {},
+        "x",
+        [null],
+        [{}],
+        [one.slice(1)],
+        [["A", ["f"], 0]],
+        [["A".repeat(44), [], 0]],
+      ],
+      ...[[["A".repeat(43), [1], 0]], [["A".repeat(43), "f", 0]], [["A".repeat(43), [], "0"]]],
+      Array.from({ length: historyLength + 1 }, () => one),
+      [["A".repeat(43), Array.from({ length: maxHistoryKeys + 1 }, () => ""), 0]],
+      [["A".repeat(43), ["x".repeat(maxHistoryBytes)], 0]],
+    ];
+    for (const value of wrong) expect(historyFromJson(value)).to.equal(undefined);
   });
 });

@@ -1,3 +1,6 @@
+import { digestBytes } from "./document-digest.js";
+import type { JsonValue } from "./json.js";
+
 /** A version before another, and what changed on the way from it to the one after it, by name only: no value is kept. */
 export interface PastVersion {
   /** SHA-256 of its document, in hex. */
@@ -44,6 +47,36 @@ export function historyHeapBytes(history: readonly PastVersion[]): number {
     (sum, { flags }) => flags.reduce((all, key) => all + heapPerKey + key.length * 2, sum + heapPerVersion),
     0,
   );
+}
+
+/** A history as JSON, within its bounds: its newest versions. */
+export function historyToJson(history: readonly PastVersion[]): JsonValue {
+  return boundedHistory(history).map(({ digest, flags, metadata, evaluators }) => [
+    Buffer.from(digest, "hex").toString("base64url"),
+    [...flags],
+    (metadata ? 1 : 0) + (evaluators ? 2 : 0),
+  ]);
+}
+
+/** Undefined if it is no history, or one beyond the bounds: it is of use only, and needed for nothing. */
+export function historyFromJson(value: unknown): readonly PastVersion[] | undefined {
+  if (!Array.isArray(value) || value.length > historyLength) return undefined;
+  const history = value.map(pastVersionFromJson);
+  const isHistory = history.every((version) => version !== undefined);
+  return isHistory && boundedHistory(history).length === history.length ? history : undefined;
+}
+
+function pastVersionFromJson(value: unknown): PastVersion | undefined {
+  const [encoded, flags, parts] = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  if (typeof encoded !== "string" || !Array.isArray(flags) || typeof parts !== "number") return undefined;
+  const digest = Buffer.from(encoded, "base64url");
+  if (digest.length !== digestBytes || !flags.every((key) => typeof key === "string")) return undefined;
+  return {
+    digest: digest.toString("hex"),
+    flags,
+    metadata: (parts & 1) !== 0,
+    evaluators: (parts & 2) !== 0,
+  };
 }
 
 /** As JSON, where a character may be escaped; never less than in a message. */

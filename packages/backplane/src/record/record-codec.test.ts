@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
+import { historyLength, type PastVersion } from "@bunting/protocol";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import type { BackplaneError } from "../backplane-error.js";
@@ -47,6 +48,56 @@ describe("RecordCodec", () => {
     { topic: "demo/flags", kind: "deleted", epoch: 2, resourceVersion: "0" },
     { topic: "demo/flags", kind: "missing", epoch: 2, resourceVersion: "7" },
   ];
+  const past = (flags: readonly string[]): PastVersion => ({
+    digest: "ab".repeat(32),
+    flags,
+    metadata: true,
+    evaluators: false,
+  });
+
+  it("reads the history that it wrote, within the bounds of one", async () => {
+    const history = Array.from({ length: historyLength + 1 }, (_, index) => past([`flag-${index}`]));
+    const read = await codec.decode("demo/flags", await codec.encode({ ...record, history }));
+    expect(read).to.deep.equal({ ...record, history: history.slice(1) });
+    const none = { ...record, history: [] };
+    expect(await codec.decode("demo/flags", await codec.encode(none))).to.deep.equal(none);
+  });
+
+  it("leaves out a history that is none, and reads the record", async () => {
+    const { body } = await codec.encode({ ...record, history: [past(["f"])] });
+    const end = body.indexOf("\n");
+    const written = JSON.parse(body.subarray(0, end).toString()) as Record<string, unknown>;
+    for (const history of [null, 5, {}, [["x", [], 0]], [["A".repeat(43), [{}], 0]]]) {
+      const changed = bodyOf({ ...written, history }, body.subarray(end + 1));
+      expect(await codec.decode("demo/flags", signed(changed))).to.deep.equal(record);
+    }
+    const deletion = { ...head, kind: "deleted", history: written["history"] };
+    expect(await codec.decode("demo/flags", signed(bodyOf(deletion)))).not.to.have.property("history");
+  });
+
+  it("leaves out a history for which there is no room in memory, or in the record", async () => {
+    const crowded = new RecordCodec(10_000, () => RecordKeys.none, {
+      freeBytes: 60_000,
+      has: (bytes) => bytes <= 60_000,
+    });
+    const large = { ...record, history: [past(["x".repeat(50_000)])] };
+    expect(await codec.decode("demo/flags", await codec.encode(large))).to.deep.equal(large);
+    expect(await crowded.decode("demo/flags", await codec.encode(large))).to.deep.equal(record);
+    const shared = { ...record, readers: Array.from({ length: 4_000 }, () => "x".repeat(50)) };
+    const read = await codec.decode("demo/flags", await codec.encode({ ...shared, history: large.history }));
+    expect(read).to.deep.equal(shared);
+  });
+
+  it("refuses a history that was not signed", async () => {
+    const secret = await keys("k".repeat(32));
+    const signing = new RecordCodec(10_000, () => secret, unlimitedRoom);
+    const { body, signature } = await signing.encode({ ...record, history: [past(["f"])] });
+    const forged = Buffer.from(body.toString("latin1").replace('["f"]', '["g"]'), "latin1");
+    expect(forged.equals(body)).to.equal(false);
+    const decoded = signing.decode("demo/flags", { body: forged, signature });
+    expect(await codeOf(decoded)).to.equal("RECORD_UNVERIFIED");
+  });
+
   for (const one of kinds) {
     it(`reads what it wrote (${one.kind}, ${one.document === undefined ? "without" : "with"} a document)`, async () => {
       expect(await codec.decode("demo/flags", await codec.encode(one))).to.deep.equal(one);

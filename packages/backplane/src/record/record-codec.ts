@@ -3,9 +3,13 @@ import { constants, gunzip, gzip } from "node:zlib";
 import {
   documentHeapBytes,
   encodeDocument,
+  historyFromJson,
+  historyHeapBytes,
+  historyToJson,
   normalising,
   type FlagDocument,
   type JsonValue,
+  type PastVersion,
   type TopicKey,
 } from "@bunting/protocol";
 import { inTurns, Semaphore } from "@bunting/runtime";
@@ -33,6 +37,8 @@ interface Head {
   readonly deletionPolicy?: string;
   /** Of the document before it was compressed. */
   readonly bytes?: number;
+  /** As JSON of a history. Releases from before there was one do not read it. */
+  readonly history?: unknown;
 }
 
 const format = 1;
@@ -77,12 +83,13 @@ export class RecordCodec {
   /** Rejects with RECORD_TOO_LARGE or RECORD_MALFORMED. */
   async encode(record: TopicRecord): Promise<EncodedRecord> {
     requirePosition(record);
-    const { document, ...fields } = record;
+    const { document, history, ...fields } = { history: undefined, ...record };
     const text = document === undefined ? undefined : Buffer.from(encodeDocument(document));
     const bytes = text?.length ?? 0;
     if (bytes > this.#maxDocumentBytes)
       throw tooLarge(`its document has ${bytes} bytes`, this.#maxDocumentBytes);
-    const head = JSON.stringify({ format, ...fields, ...(text === undefined ? {} : { bytes }) });
+    const needed = { format, ...fields, ...(text === undefined ? {} : { bytes }) };
+    const head = headWith(needed, history) ?? JSON.stringify(needed);
     if (head.length >= maxHeadBytes) throw tooLarge(`its head has ${head.length} characters`, maxHeadBytes);
     const packed = text === undefined ? Buffer.alloc(0) : await compress(text, { level });
     const body = Buffer.concat([Buffer.from(`${head}\n`), packed]);
@@ -99,7 +106,7 @@ export class RecordCodec {
     const head = readHead(body.subarray(0, end));
     if (head.topic !== topic)
       throw new BackplaneError("RECORD_FOREIGN", "the record is one of another topic");
-    const { bytes, ...fields } = head;
+    const { bytes, history, ...fields } = head;
     const packed = body.subarray(end + 1);
     if (bytes === undefined) {
       if (head.kind === "document" || packed.length > 0)
@@ -117,7 +124,13 @@ export class RecordCodec {
             return large;
           }, new AbortController().signal)
         : await read();
-    return { ...fields, document } as TopicRecord;
+    return { ...fields, document, ...this.#readHistory(head.kind, history) } as TopicRecord;
+  }
+
+  /** What is no history, or has no room, is left out: a record is as good without. */
+  #readHistory(kind: string, encoded: unknown): { readonly history?: readonly PastVersion[] } {
+    const history = kind === "document" ? historyFromJson(encoded) : undefined;
+    return history !== undefined && this.#room.has(historyHeapBytes(history)) ? { history } : {};
   }
 
   async #readDocument(packed: Buffer, bytes: number): Promise<FlagDocument> {
@@ -130,6 +143,13 @@ export class RecordCodec {
       throw malformed("its document is not one of flags", cause);
     }
   }
+}
+
+/** Undefined if there is no history, or no room for it. */
+function headWith(needed: object, history: readonly PastVersion[] | undefined): string | undefined {
+  if (history === undefined) return undefined;
+  const head = JSON.stringify({ ...needed, history: historyToJson(history) });
+  return Buffer.byteLength(head) < maxHeadBytes ? head : undefined;
 }
 
 /** What is not as the head says is not unpacked: a few kilobytes can become gigabytes. */
@@ -185,6 +205,7 @@ function readHead(bytes: Buffer): Head {
     "readers",
     "deletionPolicy",
     "bytes",
+    "history",
   ];
   return Object.fromEntries(Object.entries(head).filter(([name]) => known.includes(name))) as unknown as Head;
 }

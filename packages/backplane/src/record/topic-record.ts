@@ -1,4 +1,4 @@
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import type { Position } from "./position.js";
 
 /**
@@ -18,6 +18,8 @@ export type TopicRecord = Position & {
     | {
         readonly kind: "document";
         readonly document: FlagDocument;
+        /** The versions before it, as far as they are known; absent in what earlier releases wrote. */
+        readonly history?: readonly PastVersion[];
         readonly uid?: string;
         readonly generation?: number;
       }

@@ -34,6 +34,8 @@ export interface FlagSource extends Runnable {
 
 /** How a topic receives what a source knows. */
 export interface SourceSink {
+  /** The versions before the document that was given last, as far as the sink knows them: from what it was given, and told. Absent if it keeps none. */
+  readonly history?: readonly PastVersion[] | undefined;
   /**
    * The newest document. It may equal the one before; the topic drops it then.
    *

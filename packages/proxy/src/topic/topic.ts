@@ -109,6 +109,10 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.#view.snapshot;
   }
 
+  get history(): readonly PastVersion[] | undefined {
+    return this.newest?.bytes.history;
+  }
+
   /** Subscriptions at the moment. */
   get size(): number {
     return this.#subscribers.size;

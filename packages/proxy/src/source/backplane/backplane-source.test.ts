@@ -5,8 +5,9 @@ import { Stops } from "@bunting/backplane/internal/replica.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 import { expect } from "chai";
+import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import type { RecordingSink } from "../source.fixture.js";
-import { BackplaneReplica, fast, TestCluster, textOf } from "./backplane.fixture.js";
+import { BackplaneReplica, documentOf, fast, TestCluster, textOf } from "./backplane.fixture.js";
 
 const topic = "demo/flags";
 
@@ -84,6 +85,42 @@ describe("BackplaneSource", () => {
     // By the clock of Redis, and not that of the machine.
     expect(follower.metrics.lagsMs).to.deep.equal([follower.report.lagMs]);
     expect(follower.report.lagMs).to.be.within(0, 30_000);
+  });
+
+  it("tells replicas that start after all others have ended, and after an edit meanwhile, of the versions before", async () => {
+    const digestOf = (version: string): string => encodeSnapshot(documentOf(version)).digest;
+    const digestsIn = (sink: RecordingSink): string[] =>
+      sink.histories.at(-1)?.map(({ digest }) => digest) ?? [];
+    const recorded = async (version: string): Promise<void> =>
+      eventually(
+        async () => (await redis.command("HGET", `bunting:record:${topic}`, "version")) === version,
+        `version ${version} in Redis`,
+      );
+    const { replicas } = await ownerAndFollower();
+    const versions = [cluster.get(topic) ?? ""];
+    for (let edit = 0; edit < 3; edit++) {
+      await recorded(versions.at(-1) ?? "");
+      cluster.publish(topic);
+      versions.push(cluster.get(topic) ?? "");
+    }
+    await recorded(versions.at(-1) ?? "");
+    for (const replica of replicas) await replica.stop();
+    cluster.publish(topic);
+    const successors = [start(), start()];
+    const expected = versions.map(digestOf);
+    for (const successor of successors) {
+      const sink = successor.watch(topic);
+      await hasText(sink, cluster.get(topic));
+      // It may have been told of the version that Redis held first, or of all at once.
+      await eventually(() => sink.histories.some((history) => (history?.length ?? 0) >= 3), "the history");
+      const known = new Set([...digestsIn(sink), ...sink.histories.flat().map((past) => past?.digest)]);
+      expect(expected.slice(0, 3).filter((digest) => !known.has(digest))).to.deep.equal([]);
+    }
+    await recorded(cluster.get(topic) ?? "");
+    const third = start().watch(topic);
+    await hasText(third, cluster.get(topic));
+    await eventually(() => digestsIn(third).length > 0, "the history");
+    expect(digestsIn(third)).to.deep.equal(expected);
   });
 
   it("tells of topics that do not exist, of their creation, deletion and return", async () => {

@@ -1,5 +1,5 @@
 import { comparePositions, type Position, type StoredRecord, type TopicRecord } from "@bunting/backplane";
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import type { SourceVersion } from "../flag-source.js";
 
 /** What a topic is, as a watch of this replica says, without its place in the history that replicas share. */
@@ -9,7 +9,11 @@ export type Said = { readonly version: SourceVersion } & (
 );
 
 /** What a topic is, and where that is in its history. */
-export type Known = Said & Position;
+export type Known = Said &
+  Position & {
+    /** The versions before a document, as far as they are known. */
+    readonly history?: readonly PastVersion[] | undefined;
+  };
 
 /**
  * Where what a watch says is in the history, after what was known before; undefined if it contradicts that: an older version, or one that was
@@ -39,17 +43,40 @@ export function contradicts(written: Known, known: Known): boolean {
   return written.epoch > known.epoch && comparePositions({ ...written, epoch: known.epoch }, known) < 0;
 }
 
+/**
+ * Without Redis each replica begins an epoch of its own where a read contradicts what it knew, and not all as many. What one watches is what
+ * the owner has confirmed: it goes on in the owner's epoch, or it would watch for ever.
+ */
+export function isSameInEarlierEpoch(position: Position, known: Known): boolean {
+  return position.epoch < known.epoch && position.resourceVersion === known.resourceVersion;
+}
+
+/**
+ * Where what a consistent read says is in the history, whatever was known, and whatever Redis holds that contradicts that.
+ *
+ * @param doubted what Redis holds
+ */
+export function placeRead(
+  said: Said,
+  before: Known | undefined,
+  openEpoch: number,
+  doubted: Known | undefined,
+): Known {
+  const read = place(said, before, openEpoch) ?? placeAnew(said, before, openEpoch);
+  return placeAfter(read, doubted);
+}
+
 /** The same in an epoch of its own, after all that was known: what a consistent read has shown to be true although it contradicts that. */
-export function placeAnew(said: Said, before: Known, openEpoch: number): Known {
+function placeAnew(said: Said, before: Known | undefined, openEpoch: number): Known {
   const { resourceVersion = "0" } = said.version;
-  return { ...said, epoch: Math.max(openEpoch, before.epoch + 1), resourceVersion };
+  return { ...said, epoch: Math.max(openEpoch, (before?.epoch ?? 0) + 1), resourceVersion };
 }
 
 /**
  * The same in the epoch of what Redis holds, if that is older although it is of a later epoch. Who has written it may be gone: without this, an
  * owner would find the same contradiction for ever, and could write nothing.
  */
-export function placeAfter(read: Known, written: Known | undefined): Known {
+function placeAfter(read: Known, written: Known | undefined): Known {
   return written !== undefined && contradicts(written, read) ? { ...read, epoch: written.epoch } : read;
 }
 
@@ -58,7 +85,7 @@ export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
   const at = { epoch, resourceVersion };
   if (kind !== "document") return { ...at, kind, version: { noticedMs } };
   const version = { noticedMs, resourceVersion, ...identityOf(uid, generation) };
-  return { ...at, kind, document: record.document, version };
+  return { ...at, kind, document: record.document, version, history: record.history };
 }
 
 export function recordOf(topic: TopicKey, known: Known): TopicRecord {
@@ -66,7 +93,8 @@ export function recordOf(topic: TopicKey, known: Known): TopicRecord {
   const at = { topic, epoch, resourceVersion };
   if (known.kind !== "document") return { ...at, kind: known.kind };
   const { uid, generation } = version;
-  return { ...at, kind: known.kind, document: known.document, ...identityOf(uid, generation) };
+  const history = known.history === undefined ? {} : { history: known.history };
+  return { ...at, kind: known.kind, document: known.document, ...history, ...identityOf(uid, generation) };
 }
 
 function identityOf(uid: string | undefined, generation: number | undefined) {

@@ -1,4 +1,5 @@
 import { comparePositions, type Position } from "@bunting/backplane";
+import type { PastVersion } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import type { Known } from "./known.js";
@@ -25,20 +26,27 @@ export class LocalSink {
    * Tells it again too, which ends a staleness.
    *
    * @param isUnconfirmed no owner has confirmed it lately: it is told as stale
+   * @returns the versions before it, as far as the sink knows them; undefined if it keeps none, or was told what is later already
    * @throws what the sink refuses it with
    */
-  tell(known: Known, isUnconfirmed: boolean): void {
-    if (this.#told !== undefined && comparePositions(known, this.#told) < 0) return;
+  tell(known: Known, isUnconfirmed: boolean): readonly PastVersion[] | undefined {
+    if (this.#told !== undefined && comparePositions(known, this.#told) < 0) return undefined;
     const { kind, version } = known;
     if (kind === "document")
-      this.#sink.document(known.document, isUnconfirmed ? { ...version, isUnconfirmed } : version);
+      this.#sink.document(
+        known.document,
+        isUnconfirmed ? { ...version, isUnconfirmed } : version,
+        known.history,
+      );
     else if (kind === "deleted") this.#sink.deleted();
     else this.#sink.missing();
     this.#told = known;
     this.#isStale = false;
-    if (!isUnconfirmed) return;
-    const message = "no replica has confirmed lately what Redis holds: it is served until one does";
-    this.stale(new ProxyError("SOURCE_UNREADABLE", message));
+    if (isUnconfirmed) {
+      const message = "no replica has confirmed lately what Redis holds: it is served until one does";
+      this.stale(new ProxyError("SOURCE_UNREADABLE", message));
+    }
+    return this.#sink.history;
   }
 
   /** What was told last has this place in history. */

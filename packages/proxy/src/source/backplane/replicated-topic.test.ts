@@ -1,7 +1,10 @@
-import { BackplaneError, type Lease, type StoredRecord } from "@bunting/backplane";
+import { BackplaneError, type Lease, type StoredRecord, type TopicRecord } from "@bunting/backplane";
+import type { PastVersion } from "@bunting/protocol";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
+import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import { RecordingSink } from "../source.fixture.js";
 import { documentOf, textOf } from "./backplane.fixture.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
@@ -146,6 +149,54 @@ describe("ReplicatedTopic", () => {
     expect(await sink.nextText()).to.equal(textOf("87"));
     topic.record(stored(2, "50"));
     expect(await sink.nextText()).to.equal(textOf("50"));
+  });
+
+  describe("knows the history of its document", () => {
+    const past = (resourceVersion: string): PastVersion => ({
+      digest: encodeSnapshot(documentOf(resourceVersion)).digest,
+      flags: ["f"],
+      metadata: false,
+      evaluators: false,
+    });
+    const withHistory = (
+      epoch: number,
+      resourceVersion: string,
+      ...history: readonly string[]
+    ): StoredRecord => {
+      const { record, ...rest } = stored(epoch, resourceVersion);
+      return { ...rest, record: { ...record, kind: "document", history: history.map(past) } as TopicRecord };
+    };
+    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+
+    it("from Redis, where it follows, and tells it", async () => {
+      const { topic, sink } = followed("87");
+      topic.record(withHistory(1, "87", "85", "86"));
+      expect(await sink.nextText()).to.equal(textOf("87"));
+      expect(sink.histories).to.deep.equal([[past("85"), past("86")]]);
+    });
+
+    it("from what it reads, and goes on from what Redis held before, whichever it learns first", async () => {
+      for (const isReadFirst of [true, false]) {
+        const { topic, source, sink } = followed("87", lease);
+        if (!isReadFirst) topic.record(withHistory(3, "86", "84", "85"));
+        expect(await sink.nextText()).to.equal(textOf(isReadFirst ? "87" : "86"));
+        await eventually(() => sink.lastText === textOf("87"), "what it reads");
+        topic.rebase(withHistory(3, "86", "84", "85"));
+        const history = ["84", "85", "86"].map(past);
+        expect(topic.current).to.deep.include({ resourceVersion: "87", history });
+        if (isReadFirst) expect(sink.histories.at(-1)).to.deep.equal(history);
+        source.publish(key, documentOf("88"), { resourceVersion: "88" });
+        expect(topic.current).to.deep.include({ resourceVersion: "88", history: [...history, past("87")] });
+      }
+    });
+
+    it("as its subscribers do, where it has any", async () => {
+      const { topic, sink, source } = followed("87", lease);
+      expect(await sink.nextText()).to.equal(textOf("87"));
+      Object.assign(sink, { history: [past("of its subscribers")] });
+      source.publish(key, documentOf("88"), { resourceVersion: "88" });
+      expect(topic.current).to.deep.include({ history: [past("of its subscribers")] });
+    });
   });
 
   it("goes on in the owner's epoch if it was in a later one of its own, with the same version: Redis was away when both began one", async () => {

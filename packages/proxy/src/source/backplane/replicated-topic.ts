@@ -9,8 +9,17 @@ import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import { Freshness } from "./freshness.js";
+import { keepHistory, withHistory, withHistoryThrough } from "./known-history.js";
 import { InnerWatch } from "./inner-watch.js";
-import { contradicts, knownOf, place, placeAfter, placeAnew, type Known, type Said } from "./known.js";
+import {
+  contradicts,
+  isSameInEarlierEpoch,
+  knownOf,
+  place,
+  placeRead,
+  type Known,
+  type Said,
+} from "./known.js";
 import { LocalSink } from "./local-sink.js";
 import { RepairPace } from "./repair-pace.js";
 import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
@@ -179,7 +188,8 @@ export class ReplicatedTopic implements FollowerSink {
   confirmed(agoMs: number, position: Position): void {
     const known = this.#newest;
     if (known === undefined) return;
-    if (this.#isSameInAnEarlierEpoch(position, known) && this.#freshness.counts(agoMs)) {
+    const isFollower = this.unit.lease === undefined && this.isCurrent;
+    if (isFollower && isSameInEarlierEpoch(position, known) && this.#freshness.counts(agoMs)) {
       this.#newest = { ...known, epoch: position.epoch };
       this.#local?.moved(position);
       // It is followed from there.
@@ -189,20 +199,10 @@ export class ReplicatedTopic implements FollowerSink {
     if (this.#newest !== undefined && comparePositions(position, this.#newest) === 0) this.#fresh(agoMs);
   }
 
-  /**
-   * Without Redis each replica begins an epoch of its own where a read contradicts what it knew, and not all as many. What this one watches is what
-   * the owner has confirmed: it goes on in the owner's epoch, or it would watch for ever.
-   */
-  #isSameInAnEarlierEpoch(position: Position, known: Known): boolean {
-    if (this.unit.lease !== undefined || !this.isCurrent) return false;
-    return position.epoch < known.epoch && position.resourceVersion === known.resourceVersion;
-  }
-
   refused(error: BackplaneError): void {
-    const { metrics, onRefused } = this.#shared;
-    metrics.backplaneRecordRefused(error.code);
+    this.#shared.metrics.backplaneRecordRefused(error.code);
     this.#goDirect();
-    if (this.#repairs.isDue()) onRefused(this, error);
+    if (this.#repairs.isDue()) this.#shared.onRefused(this, error);
   }
 
   absent(): void {
@@ -221,6 +221,7 @@ export class ReplicatedTopic implements FollowerSink {
       return false;
     }
     const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
+    if (order <= 0) this.#takeHistory(known);
     if (order < 0) return true;
     // The watch of this replica knows better than an owner that may be gone.
     if (order > 0 && !isRecent && this.isCurrent) return false;
@@ -261,9 +262,18 @@ export class ReplicatedTopic implements FollowerSink {
 
   #learn(known: Known): void {
     // The sink may refuse it; then nothing has happened.
-    this.#local?.tell(known, false);
-    this.#newest = known;
+    const placed = keepHistory(known, this.#newest);
+    this.#newest = withHistory(placed, this.#newest, this.#local?.tell(placed, false));
     this.#shared.onAnswered(this);
+  }
+
+  /** Redis holds what was known, or what came before it: who comes from there may hold what this replica has not seen. */
+  #takeHistory(stored: Known): void {
+    const newest = withHistoryThrough(stored, this.#newest);
+    if (newest === undefined) return;
+    this.#newest = newest;
+    // What is stale is told with its history once it is not.
+    if (this.#local?.isStale === false) this.#isTaken(() => this.#local?.tell(newest, false));
   }
 
   /** Finds out by a watch of its own what is true. */
@@ -284,13 +294,7 @@ export class ReplicatedTopic implements FollowerSink {
       this.#isVerifying = false;
       const said = watch?.said;
       if (said === undefined) return;
-      const before = this.#newest;
-      const openEpoch = this.unit.lease?.fence ?? 0;
-      const read =
-        place(said, before, openEpoch) ??
-        (before === undefined ? undefined : placeAnew(said, before, openEpoch));
-      if (read === undefined) return;
-      const known = placeAfter(read, this.#doubted);
+      const known = placeRead(said, this.#newest, this.unit.lease?.fence ?? 0, this.#doubted);
       this.#doubted = undefined;
       this.#isTaken(() => this.#learn(known));
     };

@@ -42,6 +42,10 @@ export class CachedTopic implements SourceSink {
     return !this.#answered.signal.aborted;
   }
 
+  get history(): readonly PastVersion[] | undefined {
+    return this.#options.sink.history;
+  }
+
   open(): void {
     const { copies, topic, clock } = this.#options;
     copies.open(topic);
