@@ -44,6 +44,7 @@ export class AnnouncementReader implements Runnable {
   readonly #log: RateLimitedLog;
   /** When the ends of the streams have to be looked at again. */
   #lookMs = 0;
+  #failure: BackplaneError | undefined;
 
   constructor(options: AnnouncementReaderOptions) {
     this.#options = options;
@@ -55,6 +56,11 @@ export class AnnouncementReader implements Runnable {
       onChange: () => (this.#lookMs = 0),
     });
     this.#shards = Array.from({ length: options.options.shards }, (_, shard) => shard);
+  }
+
+  /** Why none can be read for now; undefined if they can. */
+  get failure(): BackplaneError | undefined {
+    return this.#failure && (this.#connection.reason ?? this.#failure);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -73,15 +79,20 @@ export class AnnouncementReader implements Runnable {
           throw error;
         });
         this.#entriesAtOnce = entriesAtOnce;
+        this.#failure = undefined;
         waits.reset();
       } catch (error) {
-        const { code, message } = fromRedisError(error);
+        const failure = fromRedisError(error);
+        const { code, message } = failure;
         // The connection logs its own end.
         if (code !== "REDIS_AWAY" && this.#connection.isUp)
           this.#log.warn("read", { code, reason: message }, "announcements can't be read");
         // Nothing is heard meanwhile, and Redis may be reached by the other connection. Before the first one is made, nothing is missed yet.
         const isMissing = this.#cursors !== undefined || code === "REDIS_TIMEOUT";
-        if (isMissing && !isOver()) this.#options.onGap();
+        if (isMissing && !isOver()) {
+          this.#failure = failure;
+          this.#options.onGap();
+        }
         await sleep(waits.next(), signal, clock);
       }
     }

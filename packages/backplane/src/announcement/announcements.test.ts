@@ -113,6 +113,7 @@ describe("Announcements", () => {
       },
     });
     replica.run((signal) => Promise.all([follower.run(signal), reader.run(signal)]));
+    const isRead = (): boolean => reader.failure === undefined;
     const leaving = new AbortController();
     setMaxListeners(0, leaving.signal);
     const follow = (
@@ -125,7 +126,7 @@ describe("Announcements", () => {
     };
     // Announcements are read from now on.
     await gaps.nextEvent("the first look");
-    return { follow, gaps, leaving, follower, replica };
+    return { follow, gaps, leaving, follower, replica, reader, isRead };
   }
 
   it("bring each version to followers, in order, without a comparison", async () => {
@@ -260,16 +261,22 @@ describe("Announcements", () => {
     const proxy = await FaultProxy.start(server.port);
     stops.later(() => proxy.close());
     const quick = { connectTimeoutMs: 200, commandTimeoutMs: 200 };
-    const { follow } = await startFollower(quick, `redis://127.0.0.1:${proxy.port}`);
+    const { follow, reader, isRead } = await startFollower(quick, `redis://127.0.0.1:${proxy.port}`);
     const sink = follow();
     await owner.write(1);
     await sink.events.nextMatching((event) => event === "1");
+    expect(isRead()).to.equal(true);
     proxy.blackhole(true);
     proxy.cut();
     for (const number of [2, 3]) {
       await owner.write(number);
       await sink.events.nextMatching((event) => event === String(number));
     }
+    // The other connection works, so only this one can say it.
+    expect(reader.failure?.code).to.be.oneOf(["REDIS_TIMEOUT", "REDIS_AWAY"]);
+    proxy.blackhole(false);
+    await owner.write(4);
+    await eventually(isRead, "announcements that are read");
   });
 
   it("that were trimmed away before they were read are noticed", async () => {

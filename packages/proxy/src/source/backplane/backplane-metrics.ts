@@ -23,7 +23,7 @@ export interface BackplaneReport {
   readonly state: DegradedState;
   /** For how long it has been in that state. */
   readonly stateMs: number;
-  /** Why there is no connection to Redis, or why it refuses to work; absent while it works. */
+  /** Why there is no connection to Redis, why it refuses to work, or why its announcements can't be read; absent while it works. */
   readonly reason?: string;
   /** This process, as other replicas know it. */
   readonly replica: string;

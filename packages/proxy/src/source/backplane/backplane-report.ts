@@ -40,6 +40,16 @@ export function otherUnits(units: Iterable<Unit>): string[] {
   return [...units].filter(({ isHeld, hasSubscribers }) => !isHeld && hasSubscribers).map(({ name }) => name);
 }
 
+/** Why edits come late although Redis works otherwise: announcements have a connection of their own. */
+export function lateReasonOf(
+  failure: BackplaneError | undefined,
+  compareMs: number,
+): Pick<BackplaneReport, "reason"> {
+  if (failure === undefined) return {};
+  const late = `announcements can't be read, so edits of others come up to ${Math.round(compareMs / 1_000)} s late`;
+  return { reason: singleLine(cut(`${late}: ${failure.message}`)) };
+}
+
 /** Why Redis can't be used, in one line: Redis may have written a part of it. */
 export function reasonOf(reason: BackplaneError | undefined): Pick<BackplaneReport, "reason"> {
   return reason === undefined ? {} : { reason: singleLine(cut(reason.message)) };

@@ -177,6 +177,19 @@ describe("BackplaneSource", () => {
     expect(kinds(followerSink)).not.to.include("stale");
   });
 
+  it("gives back what it owns when it stops, and does not leave that to the end of its leases", async () => {
+    const topics = ["demo/flags", "other/flags"] as const;
+    for (const one of topics) cluster.publish(one);
+    const owner = start({ leaseMs: 60_000 });
+    for (const one of topics) owner.watch(one);
+    await eventually(() => owner.owned.length === 2, "the leases");
+    const leases = (): Promise<unknown> => redis.command("KEYS", "bunting:lease:*");
+    expect(await leases()).to.have.length(2);
+    await owner.stop();
+    expect(await leases()).to.deep.equal([]);
+    expect(await redis.command("ZCARD", "bunting:members")).to.equal(0);
+  });
+
   it("spreads namespaces over replicas that join, each handed over only after it was read", async () => {
     const topics = Array.from({ length: 12 }, (_, index) => `n${index}/flags` as const);
     for (const one of topics) cluster.publish(one);

@@ -20,7 +20,7 @@ import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import { HeapRoom } from "../heap-room.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
-import { countTopics, otherUnits, ownedUnits } from "./backplane-report.js";
+import { countTopics, lateReasonOf, otherUnits, ownedUnits } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { OwnerQuestions } from "./owner-questions.js";
@@ -230,7 +230,7 @@ export class ReplicatedTopics {
     return {
       ...countTopics(this.#units.topics(), this.#isRelied),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
-      ...this.#reliance.report,
+      ...{ ...lateReasonOf(this.#reader.failure, backplane.compareMs), ...this.#reliance.report },
       replica: this.#replica,
       replicas: this.#membership.members,
       others: otherUnits(this.#units),
