@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { canonicalJson, type JsonObject } from "@bunting/protocol";
 import { expect } from "chai";
-import { AgentConnection } from "../support/agent-client.js";
+import { AgentConnection, type AgentClientStream } from "../support/agent-client.js";
 import { eventually } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
+import { HeldFlags } from "../support/held-flags.js";
 import { checkoutManifest } from "../support/manifests.js";
 import { startProxy, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
 import { readMetric } from "../support/read-metric.js";
@@ -15,6 +17,10 @@ const selector = "team-a/checkout";
 const quickDrain = ["--drain-delay", "0", "--drain-window", "0"];
 const unconfirmed = "bunting_proxy_source_unconfirmed_topics";
 const staleTopics = 'bunting_proxy_topic_topics{state="stale"}';
+
+function flagOf(now: number): JsonObject {
+  return { state: "ENABLED", variants: { now }, defaultVariant: "now" };
+}
 
 describe("bunting-proxy with --cache-dir", () => {
   let directory: TempDirectory;
@@ -123,6 +129,45 @@ describe("bunting-proxy with --cache-dir", () => {
       };
       return running(await startProxyInPod({ directory: directory.file("account"), environment }, args()));
     };
+
+    it("brings an agent from a version before the copy to the newest by deltas, which was edited while both were away", async () => {
+      const ballast = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`other-${i}`, flagOf(0)]));
+      const put = (key: string): unknown =>
+        api.put("team-a", "checkout", { flagSpec: { flags: { ...ballast, [key]: flagOf(1) } } });
+      const agentOf = async ({ sync }: ProxyProcess): Promise<AgentClientStream> => {
+        const connection = await AgentConnection.open(Number(sync.split(":")[1]));
+        cleanUps.push(() => connection.close());
+        return connection.stream();
+      };
+      put("other-1");
+      const before = await startInPod();
+      const agent = await agentOf(before);
+      agent.subscribe(selector);
+      const held = await agent.next("snapshot");
+      agent.ack(selector, held.version?.digest);
+      put("other-2");
+      await agent.next("delta");
+      await before.process.stop("SIGTERM");
+
+      service.setBackends([]);
+      service.cut();
+      const proxy = await startInPod();
+      const witness = await agentOf(proxy);
+      witness.subscribe(selector);
+      await witness.next("snapshot");
+      put("other-3");
+      service.setBackends([api.port]);
+      const moved = await agentOf(proxy);
+      moved.subscribe(selector, held.version);
+      let now = HeldFlags.ofSnapshot(held);
+      while (now.flags.get("other-3") !== canonicalJson(flagOf(1))) {
+        const delta = await moved.next("delta");
+        now = now.apply(delta);
+        expect(now.digest).to.equal(delta.version?.digest.toString("hex"));
+        moved.ack(selector, delta.version?.digest);
+      }
+      expect(moved.receivedBytes).to.be.lessThan(2_000);
+    });
 
     it("starts without the API server: its copies are served, and then what changed while both were away", async () => {
       api.put("team-a", "checkout", flagSpec("ENABLED"));

@@ -113,6 +113,25 @@ describe("CachedSource", () => {
     expect(lines.filter((line) => line.includes("any more"))).to.have.length(1);
   });
 
+  it("keeps what its topic knows of the versions before with the copy, and serves it with that", async () => {
+    const history = ["aa", "bb"].map((byte) => ({
+      digest: byte.repeat(32),
+      flags: ["f"],
+      metadata: false,
+      evaluators: true,
+    }));
+    const before = start();
+    Object.assign(before.watch(), { history });
+    before.scripted.publish(topic, version(1));
+    await before.stop();
+    const after = start();
+    const sink = after.watch();
+    after.scripted.stale(topic, away);
+    await sink.nextStale();
+    expect(await sink.nextText()).to.equal('{"flags":{"f":{"state":"v1"}}}');
+    expect(sink.histories).to.deep.equal([history]);
+  });
+
   it("serves the copy of a source that says nothing for a second, and not before", async () => {
     await leave(version(1));
     const { scripted, watch, clock } = start();

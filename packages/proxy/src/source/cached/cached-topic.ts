@@ -2,6 +2,7 @@ import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
+import type { CopiedDocument } from "./copied-document.js";
 import type { TopicCopies } from "./topic-copies.js";
 
 export interface CachedTopicOptions {
@@ -67,7 +68,7 @@ export class CachedTopic implements SourceSink {
   document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
     const { sink, copies, topic } = this.#options;
     sink.document(document, version, history);
-    copies.keep(topic, document, version);
+    copies.keep(topic, document, version, sink.history);
     this.#settle();
   }
 
@@ -102,13 +103,13 @@ export class CachedTopic implements SourceSink {
     this.#isLoading = true;
     this.#cancelPatience();
     const { copies, topic } = this.#options;
-    const take = (document: FlagDocument, version: SourceVersion): void => this.#serve(document, version);
+    const take = (copied: CopiedDocument, version: SourceVersion): void => this.#serve(copied, version);
     void copies.load(topic, take, this.#answered.signal);
   }
 
-  #serve(document: FlagDocument, version: SourceVersion): void {
+  #serve({ document, history }: CopiedDocument, version: SourceVersion): void {
     const { sink, topic, onServed } = this.#options;
-    sink.document(document, version);
+    sink.document(document, version, history);
     sink.stale(this.#reason);
     this.#isCopyServed = true;
     onServed(topic, this.#reason);

@@ -1,8 +1,9 @@
 import { checkCopies, CopyFile } from "@bunting/files/copies";
-import { normaliseDocument, type FlagDocument, type JsonValue, type TopicKey } from "@bunting/protocol";
+import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, Semaphore, type Clock, type Logger } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
+import { decodeCopy, type CopiedDocument } from "./copied-document.js";
 import { CopyBudget } from "./copy-budget.js";
 import { decodeVersion } from "./copy-version.js";
 import { TopicCopy } from "./topic-copy.js";
@@ -75,8 +76,13 @@ export class TopicCopies {
   }
 
   /** Schedules the newest document of a watched topic to be written. */
-  keep(topic: TopicKey, document: FlagDocument, version: SourceVersion): void {
-    this.#entries.get(topic)?.copy.keep(document, version);
+  keep(
+    topic: TopicKey,
+    document: FlagDocument,
+    version: SourceVersion,
+    history?: readonly PastVersion[],
+  ): void {
+    this.#entries.get(topic)?.copy.keep(document, version, history);
   }
 
   /** Schedules the removal of a watched topic's copy. */
@@ -91,7 +97,7 @@ export class TopicCopies {
    */
   async load(
     topic: TopicKey,
-    take: (document: FlagDocument, version: SourceVersion) => void,
+    take: (copied: CopiedDocument, version: SourceVersion) => void,
     signal: AbortSignal,
   ): Promise<void> {
     const copy = this.#entries.get(topic)?.copy;
@@ -101,9 +107,9 @@ export class TopicCopies {
     try {
       await copy.load(({ bytes, version }) => {
         if (signal.aborted) return;
-        const { document } = normaliseDocument(JSON.parse(bytes.toString()) as JsonValue);
+        const copied = decodeCopy(bytes);
         const noticedMs = this.#options.clock.monotonicMs();
-        take(document, { ...version?.fields, noticedMs, isUnconfirmed: true });
+        take(copied, { ...version?.fields, noticedMs, isUnconfirmed: true });
       });
     } catch (error) {
       if (!signal.aborted) await this.#setAside(topic, copy, error);

@@ -1,7 +1,8 @@
 import { CopyWriter, type CopyFile, type DocumentCopy } from "@bunting/files/copies";
-import type { FlagDocument } from "@bunting/protocol";
+import type { FlagDocument, PastVersion } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
+import { encodeCopy } from "./copied-document.js";
 import { encodeVersion, type CopyVersion } from "./copy-version.js";
 
 export interface TopicCopyOptions {
@@ -62,13 +63,10 @@ export class TopicCopy {
   }
 
   /** Schedules the newest document to be written. */
-  keep(document: FlagDocument, version: SourceVersion): void {
+  keep(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
     this.#hasKept = true;
     // Encoded when it is written: of a burst of edits only the newest is.
-    this.#schedule(() => ({
-      bytes: Buffer.from(JSON.stringify(document)),
-      version: encodeVersion(version),
-    }));
+    this.#schedule(() => ({ bytes: encodeCopy(document, history), version: encodeVersion(version) }));
   }
 
   /** Schedules the removal of the file. */
