@@ -6,6 +6,8 @@ import { chmodSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
+import { amend } from "./amend.js";
+import { amendmentsOfGrpcClients } from "./amendments.js";
 import { leaveOut, type LeftOut } from "./leave-out.js";
 import { leftOutOfAgent, leftOutOfGrpcClients } from "./left-out-of-agent.js";
 import { loadOnDemand } from "./load-on-demand.js";
@@ -102,7 +104,10 @@ async function bundle(program: string): Promise<void> {
       entryPoints: [createRequire(path.join(packages, dependent, "package.json")).resolve(module)],
       outfile: path.join(chunks, fileOf(module)),
       format: "cjs",
-      plugins: [leaveOut(leftOut.filter(({ from }) => from === module))],
+      plugins: [
+        leaveOut(leftOut.filter(({ from }) => from === module)),
+        amend(amendmentsOfGrpcClients.filter(({ of }) => of === module)),
+      ],
     });
     metafiles.push(ofModule);
   }

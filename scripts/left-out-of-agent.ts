@@ -23,6 +23,14 @@ export const leftOutOfGrpcClients: readonly LeftOut[] = [
     modules: ["@grpc/proto-loader"],
     reason: "used by the channelz service only, which needs a grpc-js server",
   },
+  {
+    from: "@grpc/grpc-js",
+    modules: ["net"],
+    instead: `const net = require("node:net");
+      module.exports = Object.setPrototypeOf({ isIPv6: (text) => String(text).includes(":") && net.isIPv6(text) }, net);`,
+    reason:
+      "grpc-js asks node several times for each address whether it is one of IPv6, by a regular expression whose code is 160 KB: this asks only about what has a colon",
+  },
 ];
 
 /** Modules that the agent's bundle does without, and why it never needs them. */
