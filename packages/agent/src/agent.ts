@@ -37,7 +37,9 @@ import { createCors } from "./api/http/cors.js";
 import { admittedCalls } from "./api/grpc/admitted-calls.js";
 import { evaluationGrpcHeaders } from "./api/grpc/grpc-headers.js";
 import { createConnectListener } from "./api/connect/connect-listener.js";
+import { OfrepAnswers } from "./api/ofrep/ofrep-answers.js";
 import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
+import { wholeOfrepRequests } from "./api/ofrep/whole-ofrep-requests.js";
 import { LongRequests } from "./api/long-requests.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
@@ -148,6 +150,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const selections = createSelections();
   const { contextValue: contextValues, contextFromHeader } = options;
   const context = createContextEnrichment({ contextValues, contextFromHeader });
+  const contextHeaders = Object.keys(contextFromHeader);
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     telemetry.evaluations(
       createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
@@ -243,23 +246,20 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
     grpcHeaders: syncGrpcHeaders,
     ...(flagsOverHttp && { http: flagsOverHttp.listener }),
   });
+  const ofrepEvents = sse && {
+    streams: sse,
+    inactivityDelaySec: options.ofrepSseInactivityDelay,
+    publicUrl: options.ofrepSsePublicUrl,
+  };
+  const answers = new OfrepAnswers({ evaluator, selections, context, metrics, logger, sse: ofrepEvents });
+  // Requests with a token to check, or with a trace to go on, cost more than what this saves.
+  const isPlain = callers === undefined && !telemetry.isOn;
   const ofrepPort = new PortListener({
     ...ofrepEndpoint,
     ...listening,
     ...forApplications,
-    http: telemetry.ofrep(
-      createOfrepListener({
-        evaluator,
-        selections,
-        context,
-        ...shared,
-        sse: sse && {
-          streams: sse,
-          inactivityDelaySec: options.ofrepSseInactivityDelay,
-          publicUrl: options.ofrepSsePublicUrl,
-        },
-      }),
-    ),
+    http: telemetry.ofrep(createOfrepListener({ answers, selections, ...shared, sse: ofrepEvents })),
+    ...(isPlain && { wholeRequests: wholeOfrepRequests({ answers, contextHeaders, ...shared }) }),
   });
 
   const components: Component[] = [

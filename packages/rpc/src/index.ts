@@ -27,6 +27,8 @@ export { ReadTurns } from "./limits/read-turns.js";
 export { authorizationOf } from "./port/authorization-of.js";
 export { requestPeer } from "./port/request-peer.js";
 export { PortListener, type DropReason } from "./port/port-listener.js";
+export type { WholeRequest } from "./http1/whole-request.js";
+export type { WholeAnswer, WholeRequestHandler } from "./http1/whole-request-server.js";
 export { ClientAuthorities } from "./tls/client-authorities.js";
 export { tlsMetrics, type TlsMetrics } from "./tls/tls-metrics.js";
 export { TlsCertificate } from "./tls/tls-certificate.js";

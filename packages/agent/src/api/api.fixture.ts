@@ -1,5 +1,12 @@
 import { type JsonObject } from "@bunting/protocol";
-import { GrpcServer, PortListener, statusCode, type Method, type StatusName } from "@bunting/rpc";
+import {
+  GrpcServer,
+  PortListener,
+  statusCode,
+  type Method,
+  type StatusName,
+  type WholeRequestHandler,
+} from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
 import { Client, credentials, Metadata, type ClientReadableStream, type ServiceError } from "@grpc/grpc-js";
 import { expect } from "chai";
@@ -146,8 +153,11 @@ export const stallTimeoutMs = 60_000;
 export async function listen(
   methods: readonly Method[],
   http?: RequestListener,
-  clock?: Clock,
-  stallClock?: Clock,
+  {
+    wholeRequests,
+    clock,
+    stallClock,
+  }: { wholeRequests?: WholeRequestHandler | undefined; clock?: Clock; stallClock?: Clock } = {},
 ): Promise<PortListener> {
   const logger = recordingLogger();
   const listener = new PortListener({
@@ -155,6 +165,7 @@ export async function listen(
     logger,
     grpc: new GrpcServer({ methods, logger, ...(clock === undefined ? {} : { clock }) }),
     ...(http === undefined ? {} : { http }),
+    wholeRequests,
     ...(stallClock === undefined ? {} : { stall: { timeoutMs: stallTimeoutMs, clock: stallClock } }),
   });
   afterwards(() => listener.close());

@@ -17,14 +17,19 @@ export class Telemetry {
     this.#options = options;
   }
 
+  /** Whether requests are traced. */
+  get isOn(): boolean {
+    return this.#options.collector !== undefined;
+  }
+
   /** The same service if nothing is traced. */
   evaluations(service: EvaluationService): EvaluationService {
-    return this.#options.collector === undefined ? service : traceEvaluations(service, this.#starter);
+    return this.isOn ? traceEvaluations(service, this.#starter) : service;
   }
 
   /** The same listener if nothing is traced. */
   ofrep(listener: RequestListener): RequestListener {
-    return this.#options.collector === undefined ? listener : traceOfrep(listener, this.#starter);
+    return this.isOn ? traceOfrep(listener, this.#starter) : listener;
   }
 
   component(reason: string): Component {

@@ -11,6 +11,7 @@ import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "../status.js";
 import { setAccount } from "../limits/request-account.js";
 import type { WatchedSession } from "../limits/stall-watch.js";
+import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
 
 export interface Http1ServerOptions {
   /** How long a client may take for its request's headers. */
@@ -25,6 +26,8 @@ export interface Http1ServerOptions {
   readonly turns: ReadTurns;
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
+  /** Answers requests that arrive whole, if they are of its kind; `onRequest` gets all others. */
+  readonly whole?: WholeRequestHandler | undefined;
   /** Keeps an account for each connection; without it, nothing bounds what they hold. */
   readonly memory?: PeerMemory | undefined;
   /** Called for each connection that is ended because of what peers hold, or refused because they hold too much already. */
@@ -60,6 +63,7 @@ export class Http1Server {
   readonly #options: Http1ServerOptions;
   readonly #onRequest: RequestListener;
   readonly #server;
+  readonly #whole: WholeRequestServer | undefined;
   readonly #connections = new Set<Http1Connection>();
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
@@ -76,6 +80,14 @@ export class Http1Server {
       (request, response) => (request.socket as Connected)[connection].take(response),
     );
     this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
+    if (options.whole !== undefined)
+      this.#whole = new WholeRequestServer(options.whole, {
+        maxHeaderBytes: options.maxHeaderBytes,
+        headerTimeoutMs,
+        idleTimeoutMs: this.#server.keepAliveTimeout,
+        onOther: (socket, account) => this.#take(socket, account),
+        onTimeout: (socket) => this.#refuseLateRequest(socket),
+      });
   }
 
   /** Begins to enforce the timeouts. */
@@ -92,13 +104,19 @@ export class Http1Server {
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
   accept(socket: Socket): void {
-    const { memory, stallClock, turns, lingerMs } = this.#options;
+    const { memory } = this.#options;
     if (memory?.makeRoom() === false) {
       this.#overload(socket);
       return;
     }
     const account = memory?.open(() => this.#end(socket, account), peerAddress(socket));
     setAccount(socket, account);
+    if (this.#whole === undefined) this.#take(socket, account);
+    else this.#whole.accept(socket, account);
+  }
+
+  #take(socket: Socket, account: OpenAccount | undefined): void {
+    const { stallClock, turns, lingerMs } = this.#options;
     const accepted = new Http1Connection(socket, {
       account,
       stallClock,
@@ -117,11 +135,13 @@ export class Http1Server {
 
   /** Closes connections that are between two requests. */
   closeIdle(): void {
+    this.#whole?.closeIdle();
     this.#server.closeIdleConnections();
   }
 
   /** Stops the timeouts. The sockets are to be destroyed by their owner, which accepted them. */
   close(): void {
+    this.#whole?.close();
     this.#server.close();
   }
 
@@ -133,7 +153,8 @@ export class Http1Server {
   }
 
   #end(socket: Socket, account: OpenAccount | undefined): void {
-    if (account?.isIdle !== true && !(socket as Connected)[connection].isAnswerUnderWay) {
+    const isWhole = this.#whole?.has(socket) === true;
+    if (account?.isIdle !== true && !isWhole && !(socket as Connected)[connection].isAnswerUnderWay) {
       this.#overload(socket);
       return;
     }
@@ -147,18 +168,23 @@ export class Http1Server {
     dismiss(socket, overloaded);
   }
 
+  #refuseLateRequest(socket: Duplex): void {
+    this.#options.onRefused?.("request_timeout");
+    const late = lastAnswer("408 Request Timeout", "The request did not arrive in time.");
+    dismissGently(socket, late, this.#options.lingerMs);
+  }
+
   /** Node's own answers to what its parser refuses, with a reason. */
-  #refuseRequest(error: NodeJS.ErrnoException, socket: Duplex): void {
+  #refuseRequest({ code }: NodeJS.ErrnoException, socket: Duplex): void {
     const refuse = (text: string): void => dismissGently(socket, text, this.#options.lingerMs);
-    switch (error.code) {
+    switch (code) {
       case "HPE_HEADER_OVERFLOW":
         this.#options.onLargeHeaders?.();
         this.#options.onRefused?.("headers");
         refuse(lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
         break;
       case "ERR_HTTP_REQUEST_TIMEOUT":
-        this.#options.onRefused?.("request_timeout");
-        refuse(lastAnswer("408 Request Timeout", "The request did not arrive in time."));
+        this.#refuseLateRequest(socket);
         break;
       case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
         this.#options.onRefused?.("message_size");

@@ -5,6 +5,7 @@ import { Http1Server } from "../http1/http1-server.js";
 import { Http2Transport } from "../http2/http2-transport.js";
 import { dismissGently } from "../http1/dismiss-gently.js";
 import { lastAnswer } from "../http1/last-answer.js";
+import type { WholeRequestHandler } from "../http1/whole-request-server.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import { ReadTurns } from "../limits/read-turns.js";
@@ -36,6 +37,8 @@ export interface PortListenerOptions {
   readonly grpc?: TransportHandler;
   /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
   readonly http?: RequestListener;
+  /** Answers requests over HTTP/1.1 that arrive whole, if they are of its kind; `http` gets all others. */
+  readonly wholeRequests?: WholeRequestHandler | undefined;
   /** Which requests over HTTP/2 are gRPC; default: those whose content type says so. */
   readonly grpcHeaders?: GrpcHeaderRules | undefined;
   /** Clients must speak TLS, or may, as it says; without it, they must not. */
@@ -152,6 +155,7 @@ export class PortListener {
         headerTimeoutMs,
         requestTimeoutMs,
         maxHeaderBytes,
+        whole: options.wholeRequests,
         memory,
         stallClock: this.#stallWatch,
         turns,

@@ -48,7 +48,7 @@ async function serve(
   world.store.onChange(({ changes }) => events.publish(changes));
   const stallClock = new ManualClock();
   const methods = dialects.map((dialect) => events.method(dialect));
-  const { port } = await listen(methods, undefined, undefined, stallClock);
+  const { port } = await listen(methods, undefined, { stallClock });
   const client = new GrpcClient(port);
   return {
     world,

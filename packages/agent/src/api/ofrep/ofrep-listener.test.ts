@@ -5,7 +5,9 @@ import { expect } from "chai";
 import { createHash } from "node:crypto";
 import { createCors } from "../http/cors.js";
 import type { HttpRequestRecord } from "../api-metrics.js";
+import { OfrepAnswers } from "./ofrep-answers.js";
 import { createOfrepListener } from "./ofrep-listener.js";
+import { wholeOfrepRequests } from "./whole-ofrep-requests.js";
 import {
   createWorld,
   listen,
@@ -62,16 +64,18 @@ interface Served {
 async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = {}): Promise<Served> {
   const world = createWorld({ documents: [document], ...options });
   const { maxRequestBodyBytes = 1_000_000 } = options;
-  const { port } = await listen(
-    [],
-    createOfrepListener({
-      ...world,
-      cors: createCors([]),
-      clock: systemClock,
-      longRequests: new LongRequests(),
-      maxRequestBodyBytes,
-    }),
-  );
+  const shared = {
+    ...world,
+    answers: new OfrepAnswers(world),
+    cors: createCors([]),
+    clock: systemClock,
+    longRequests: new LongRequests(),
+    maxRequestBodyBytes,
+    contextHeaders: Object.keys(options.contextFromHeader ?? {}),
+  };
+  const { port } = await listen([], createOfrepListener(shared), {
+    wholeRequests: wholeOfrepRequests(shared),
+  });
   return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };
 }
 

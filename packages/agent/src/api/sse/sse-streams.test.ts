@@ -5,6 +5,7 @@ import { expect } from "chai";
 import { afterwards, createWorld, listen, post, releaseAfterEach, type World } from "../api.fixture.js";
 import { createCors } from "../http/cors.js";
 import { LongRequests } from "../long-requests.js";
+import { OfrepAnswers } from "../ofrep/ofrep-answers.js";
 import { createOfrepListener } from "../ofrep/ofrep-listener.js";
 import { SseStreams } from "./sse-streams.js";
 
@@ -61,14 +62,16 @@ async function serve({ streamDeadlineMs = 0, publicUrl = "" } = {}): Promise<Ser
   const { clock } = world;
   const streams = new SseStreams({ clock, streamDeadlineMs });
   world.store.onChange(({ changes }) => streams.publish(changes));
+  const events = { streams, inactivityDelaySec: 120, publicUrl };
   const { port } = await listen(
     [],
     createOfrepListener({
       ...world,
+      answers: new OfrepAnswers({ ...world, sse: events }),
       cors: createCors([]),
       longRequests: new LongRequests(),
       maxRequestBodyBytes: 1_000,
-      sse: { streams, inactivityDelaySec: 120, publicUrl },
+      sse: events,
     }),
   );
   return { world, streams, port };

@@ -77,7 +77,7 @@ async function serve(
   world.store.onChange(({ changes }) => service.publish(changes));
   if (!isHeld) service.release();
   const stallClock = new ManualClock();
-  const { port } = await listen(service.methods(), undefined, undefined, stallClock);
+  const { port } = await listen(service.methods(), undefined, { stallClock });
   const client = new GrpcClient(port);
   return {
     world,

@@ -1,0 +1,174 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { OpenAccount } from "../limits/peer-account.js";
+import { DateHeader } from "./date-header.js";
+import { wholeRequestReader, type WholeRequest, type WholeRequestReader } from "./whole-request.js";
+
+/** Answers requests that arrived whole, without node's objects for a request and a response. */
+export interface WholeRequestHandler {
+  /** Lower-case names of the headers that `answer` asks a request for. */
+  readonly headerNames: readonly string[];
+  /** A larger body is left to node's server, which refuses it. */
+  readonly maxBodyBytes: number;
+  /** Undefined, and nothing happened: node's server is to take this request, and all that follow on its connection. */
+  answer(request: WholeRequest): WholeAnswer | undefined;
+}
+
+export interface WholeAnswer {
+  readonly status: number;
+  /** Lines with their ends, without those about the connection and the body's length. */
+  readonly headers: string;
+  readonly body: string;
+}
+
+export interface WholeRequestServerOptions {
+  readonly maxHeaderBytes: number;
+  /** How long a client may take for its first request. */
+  readonly headerTimeoutMs: number;
+  /** How long a client may be idle after an answer. */
+  readonly idleTimeoutMs: number;
+  /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
+  readonly onOther: (socket: Socket, account: OpenAccount | undefined) => void;
+  /** Called with a connection that has sent nothing in time. */
+  readonly onTimeout: (socket: Socket) => void;
+}
+
+interface Connection {
+  readonly account: OpenAccount | undefined;
+  /** How many sweeps have passed since its last answer. */
+  sweeps: number;
+  hasAsked: boolean;
+}
+
+const open = Symbol("the connection of a socket");
+type Connected = Socket & { [open]: Connection };
+
+/**
+ * The fast way of HTTP/1.1: most of what node's server spends on a small request goes to objects that such a request has no use for, so a request
+ * that is answered at once, and whose answer the system takes at once, does without them. Everything else is for node's server, which takes the
+ * connection over for good: requests in pieces, pipelined ones, other methods, clients that do not read. So a connection here holds nothing
+ * between two events, and cannot stall.
+ *
+ * Time is counted in sweeps instead of by a timer for each connection, as the preface sniffer does.
+ */
+export class WholeRequestServer {
+  readonly #handler: WholeRequestHandler;
+  readonly #options: WholeRequestServerOptions;
+  readonly #read: WholeRequestReader;
+  readonly #sockets = new Set<Connected>();
+  readonly #sweepMs: number;
+  readonly #onData: (this: Socket, bytes: Buffer) => void;
+  readonly #onClose: (this: Socket) => void;
+  readonly #date = new DateHeader();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(handler: WholeRequestHandler, options: WholeRequestServerOptions) {
+    this.#handler = handler;
+    this.#options = options;
+    this.#read = wholeRequestReader(handler.headerNames, { ...options, maxBodyBytes: handler.maxBodyBytes });
+    this.#sweepMs = Math.max(10, Math.min(1_000, Math.ceil(options.headerTimeoutMs / 4)));
+    const take = this.#take.bind(this);
+    this.#onData = function (bytes) {
+      take(this as Connected, bytes);
+    };
+    const closed = this.#closed.bind(this);
+    this.#onClose = function () {
+      closed(this as Connected);
+    };
+  }
+
+  /** Takes over a connection; its account is closed with it. */
+  accept(socket: Socket, account: OpenAccount | undefined): void {
+    (socket as Connected)[open] = { account, sweeps: 0, hasAsked: false };
+    this.#sockets.add(socket as Connected);
+    socket.on("data", this.#onData);
+    socket.on("close", this.#onClose);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#sweepMs);
+  }
+
+  has(socket: Socket): boolean {
+    return this.#sockets.has(socket as Connected);
+  }
+
+  /** Closes all connections: each is between two requests. */
+  closeIdle(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** The sockets are to be destroyed by their owner, which accepted them. */
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #take(socket: Connected, bytes: Buffer): void {
+    const connection = socket[open];
+    const { account } = connection;
+    const request = this.#read(bytes);
+    if (request === undefined) {
+      this.#leave(socket, bytes);
+      return;
+    }
+    // A connection that asks is not the one that has waited longest for a request.
+    account?.begin();
+    const answer = this.#handler.answer(request);
+    account?.finish();
+    if (answer === undefined) {
+      this.#leave(socket, bytes);
+      return;
+    }
+    connection.sweeps = 0;
+    connection.hasAsked = true;
+    this.#send(socket, answer, account);
+  }
+
+  #send(socket: Connected, { status, headers, body }: WholeAnswer, account: OpenAccount | undefined): void {
+    const bytes = Buffer.byteLength(body);
+    const keepAliveSeconds = Math.floor(this.#options.idleTimeoutMs / 1_000);
+    const text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${headers}content-length: ${bytes}\r\n${this.#date.line}Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n${body}`;
+    socket.write(text, bytes === body.length ? "latin1" : "utf8");
+    if (socket.writableLength === 0) return;
+    // The system has not taken it: what waits is charged, and node's server and the stall watch see to the rest.
+    account?.charge(bytes);
+    socket.write("", () => account?.release(bytes));
+    this.#leave(socket);
+  }
+
+  /** Leaves a connection to node's server, with what it has sent. */
+  #leave(socket: Connected, bytes?: Buffer): void {
+    this.#forget(socket);
+    socket.off("data", this.#onData);
+    socket.off("close", this.#onClose);
+    if (bytes !== undefined) socket.unshift(bytes);
+    this.#options.onOther(socket, socket[open].account);
+  }
+
+  #closed(socket: Connected): void {
+    this.#forget(socket);
+    socket[open].account?.close();
+  }
+
+  #forget(socket: Connected): void {
+    this.#sockets.delete(socket);
+    if (this.#sockets.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #sweep(): void {
+    const { headerTimeoutMs, idleTimeoutMs } = this.#options;
+    for (const socket of this.#sockets) {
+      const connection = socket[open];
+      const silentMs = connection.sweeps++ * this.#sweepMs;
+      if (connection.hasAsked) {
+        // Later than promised: a client that trusts the promise must not find the connection closed.
+        if (silentMs > idleTimeoutMs) socket.destroy();
+      } else if (silentMs >= headerTimeoutMs) this.#timeOut(socket);
+    }
+  }
+
+  #timeOut(socket: Connected): void {
+    this.#forget(socket);
+    socket.off("data", this.#onData);
+    this.#options.onTimeout(socket);
+  }
+}
