@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
-import { canonicalJson, type JsonObject } from "@bunting/protocol";
+import { canonicalJson, type buntingSyncV1, type JsonObject } from "@bunting/protocol";
 import { expect } from "chai";
 import { AgentConnection, type AgentClientStream } from "../support/agent-client.js";
 import { eventually } from "../support/event-queue.js";
@@ -130,7 +130,7 @@ describe("bunting-proxy with --cache-dir", () => {
       return running(await startProxyInPod({ directory: directory.file("account"), environment }, args()));
     };
 
-    it("brings an agent from a version before the copy to the newest by deltas, which was edited while both were away", async () => {
+    describe("with an agent that holds a version before the copy, and an edit while there was no proxy", () => {
       const ballast = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`other-${i}`, flagOf(0)]));
       const put = (key: string): unknown =>
         api.put("team-a", "checkout", { flagSpec: { flags: { ...ballast, [key]: flagOf(1) } } });
@@ -139,34 +139,65 @@ describe("bunting-proxy with --cache-dir", () => {
         cleanUps.push(() => connection.close());
         return connection.stream();
       };
-      put("other-1");
-      const before = await startInPod();
-      const agent = await agentOf(before);
-      agent.subscribe(selector);
-      const held = await agent.next("snapshot");
-      agent.ack(selector, held.version?.digest);
-      put("other-2");
-      await agent.next("delta");
-      await before.process.stop("SIGTERM");
 
-      service.setBackends([]);
-      service.cut();
-      const proxy = await startInPod();
-      const witness = await agentOf(proxy);
-      witness.subscribe(selector);
-      await witness.next("snapshot");
-      put("other-3");
-      service.setBackends([api.port]);
-      const moved = await agentOf(proxy);
-      moved.subscribe(selector, held.version);
-      let now = HeldFlags.ofSnapshot(held);
-      while (now.flags.get("other-3") !== canonicalJson(flagOf(1))) {
-        const delta = await moved.next("delta");
-        now = now.apply(delta);
-        expect(now.digest).to.equal(delta.version?.digest.toString("hex"));
-        moved.ack(selector, delta.version?.digest);
+      /** What an agent holds of a proxy that has ended since, after one more edit. */
+      async function hold(): Promise<buntingSyncV1.Snapshot> {
+        put("other-1");
+        const before = await startInPod();
+        const agent = await agentOf(before);
+        agent.subscribe(selector);
+        const held = await agent.next("snapshot");
+        agent.ack(selector, held.version?.digest);
+        put("other-2");
+        await agent.next("delta");
+        await before.process.stop("SIGTERM");
+        return held;
       }
-      expect(moved.receivedBytes).to.be.lessThan(2_000);
+
+      /** Takes deltas until the agent has the last edit. */
+      async function follow(agent: AgentClientStream, held: buntingSyncV1.Snapshot): Promise<void> {
+        let now = HeldFlags.ofSnapshot(held);
+        while (now.flags.get("other-3") !== canonicalJson(flagOf(1))) {
+          const delta = await agent.next("delta");
+          now = now.apply(delta);
+          expect(now.digest).to.equal(delta.version?.digest.toString("hex"));
+          agent.ack(selector, delta.version?.digest);
+        }
+        expect(agent.receivedBytes).to.be.lessThan(2_000);
+      }
+
+      it("brings it to the newest by deltas where the API server was away", async () => {
+        const held = await hold();
+        service.setBackends([]);
+        service.cut();
+        const proxy = await startInPod();
+        const witness = await agentOf(proxy);
+        witness.subscribe(selector);
+        await witness.next("snapshot");
+        put("other-3");
+        service.setBackends([api.port]);
+        const moved = await agentOf(proxy);
+        moved.subscribe(selector, held.version);
+        await follow(moved, held);
+      });
+
+      it("brings it to the newest by deltas where the API server answers at once, as soon as the copy was read", async () => {
+        const held = await hold();
+        put("other-3");
+        const proxy = await startInPod();
+        const witness = await agentOf(proxy);
+        witness.subscribe(selector);
+        await witness.next("snapshot");
+        const isKnown = async (): Promise<boolean> => {
+          const agent = await agentOf(proxy);
+          agent.subscribe(selector, held.version);
+          return (await agent.messages.nextEvent("an answer")).$case === "delta";
+        };
+        await eventually(isKnown, "the way from the version that the agent holds");
+        const moved = await agentOf(proxy);
+        moved.subscribe(selector, held.version);
+        await follow(moved, held);
+      });
     });
 
     it("starts without the API server: its copies are served, and then what changed while both were away", async () => {

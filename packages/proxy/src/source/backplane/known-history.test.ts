@@ -3,7 +3,7 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import { documentOf } from "./backplane.fixture.js";
-import { historyAfter } from "./history-after.js";
+import { historyAfter } from "../history-after.js";
 import { keepHistory, withHistory, withHistoryThrough } from "./known-history.js";
 import type { Known } from "./known.js";
 

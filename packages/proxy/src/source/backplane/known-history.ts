@@ -1,6 +1,6 @@
 import { comparePositions } from "@bunting/backplane";
 import { historyLength, type PastVersion } from "@bunting/protocol";
-import { historyAfter } from "./history-after.js";
+import { historyAfter } from "../history-after.js";
 import type { Known } from "./known.js";
 
 /** What is known, if it is the same document at another place: its history stays. */

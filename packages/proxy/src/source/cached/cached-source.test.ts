@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import type { FlagDocument, TopicKey } from "@bunting/protocol";
+import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import { aborted, createLogger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
+import { encodeSnapshot } from "../../snapshot/encode-snapshot.js";
 import type { FlagSource } from "../flag-source.js";
 import { CountingMetrics, RecordingSink } from "../source.fixture.js";
 import { CachedSource } from "./cached-source.js";
@@ -130,6 +131,67 @@ describe("CachedSource", () => {
     await sink.nextStale();
     expect(await sink.nextText()).to.equal('{"flags":{"f":{"state":"v1"}}}');
     expect(sink.histories).to.deep.equal([history]);
+  });
+
+  describe("where the source answers at once", () => {
+    const digestOf = (number: number): string => encodeSnapshot(version(number)).digest;
+    const past = (number: number): PastVersion => ({
+      digest: digestOf(number),
+      flags: ["f"],
+      metadata: false,
+      evaluators: false,
+    });
+
+    /** A process that has had versions 1 and 2. */
+    async function leaveTwo(): Promise<void> {
+      const { scripted, watch, stop } = start();
+      Object.assign(watch(), { history: [past(1)] });
+      scripted.publish(topic, version(2));
+      await stop();
+    }
+
+    it("tells of the versions before by way of the copy, and keeps that", async () => {
+      await leaveTwo();
+      for (const isAgain of [false, true]) {
+        const { scripted, watch, stop } = start();
+        const sink = watch();
+        scripted.publish(topic, version(3), { resourceVersion: "9" });
+        expect(await sink.nextText()).to.contain("v3");
+        const second = await sink.next();
+        expect(second).to.deep.include({ kind: "document", text: sink.lastText });
+        expect(second.kind === "document" && second.version.resourceVersion).to.equal("9");
+        const told = sink.histories.at(-1);
+        expect(told).to.deep.equal([past(1), past(2)]);
+        // As a topic does.
+        Object.assign(sink, { history: told });
+        if (!isAgain) scripted.publish(topic, version(3), { resourceVersion: "9" });
+        await stop();
+      }
+    });
+
+    it("says nothing of the copy once the topic is stale, gone, or left", async () => {
+      await leaveTwo();
+      for (const end of ["stale", "delete", "stop"] as const) {
+        const { scripted, watch, stop } = start();
+        const sink = watch();
+        scripted.publish(topic, version(3));
+        if (end === "stale") scripted.stale(topic, away);
+        if (end === "delete") scripted.delete(topic);
+        await stop();
+        expect(sink.histories).to.have.length(1);
+        await leaveTwo();
+      }
+    });
+
+    it("says nothing where the source knows more", async () => {
+      await leaveTwo();
+      const { scripted, watch, stop } = start();
+      const sink = watch();
+      Object.assign(sink, { history: [past(1), past(2)] });
+      scripted.publish(topic, version(3));
+      await stop();
+      expect(sink.histories).to.have.length(1);
+    });
   });
 
   it("serves the copy of a source that says nothing for a second, and not before", async () => {

@@ -1,7 +1,8 @@
-import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
+import { historyLength, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
+import { historyAfter } from "../history-after.js";
 import type { CopiedDocument } from "./copied-document.js";
 import type { TopicCopies } from "./topic-copies.js";
 
@@ -19,6 +20,9 @@ export interface CachedTopicOptions {
 /** How long the source may take for its first answer before the copy is served; at once if the source says that it can't read the topic. */
 const patienceMs = 1_000;
 
+/** A larger copy is not parsed only for its history. */
+const maxComparedBytes = 1024 * 1024;
+
 /**
  * Stands between the source and a topic. Until the source has said what the topic is, its copy on disk is served, as stale; whatever the
  * source says then counts, and is what the copy becomes.
@@ -27,6 +31,9 @@ export class CachedTopic implements SourceSink {
   readonly #options: CachedTopicOptions;
   /** Aborts when the source has said what the topic is, or the topic ends. */
   readonly #answered = new AbortController();
+  readonly #closing = new AbortController();
+  /** What the source has said, while the copy is read for its history only. */
+  #newest: { readonly document: FlagDocument; readonly version: SourceVersion } | undefined;
   readonly #awaiting = new Set<() => void>();
   #cancelPatience = (): void => undefined;
   /** Why the source does not answer, as far as it said. */
@@ -55,6 +62,7 @@ export class CachedTopic implements SourceSink {
 
   close(): void {
     this.#awaiting.clear();
+    this.#closing.abort();
     this.#settle();
     this.#options.copies.close(this.#options.topic);
   }
@@ -68,11 +76,14 @@ export class CachedTopic implements SourceSink {
   document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void {
     const { sink, copies, topic } = this.#options;
     sink.document(document, version, history);
+    if (this.isUnconfirmed && !this.#isLoading) this.#readHistory({ document, version });
+    else if (this.#newest !== undefined) this.#newest = { document, version };
     copies.keep(topic, document, version, sink.history);
     this.#settle();
   }
 
   sameDocument(version: SourceVersion): void {
+    if (this.#newest !== undefined) this.#newest = { ...this.#newest, version };
     this.#options.sink.sameDocument(version);
   }
 
@@ -87,6 +98,7 @@ export class CachedTopic implements SourceSink {
   }
 
   stale(reason: Error): void {
+    this.#newest = undefined;
     this.#reason = reason;
     this.#options.sink.stale(reason);
     this.#load();
@@ -94,8 +106,32 @@ export class CachedTopic implements SourceSink {
 
   #forget(): void {
     const { copies, topic } = this.#options;
+    this.#newest = undefined;
     copies.forget(topic);
     this.#settle();
+  }
+
+  /** The source has answered before the copy was read. Those who held what is in the copy, or a version before it, come from there. */
+  #readHistory(newest: { readonly document: FlagDocument; readonly version: SourceVersion }): void {
+    const { copies, topic } = this.#options;
+    this.#newest = newest;
+    const take = (copied: CopiedDocument): void => this.#takeHistory(copied);
+    void copies
+      .load(topic, take, this.#closing.signal, maxComparedBytes)
+      .then(() => (this.#newest = undefined));
+  }
+
+  #takeHistory(copied: CopiedDocument): void {
+    const { sink, copies, topic } = this.#options;
+    const newest = this.#newest;
+    const own = sink.history ?? [];
+    // The source knows more, or whoever follows it has done so for a while.
+    if (newest === undefined || own.length > (copied.history?.length ?? 0)) return;
+    const through = historyAfter(copied, newest.document) ?? [];
+    if (through.length === 0) return;
+    const { document, version } = newest;
+    sink.document(document, version, [...through, ...own].slice(-historyLength));
+    copies.keep(topic, document, version, sink.history);
   }
 
   #load(): void {

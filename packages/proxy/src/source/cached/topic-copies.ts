@@ -94,11 +94,14 @@ export class TopicCopies {
   /**
    * Passes the copy of a watched topic to `take`, if there is one, unless the signal aborts before. A copy that can't be used is set aside.
    * Never rejects.
+   *
+   * @param maxBytes a larger document is not parsed
    */
   async load(
     topic: TopicKey,
     take: (copied: CopiedDocument, version: SourceVersion) => void,
     signal: AbortSignal,
+    maxBytes = maxDocumentBytes,
   ): Promise<void> {
     const copy = this.#entries.get(topic)?.copy;
     if (copy === undefined || !this.#mayExist(copy)) return;
@@ -106,7 +109,7 @@ export class TopicCopies {
     if (release === undefined) return;
     try {
       await copy.load(({ bytes, version }) => {
-        if (signal.aborted) return;
+        if (signal.aborted || bytes.length > maxBytes) return;
         const copied = decodeCopy(bytes);
         const noticedMs = this.#options.clock.monotonicMs();
         take(copied, { ...version?.fields, noticedMs, isUnconfirmed: true });

@@ -13,8 +13,8 @@ import {
 const maxFlags = 5_000;
 
 /**
- * The history of a document that nobody is subscribed to on this replica, after the version before it. Where somebody is, the topic knows it
- * already. Undefined if the document has so many flags that it would cost more than it saves.
+ * The history of a document after a version before it that this process has not served, or that nobody is subscribed to: otherwise the topic
+ * knows it already. Undefined if the document has so many flags that it would cost more than it saves.
  */
 export function historyAfter(
   before: { readonly document: FlagDocument; readonly history?: readonly PastVersion[] | undefined },
