@@ -92,6 +92,20 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(await stream.next("subscribe")).to.deep.equal({ topic, held: undefined });
     });
 
+    it("takes no notice of what is for proxies, but counts it", async () => {
+      const server = serverThat();
+      const { probe } = run({ target: await server.start() });
+      const stream = await server.nextStream();
+      await stream.subscribed();
+      stream.send({ tier: { proxies: ["p"], depth: 1 } });
+      stream.send({ freshness: { topic, isStale: true, reason: "the API server is down" } });
+      const past = { digest: Buffer.alloc(32), flags: ["a"], metadata: false, evaluators: false };
+      stream.send({ history: { topic, digest: versionOf(one).digest, versions: [past] } });
+      const { ack } = await stream.snapshot(one);
+      expect(ack).to.deep.include({ number: "4", digest: versionOf(one).digest });
+      expect(await probe.nextDocument()).to.equal(encodeDocument(one));
+    });
+
     it("delivers a snapshot, then the result of a delta, and acknowledges both", async () => {
       const server = serverThat();
       const { probe, source } = run({ target: await server.start() });
