@@ -150,6 +150,27 @@ describe("BackplaneSource", () => {
     expect(kinds(sink)).not.to.include("stale");
   });
 
+  it("watches, once it owns a namespace, what others have wanted since before it came, and can't read", async () => {
+    cluster.publish(topic);
+    cluster.publish("demo/other");
+    const blind = start();
+    blind.cluster.cut();
+    const sink = blind.watch("demo/other");
+    const wanted = (): Promise<unknown> => redis.command("ZCARD", "bunting:interest:namespace/demo");
+    await eventually(async () => (await wanted()) === 1, "what is wanted, in Redis");
+    await eventually(
+      () => blind.metrics.counts["given_up"] !== undefined,
+      "that it leaves the lease to others",
+    );
+    const owner = start();
+    owner.watch(topic);
+    await eventually(
+      () => sink.lastText === textOf(cluster.get("demo/other") ?? ""),
+      "what the owner has read",
+    );
+    expect(owner.owned).to.deep.equal(["namespace/demo"]);
+  });
+
   it("takes over when the owner is gone without a word", async () => {
     const tcp = await FaultProxy.start(redis.port);
     stops.later(() => tcp.close());
