@@ -6,6 +6,7 @@ import { literalHeader, requestFrames, type HostilePeer } from "./support/hostil
 const continuation = 0x9;
 const priority = 0x2;
 const resolveBoolean = "/flagd.evaluation.v1.Service/ResolveBoolean";
+const eventStream = "/flagd.evaluation.v1.Service/EventStream";
 /** ResolveBooleanRequest of the flag `on`. */
 const message = Buffer.of(0x0a, 2, 0x6f, 0x6e);
 const connections = 10;
@@ -32,6 +33,20 @@ const settings = Buffer.concat(
   times(500, () => frame(frameType.settings, 0, 0, Buffer.of(0, 4, 0, 0, 255, 255))),
 );
 const fields = Buffer.concat(times(100, (index) => literalHeader(`x-${index}`, "v".repeat(100))));
+const padding = Buffer.concat(
+  times(500, () => frame(frameType.data, 0x8, 1, Buffer.concat([Buffer.of(255), Buffer.alloc(255)]))),
+);
+/** SETTINGS_INITIAL_WINDOW_SIZE: all there is, and none. */
+const windows = Buffer.concat(
+  times(500, (index) =>
+    frame(
+      frameType.settings,
+      0,
+      0,
+      Buffer.of(0, 4, ...(index % 2 === 0 ? [127, 255, 255, 255] : [0, 0, 0, 0])),
+    ),
+  ),
+);
 const emptyData = frame(frameType.data, 0, 1, Buffer.alloc(0));
 
 const floods: readonly Flood[] = [
@@ -98,6 +113,78 @@ const floods: readonly Flood[] = [
     batches: 900,
     heldBytes: 1_000 * emptyData.length,
     isEnded: false,
+  },
+  {
+    what: "evaluations that it resets itself, because of a WINDOW_UPDATE of nothing",
+    batch: (peer) =>
+      Buffer.concat(
+        times(100, () => {
+          const streamId = peer.takeStreamId();
+          const nothing = frame(frameType.windowUpdate, 0, streamId, Buffer.alloc(4));
+          return Buffer.concat([requestFrames(streamId, resolveBoolean, { endsStream: false }), nothing]);
+        }),
+      ),
+    batches: 60,
+    heldBytes: 100 * streamBytes,
+    isEnded: true,
+  },
+  {
+    what: "evaluations that it resets itself, because they depend on themselves",
+    batch: (peer) =>
+      Buffer.concat(
+        times(100, () => {
+          const streamId = peer.takeStreamId();
+          const itself = Buffer.alloc(5);
+          itself.writeUInt32BE(streamId, 0);
+          return Buffer.concat([
+            requestFrames(streamId, resolveBoolean, { endsStream: false }),
+            frame(priority, 0, streamId, itself),
+          ]);
+        }),
+      ),
+    batches: 60,
+    heldBytes: 100 * streamBytes,
+    isEnded: true,
+  },
+  {
+    what: "trailers without an end",
+    batch: (peer) =>
+      Buffer.concat(
+        times(100, () => {
+          const streamId = peer.takeStreamId();
+          const trailers = frame(
+            frameType.headers,
+            frameFlag.endHeaders,
+            streamId,
+            literalHeader("x-a", "b"),
+          );
+          return Buffer.concat([requestFrames(streamId, resolveBoolean, { endsStream: false }), trailers]);
+        }),
+      ),
+    batches: 60,
+    heldBytes: 100 * streamBytes,
+    isEnded: true,
+  },
+  {
+    what: "DATA frames of padding alone",
+    batch: (peer, index) =>
+      index === 0 ? requestFrames(peer.takeStreamId(), resolveBoolean, { endsStream: false }) : padding,
+    batches: 200,
+    heldBytes: padding.length,
+    isEnded: false,
+  },
+  {
+    what: "SETTINGS that open and close the windows of streams of events, which are not read",
+    batch: (peer, index) =>
+      index === 0
+        ? Buffer.concat(
+            times(50, () => requestFrames(peer.takeStreamId(), eventStream, { message: Buffer.alloc(0) })),
+          )
+        : windows,
+    batches: 1_100,
+    heldBytes: windows.length,
+    reads: false,
+    isEnded: true,
   },
   {
     what: "header blocks that are small and say much (an entry of the dynamic table, again and again)",

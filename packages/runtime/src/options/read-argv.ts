@@ -8,6 +8,8 @@ export interface ArgvReading {
   readonly positionals: readonly string[];
   /** Flags that are not in the table, with their dashes. */
   readonly unknown: readonly string[];
+  /** The keys of options that need a value, and are the last word without one. */
+  readonly valueless: readonly string[];
 }
 
 /**
@@ -37,6 +39,7 @@ export function readArgv(table: OptionTable, argv: readonly string[]): ArgvReadi
   const given = new Map<string, string[]>();
   const positionals: string[] = [];
   const unknown: string[] = [];
+  const valueless: string[] = [];
   let unknownAt = -2;
   for (const token of tokens) {
     if (token.kind === "positional") {
@@ -47,6 +50,7 @@ export function readArgv(table: OptionTable, argv: readonly string[]): ArgvReadi
         unknown.push(token.rawName);
         if (token.value === undefined) unknownAt = token.index;
       } else {
+        if (token.value === undefined && table[key]?.type.isSwitch !== true) valueless.push(key);
         // `-p=1` arrives as the value "=1".
         const inlineShort = token.rawName.length === 2 && token.inlineValue === true;
         const value = inlineShort ? token.value.replace(/^=/, "") : token.value;
@@ -57,5 +61,5 @@ export function readArgv(table: OptionTable, argv: readonly string[]): ArgvReadi
       }
     }
   }
-  return { given, positionals, unknown };
+  return { given, positionals, unknown, valueless };
 }

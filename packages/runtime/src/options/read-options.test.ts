@@ -258,6 +258,14 @@ describe("readOptions", () => {
     expect(renderOptionsReference(table)).to.contain("Accepted and ignored: the server has dropped it.");
   });
 
+  it("says that a value is missing after the last flag, unless that is ignored", async () => {
+    for (const argv of [["--uri"], ["--debug", "--port"], ["--port", "1", "--uri"]]) {
+      expect((await refusal(argv)).message).to.equal(`${argv.at(-1) ?? ""} needs a value; --help says which`);
+    }
+    expect((await refusal(["-f"])).message).to.equal("--uri needs a value; --help says which");
+    expect((await read(["--args"])).warnings).to.have.length(1);
+  });
+
   it("says where an invalid value came from and what was expected", async () => {
     expect((await refusal(["--port", "http"])).message).to.equal(
       '--port: expected a whole number from 0 to 65535, got "http"',

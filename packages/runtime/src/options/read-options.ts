@@ -33,10 +33,15 @@ export async function readOptions<const Table extends OptionTable>(
   table: Table,
   { argv, env, unknownFlags = "warn", words = "warn", readsConfig = true }: OptionsInput,
 ): Promise<OptionsReading<Table>> {
-  const { given, unknown, positionals } = readArgv(table, argv);
+  const { given, unknown, positionals, valueless } = readArgv(table, argv);
   if (unknownFlags === "refuse" && unknown[0] !== undefined) {
     const message = `unknown flag: ${unknown[0]}${suggestion(unknown[0], table)}; --help lists all flags`;
     throw new RuntimeError("OPTION_INVALID", message);
+  }
+  for (const key of valueless) {
+    const spec = table[key];
+    if (spec === undefined || spec.ignoredBecause !== undefined) continue;
+    throw new RuntimeError("OPTION_INVALID", `--${flagName(key, spec)} needs a value; --help says which`);
   }
   const warnings = [
     ...unknown.map((flag) => `${flag} is ignored: there is no such flag${suggestion(flag, table)}`),
