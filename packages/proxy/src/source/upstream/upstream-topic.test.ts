@@ -6,6 +6,9 @@ import {
   type Request,
 } from "@bunting/sync-client/internal/bunting-messages.fixture.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect } from "chai";
 import type { FlagSource } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
@@ -400,6 +403,25 @@ describe("UpstreamTopic", () => {
       freeBytes = 1_000_000_000;
       await held.prepare(whole("ENABLED"));
       expect(take(whole("ENABLED"))).to.have.property("ack");
+    });
+
+    it("keeps nothing of one that it refuses, not even by the error that says so", async () => {
+      setFlagsFromString("--expose-gc");
+      const collect = runInNewContext("gc") as () => void;
+      freeBytes = 1_000;
+      const refuse = async (): Promise<WeakRef<Buffer>> => {
+        const message = whole("ENABLED") as Extract<TopicMessage, { readonly kind: "snapshot" }>;
+        await held.prepare(message);
+        const receive = (): Request => take(message);
+        expect(receive()).to.have.property("nack");
+        return new WeakRef(message.document);
+      };
+      const document = await refuse();
+      await turn();
+      collect();
+      await turn();
+      expect(document.deref()).to.equal(undefined);
+      expect(reason()).to.contain("MB of heap");
     });
 
     it("leaves small ones to be read at once", () => {

@@ -298,6 +298,8 @@ export class UpstreamTopic {
     const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
     const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
     this.#refused = new ProxyError("DOCUMENT_INVALID", message, { cause });
+    // Until it is written, a stack holds what it was made in, and so the message: 15 MB for each topic as long as it is refused.
+    for (const error of [cause, this.#refused]) if (error instanceof Error) String(error.stack);
     this.#sink.stale(this.#refused);
     return this.#nack(number, reason, false);
   }
