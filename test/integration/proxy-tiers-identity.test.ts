@@ -76,7 +76,7 @@ describe("bunting-proxy with --source upstream of a proxy that asks who it is", 
   const nextVersion = async (stream: AgentClientStream): Promise<number | string> => {
     for (;;) {
       const next = await take(stream);
-      if (next !== "tier") return next;
+      if (next !== "tier" && next !== "history") return next;
     }
   };
   const renewals = ({ process }: ProxyProcess): number =>
