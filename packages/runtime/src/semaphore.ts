@@ -17,10 +17,10 @@ export class Semaphore {
 
   /**
    * Resolves with a function that returns the permit; calling it again has no effect. Rejects with the signal's reason if that aborts
-   * first.
+   * first; without one it waits however long it takes.
    */
-  async acquire(signal: AbortSignal): Promise<() => void> {
-    signal.throwIfAborted();
+  async acquire(signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
     if (this.#inUse < this.#permits) this.#inUse++;
     else await this.#wait(signal);
     let isHeld = true;
@@ -31,7 +31,7 @@ export class Semaphore {
   }
 
   /** Runs the task once a permit is free, and returns the permit however the task ends. */
-  async run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async run<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = await this.acquire(signal);
     try {
       return await task();
@@ -50,20 +50,20 @@ export class Semaphore {
     }
   }
 
-  #wait(signal: AbortSignal): Promise<void> {
+  #wait(signal?: AbortSignal): Promise<void> {
     // Any number may wait on one signal: that is no leak.
-    setMaxListeners(0, signal);
+    if (signal !== undefined) setMaxListeners(0, signal);
     return new Promise((resolve, reject) => {
       const admit = (): void => {
-        signal.removeEventListener("abort", onAbort);
+        signal?.removeEventListener("abort", onAbort);
         resolve();
       };
       const onAbort = (): void => {
         this.#waiting.delete(admit);
-        reject(signal.reason as Error);
+        reject(signal?.reason as Error);
       };
       this.#waiting.add(admit);
-      signal.addEventListener("abort", onAbort, { once: true });
+      signal?.addEventListener("abort", onAbort, { once: true });
     });
   }
 }

@@ -122,7 +122,7 @@ export class RecordCodec {
             const large = await read();
             await this.#prepare(large);
             return large;
-          }, new AbortController().signal)
+          })
         : await read();
     return { ...fields, document, ...this.#readHistory(head.kind, history) } as TopicRecord;
   }

@@ -105,7 +105,7 @@ export class Records {
     const [state, bytes] = small.answer;
     if (String(state) !== "large" || Number(bytes) > maxBodyBytes) return this.#decode(topic, small);
     const read = async () => this.#decode(topic, await this.#ask(topic, maxBodyBytes));
-    return this.#largeReads.run(read, new AbortController().signal);
+    return this.#largeReads.run(read);
   }
 
   /** @param maxBytes what a record has at most that is to be read */

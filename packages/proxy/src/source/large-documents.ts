@@ -23,6 +23,6 @@ export class LargeDocuments {
     await this.#reading.run(async () => {
       const document = await read();
       if (document !== undefined) await this.#encode(document);
-    }, new AbortController().signal);
+    });
   }
 }

@@ -27,7 +27,7 @@ export interface Http1ServerOptions {
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
   /** Answers requests that arrive whole, if they are of its kind; `onRequest` gets all others. */
-  readonly whole?: WholeRequestHandler | undefined;
+  readonly wholeRequests?: WholeRequestHandler | undefined;
   /** Keeps an account for each connection; without it, nothing bounds what they hold. */
   readonly memory?: PeerMemory | undefined;
   /** Called for each connection that is ended because of what peers hold, or refused because they hold too much already. */
@@ -68,23 +68,25 @@ export class Http1Server {
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
     const { headerTimeoutMs, requestTimeoutMs } = options;
+    // How often the timeouts are checked.
+    const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
     this.#options = options;
     this.#onRequest = onRequest;
     this.#server = createServer(
       {
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
-        // How often node checks the timeouts.
-        connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4))),
+        connectionsCheckingInterval: sweepMs,
       },
       (request, response) => (request.socket as Connected)[connection].take(response),
     );
     this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
-    if (options.whole !== undefined)
-      this.#whole = new WholeRequestServer(options.whole, {
+    if (options.wholeRequests !== undefined)
+      this.#whole = new WholeRequestServer(options.wholeRequests, {
         maxHeaderBytes: options.maxHeaderBytes,
         headerTimeoutMs,
         idleTimeoutMs: this.#server.keepAliveTimeout,
+        sweepMs,
         onOther: (socket, account) => this.#take(socket, account),
         onTimeout: (socket) => this.#refuseLateRequest(socket),
       });
@@ -153,8 +155,7 @@ export class Http1Server {
   }
 
   #end(socket: Socket, account: OpenAccount | undefined): void {
-    const isWhole = this.#whole?.has(socket) === true;
-    if (account?.isIdle !== true && !isWhole && !(socket as Connected)[connection].isAnswerUnderWay) {
+    if (account?.isIdle !== true && !(socket as Connected)[connection].isAnswerUnderWay) {
       this.#overload(socket);
       return;
     }

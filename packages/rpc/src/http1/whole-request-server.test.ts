@@ -154,7 +154,9 @@ describe("the server of whole requests", () => {
 
   it("closes a connection that is idle for longer than it has promised, and one that sends nothing at all with 408", async () => {
     const refused: string[] = [];
+    const memory = new PeerMemory(64 * 1024 * 1024, "idle");
     const port = await serve({
+      memory,
       wholeRequests: fast(),
       headerTimeoutMs: 80,
       onRefused: (reason) => refused.push(reason),
@@ -168,6 +170,7 @@ describe("the server of whole requests", () => {
     expect(refused).to.deep.equal(["request_timeout"]);
     expect(idle.socket.destroyed).to.equal(false);
     await once(idle.socket, "close");
+    await eventually(() => memory.bytes === 0, "the accounts of both to be closed");
   });
 
   it("closes its connections when the port stops listening, and on close", async () => {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { OpenAccount } from "../limits/peer-account.js";
-import { DateHeader } from "./date-header.js";
+import { httpDate } from "../http-date.js";
 import { wholeRequestReader, type WholeRequest, type WholeRequestReader } from "./whole-request.js";
 
 /** Answers requests that arrived whole, without node's objects for a request and a response. */
@@ -27,6 +27,8 @@ export interface WholeRequestServerOptions {
   readonly headerTimeoutMs: number;
   /** How long a client may be idle after an answer. */
   readonly idleTimeoutMs: number;
+  /** How often both are checked. */
+  readonly sweepMs: number;
   /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
   readonly onOther: (socket: Socket, account: OpenAccount | undefined) => void;
   /** Called with a connection that has sent nothing in time. */
@@ -40,9 +42,6 @@ interface Connection {
   hasAsked: boolean;
 }
 
-const open = Symbol("the connection of a socket");
-type Connected = Socket & { [open]: Connection };
-
 /**
  * The fast way of HTTP/1.1: most of what node's server spends on a small request goes to objects that such a request has no use for, so a request
  * that is answered at once, and whose answer the system takes at once, does without them. Everything else is for node's server, which takes the
@@ -55,44 +54,40 @@ export class WholeRequestServer {
   readonly #handler: WholeRequestHandler;
   readonly #options: WholeRequestServerOptions;
   readonly #read: WholeRequestReader;
-  readonly #sockets = new Set<Connected>();
-  readonly #sweepMs: number;
+  readonly #connections = new Map<Socket, Connection>();
+  /** The end of each answer's head. */
+  readonly #keepAlive: string;
   readonly #onData: (this: Socket, bytes: Buffer) => void;
   readonly #onClose: (this: Socket) => void;
-  readonly #date = new DateHeader();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(handler: WholeRequestHandler, options: WholeRequestServerOptions) {
     this.#handler = handler;
     this.#options = options;
     this.#read = wholeRequestReader(handler.headerNames, { ...options, maxBodyBytes: handler.maxBodyBytes });
-    this.#sweepMs = Math.max(10, Math.min(1_000, Math.ceil(options.headerTimeoutMs / 4)));
+    const keepAliveSeconds = Math.floor(options.idleTimeoutMs / 1_000);
+    this.#keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
     const take = this.#take.bind(this);
     this.#onData = function (bytes) {
-      take(this as Connected, bytes);
+      take(this, bytes);
     };
     const closed = this.#closed.bind(this);
     this.#onClose = function () {
-      closed(this as Connected);
+      closed(this);
     };
   }
 
   /** Takes over a connection; its account is closed with it. */
   accept(socket: Socket, account: OpenAccount | undefined): void {
-    (socket as Connected)[open] = { account, sweeps: 0, hasAsked: false };
-    this.#sockets.add(socket as Connected);
+    this.#connections.set(socket, { account, sweeps: 0, hasAsked: false });
     socket.on("data", this.#onData);
     socket.on("close", this.#onClose);
-    this.#timer ??= setInterval(() => this.#sweep(), this.#sweepMs);
-  }
-
-  has(socket: Socket): boolean {
-    return this.#sockets.has(socket as Connected);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#options.sweepMs);
   }
 
   /** Closes all connections: each is between two requests. */
   closeIdle(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#connections.keys()) socket.destroy();
   }
 
   /** The sockets are to be destroyed by their owner, which accepted them. */
@@ -100,12 +95,13 @@ export class WholeRequestServer {
     clearInterval(this.#timer);
   }
 
-  #take(socket: Connected, bytes: Buffer): void {
-    const connection = socket[open];
+  #take(socket: Socket, bytes: Buffer): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
     const { account } = connection;
     const request = this.#read(bytes);
     if (request === undefined) {
-      this.#leave(socket, bytes);
+      this.#leave(socket, account, bytes);
       return;
     }
     // A connection that asks is not the one that has waited longest for a request.
@@ -113,7 +109,7 @@ export class WholeRequestServer {
     const answer = this.#handler.answer(request);
     account?.finish();
     if (answer === undefined) {
-      this.#leave(socket, bytes);
+      this.#leave(socket, account, bytes);
       return;
     }
     connection.sweeps = 0;
@@ -121,54 +117,55 @@ export class WholeRequestServer {
     this.#send(socket, answer, account);
   }
 
-  #send(socket: Connected, { status, headers, body }: WholeAnswer, account: OpenAccount | undefined): void {
+  #send(socket: Socket, { status, headers, body }: WholeAnswer, account: OpenAccount | undefined): void {
     const bytes = Buffer.byteLength(body);
-    const keepAliveSeconds = Math.floor(this.#options.idleTimeoutMs / 1_000);
-    const text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${headers}content-length: ${bytes}\r\n${this.#date.line}Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n${body}`;
+    const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${headers}content-length: ${bytes}\r\nDate: ${httpDate()}\r\n`;
+    const text = `${head}${this.#keepAlive}${body}`;
     socket.write(text, bytes === body.length ? "latin1" : "utf8");
     if (socket.writableLength === 0) return;
     // The system has not taken it: what waits is charged, and node's server and the stall watch see to the rest.
     account?.charge(bytes);
     socket.write("", () => account?.release(bytes));
-    this.#leave(socket);
+    this.#leave(socket, account);
   }
 
   /** Leaves a connection to node's server, with what it has sent. */
-  #leave(socket: Connected, bytes?: Buffer): void {
+  #leave(socket: Socket, account: OpenAccount | undefined, bytes?: Buffer): void {
     this.#forget(socket);
     socket.off("data", this.#onData);
     socket.off("close", this.#onClose);
     if (bytes !== undefined) socket.unshift(bytes);
-    this.#options.onOther(socket, socket[open].account);
+    this.#options.onOther(socket, account);
   }
 
-  #closed(socket: Connected): void {
+  #closed(socket: Socket): void {
+    this.#connections.get(socket)?.account?.close();
     this.#forget(socket);
-    socket[open].account?.close();
   }
 
-  #forget(socket: Connected): void {
-    this.#sockets.delete(socket);
-    if (this.#sockets.size > 0) return;
+  #forget(socket: Socket): void {
+    this.#connections.delete(socket);
+    if (this.#connections.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
 
   #sweep(): void {
-    const { headerTimeoutMs, idleTimeoutMs } = this.#options;
-    for (const socket of this.#sockets) {
-      const connection = socket[open];
-      const silentMs = connection.sweeps++ * this.#sweepMs;
+    const { headerTimeoutMs, idleTimeoutMs, sweepMs } = this.#options;
+    for (const [socket, connection] of this.#connections) {
+      const silentMs = connection.sweeps++ * sweepMs;
       if (connection.hasAsked) {
         // Later than promised: a client that trusts the promise must not find the connection closed.
         if (silentMs > idleTimeoutMs) socket.destroy();
-      } else if (silentMs >= headerTimeoutMs) this.#timeOut(socket);
+      } else if (silentMs >= headerTimeoutMs) this.#timeOut(socket, connection);
     }
   }
 
-  #timeOut(socket: Connected): void {
+  #timeOut(socket: Socket, { account }: Connection): void {
     this.#forget(socket);
     socket.off("data", this.#onData);
+    socket.off("close", this.#onClose);
+    socket.once("close", () => account?.close());
     this.#options.onTimeout(socket);
   }
 }

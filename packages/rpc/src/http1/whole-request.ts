@@ -20,7 +20,7 @@ const requestLine = /POST (\/[\w\-.~%!$&'()*+,;=:@/]*) HTTP\/1\.1\r\n/y;
 const headerLines = /(?:[\w!#$%&'*+\-.^`|~]+:[\t\x20-\x7e]*\r\n)+\r\n/y;
 const length = /^\d{1,4}$/;
 /** What changes how the body or the connection is to be read, or the answer to be written. */
-const extraordinary = [
+const extraordinary: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "expect",
   "upgrade",
@@ -28,8 +28,7 @@ const extraordinary = [
   "trailer",
   "proxy-connection",
   "origin",
-];
-const isExtraordinary: ReadonlySet<string> = new Set(extraordinary);
+]);
 
 /**
  * Makes a reader of plain, small POST requests. It must never take a request otherwise than node's parser does, or two of them where a proxy in
@@ -73,8 +72,7 @@ export function wholeRequestReader(
       } else if (name === "connection") {
         if (isKeptAlive || value.toLowerCase() !== "keep-alive") return undefined;
         isKeptAlive = true;
-      } else if (!asked.has(name) || headers?.has(name) === true || isExtraordinary.has(name))
-        return undefined;
+      } else if (!asked.has(name) || headers?.has(name) === true || extraordinary.has(name)) return undefined;
       if (asked.has(name)) (headers ??= new Map<string, string>()).set(name, value);
     }
     const body = bytes.subarray(headBytes);

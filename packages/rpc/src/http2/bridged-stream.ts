@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
+import { httpDate } from "../http-date.js";
 import { setAccount } from "../limits/request-account.js";
 import { encodeHeaders, type OutgoingHeaders } from "./hpack/header-encoder.js";
 import type { StreamOwner } from "./http2-stream.js";
@@ -180,7 +181,7 @@ class BridgedResponse extends Writable {
   flushHeaders(): void {
     if (this.headersSent) return;
     this.headersSent = true;
-    const date = this.#headers["date"] ?? new Date().toUTCString();
+    const date = this.#headers["date"] ?? httpDate();
     this.#stream.respond({ ":status": this.statusCode, ...this.#headers, date });
   }
 

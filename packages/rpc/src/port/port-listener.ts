@@ -155,7 +155,7 @@ export class PortListener {
         headerTimeoutMs,
         requestTimeoutMs,
         maxHeaderBytes,
-        whole: options.wholeRequests,
+        wholeRequests: options.wholeRequests,
         memory,
         stallClock: this.#stallWatch,
         turns,
