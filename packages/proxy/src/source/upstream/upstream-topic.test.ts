@@ -405,6 +405,28 @@ describe("UpstreamTopic", () => {
       expect(take(whole("ENABLED"))).to.have.property("ack");
     });
 
+    it("does not let it wait where too much waits already, and asks for it again", async () => {
+      const message = whole("ENABLED") as Extract<TopicMessage, { readonly kind: "snapshot" }>;
+      const large = new LargeDocuments(undefined, message.document.length * 1.5);
+      const room = { has: () => true, freeBytes: 0 };
+      held = new UpstreamTopic(topic, sink, new ManualClock(), room, large);
+      let finish: () => void = () => undefined;
+      const first = large.read(message.document.length, async () => {
+        await new Promise<void>((resolve) => (finish = resolve));
+        return undefined;
+      });
+      await turn();
+      expect(held.prepare(message)).to.equal(undefined);
+      expect(take(message)).to.have.property("nack");
+      expect(reason()).to.match(/is refused: its [\d.]+ MB came while others waited to be read/);
+      expect(held.isCramped, "it is asked for again").to.equal(true);
+      finish();
+      await first;
+      await held.prepare(message);
+      expect(take(message)).to.have.property("ack");
+      expect(held.isCramped).to.equal(false);
+    });
+
     it("keeps nothing of one that it refuses, not even by the error that says so", async () => {
       setFlagsFromString("--expose-gc");
       const collect = runInNewContext("gc") as () => void;

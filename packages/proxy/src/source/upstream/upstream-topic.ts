@@ -160,11 +160,12 @@ export class UpstreamTopic {
    * what can't be read is for `take` to refuse.
    */
   prepare(message: TopicMessage): Promise<void> | undefined {
-    const bytes = message.kind === "snapshot" ? message.document.length : (this.#held?.document.bytes ?? 0);
-    if ((message.kind !== "snapshot" && message.kind !== "delta") || !this.#large.isLarge(bytes))
-      return undefined;
+    if (message.kind !== "snapshot" && message.kind !== "delta") return undefined;
+    const messageBytes = message.kind === "snapshot" ? message.document.length : 0;
+    const bytes = message.kind === "snapshot" ? messageBytes : (this.#held?.document.bytes ?? 0);
+    if (!this.#large.isLarge(bytes) || !this.#large.mayWait(messageBytes)) return undefined;
     return this.#large
-      .read(async () => {
+      .read(messageBytes, async () => {
         this.#prepared = await PreparedMessage.read(message, this.#held?.document, this.#room);
         return this.#prepared?.normalised;
       })
@@ -281,6 +282,12 @@ export class UpstreamTopic {
     const { document } = message;
     const needed = documentHeapBytes(document);
     if (!this.#room.has(needed)) throw this.#noRoom(document.length, needed);
+    if (this.#large.isLarge(document.length) && !this.#large.mayWait(document.length)) {
+      this.#lackingBytes = needed;
+      throw new Error(
+        `its ${inMegabytes(document.length)} MB came while others waited to be read: it is asked for again`,
+      );
+    }
     return ReplicaDocument.parse(document);
   }
 
