@@ -2,6 +2,7 @@ import { expect } from "chai";
 import { wholeRequestReader, type WholeRequest } from "./whole-request.js";
 
 const read = wholeRequestReader(["x-asked"], { maxHeaderBytes: 1_000, maxBodyBytes: 100 });
+const readLarge = wholeRequestReader([], { maxHeaderBytes: 1_000_000, maxBodyBytes: 100 });
 const of = (text: string): WholeRequest | undefined => read(Buffer.from(text, "latin1"));
 const post = (headers: string, body = "", line = "POST /a HTTP/1.1"): WholeRequest | undefined =>
   of(`${line}\r\n${headers}\r\n\r\n${body}`);
@@ -54,6 +55,9 @@ describe("a whole request", () => {
     "another request behind it": post("host: a\r\ncontent-length: 1", "xPOST /a HTTP/1.1\r\nhost: a\r\n\r\n"),
     "a body that is too large": post("host: a\r\ncontent-length: 101", "x".repeat(101)),
     "headers that are too large": post(`host: a\r\nx: ${"x".repeat(1_000)}`),
+    "more headers than node takes": readLarge(
+      Buffer.from(`POST /a HTTP/1.1\r\nhost: a\r\n${"x:\r\n".repeat(970)}\r\n`),
+    ),
     "an unfinished head": of("POST /a HTTP/1.1\r\nhost: a\r\n"),
     "a body in chunks": post("host: a\r\ntransfer-encoding: chunked", "0\r\n\r\n"),
     "chunks and a length": post("host: a\r\ncontent-length: 5\r\nTransfer-Encoding: chunked", "0\r\n\r\n"),

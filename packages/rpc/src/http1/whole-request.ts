@@ -14,6 +14,8 @@ export type WholeRequestReader = (bytes: Buffer) => WholeRequest | undefined;
 
 /** What is read at most: more is no small request. */
 const maxWholeBytes = 8 * 1024;
+/** Node refuses more than a thousand headers, whatever their size: there can't be as many in this. */
+const maxHeadBytes = 3_900;
 const headEnd = "\r\n\r\n";
 const requestLine = /POST (\/[\w\-.~%!$&'()*+,;=:@/]*) HTTP\/1\.1\r\n/y;
 /** Lines of printable ASCII: no folded ones, no white space before the colon, no line that ends without CR. */
@@ -44,10 +46,11 @@ export function wholeRequestReader(
   const names = ["host", "content-length", "connection", ...extraordinary, ...headerNames].map(escaped);
   const knownHeader = new RegExp(`\\r\\n(${names.join("|")}):([^\\r]*)`, "gi");
   const asked: ReadonlySet<string> = new Set(headerNames);
+  const maxBytes = Math.min(maxHeaderBytes, maxHeadBytes);
   return (bytes) => {
     if (bytes.length > maxWholeBytes) return undefined;
     const headBytes = bytes.indexOf(headEnd) + headEnd.length;
-    if (headBytes < headEnd.length || headBytes > maxHeaderBytes) return undefined;
+    if (headBytes < headEnd.length || headBytes > maxBytes) return undefined;
     const head = bytes.toString("latin1", 0, headBytes);
     requestLine.lastIndex = 0;
     const target = requestLine.exec(head)?.[1];
