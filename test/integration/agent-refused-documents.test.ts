@@ -76,6 +76,7 @@ describe("bunting-agent with --stale-after, and a newest document that is refuse
   let streams: StreamServer;
   let api: FaultyApiServer;
   let agent: AgentProcess;
+  const agents: AgentProcess[] = [];
   const kinds = new Map<string, Kind>();
   const served = new Map<string, { readonly type: string; text: string }>();
 
@@ -120,25 +121,31 @@ describe("bunting-agent with --stale-after, and a newest document that is refuse
       put: (text) => api.put("shop", "flags", { flagSpec: JSON.parse(text) as object }),
     });
     for (const [name, { put }] of kinds) put(document(name, "on"));
-    const sources = JSON.stringify([...kinds.values()].map(({ source }) => source));
-    agent = await startAgent(
-      ["--sources", sources, "--stale-after", "200ms", "--service-account-directory", directory.path],
-      { env: { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(api.port) } },
-    );
+    agent = await agentOf(...kinds.values());
     await eventually(() => isReady(agent.management), "/readyz");
   });
   after(async () => {
-    const exitCode = await agent.process.stop();
+    const exitCodes = await Promise.all(agents.map(({ process }) => process.stop()));
     await api.close();
     streams.stop();
     http.closeAllConnections();
     http.close();
     directory.remove();
-    expect(exitCode, agent.process.output).to.equal(0);
+    expect(exitCodes, agent.process.output).to.deep.equal(agents.map(() => 0));
   });
 
-  const answer = async (key: string): Promise<unknown> => {
-    const url = `${agent.ofrep}/ofrep/v1/evaluate/flags/${key}`;
+  async function agentOf(...of: readonly Kind[]): Promise<AgentProcess> {
+    const sources = JSON.stringify(of.map(({ source }) => source));
+    const started = await startAgent(
+      ["--sources", sources, "--stale-after", "200ms", "--service-account-directory", directory.path],
+      { env: { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(api.port) } },
+    );
+    agents.push(started);
+    return started;
+  }
+
+  const answer = async (key: string, { ofrep } = agent): Promise<unknown> => {
+    const url = `${ofrep}/ofrep/v1/evaluate/flags/${key}`;
     const { value, reason } = (await (await fetch(url, { method: "POST", body: "{}" })).json()) as Record<
       string,
       unknown
@@ -183,6 +190,28 @@ describe("bunting-agent with --stale-after, and a newest document that is refuse
       expect(await answer(name)).to.deep.equal({ value: false, reason: "STATIC" });
       expect(await metric("unconfirmed_seconds")).to.equal(0);
       expect(await readyz()).to.match(/^ready\n/);
+    });
+  }
+
+  for (const name of ["file-json", "file-yaml", "http-json", "http-yaml", "grpc", "kubernetes"]) {
+    it(`has answered with its first one, whatever its kind (${name}), so that the agent is ready and says what it lacks`, async () => {
+      const kind = kinds.get(name) ?? expect.fail("no such kind");
+      const { put, broken } = kind;
+      put(broken);
+      const late = await agentOf(kind);
+      await eventually(() => isReady(late.management), "/readyz");
+      const body = await (await fetch(`${late.management}/readyz`)).text();
+      expect(body).to.match(
+        /^ready, but (without flags of .+|flags are stale)\nsource 0 .*: its newest document is refused: ./,
+      );
+      expect(await answer(name, late)).to.deep.equal({ value: undefined, reason: undefined });
+
+      put(document(name, "off"));
+      await eventually(
+        async () => (await (await fetch(`${late.management}/readyz`)).text()).startsWith("ready\n"),
+        "its flags",
+      );
+      expect(await answer(name, late)).to.deep.equal({ value: false, reason: "STATIC" });
     });
   }
 });

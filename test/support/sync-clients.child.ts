@@ -45,7 +45,7 @@ const running = reports.map((report, index) => {
   const source = createSource(config, {
     deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
     held: (sourceIndex) => store.held(sourceIndex),
-    answeredEmpty: () => undefined,
+    answered: () => undefined,
     confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
     logger,
     clock: systemClock,

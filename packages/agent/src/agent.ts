@@ -135,7 +135,7 @@ export function createAgent(options: AgentOptions, logger: Logger, clock: Clock 
   const sources = createSources(configs, {
     deliver: (delivery) => intake.deliver(delivery),
     held: (sourceIndex) => store.held(sourceIndex),
-    answeredEmpty: answered,
+    answered,
     confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
     contact: (...contact) => freshness.contact(...contact),
     logger,

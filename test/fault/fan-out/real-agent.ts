@@ -43,7 +43,7 @@ export class RealAgent implements Subscriber {
     this.#source = createSource(config, {
       deliver: (delivery) => this.#deliver(delivery),
       held: (sourceIndex) => store.held(sourceIndex),
-      answeredEmpty: () => undefined,
+      answered: () => undefined,
       confirm: (sourceIndex, version) => {
         this.#judge(version, undefined);
         store.confirm(sourceIndex, version);

@@ -43,7 +43,7 @@ export class ModelAgent {
     const source = createSource(config, {
       deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
       held: (sourceIndex) => store.held(sourceIndex),
-      answeredEmpty: () => undefined,
+      answered: () => undefined,
       confirm: (sourceIndex, version) => store.confirm(sourceIndex, version),
       logger,
       clock: systemClock,

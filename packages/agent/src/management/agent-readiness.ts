@@ -2,10 +2,10 @@ import type { Clock, Readiness } from "@bunting/runtime";
 import type { SourceStatus } from "../sync/flag-source.js";
 
 /**
- * Whether the agent is ready: as soon as every source has answered, with a document or with the message that there is none, or its
- * last-known-good copy was loaded. From then on, only shutting down makes it unready. A missing FeatureFlag, an unreachable source and stale
- * flags are reported in the body and as metrics: if they took the agent out of service, one misspelt name would block every rollout, and an
- * outage of one proxy would take every workload down with it.
+ * Whether the agent is ready: as soon as every source has answered, with a document, even one that is refused, or with the message that there is
+ * none, or its last-known-good copy was loaded. From then on, only shutting down makes it unready. A missing FeatureFlag, a refused document, an
+ * unreachable source and stale flags are reported in the body and as metrics: if they took the agent out of service, one misspelt name would
+ * block every rollout, and an outage of one proxy would take every workload down with it.
  */
 export class AgentReadiness {
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class AgentReadiness {
     this.#waitingFor = new Set(Array.from({ length: options.sourceCount }, (_, index) => index));
   }
 
-  /** To be called for each document that was accepted, and when a source has none; true if it was the last answer the agent waited for. */
+  /** To be called for each answer of a source; true if it was the last that the agent waited for. */
   answered(sourceIndex: number): boolean {
     return this.#waitingFor.delete(sourceIndex) && this.#waitingFor.size === 0;
   }

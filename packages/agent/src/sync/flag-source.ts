@@ -57,8 +57,8 @@ export interface SourceOptions {
   readonly deliver: Deliver;
   /** The last document of a source that was not refused. */
   readonly held: (sourceIndex: number) => HeldDocument | undefined;
-  /** Called each time a source says that it has no document: its topic is missing or was deleted. */
-  readonly answeredEmpty: (sourceIndex: number) => void;
+  /** Called each time a source answers with nothing to serve: its topic is missing or was deleted, or its newest document is refused. */
+  readonly answered: (sourceIndex: number) => void;
   /** Sets the version of the document that is held of a source. */
   readonly confirm: (sourceIndex: number, version: DocumentVersion) => void;
   /** Called with false when a source is lost or its newest document is refused, and with true when what is held of it is known to be the newest. */

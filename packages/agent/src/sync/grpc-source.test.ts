@@ -147,9 +147,9 @@ describe("GrpcSource", () => {
     it("that stays without a document is the answer that there is none, until one comes", async () => {
       const { source, probe } = run({ target: await server.start(), selector: "a/b" }, { holdMs: 20 });
       const stream = await server.nextStream();
-      expect(probe.emptyAnswers).to.deep.equal([]);
+      expect(probe.answersWithout).to.deep.equal([]);
       stream.headers();
-      await eventually(() => probe.emptyAnswers.length === 1, "the answer");
+      await eventually(() => probe.answersWithout.length === 1, "the answer");
       expect(source.status().warning).to.contain("no flags for a/b");
       stream.send("{}");
       await probe.nextDocument();
@@ -160,9 +160,9 @@ describe("GrpcSource", () => {
       const { probe } = run({ target: await server.start() });
       (await server.nextStream()).fail({ code: status.UNKNOWN });
       const second = await server.nextStream();
-      expect(probe.emptyAnswers).to.deep.equal([]);
+      expect(probe.answersWithout).to.deep.equal([]);
       second.fail({ code: status.NOT_FOUND });
-      await eventually(() => probe.emptyAnswers.length === 1, "the answer");
+      await eventually(() => probe.answersWithout.length === 1, "the answer");
     });
 
     it("carries the selector as header and field, the provider's id and further headers", async () => {

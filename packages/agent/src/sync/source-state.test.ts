@@ -88,12 +88,12 @@ describe("SourceState", () => {
     ]);
   });
 
-  it("is connected, but not in contact, while the newest document is refused, which it logs unless another has", () => {
+  it("is connected and has answered, but is not in contact, while the newest document is refused, which it logs unless another has", () => {
     const { state, told, lines } = useState(true);
     state.documentReceived(10);
     told.length = 0;
     state.delivered(20, { refusal: "no JSON" });
-    expect(told).to.deep.equal(["document 20", "failed refused", "contact false"]);
+    expect(told).to.deep.equal(["document 20", "failed refused", "contact false", "answered"]);
     expect(lines()).to.deep.equal(["connected to the source"]);
     state.refused("no YAML", { isLogged: false });
     state.refused("no YAML", { isLogged: false });
@@ -114,13 +114,13 @@ describe("SourceState", () => {
     expect(told).to.deep.equal([
       "connected true",
       "empty true",
-      "answered empty",
-      "answered empty",
+      "answered",
+      "answered",
       "document 10",
       "empty false",
       "failed not_found",
       "empty true",
-      "answered empty",
+      "answered",
       "connected false",
     ]);
   });
@@ -133,7 +133,7 @@ function useState(withContact = false) {
   const state = new SourceState(config, {
     logger: createLogger({ format: "json", debug: false }, { write: (line) => written.push(line) }),
     clock: { ...systemClock, now: () => times.now, monotonicMs: () => times.monotonicMs },
-    answeredEmpty: () => told.push("answered empty"),
+    answered: () => told.push("answered"),
     ...(withContact && { contact: (_, isConfirmed) => told.push(`contact ${isConfirmed}`) }),
     metrics: {
       ...noSyncMetrics,

@@ -8,7 +8,7 @@ export interface SourceStateOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly metrics: SyncMetrics;
-  readonly answeredEmpty: (sourceIndex: number) => void;
+  readonly answered: (sourceIndex: number) => void;
   readonly contact?: ((sourceIndex: number, isConfirmed: boolean) => void) | undefined;
 }
 
@@ -80,17 +80,19 @@ export class SourceState {
 
   /**
    * The newest document can't be served, so that the flags before it, if any, still are. The source is connected, but what is held of it is
-   * not the newest: it may become stale as if it were away. To be called again whenever it is seen that this is still so.
+   * not the newest: it may become stale as if it were away. It has answered all the same: one mistake must not keep Pods from starting. To be
+   * called again whenever it is seen that this is still so.
    *
    * @param why may be long: it is cut
    */
   refused(why: string, { isLogged }: { readonly isLogged: boolean }): void {
-    const { metrics, contact } = this.#options;
+    const { metrics, contact, answered } = this.#options;
     const { sourceIndex } = this.#config;
     this.connected();
     metrics.sourceFailed(sourceIndex, "refused");
     contact?.(sourceIndex, false);
     if (this.#isEmpty) this.#setEmpty(false);
+    answered(sourceIndex);
     const reason = singleLine(cut(why));
     const warning = `its newest document is refused: ${reason}; the flags before it, if any, are still served`;
     if (this.#warning === warning) return;
@@ -175,7 +177,7 @@ export class SourceState {
 
   #answeredEmpty(): void {
     if (!this.#isEmpty) this.#setEmpty(true);
-    this.#options.answeredEmpty(this.#config.sourceIndex);
+    this.#options.answered(this.#config.sourceIndex);
   }
 
   #setEmpty(isEmpty: boolean): void {

@@ -202,7 +202,7 @@ export class SourceProbe {
   readonly logs: LogLine[] = [];
   readonly failures: string[] = [];
   /** The sources that said they have no document. */
-  readonly emptyAnswers: number[] = [];
+  readonly answersWithout: number[] = [];
   /** Whether `deliver` takes documents over. */
   isAccepting = true;
   readonly options: SourceOptions;
@@ -222,7 +222,7 @@ export class SourceProbe {
         return this.isAccepting ? { rejectedFlags: [] } : { refusal: "refused by the test" };
       },
       held: () => undefined,
-      answeredEmpty: (sourceIndex) => void this.emptyAnswers.push(sourceIndex),
+      answered: (sourceIndex) => void this.answersWithout.push(sourceIndex),
       confirm: () => undefined,
     };
   }

@@ -71,15 +71,8 @@ export class FeatureFlagRecord {
         (isLive && generation > 0 && before.generation === generation));
     const refusal = isSame ? before.refusal : this.#take(object, resourceVersion);
     this.#seen = { ...version, refusal };
-    if (refusal !== undefined) this.#refused(refusal);
+    if (refusal !== undefined) this.#parts.state.refused(refusal, { isLogged: false });
     else if (isSame) this.#parts.state.documentConfirmed();
-  }
-
-  /** Counts as an answer all the same: one FeatureFlag with a mistake must not keep Pods from starting. */
-  #refused(why: string): void {
-    const { state, options, config } = this.#parts;
-    state.refused(why, { isLogged: false });
-    options.answeredEmpty(config.sourceIndex);
   }
 
   /** An event said that it was deleted. */

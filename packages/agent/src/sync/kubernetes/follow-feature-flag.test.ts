@@ -137,7 +137,7 @@ describe("a source of provider kubernetes", () => {
 
   it("answers that there is none, and delivers it once it exists", async () => {
     const { probe, sources } = run();
-    await eventually(() => probe.emptyAnswers.length > 0, "the answer");
+    await eventually(() => probe.answersWithout.length > 0, "the answer");
     expect(sources[0]?.status().warning).to.contain("there is no FeatureFlag shop/flags");
     api.put("shop", "flags", spec(1));
     expect(await probe.nextDocument()).to.equal(text(1));
@@ -190,7 +190,7 @@ describe("a source of provider kubernetes", () => {
     const { probe, sources } = run();
     await probe.failure("forbidden");
     expect(sources[0]?.status().error).to.match(/get, list and watch featureflags in the namespace shop/);
-    expect(probe.emptyAnswers).to.deep.equal([]);
+    expect(probe.answersWithout).to.deep.equal([]);
     api.setAllowed(() => true);
     expect(await probe.nextDocument()).to.equal(text(1));
     expect(sources[0]?.status()).to.include({ state: "connected", error: undefined });
