@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { makeDirectory } from "./make-directory.js";
 import { temporarySuffix } from "./sweep-copies.js";
 
 /**
@@ -9,7 +10,7 @@ import { temporarySuffix } from "./sweep-copies.js";
  * @throws NodeJS.ErrnoException if no copy could be written
  */
 export async function checkCopies(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(directory);
   const file = path.join(directory, `${randomUUID()}${temporarySuffix}`);
   try {
     await writeFile(file, "checked at the start\n", { flag: "wx", mode: 0o600, flush: true });

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { checkCopies } from "./check-copies.js";
 import { makeDirectory } from "./make-directory.js";
 
 describe("makeDirectory", () => {
@@ -26,16 +27,20 @@ describe("makeDirectory", () => {
   });
 
   // In a process of its own, which can be killed: with the option recursive, mkdir takes a thread for ever.
-  it("fails where nothing can be made in a directory that exists", function () {
-    if (!existsSync("/proc/self")) this.skip();
-    const module = new URL("make-directory.ts", import.meta.url).href;
-    const script = `import { makeDirectory } from ${JSON.stringify(module)};
-      await makeDirectory("/proc/bunting/a").catch((error) => console.log(error.code));`;
-    const printed = execFileSync(
-      process.execPath,
-      ["--conditions=@bunting/source", "--import=tsx", "--input-type=module", "--eval", script],
-      { timeout: 10_000, killSignal: "SIGKILL" },
-    );
-    expect(printed.toString()).to.equal("ENOENT\n");
-  });
+  for (const [{ name }, file] of [
+    [makeDirectory, "make-directory.ts"],
+    [checkCopies, "check-copies.ts"],
+  ] as const)
+    it(`fails where nothing can be made in a directory that exists, and so does all that uses it: ${name}`, function () {
+      if (!existsSync("/proc/self")) this.skip();
+      const module = new URL(file, import.meta.url).href;
+      const script = `import { ${name} } from ${JSON.stringify(module)};
+      await ${name}("/proc/bunting/a").catch((error) => console.log(error.code));`;
+      const printed = execFileSync(
+        process.execPath,
+        ["--conditions=@bunting/source", "--import=tsx", "--input-type=module", "--eval", script],
+        { timeout: 10_000, killSignal: "SIGKILL" },
+      );
+      expect(printed.toString()).to.equal("ENOENT\n");
+    });
 });
