@@ -54,9 +54,14 @@ export const port: ValueType<number> = {
 export function choice<const T extends string>(...choices: readonly T[]): ValueType<T> {
   return scalar(choices.join("|"), (value) => {
     const found = choices.find((one) => one === value);
-    if (found === undefined) throw new Error(`expected ${choices.join(" or ")}, got ${quoted(value)}`);
+    if (found === undefined) throw new Error(`expected ${alternatives(choices)}, got ${quoted(value)}`);
     return found;
   });
+}
+
+/** "a", "a or b", "a, b or c". */
+function alternatives(choices: readonly string[]): string {
+  return [choices.slice(0, -1).join(", "), ...choices.slice(-1)].filter((part) => part !== "").join(" or ");
 }
 
 export interface DurationBounds {
