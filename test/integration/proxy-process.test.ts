@@ -61,6 +61,23 @@ describe("bunting-proxy as a process", () => {
       );
     });
 
+    it("ends at once with the one reason where it needs a cluster and there is none, without a drain that nobody would notice", async () => {
+      const common = ["start", "--host", "127.0.0.1", "--port", "0", "--management-port", "0"];
+      for (const args of [
+        ["--source", "kubernetes"],
+        ["--source", `dir:${directory.path}`, "--auth", "token"],
+      ]) {
+        // Without a HOME, which may have a kubeconfig.
+        const proxy = new ServiceProcess(binaries.proxy, {
+          args: [...common, ...args],
+          env: { HOME: directory.path, KUBECONFIG: "", KUBERNETES_SERVICE_HOST: "" },
+        });
+        expect(await proxy.exit, proxy.output).to.equal(1);
+        expect(proxy.words, proxy.output).to.have.lengthOf(1);
+        expect(proxy.words[0]).to.match(/^bunting-proxy: no cluster was found: /);
+      }
+    });
+
     it("tolerates flags it does not know, and Kubernetes service links in its environment", async () => {
       const proxy = new ServiceProcess(binaries.proxy, {
         args: [
@@ -287,6 +304,8 @@ describe("bunting-proxy as a process", () => {
 
     it("leaves no process, and a second signal does not wait", async () => {
       const { process } = await start(["--drain-delay", "1m"]);
+      // Before that it was never ready, and would end at once.
+      await process.nextLog("flag directory read");
       process.child.kill("SIGTERM");
       await process.nextLog("draining");
       process.child.kill("SIGINT");

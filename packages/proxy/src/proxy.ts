@@ -304,8 +304,7 @@ export function createProxy(options: ProxyOptions, logger: Logger, clock: Clock 
       delayMs: options.drainDelay,
       windowMs: options.drainWindow,
       graceMs: drainGraceMs,
-      onListening: () => readiness.listening(),
-      onDraining: () => readiness.draining(),
+      readiness,
     }),
   ];
   const stopTimeoutMs = options.drainDelay + options.drainWindow + drainGraceMs + 5_000;

@@ -1,5 +1,5 @@
 import type { RestClient } from "@bunting/kube";
-import type { Runnable } from "@bunting/runtime";
+import { aborted, type Runnable } from "@bunting/runtime";
 import type { Cluster } from "../source/kubernetes/kubernetes-source.js";
 
 type Client = Pick<RestClient, "raw">;
@@ -11,17 +11,21 @@ type Client = Pick<RestClient, "raw">;
 export class ClusterConnection implements Runnable, Client {
   readonly name = "identity";
   readonly #connect: () => Promise<Cluster & { readonly client: Client }>;
-  readonly #client: Promise<Client>;
+  #client: Client | undefined;
+  readonly #connection: Promise<Client>;
   #connected: (client: Client) => void = () => undefined;
 
   constructor(connect: () => Promise<Cluster & { readonly client: Client }>) {
     this.#connect = connect;
-    this.#client = new Promise((resolve) => (this.#connected = resolve));
+    this.#connection = new Promise((resolve) => (this.#connected = resolve));
   }
 
-  /** Any call of the API; waits until `run` has prepared the connection. */
+  /** Any call of the API; waits until `run` has prepared the connection, or the signal aborts. */
   async raw(...[request, signal]: Parameters<Client["raw"]>): Promise<unknown> {
-    return (await this.#client).raw(request, signal);
+    this.#client ??= (await Promise.race([this.#connection, aborted(signal)])) ?? undefined;
+    // Without a connection the caller has given up, or the process ends because no cluster was found.
+    if (this.#client === undefined) throw signal.reason;
+    return this.#client.raw(request, signal);
   }
 
   /** Rejects with a KubeError if the options and the environment name no cluster. */

@@ -1,6 +1,7 @@
 import { drainSessions, type PortListener, type RpcStatus, type TransportStream } from "@bunting/rpc";
 import { sleep, type Clock, type Component, type Logger } from "@bunting/runtime";
 import { listen } from "./listening-component.js";
+import type { ProxyReadiness } from "./proxy-readiness.js";
 
 export interface DrainingPortOptions {
   readonly port: PortListener;
@@ -14,8 +15,7 @@ export interface DrainingPortOptions {
   readonly windowMs: number;
   /** How long each connection has to send what is queued on it, in ms. */
   readonly graceMs: number;
-  readonly onListening: () => void;
-  readonly onDraining: () => void;
+  readonly readiness: Pick<ProxyReadiness, "wasReady" | "listening" | "draining">;
 }
 
 const goodbye: RpcStatus = { code: "UNAVAILABLE", message: "the proxy is shutting down; connect again" };
@@ -23,7 +23,8 @@ const goodbye: RpcStatus = { code: "UNAVAILABLE", message: "the proxy is shuttin
 /**
  * The sync port. It opens at once, whatever the source does: a stock flagd sidecar exits if its connection is refused. It closes in three
  * steps, so that clients notice no more than a reconnect: it turns unready but still serves, until load balancers have noticed; it stops
- * accepting connections; then it ends them one by one at random moments, each stream with its newest flags and UNAVAILABLE.
+ * accepting connections; then it ends them one by one at random moments, each stream with its newest flags and UNAVAILABLE. Where there is
+ * nobody to notice, because the start failed, it closes at once: whoever started the process waits for the reason.
  */
 export class DrainingPort implements Component {
   readonly name = "sync";
@@ -36,14 +37,16 @@ export class DrainingPort implements Component {
   }
 
   async start(): Promise<void> {
-    const { port, logger, onListening } = this.#options;
+    const { port, logger, readiness } = this.#options;
     await listen(this.name, port, logger);
-    onListening();
+    readiness.listening();
   }
 
   async stop(): Promise<void> {
-    const { port, drainStream, logger, clock, delayMs, windowMs, graceMs, onDraining } = this.#options;
-    onDraining();
+    const { port, drainStream, logger, clock, delayMs, windowMs, graceMs, readiness } = this.#options;
+    const isUnknown = port.sessions.size === 0 && !readiness.wasReady;
+    readiness.draining();
+    if (isUnknown) return port.close();
     logger.info({ connections: port.sessions.size, delayMs, windowMs }, "draining");
     await sleep(delayMs, new AbortController().signal, clock);
     port.stopListening();

@@ -47,6 +47,12 @@ export class ProxyReadiness {
     this.#changed();
   }
 
+  /** Whether a load balancer may have been told to send clients here. */
+  get wasReady(): boolean {
+    this.check();
+    return this.#wasReady;
+  }
+
   check(): Readiness {
     if (this.#isDraining) return { isReady: false, reason: "draining: the proxy is shutting down" };
     if (this.#listeningSinceMs === undefined) return { isReady: false, reason: "not listening yet" };
