@@ -4,7 +4,7 @@
  */
 import { cpSync } from "node:fs";
 import path from "node:path";
-import { processSignals, readOptions } from "@bunting/runtime";
+import { aborted, processSignals, readOptions } from "@bunting/runtime";
 import { renderHelp } from "@bunting/runtime/options";
 import { imageEntrypoint } from "../scripts/images/image-entrypoint.js";
 import { demoOptionTable, type DemoOptions } from "./demo-options.js";
@@ -148,13 +148,6 @@ function showAddresses(options: DemoOptions, folder: string): void {
   say(`  then edit ${path.relative(root, folder)}/storefront.yaml and ask again.`);
   say();
   if (!options.once) say("Ctrl-C ends everything.");
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 function help(): string {

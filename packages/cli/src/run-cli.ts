@@ -80,7 +80,7 @@ function overview(): string {
 }
 
 /** The text of `--help` of a command. */
-export function helpOf({ usage, describe, table, epilogue }: Command): string {
+function helpOf({ usage, describe, table, epilogue }: Command): string {
   return renderHelp({ usage: `bunting ${usage}`, describe, table, epilogue });
 }
 

@@ -13,7 +13,7 @@ const maxDepth = 1000;
 const unservableMark = "\ud800 unservable";
 
 /** How much a flag may grow by its references, in bytes of JSON: in-process providers get it written out. */
-export const maxReferencedBytes = 1024 * 1024;
+const maxReferencedBytes = 1024 * 1024;
 
 /** About how many bytes of JSON an evaluator is. */
 const evaluatorBytes = new WeakMap<object, number>();

@@ -18,10 +18,10 @@ export const flagdProperty = "$flagd";
  * loop: nested lists over a large context, or a hundred flags that read a text of 1 MB, would otherwise run for seconds to minutes, or until
  * memory is exhausted.
  */
-export const maxWork = 1 << 21;
+const maxWork = 1 << 21;
 
 /** The work that each evaluation may do whatever others of the same request did, so that large sets of ordinary rules never meet the limit. */
-export const workPerFlag = 1 << 10;
+const workPerFlag = 1 << 10;
 
 /** The work of copying one member of the context when a rule reads all of it. */
 const workPerMember = 16;

@@ -18,7 +18,7 @@ const states: Readonly<Record<TopicStateName, { readonly shape: string; readonly
   stale: { shape: "▲", level: "bad" },
 };
 
-export function stateWord(state: TopicStateName): Child {
+function stateWord(state: TopicStateName): Child {
   const { shape, level } = states[state];
   return element(
     "span",

@@ -23,7 +23,7 @@ export function installedProxy(node: () => Node): void {
 }
 
 /** Applies deploy/kustomize/base with our image, through an overlay such as users write, and waits until it is rolled out. */
-export async function installProxy(node: Node): Promise<void> {
+async function installProxy(node: Node): Promise<void> {
   const overlay = path.join(environment("BUNTING_NODE_DIRECTORY"), "overlay");
   mkdirSync(overlay, { recursive: true });
   const kustomization = {

@@ -75,7 +75,7 @@ export class RawApiClient {
   }
 }
 
-export class RawAnswer {
+class RawAnswer {
   readonly stream: ClientHttp2Stream;
   readonly status: Promise<number>;
   readonly closed: Promise<void>;

@@ -75,7 +75,7 @@ export function recordingLogger(): RecordingLogger {
 
 export type RecordingMetrics = ApiMetrics & { readonly calls: (readonly unknown[])[] };
 
-export function recordingMetrics(): RecordingMetrics {
+function recordingMetrics(): RecordingMetrics {
   const calls: (readonly unknown[])[] = [];
   const record =
     (name: string) =>

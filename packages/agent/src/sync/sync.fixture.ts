@@ -9,7 +9,7 @@ import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
 /** One SyncFlags stream as the server has it. */
-export class ServedStream {
+class ServedStream {
   readonly request: syncV1.SyncFlagsRequest;
   readonly metadata: Metadata;
   readonly authority: string;

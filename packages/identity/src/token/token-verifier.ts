@@ -8,7 +8,7 @@ import { identityOfClaims } from "./service-account-claims.js";
 import { algorithms, maxKidCharacters, type SigningKey } from "./signing-keys.js";
 
 /** How much the clocks of the machines may differ. */
-export const leewayMs = 10_000;
+const leewayMs = 10_000;
 
 /** Signatures are verified on the threads that also read files: a storm of tokens waits here instead. */
 const maxVerifying = 16;

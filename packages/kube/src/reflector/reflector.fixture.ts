@@ -16,7 +16,7 @@ import type { ConsistentRead, ReflectorHandler, RelistReason } from "./reflector
 import type { ObjectEvent } from "./watch-event.js";
 import { WatchListSupport } from "./watch-list-support.js";
 
-export const flagType = { group: "core.openfeature.dev", version: "v1beta1", plural: "featureflags" };
+const flagType = { group: "core.openfeature.dev", version: "v1beta1", plural: "featureflags" };
 export const wide: ResourceScope = { type: flagType, namespace: "ns" };
 
 export function objectScope(name: string): ResourceScope {
@@ -33,7 +33,7 @@ export function clusterOf(api: FaultyApiServer): ClusterConfig {
 }
 
 /** A clock that stands still and records the waits that were asked for. */
-export class WaitingClock extends ManualClock {
+class WaitingClock extends ManualClock {
   readonly waits: number[] = [];
 
   override after(delayMs: number, callback: () => void): () => void {
@@ -44,7 +44,7 @@ export class WaitingClock extends ManualClock {
 }
 
 /** Records its calls: `read`, `add a@2`, `remove a`, `complete 2`, `ADDED a@3`, `resumed`, `failed CODE`. */
-export class RecordingHandler implements ReflectorHandler {
+class RecordingHandler implements ReflectorHandler {
   readonly events = new EventQueue<string>();
   readonly told: string[] = [];
   readonly errors: KubeError[] = [];

@@ -1,13 +1,21 @@
 import type { Readable } from "node:stream";
 import { expect } from "chai";
-import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { TlsFiles } from "../config/tls-files.js";
 import { KubeError } from "../kube-error.js";
 import { Http2Transport } from "./http2-transport.js";
 import type { KubeRequest } from "./kube-transport.js";
-import { answerAll, clusterOf, ScriptedServer, tlsFixture } from "./transport.fixture.js";
+import {
+  answerAll,
+  clusterOf,
+  eventsOf,
+  failure,
+  ScriptedServer,
+  textOf,
+  tlsFixture,
+} from "./transport.fixture.js";
 
 const watch: KubeRequest = { method: "GET", path: "/x?watch=true", kind: "watch" };
 const call: KubeRequest = { method: "GET", path: "/x", kind: "call" };
@@ -138,24 +146,3 @@ describe("Http2Transport over https to HTTP/1.1", () => {
     }
   });
 });
-
-function eventsOf(body: Readable): EventQueue<string> {
-  const events = new EventQueue<string>();
-  body.on("data", (chunk: Buffer) => events.push(chunk.toString()));
-  body.on("end", () => events.push("end"));
-  body.on("error", (error) => events.push(error instanceof KubeError ? error.code : String(error)));
-  return events;
-}
-
-async function textOf(body: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of body) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
-}
-
-function failure(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    () => new Error("it should have failed"),
-    (error: unknown) => error,
-  );
-}

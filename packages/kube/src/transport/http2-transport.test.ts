@@ -12,7 +12,15 @@ import { TlsFiles } from "../config/tls-files.js";
 import { KubeError, type KubeErrorCode } from "../kube-error.js";
 import { Http2Transport } from "./http2-transport.js";
 import type { KubeRequest } from "./kube-transport.js";
-import { answerAll, clusterOf, ScriptedServer, tlsFixture } from "./transport.fixture.js";
+import {
+  answerAll,
+  clusterOf,
+  eventsOf,
+  failure,
+  ScriptedServer,
+  textOf,
+  tlsFixture,
+} from "./transport.fixture.js";
 import type { SessionEnd, TransportOptions } from "./transport-options.js";
 
 const watch: KubeRequest = { method: "GET", path: "/x?watch=true", kind: "watch" };
@@ -276,7 +284,7 @@ describe("Http2Transport", () => {
       const first = await server.next();
       first.head(200);
       const { body } = await asked;
-      const lines = linesOf(body);
+      const lines = eventsOf(body);
       first.session?.goaway();
       first.write("one\n");
       expect(await lines.nextEvent()).to.equal("one\n");
@@ -334,7 +342,7 @@ describe("Http2Transport", () => {
   describe("a broken connection", () => {
     for (const how of ["reset", "fin"] as const) {
       it(`(${how}) ends a body with an error, never like a proper end`, async () => {
-        const lines = linesOf(await opened(transportTo()));
+        const lines = eventsOf(await opened(transportTo()));
         server.relay.cut(how);
         expect(await lines.nextEvent()).to.equal("CONNECTION_LOST");
       });
@@ -362,7 +370,7 @@ describe("Http2Transport", () => {
         await raw.frames.nextMatching((type) => type === 1, "the request");
         raw.send(1, 0x4, 1, [0x88]);
         raw.send(0, 0, 1, [...Buffer.from("one\n")]);
-        const lines = linesOf((await asked).body);
+        const lines = eventsOf((await asked).body);
         expect(await lines.nextEvent()).to.equal("one\n");
         raw.send(3, 0, 1, [0, 0, 0, code]);
         expect(await lines.nextEvent()).to.equal("CONNECTION_LOST");
@@ -390,7 +398,7 @@ describe("Http2Transport", () => {
   describe("liveness", () => {
     it("finds a black hole by PING: 30 s of silence, 15 s without an answer, then every stream fails", async () => {
       const transport = transportTo();
-      const bodies = [await opened(transport), await opened(transport)].map(linesOf);
+      const bodies = [await opened(transport), await opened(transport)].map(eventsOf);
       server.relay.stall();
       clock.advance(40_000);
       expect(ends).to.deep.equal([]);
@@ -404,7 +412,7 @@ describe("Http2Transport", () => {
 
     it("keeps a session that is quiet but answers", async () => {
       const transport = transportTo();
-      const lines = linesOf(await opened(transport));
+      const lines = eventsOf(await opened(transport));
       for (let round = 1; round <= 3; round++) {
         await eventually(() => (clock.advance(1_000), server.pings === round), "a PING");
         // The answer comes back while the clock stands still.
@@ -492,7 +500,7 @@ describe("Http2Transport", () => {
     });
 
     it("during the body ends it with ABORTED, and resets the stream", async () => {
-      const lines = linesOf(await opened(transportTo()));
+      const lines = eventsOf(await opened(transportTo()));
       abort.abort();
       expect(await lines.nextEvent()).to.equal("ABORTED");
       expect(await server.resets.nextEvent()).to.equal(constants.NGHTTP2_CANCEL);
@@ -650,7 +658,7 @@ describe("Http2Transport", () => {
         directory.replace("ca.crt", tlsFixture("ca1.crt"));
         const tls = new TlsFiles({ caFile: directory.file("ca.crt") });
         const transport = transportTo({ ...clusterOf(server), tls });
-        const lines = linesOf(await opened(transport));
+        const lines = eventsOf(await opened(transport));
         directory.replace("ca.crt", tlsFixture("ca2.crt"));
         expectCode(
           await failure(transport.request(call, abort.signal)),
@@ -670,7 +678,7 @@ describe("Http2Transport", () => {
   describe("closing", () => {
     it("ends every request and body with ABORTED, and closes all connections", async () => {
       const transport = transportTo();
-      const lines = linesOf(await opened(transport));
+      const lines = eventsOf(await opened(transport));
       const waiting = failure(transport.request(call, abort.signal));
       await server.next();
       const connecting = failure(transport.request({ ...call, path: "/late" }, abort.signal));
@@ -693,7 +701,7 @@ describe("Http2Transport", () => {
       const transport = transportTo();
       const stop = new AbortController();
       const running = transport.run(stop.signal);
-      const lines = linesOf(await opened(transport));
+      const lines = eventsOf(await opened(transport));
       stop.abort();
       await running;
       expect(await lines.nextEvent()).to.equal("ABORTED");
@@ -762,28 +770,6 @@ class RawHttp2Server {
       }
     });
   }
-}
-
-/** The chunks of a body as events, then `end` or the code of its error. */
-function linesOf(body: Readable): EventQueue<string> {
-  const events = new EventQueue<string>();
-  body.on("data", (chunk: Buffer) => events.push(chunk.toString()));
-  body.on("end", () => events.push("end"));
-  body.on("error", (error) => events.push(error instanceof KubeError ? error.code : String(error)));
-  return events;
-}
-
-async function textOf(body: Readable): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of body) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks).toString();
-}
-
-function failure(promise: Promise<unknown>): Promise<unknown> {
-  return promise.then(
-    () => new Error("it should have failed"),
-    (error: unknown) => error,
-  );
 }
 
 function expectCode(error: unknown, code: KubeErrorCode, sentence = ""): void {

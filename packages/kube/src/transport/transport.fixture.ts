@@ -20,20 +20,17 @@ import {
   type Server as TcpServer,
   type Socket,
 } from "node:net";
-import { fileURLToPath } from "node:url";
+import type { Readable } from "node:stream";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
 import type { ClusterConfig, Credentials, TlsMaterial } from "../config/cluster-config.js";
 import { fixedCredentials } from "../config/credentials.js";
+import { KubeError } from "../kube-error.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
 const fixtures = new URL("../../../../test/fixtures/tls/", import.meta.url);
 
 export function tlsFixture(name: string): string {
   return readFileSync(new URL(name, fixtures), "utf8");
-}
-
-export function tlsFixturePath(name: string): string {
-  return fileURLToPath(new URL(name, fixtures));
 }
 
 /** One request as the server saw it; it is answered by the test. */
@@ -256,8 +253,25 @@ export function clusterOf(
   };
 }
 
-async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
+export async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** The chunks of a body as events, then `end` or the code of its error. */
+export function eventsOf(body: Readable): EventQueue<string> {
+  const events = new EventQueue<string>();
+  body.on("data", (chunk: Buffer) => events.push(chunk.toString()));
+  body.on("end", () => events.push("end"));
+  body.on("error", (error) => events.push(error instanceof KubeError ? error.code : String(error)));
+  return events;
+}
+
+/** What a promise rejects with. */
+export function failure(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => new Error("it should have failed"),
+    (error: unknown) => error,
+  );
 }

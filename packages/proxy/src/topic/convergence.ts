@@ -2,7 +2,7 @@ import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
 /** Shares of the subscribers; for each, the time is measured until so many have a version. */
-export const convergenceShares = [0.5, 0.99, 1] as const;
+const convergenceShares = [0.5, 0.99, 1] as const;
 export type ConvergenceShare = (typeof convergenceShares)[number];
 
 /** How many subscribers a topic's newest version has reached. */

@@ -2,7 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { RpcError } from "../status.js";
 
 /** The encodings accepted in requests, as `grpc-accept-encoding` lists them. */
-export const acceptedEncodings = "identity,gzip";
+const acceptedEncodings = "identity,gzip";
 
 /** Throws UNIMPLEMENTED, with the accepted encodings, if the client uses another one. */
 export function checkEncoding(encoding: string | undefined): void {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "@bunting/runtime";
 
 /** How handshakes end. */
-export const handshakeResults = {
+const handshakeResults = {
   done: "complete",
   resumed: "complete, and shorter because the client resumed a session",
   plaintext: "the client spoke plaintext to a port with TLS",
@@ -17,7 +17,7 @@ export const handshakeResults = {
 export type HandshakeResult = keyof typeof handshakeResults;
 
 /** The files that TLS reads again when they change. */
-export const tlsFiles = ["certificate", "client_ca"] as const;
+const tlsFiles = ["certificate", "client_ca"] as const;
 export type TlsFile = (typeof tlsFiles)[number];
 
 /** What TLS reports. */

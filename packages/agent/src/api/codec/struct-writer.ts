@@ -9,7 +9,7 @@ export function encodeStruct(object: JsonObject): Buffer {
 }
 
 /** Writes the fields of a Struct, without a length prefix. */
-export function writeStruct(writer: WireWriter, object: JsonObject): void {
+function writeStruct(writer: WireWriter, object: JsonObject): void {
   const keys = Object.keys(object);
   for (let i = keys.length - 1; i >= 0; i--) {
     const key = keys[i] ?? "";

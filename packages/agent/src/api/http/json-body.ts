@@ -56,7 +56,7 @@ function parseFirst(body: Buffer): JsonValue | undefined {
 }
 
 /** The JSON of a request body; undefined if it is not UTF-8, not JSON, or would take far more memory than its text. */
-export function parseJsonBody(body: Buffer): JsonValue | undefined {
+function parseJsonBody(body: Buffer): JsonValue | undefined {
   const isExcessive = body.length > maxDepth && isExcessiveJson(measureJson(body));
   return isExcessive || !isUtf8(body) ? undefined : parse(body);
 }

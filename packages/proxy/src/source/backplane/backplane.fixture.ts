@@ -68,7 +68,7 @@ export function textOf(resourceVersion: string): string {
 }
 
 /** A watch of one replica on the cluster, that can be cut. */
-export class ClusterSource extends ScriptedSource {
+class ClusterSource extends ScriptedSource {
   isCut = false;
   /** How long it takes until this replica's watch tells of a change, in ms: those of replicas differ. */
   lagMs = 0;
@@ -180,7 +180,7 @@ class CuttableSink implements SourceSink {
 }
 
 /** Counts by name. */
-export class CountingBackplaneMetrics implements BackplaneMetrics {
+class CountingBackplaneMetrics implements BackplaneMetrics {
   readonly counts: Record<string, number> = {};
   readonly states: string[] = [];
   readonly lagsMs: number[] = [];
