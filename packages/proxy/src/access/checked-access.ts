@@ -18,7 +18,7 @@ import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
 import { Expiries } from "./expiries.js";
 import { Grants, type Grant } from "./grants.js";
-import { inTurns } from "./in-turns.js";
+import { forEachInTurns } from "./for-each-in-turns.js";
 import { RefusalLog } from "./refusal-log.js";
 import { topicName } from "./topic-name.js";
 import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
@@ -166,10 +166,10 @@ export class CheckedAccess implements Access, Runnable {
     // Apart from each other: looks at identities may take long, and must not delay those at permissions.
     await Promise.all([
       this.#again(signal, () =>
-        inTurns(this.#streams.entries, ({ identity, way }) => this.#recheckIdentity(identity, way)),
+        forEachInTurns(this.#streams.entries, ({ identity, way }) => this.#recheckIdentity(identity, way)),
       ),
       authorizer &&
-        this.#again(signal, () => inTurns(this.#grants.all, (grant) => this.#recheckGrant(grant))),
+        this.#again(signal, () => forEachInTurns(this.#grants.all, (grant) => this.#recheckGrant(grant))),
     ]);
   }
 
@@ -286,7 +286,7 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   #end(all: ReadonlySet<Admitted>, error: ProxyError, why: RefusedWhy): void {
-    void inTurns([...all], (each) => {
+    void forEachInTurns([...all], (each) => {
       this.#options.metrics.accessEnded(why);
       each.refuse(error);
     });

@@ -4,7 +4,7 @@ const perTurn = 256;
 const maxUnderWay = 64;
 
 /** Calls back for each item, with other work of the event loop in between, and with so many promises under way at most. */
-export async function inTurns<Item>(
+export async function forEachInTurns<Item>(
   items: Iterable<Item>,
   handle: (item: Item) => void | Promise<void>,
 ): Promise<void> {
