@@ -29,12 +29,15 @@ const streaming = [
 
 /** The content types of a kind of method. */
 export class CallTypes {
-  /** For the header `accept-post`. */
+  /** For the header `accept-post`, which is flagd's: without the text form, whose clients know no other. */
   readonly acceptPost: string;
   readonly #byContentType: ReadonlyMap<string, CallType>;
 
   constructor(types: readonly CallType[]) {
-    this.acceptPost = types.map(({ contentType }) => contentType).join(", ");
+    this.acceptPost = types
+      .filter(({ isBase64 }) => !isBase64)
+      .map(({ contentType }) => contentType)
+      .join(", ");
     this.#byContentType = new Map(types.map((type) => [type.contentType, type]));
   }
 
