@@ -78,8 +78,10 @@ export class BodyPieces implements Reader {
 
   #refuse(request: IncomingMessage): void {
     this.#hasRefused = true;
-    stopReading(this.#socket);
     dropBody(this.#socket);
+    // Its pieces that nobody has read would be held until the connection has closed.
+    request.read();
+    stopReading(this.#socket);
     this.#onTooMany(request);
   }
 }

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createConnection } from "node:net";
 import { expect } from "chai";
+import { PeerMemory } from "../limits/peer-memory.js";
 import type { DropReason } from "../port/port-listener.js";
 import { afterwards, eventually, listen, ManualClock, rawClient, releaseAfterEach } from "../rpc.fixture.js";
 
@@ -39,6 +40,38 @@ describe("an HTTP/1.1 connection", () => {
     const { answers, parsed } = await answersTo(1_000);
     expect(answers).to.equal(0);
     expect(parsed).to.be.below(100);
+  });
+
+  it("is charged for what comes of requests that wait behind an answer, until it is their turn", async () => {
+    const memory = new PeerMemory(64 * 1024 * 1024);
+    const bodies: number[] = [];
+    let answer: () => void = () => undefined;
+    const listener = await listen({
+      memory,
+      http: (request, response) => {
+        let bytes = 0;
+        request.on("data", (piece: Buffer) => (bytes += piece.length));
+        request.on("end", () => {
+          if (bodies.push(bytes) === 1) answer = () => response.end("an answer");
+          else response.end("an answer");
+        });
+      },
+    });
+    const client = await rawClient(listener);
+    client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+    await eventually(() => bodies.length === 1, "the first request");
+    const before = memory.bytes;
+    const [pieces, whole] = [1_000, 50_000];
+    client.send(
+      `POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(pieces)}0\r\n\r\n` +
+        `POST / HTTP/1.1\r\nhost: a\r\ncontent-length: ${whole}\r\n\r\n${"x".repeat(whole)}`,
+    );
+    await eventually(() => memory.bytes >= before + pieces * 256 + whole, "both to be charged");
+    expect(bodies).to.deep.equal([0]);
+    answer();
+    await eventually(() => client.received.split("an answer").length === 4, "all answers");
+    expect(bodies).to.deep.equal([0, pieces, whole]);
+    expect(memory.bytes).to.be.at.most(before);
   });
 
   it("is ended after a request with two Host headers, which is refused", async () => {

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import type { OpenAccount } from "../limits/peer-account.js";
 import { currentTurn } from "../limits/event-loop-turn.js";
@@ -10,18 +10,16 @@ import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
 import { lastAnswer } from "./last-answer.js";
 import { hasSeveralHosts, refuseSeveralHosts } from "./several-hosts.js";
+import { WaitingRequest, type Answer } from "./waiting-request.js";
 
 /** How many requests a client may send ahead of the answers; hardly any client sends one. */
 const maxWaiting = 32;
-/** What a request that waits takes: node's objects for it and its answer. */
-const waitingBytes = 4 * 1024;
 /**
  * How many requests of a connection are taken in one turn of the event loop, and the rest of their chunk. Node reads up to 2 MB of a socket at
  * once, and answers thousands of small requests in it before anything else is read or accepted.
  */
 const maxInTurn = 64;
 
-type Answer = ServerResponse & { readonly req: IncomingMessage };
 /** Node's parser of a connection, which is not in the types. It calls back with each request, and stops parsing if 2 is returned. */
 type Parsed = Socket & { readonly parser?: { onIncoming?: () => number } | null };
 
@@ -56,7 +54,7 @@ export class Http1Connection implements WatchedSession {
   readonly #onAnswered: () => void;
   readonly #stall: SocketStall;
   #answering: Answer | undefined;
-  #waiting: Answer[] | undefined;
+  #waiting: WaitingRequest[] | undefined;
   #pieces: BodyPieces | undefined;
   #turn = -1;
   #inTurn = 0;
@@ -98,14 +96,15 @@ export class Http1Connection implements WatchedSession {
       return;
     }
     this.#waiting ??= [];
-    this.#waiting.push(response);
-    if (this.#waiting.length > maxWaiting) {
-      this.#options.onRefused("pipelining");
-      this.#socket.destroy();
-      // Or it would go on to the end of the chunk, with node's objects and an error for each request in it.
-      const { parser } = this.#socket as Parsed;
-      if (parser?.onIncoming) parser.onIncoming = () => 2;
-    } else this.#account?.charge(waitingBytes);
+    if (this.#waiting.length < maxWaiting) {
+      this.#waiting.push(new WaitingRequest(response, this.#account));
+      return;
+    }
+    this.#options.onRefused("pipelining");
+    this.#socket.destroy();
+    // Or it would go on to the end of the chunk, with node's objects and an error for each request in it.
+    const { parser } = this.#socket as Parsed;
+    if (parser?.onIncoming) parser.onIncoming = () => 2;
   }
 
   #countInTurn(): void {
@@ -154,11 +153,9 @@ export class Http1Connection implements WatchedSession {
 
   #next(): void {
     this.#account?.finish();
-    const response = this.#socket.destroyed ? undefined : this.#waiting?.shift();
+    const response = this.#socket.destroyed ? undefined : this.#waiting?.shift()?.begin();
     this.#answering = response;
-    if (response === undefined) return;
-    this.#account?.release(waitingBytes);
-    this.#begin(response);
+    if (response !== undefined) this.#begin(response);
   }
 }
 

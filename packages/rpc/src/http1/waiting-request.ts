@@ -1,0 +1,44 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { PeerAccount } from "../limits/peer-account.js";
+
+/** What a request that waits takes: node's objects for it and its answer. */
+const requestBytes = 4 * 1024;
+/** What node's objects for a piece of its body take, however small that is. */
+const pieceBytes = 256;
+
+export type Answer = ServerResponse & { readonly req: IncomingMessage };
+
+/**
+ * A pipelined request that waits until those before it are answered, which may be never: one of them may be a stream of events. Node keeps what
+ * comes of its body, each piece by itself, so that is charged.
+ */
+export class WaitingRequest {
+  readonly #answer: Answer;
+  readonly #account: PeerAccount | undefined;
+  #heldBytes = requestBytes;
+  #isWaiting = true;
+
+  constructor(answer: Answer, account: PeerAccount | undefined) {
+    this.#answer = answer;
+    this.#account = account;
+    account?.charge(requestBytes);
+    const { req } = answer;
+    const push = req.push.bind(req);
+    req.push = (piece: Buffer | null): boolean => {
+      if (piece !== null && this.#isWaiting) this.#hold(pieceBytes + piece.length);
+      return push(piece);
+    };
+  }
+
+  /** Ends the wait. */
+  begin(): Answer {
+    this.#isWaiting = false;
+    this.#account?.release(this.#heldBytes);
+    return this.#answer;
+  }
+
+  #hold(bytes: number): void {
+    this.#heldBytes += bytes;
+    this.#account?.charge(bytes);
+  }
+}
