@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { createLogger, processSignals, runProgram } from "@bunting/runtime";
+import { createLogger, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
 import { createAgent } from "./agent.js";
 import { collectEarly } from "./v8/collect-early.js";
 import { delayOptimisation } from "./v8/delay-optimisation.js";
@@ -19,6 +19,7 @@ void runProgram(
     unknownFlags: "refuse",
     start: async (options, warnings) => {
       const logger = createLogger({ format: options.logFormat, debug: options.debug });
+      logNodeWarnings(logger);
       for (const warning of warnings) logger.warn(warning);
       const stop = processSignals();
       try {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { createLogger, processSignals, runProgram } from "@bunting/runtime";
+import { createLogger, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
 import { boundGarbage } from "./bound-garbage.js";
 import { proxyOptionTable } from "./options.js";
 import { createProxy } from "./proxy.js";
@@ -15,6 +15,7 @@ void runProgram(
     userErrors: ["ProxyError", "KubeError"],
     start: async (options, warnings) => {
       const logger = createLogger({ format: options.logFormat, debug: options.debug });
+      logNodeWarnings(logger);
       for (const warning of warnings) logger.warn(warning);
       const stop = processSignals();
       try {

@@ -34,6 +34,7 @@ export {
   type DurationBounds,
   type ValueType,
 } from "./options/value-types.js";
+export { logNodeWarnings } from "./log-node-warnings.js";
 export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
 export { RateLimitedLog } from "./rate-limited-log.js";
