@@ -30,4 +30,22 @@ describe("an agent whose peers send thousands of small requests ahead of their a
     await attacks;
     await agent.isWell();
   });
+
+  it("is not filled by heads of hundreds of headers that wait behind an answer without end", async () => {
+    const stream =
+      "POST /flagd.evaluation.v1.Service/EventStream HTTP/1.1\r\nhost: a\r\ncontent-type: application/connect+json\r\ncontent-length: 7\r\n\r\n\0\0\0\0\x02{}";
+    const headers = Array.from({ length: 900 }, (_, index) => `h${index}: aaaaaaaa\r\n`).join("");
+    const waiting = `GET /x HTTP/1.1\r\nhost: a\r\n${headers}\r\n`;
+    await Promise.all(
+      Array.from({ length: 200 }, async () => {
+        const socket = await agent.connect("evaluation");
+        await push(socket, stream);
+        for (let sent = 0; sent < 31 && !socket.destroyed; sent++) {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          await push(socket, waiting);
+        }
+      }),
+    );
+    await agent.isWell();
+  });
 });

@@ -44,6 +44,11 @@ export class BodyPieces implements Reader {
     return this.#hasRefused || this.#share.isHeld;
   }
 
+  /** Counts what else than pieces the connection has caused in this turn; a request is 1. */
+  spend(work: number): void {
+    this.#share.spend(work);
+  }
+
   /** Watches the chunked body of a request, of which nothing has been parsed yet. */
   watch(request: IncomingMessage): void {
     const push = request.push.bind(request);

@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import { createConnection } from "node:net";
 import { expect } from "chai";
 import { PeerMemory } from "../limits/peer-memory.js";
@@ -72,6 +73,30 @@ describe("an HTTP/1.1 connection", () => {
     await eventually(() => client.received.split("an answer").length === 4, "all answers");
     expect(bodies).to.deep.equal([0, pieces, whole]);
     expect(memory.bytes).to.be.at.most(before);
+  });
+
+  it("is charged for large heads, of requests that wait and of the one that is answered", async () => {
+    const memory = new PeerMemory(64 * 1024 * 1024);
+    const answers: (() => void)[] = [];
+    const http = (_: unknown, response: ServerResponse): void =>
+      void answers.push(() => response.end("an answer"));
+    const client = await rawClient(await listen({ memory, http }));
+    const request = (headers: number): string =>
+      `GET / HTTP/1.1\r\nhost: a\r\n${"x: y\r\n".repeat(headers)}\r\n`;
+    client.send(request(2));
+    await eventually(() => answers.length === 1, "an ordinary request");
+    const ordinary = memory.bytes;
+    answers.shift()?.();
+    client.send(request(500));
+    await eventually(() => answers.length === 1, "a request with many headers");
+    expect(memory.bytes - ordinary).to.be.within(60_000, 70_000);
+    client.send(request(500) + request(500));
+    await eventually(() => memory.bytes - ordinary > 190_000, "two that wait");
+    for (let answered = 0; answered < 3; answered++) {
+      await eventually(() => answers.length === 1, "the next one");
+      answers.shift()?.();
+    }
+    await eventually(() => memory.bytes < ordinary + 10_000, "all to be given back");
   });
 
   it("is ended after a request with two Host headers, which is refused", async () => {

@@ -9,6 +9,7 @@ import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
 import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
 import { lastAnswer } from "./last-answer.js";
+import { headSurplusBytes } from "./head-surplus.js";
 import { hasSeveralHosts, refuseSeveralHosts } from "./several-hosts.js";
 import { WaitingRequest, type Answer } from "./waiting-request.js";
 
@@ -20,6 +21,9 @@ const maxWaiting = 32;
  */
 const maxInTurn = 64;
 
+/** The bytes of a head that count as a request. */
+const headBytesPerWork = 8 * 1024;
+
 /** Node's parser of a connection, which is not in the types. It calls back with each request, and stops parsing if 2 is returned. */
 type Parsed = Socket & { readonly parser?: { onIncoming?: () => number } | null };
 
@@ -27,7 +31,7 @@ export interface Http1ConnectionOptions {
   readonly account: OpenAccount | undefined;
   /** Counts up with time. */
   readonly stallClock: { readonly tick: number };
-  /** Bounds what chunked bodies take of a turn of the event loop. */
+  /** Bounds what chunked bodies, large heads and pipelined requests take of a turn of the event loop. */
   readonly turns: ReadTurns;
   readonly onRequest: RequestListener;
   /** Called when the connection is ended because of a limit. */
@@ -54,18 +58,21 @@ export class Http1Connection implements WatchedSession {
   readonly #onAnswered: () => void;
   readonly #stall: SocketStall;
   #answering: Answer | undefined;
+  /** What the head of the request that is being answered is charged with. */
+  #headBytes = 0;
   #waiting: WaitingRequest[] | undefined;
-  #pieces: BodyPieces | undefined;
+  readonly #pieces: BodyPieces;
   #turn = -1;
   #inTurn = 0;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
-    const { account, stallClock } = options;
+    const { account, stallClock, turns } = options;
     this.#socket = socket;
     this.#options = options;
     this.#account = account;
     this.#onAnswered = () => this.#next();
     this.#stall = new SocketStall(socket, stallClock);
+    this.#pieces = new BodyPieces(socket, turns, (refused) => this.#refusePieces(refused));
     socket.once("close", () => account?.close());
   }
 
@@ -86,7 +93,8 @@ export class Http1Connection implements WatchedSession {
 
   take(response: Answer): void {
     this.#countInTurn();
-    if (isChunked(response.req)) this.#watchPieces(response.req);
+    if (isChunked(response.req)) this.#pieces.watch(response.req);
+    this.#countHead(response.req);
     if (this.#answering === undefined) {
       this.#answering = response;
       // When the chunk has been parsed: nothing is done for a client that has sent too many.
@@ -117,15 +125,15 @@ export class Http1Connection implements WatchedSession {
   #restUntilNextTurn(): void {
     stopReading(this.#socket);
     setImmediate(() => {
-      if (this.#pieces?.isHeld !== true) readOn(this.#socket);
+      if (!this.#pieces.isHeld) readOn(this.#socket);
     });
   }
 
-  #watchPieces(request: IncomingMessage): void {
-    this.#pieces ??= new BodyPieces(this.#socket, this.#options.turns, (refused) =>
-      this.#refusePieces(refused),
-    );
-    this.#pieces.watch(request);
+  /** Of an ordinary request nothing is counted, as long as it is the only one. */
+  #countHead(request: IncomingMessage): void {
+    const isPipelined = this.#answering !== undefined;
+    const work = headSurplusBytes(request) / headBytesPerWork + (isPipelined ? 1 : 0);
+    if (work > 0) this.#pieces.spend(work);
   }
 
   #refusePieces(request: IncomingMessage): void {
@@ -140,6 +148,8 @@ export class Http1Connection implements WatchedSession {
     // What the listener does not read is to pass by the count of its pieces, not by node's own way to drop a body.
     if (isChunked(response.req)) response.req.resume();
     this.#account?.begin();
+    this.#headBytes = headSurplusBytes(response.req);
+    if (this.#headBytes > 0) this.#account?.charge(this.#headBytes);
     // Not `once`, which costs more: it comes once anyway.
     response.on("close", this.#onAnswered);
     if (!hasSeveralHosts(response.req)) {
@@ -153,6 +163,7 @@ export class Http1Connection implements WatchedSession {
 
   #next(): void {
     this.#account?.finish();
+    if (this.#headBytes > 0) this.#account?.release(this.#headBytes);
     const response = this.#socket.destroyed ? undefined : this.#waiting?.shift()?.begin();
     this.#answering = response;
     if (response !== undefined) this.#begin(response);

@@ -22,7 +22,7 @@ export interface Http1ServerOptions {
   readonly lingerMs?: number;
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
-  /** Bounds what chunked bodies take of a turn of the event loop. */
+  /** Bounds what chunked bodies, large heads and pipelined requests take of a turn of the event loop. */
   readonly turns: ReadTurns;
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
@@ -130,9 +130,21 @@ export class Http1Server {
     (socket as Connected)[connection] = accepted;
     this.#connections.add(accepted);
     socket.once("close", () => this.#connections.delete(accepted));
+    let isAdmitted = false;
+    turns.admit(() => {
+      isAdmitted = true;
+      if (!socket.destroyed) this.#begin(socket);
+    });
+    // This turn has had its work, and node would handle at once all that has been read of the connection.
+    if (!isAdmitted) socket.pause();
+  }
+
+  #begin(socket: Socket): void {
+    const isPaused = socket.isPaused();
     // Not in the types: node reads it when a connection begins.
     (this.#server as { maxHeaderSize?: number }).maxHeaderSize = this.#headerLimit() + headerSlackBytes;
     this.#server.emit("connection", socket);
+    if (isPaused) socket.resume();
   }
 
   /** Closes connections that are between two requests. */

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PeerAccount } from "../limits/peer-account.js";
+import { headSurplusBytes } from "./head-surplus.js";
 
-/** What a request that waits takes: node's objects for it and its answer. */
+/** What a request that waits takes: node's objects for it and its answer, and an ordinary head. */
 const requestBytes = 4 * 1024;
 /** What node's objects for a piece of its body take, however small that is. */
 const pieceBytes = 256;
@@ -15,14 +16,14 @@ export type Answer = ServerResponse & { readonly req: IncomingMessage };
 export class WaitingRequest {
   readonly #answer: Answer;
   readonly #account: PeerAccount | undefined;
-  #heldBytes = requestBytes;
+  #heldBytes = 0;
   #isWaiting = true;
 
   constructor(answer: Answer, account: PeerAccount | undefined) {
     this.#answer = answer;
     this.#account = account;
-    account?.charge(requestBytes);
     const { req } = answer;
+    this.#hold(requestBytes + headSurplusBytes(req));
     const push = req.push.bind(req);
     req.push = (piece: Buffer | null): boolean => {
       if (piece !== null && this.#isWaiting) this.#hold(pieceBytes + piece.length);

@@ -120,7 +120,8 @@ export class ReadTurns {
     member.count(this.#turn, work);
     this.#awaitEnd();
     if (member.spent > freePerConnection) this.#spent += work;
-    if (member.isHeld || member.spent > this.#perConnection) {
+    // Those that came after all others were held are held as soon as they spend anything.
+    if (member.isHeld || this.#areAllHeld || member.spent > this.#perConnection) {
       this.#resting.add(member);
       member.hold();
     }
