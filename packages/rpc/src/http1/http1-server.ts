@@ -130,13 +130,13 @@ export class Http1Server {
     (socket as Connected)[connection] = accepted;
     this.#connections.add(accepted);
     socket.once("close", () => this.#connections.delete(accepted));
-    let isAdmitted = false;
+    const admission = { isDone: false };
     turns.admit(() => {
-      isAdmitted = true;
+      admission.isDone = true;
       if (!socket.destroyed) this.#begin(socket);
     });
     // This turn has had its work, and node would handle at once all that has been read of the connection.
-    if (!isAdmitted) socket.pause();
+    if (!admission.isDone) socket.pause();
   }
 
   #begin(socket: Socket): void {
