@@ -62,6 +62,7 @@ export async function runRenewing(options: RenewalOptions, signal: AbortSignal):
   };
   const backoff = new Backoff(retry);
   signal.addEventListener("abort", abortAll, { once: true });
+  if (signal.aborted) abortAll();
   try {
     let current = start(options.token, false);
     for (;;) {

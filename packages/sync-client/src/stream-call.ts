@@ -50,6 +50,7 @@ export interface CallEnd {
  * @throws what `received` throws, after cancelling the stream
  */
 export function runCall(channel: SyncChannel, call: StreamCall, signal: AbortSignal): Promise<CallEnd> {
+  if (signal.aborted) return Promise.resolve(callEnd("aborted", "it was not wanted any more"));
   return new Promise((resolve, reject) => {
     // Set if the stream was cancelled on this side, so that its status is meaningless.
     const own: { end?: CallEnd; failure?: Error } = {};

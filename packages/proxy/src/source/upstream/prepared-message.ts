@@ -71,6 +71,16 @@ export function changeHeapBytes(
   );
 }
 
+/** What a message takes while it waits to be read, apart from keys. */
+export function messageBytes(message: Snapshot | Delta): number {
+  if (message.kind === "snapshot") return message.document.length;
+  const { flags, metadata, evaluators } = message;
+  return flags.reduce(
+    (sum, { flag }) => sum + flag.length,
+    (metadata?.length ?? 0) + (evaluators?.length ?? 0),
+  );
+}
+
 /** Undefined if there is no room. */
 async function readDocument(
   message: Snapshot | Delta,

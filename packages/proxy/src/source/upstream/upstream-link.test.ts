@@ -1,4 +1,4 @@
-import { createLogger, RateLimitedLog, type Logger } from "@bunting/runtime";
+import { createLogger, RateLimitedLog, systemClock, type Logger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
 import {
@@ -9,6 +9,7 @@ import {
   refuse,
   snapshot,
 } from "@bunting/test/support/hostile-sync-server.js";
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import type { ServerHttp2Stream } from "node:http2";
 import { noMetrics } from "../../proxy-metrics.js";
@@ -92,6 +93,26 @@ describe("UpstreamLink", () => {
     room.freeBytes = 1_000_000_000;
     await eventually(() => served(sink), "the document");
     expect(subscriptions).to.equal(2);
+  });
+
+  it("stops at once, also while it reads the file of its token", async () => {
+    const directory = new TempDirectory();
+    cleanUps.push(() => directory.remove());
+    directory.replace("token", "abc");
+    const upstream = await listen(serveFlags);
+    const link = new UpstreamLink({
+      ...{ targets: [upstream], clock: systemClock, log: logTo([]), logger: silentLogger },
+      credentials: { ...credentials, tokenFile: directory.file("token") },
+      tierPath: new TierPath(systemClock),
+      metrics: noMetrics,
+      onOpened: () => undefined,
+    });
+    const abort = new AbortController();
+    let hasStopped = false;
+    const ended = link.run(abort.signal).then(() => (hasStopped = true));
+    abort.abort();
+    await eventually(() => hasStopped, "the end");
+    await ended;
   });
 
   it("takes what comes after a large document after it, in order", async () => {

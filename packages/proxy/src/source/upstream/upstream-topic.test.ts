@@ -427,6 +427,37 @@ describe("UpstreamTopic", () => {
       expect(held.isCramped).to.equal(false);
     });
 
+    it("counts an edit that is large itself, also of a small document, and refuses it where too much waits", async () => {
+      const text = "x".repeat(2_000_000);
+      const grown: FlagDocument = { flags: { ...documentOf("ENABLED").flags, f: { state: text } } };
+      const edit: TopicMessage = {
+        ...(delta("ENABLED", text) as Extract<TopicMessage, { readonly kind: "delta" }>),
+        version: versionOf(grown),
+      };
+      const large = new LargeDocuments(undefined, 3_000_000);
+      const room = { has: () => true, freeBytes: 0 };
+      held = new UpstreamTopic(topic, sink, new ManualClock(), room, large);
+      take(snapshot("ENABLED"));
+      let finish: () => void = () => undefined;
+      const first = large.read(1_500_000, async () => {
+        await new Promise<void>((resolve) => (finish = resolve));
+        return undefined;
+      });
+      await turn();
+      expect(held.prepare(edit)).to.equal(undefined);
+      expect(take(edit).nack).to.include({ isDeltaMismatch: false });
+      expect([held.isCramped, held.digest?.equals(versionOf(documentOf("ENABLED")).digest)]).to.deep.equal([
+        true,
+        true,
+      ]);
+      finish();
+      await first;
+      const waiting = held.prepare(edit);
+      expect(large.mayWait(1_500_000), "it waits").to.equal(false);
+      await waiting;
+      expect(take(edit)).to.have.property("ack");
+    });
+
     it("keeps nothing of one that it refuses, not even by the error that says so", async () => {
       setFlagsFromString("--expose-gc");
       const collect = runInNewContext("gc") as () => void;

@@ -17,7 +17,7 @@ import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";
 import type { LargeDocuments } from "../large-documents.js";
-import { changeHeapBytes, PreparedMessage } from "./prepared-message.js";
+import { changeHeapBytes, messageBytes, PreparedMessage } from "./prepared-message.js";
 import { ReplicaDocument } from "./replica-document.js";
 
 /** The proxy's limit. */
@@ -161,11 +161,12 @@ export class UpstreamTopic {
    */
   prepare(message: TopicMessage): Promise<void> | undefined {
     if (message.kind !== "snapshot" && message.kind !== "delta") return undefined;
-    const messageBytes = message.kind === "snapshot" ? message.document.length : 0;
-    const bytes = message.kind === "snapshot" ? messageBytes : (this.#held?.document.bytes ?? 0);
-    if (!this.#large.isLarge(bytes) || !this.#large.mayWait(messageBytes)) return undefined;
+    const waitingBytes = messageBytes(message);
+    const heldBytes = message.kind === "delta" ? (this.#held?.document.bytes ?? 0) : 0;
+    if (!this.#large.isLarge(heldBytes + waitingBytes) || !this.#large.mayWait(waitingBytes))
+      return undefined;
     return this.#large
-      .read(messageBytes, async () => {
+      .read(waitingBytes, async () => {
         this.#prepared = await PreparedMessage.read(message, this.#held?.document, this.#room);
         return this.#prepared?.normalised;
       })
@@ -264,6 +265,8 @@ export class UpstreamTopic {
       const needed = changeHeapBytes(held.document, delta);
       if (!this.#room.has(needed))
         return this.#refuseDocument(this.#noRoom(held.document.bytes, needed), number);
+      if (this.#isCrowded(messageBytes(delta)))
+        return this.#refuseDocument(this.#crowded(messageBytes(delta), needed), number);
       document = this.#prepared?.documentOf(delta) ?? held.document.with(delta);
       digest = document.digest();
     } catch {
@@ -282,12 +285,7 @@ export class UpstreamTopic {
     const { document } = message;
     const needed = documentHeapBytes(document);
     if (!this.#room.has(needed)) throw this.#noRoom(document.length, needed);
-    if (this.#large.isLarge(document.length) && !this.#large.mayWait(document.length)) {
-      this.#lackingBytes = needed;
-      throw new Error(
-        `its ${inMegabytes(document.length)} MB came while others waited to be read: it is asked for again`,
-      );
-    }
+    if (this.#isCrowded(document.length)) throw this.#crowded(document.length, needed);
     return ReplicaDocument.parse(document);
   }
 
@@ -320,6 +318,18 @@ export class UpstreamTopic {
     const free = inMegabytes(this.#room.freeBytes);
     return new Error(
       `its ${inMegabytes(bytes)} MB need ${inMegabytes(needed)} MB of heap, of which ${free} are free: raise the container's memory limit, or --max-old-space-size of node`,
+    );
+  }
+
+  /** A message came that was too large to wait beside others. */
+  #isCrowded(bytes: number): boolean {
+    return this.#large.isLarge(bytes) && !this.#large.mayWait(bytes);
+  }
+
+  #crowded(bytes: number, needed: number): Error {
+    this.#lackingBytes = needed;
+    return new Error(
+      `its ${inMegabytes(bytes)} MB came while others waited to be read: it is asked for again`,
     );
   }
 
