@@ -58,7 +58,7 @@ export class Http1Connection implements WatchedSession {
   readonly #onAnswered: () => void;
   readonly #stall: SocketStall;
   #answering: Answer | undefined;
-  /** What the head of the request that is being answered is charged with. */
+  /** What the head of the request that is being answered was charged with. */
   #headBytes = 0;
   #waiting: WaitingRequest[] | undefined;
   readonly #pieces: BodyPieces;
@@ -94,9 +94,12 @@ export class Http1Connection implements WatchedSession {
   take(response: Answer): void {
     this.#countInTurn();
     if (isChunked(response.req)) this.#pieces.watch(response.req);
-    this.#countHead(response.req);
+    const headBytes = headSurplusBytes(response.req);
+    this.#countHead(headBytes);
+    if (headBytes > 0) this.#account?.charge(headBytes);
     if (this.#answering === undefined) {
       this.#answering = response;
+      this.#headBytes = headBytes;
       // When the chunk has been parsed: nothing is done for a client that has sent too many.
       process.nextTick(() => {
         if (this.#socket.writable) this.#begin(response);
@@ -105,7 +108,7 @@ export class Http1Connection implements WatchedSession {
     }
     this.#waiting ??= [];
     if (this.#waiting.length < maxWaiting) {
-      this.#waiting.push(new WaitingRequest(response, this.#account));
+      this.#waiting.push(new WaitingRequest(response, headBytes, this.#account));
       return;
     }
     this.#options.onRefused("pipelining");
@@ -130,9 +133,9 @@ export class Http1Connection implements WatchedSession {
   }
 
   /** Of an ordinary request nothing is counted, as long as it is the only one. */
-  #countHead(request: IncomingMessage): void {
+  #countHead(headBytes: number): void {
     const isPipelined = this.#answering !== undefined;
-    const work = headSurplusBytes(request) / headBytesPerWork + (isPipelined ? 1 : 0);
+    const work = headBytes / headBytesPerWork + (isPipelined ? 1 : 0);
     if (work > 0) this.#pieces.spend(work);
   }
 
@@ -148,8 +151,6 @@ export class Http1Connection implements WatchedSession {
     // What the listener does not read is to pass by the count of its pieces, not by node's own way to drop a body.
     if (isChunked(response.req)) response.req.resume();
     this.#account?.begin();
-    this.#headBytes = headSurplusBytes(response.req);
-    if (this.#headBytes > 0) this.#account?.charge(this.#headBytes);
     // Not `once`, which costs more: it comes once anyway.
     response.on("close", this.#onAnswered);
     if (!hasSeveralHosts(response.req)) {
@@ -164,9 +165,10 @@ export class Http1Connection implements WatchedSession {
   #next(): void {
     this.#account?.finish();
     if (this.#headBytes > 0) this.#account?.release(this.#headBytes);
-    const response = this.#socket.destroyed ? undefined : this.#waiting?.shift()?.begin();
-    this.#answering = response;
-    if (response !== undefined) this.#begin(response);
+    const next = this.#socket.destroyed ? undefined : this.#waiting?.shift();
+    this.#headBytes = next?.headBytes ?? 0;
+    this.#answering = next?.begin();
+    if (this.#answering !== undefined) this.#begin(this.#answering);
   }
 }
 

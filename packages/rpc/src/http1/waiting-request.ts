@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { PeerAccount } from "../limits/peer-account.js";
-import { headSurplusBytes } from "./head-surplus.js";
 
-/** What a request that waits takes: node's objects for it and its answer, and an ordinary head. */
+/** What a request that waits takes: node's objects for it and its answer, and an ordinary head. What a larger head takes is charged by the connection. */
 const requestBytes = 4 * 1024;
 /** What node's objects for a piece of its body take, however small that is. */
 const pieceBytes = 256;
@@ -14,16 +13,19 @@ export type Answer = ServerResponse & { readonly req: IncomingMessage };
  * comes of its body, each piece by itself, so that is charged.
  */
 export class WaitingRequest {
+  /** What its head was charged with, until it has been answered. */
+  readonly headBytes: number;
   readonly #answer: Answer;
   readonly #account: PeerAccount | undefined;
   #heldBytes = 0;
   #isWaiting = true;
 
-  constructor(answer: Answer, account: PeerAccount | undefined) {
+  constructor(answer: Answer, headBytes: number, account: PeerAccount | undefined) {
+    this.headBytes = headBytes;
     this.#answer = answer;
     this.#account = account;
     const { req } = answer;
-    this.#hold(requestBytes + headSurplusBytes(req));
+    this.#hold(requestBytes);
     const push = req.push.bind(req);
     req.push = (piece: Buffer | null): boolean => {
       if (piece !== null && this.#isWaiting) this.#hold(pieceBytes + piece.length);
