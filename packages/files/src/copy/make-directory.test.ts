@@ -20,10 +20,16 @@ describe("makeDirectory", () => {
     expect(statSync(below).isDirectory()).to.equal(true);
   });
 
-  it("fails below a file", async () => {
-    writeFileSync(path.join(directory.path, "file"), "");
-    const error = await makeDirectory(path.join(directory.path, "file/a")).catch((cause: unknown) => cause);
-    expect(error).to.have.property("code", "ENOTDIR");
+  it("fails at a file and below one", async () => {
+    const file = path.join(directory.path, "file");
+    writeFileSync(file, "");
+    for (const [at, code] of [
+      [file, "EEXIST"],
+      [path.join(file, "a"), "ENOTDIR"],
+    ] as const) {
+      const error = await makeDirectory(at).catch((cause: unknown) => cause);
+      expect(error).to.have.property("code", code);
+    }
   });
 
   // In a process of its own, which can be killed: with the option recursive, mkdir takes a thread for ever.

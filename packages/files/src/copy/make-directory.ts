@@ -1,4 +1,4 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { errorCode } from "@bunting/runtime";
 
@@ -8,14 +8,19 @@ import { errorCode } from "@bunting/runtime";
  */
 export async function makeDirectory(directory: string): Promise<void> {
   try {
-    await mkdir(directory);
+    await makeOne(directory);
   } catch (error) {
-    if (errorCode(error) === "EEXIST") return;
     const above = path.dirname(directory);
     if (errorCode(error) !== "ENOENT" || above === directory) throw error;
     await makeDirectory(above);
-    await mkdir(directory).catch((again: unknown) => {
-      if (errorCode(again) !== "EEXIST") throw again;
-    });
+    await makeOne(directory);
+  }
+}
+
+async function makeOne(directory: string): Promise<void> {
+  try {
+    await mkdir(directory);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST" || !(await stat(directory)).isDirectory()) throw error;
   }
 }
