@@ -35,6 +35,19 @@ async function refusal(args: readonly string[]): Promise<string> {
   return agent.words.join("\n");
 }
 
+/** Resolves once the port takes no more connections. */
+async function refuses(port: number): Promise<void> {
+  await eventually(
+    () =>
+      new Promise<boolean>((resolve) => {
+        const socket = connect(port, "127.0.0.1");
+        socket.once("connect", () => socket.destroy()).once("error", () => resolve(true));
+        socket.once("close", () => resolve(false));
+      }),
+    "no more connections",
+  );
+}
+
 /** The answer of the server to a client that sends this and then nothing. */
 function slowly(port: number, bytes: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
@@ -410,4 +423,51 @@ describe("bunting-agent as a process", () => {
       idle.destroy();
       client.close();
     });
+
+  it("answers requests over HTTP/1.1 of which a part has arrived when it is told to stop, on each port", async () => {
+    directory.replace(
+      "flags.json",
+      '{"flags":{"a":{"state":"ENABLED","variants":{"x":true},"defaultVariant":"x"}}}',
+    );
+    const agent = await agentOf("--uri", `file:${directory.file("flags.json")}`);
+    await eventually(() => isReady(agent.management), "readiness");
+    const body = '{"flagKey":"a","context":{}}';
+    const head = `HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const requests = [
+      ["evaluation", `POST /flagd.evaluation.v2.Service/ResolveBoolean ${head}${body}`, '"value":true'],
+      ["ofrep", `POST /ofrep/v1/evaluate/flags/a ${head}${body}`, '"value":true'],
+      ["management", "GET /readyz HTTP/1.1\r\nhost: a\r\n\r\n", "HTTP/1.1 "],
+    ] as const;
+    const clients = await Promise.all(
+      requests.map(async ([service, request, answer]) => {
+        const port = agent.ports.get(service) ?? 0;
+        // Asked and answered before, so that the rest meets a port that knows the connection.
+        const socket = connect(port, "127.0.0.1").setEncoding("utf8");
+        let received = "";
+        socket.on("data", (text: string) => (received += text));
+        const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+        socket.write(request);
+        await eventually(() => received.includes(answer), "the answer");
+        socket.write(request.slice(0, -5));
+        return {
+          port,
+          socket,
+          rest: request.slice(-5),
+          closed,
+          answers: () => received.split(answer).length - 1,
+        };
+      }),
+    );
+    // Answered after the agent has read what came before.
+    await isReady(agent.management);
+    const exit = agent.process.stop("SIGTERM");
+    // In the order in which the ports close.
+    for (const { port, socket, rest, closed, answers } of clients) {
+      await refuses(port);
+      socket.write(rest);
+      await closed;
+      expect(answers()).to.equal(2);
+    }
+    expect(await exit).to.equal(0);
+  });
 });

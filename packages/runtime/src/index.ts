@@ -46,3 +46,4 @@ export { readSmallFile, stampOfFile } from "./small-file.js";
 export { tokenSyntax } from "./token-syntax.js";
 export { Turns } from "./turns.js";
 export { WatchedFiles, type ReloadOptions } from "./watched-files.js";
+export { within } from "./within.js";

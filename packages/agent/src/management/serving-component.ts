@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import { drainSessions, type PortListener, type TransportStream } from "@bunting/rpc";
-import type { Component, Logger } from "@bunting/runtime";
+import { within, type Component, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 
 export interface ServingOptions {
@@ -35,11 +34,10 @@ export function servingComponent(options: ServingOptions): Component {
     },
     stop: async () => {
       onStopping?.();
-      port.stopListening();
-      const grace = AbortSignal.timeout(graceMs);
+      const http = Promise.all([port.stopListening(), drainHttp?.()]);
       await Promise.all([
         drainSessions(port.sessions, { windowMs: 0, graceMs, onStream: (stream) => drain?.(stream) }),
-        Promise.race([drainHttp?.(), once(grace, "abort")]),
+        within(graceMs, http),
       ]);
       await port.close();
       onStopped?.();

@@ -1,5 +1,5 @@
 import { drainSessions, type PortListener, type RpcStatus, type TransportStream } from "@bunting/rpc";
-import { sleep, type Clock, type Component, type Logger } from "@bunting/runtime";
+import { sleep, within, type Clock, type Component, type Logger } from "@bunting/runtime";
 import { listen } from "./listening-component.js";
 import type { ProxyReadiness } from "./proxy-readiness.js";
 
@@ -49,7 +49,7 @@ export class DrainingPort implements Component {
     if (isUnknown) return port.close();
     logger.info({ connections: port.sessions.size, delayMs, windowMs }, "draining");
     await sleep(delayMs, new AbortController().signal, clock);
-    port.stopListening();
+    const http = port.stopListening();
     const report = await drainSessions(port.sessions, {
       windowMs,
       graceMs,
@@ -58,6 +58,7 @@ export class DrainingPort implements Component {
         if (!drainStream(stream, goodbye)) stream.end(goodbye);
       },
     });
+    await within(graceMs, http, clock);
     await port.close();
     logger.info({ ...report }, "drained");
   }

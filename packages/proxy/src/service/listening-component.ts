@@ -1,5 +1,5 @@
 import type { PortListener } from "@bunting/rpc";
-import type { Component, Logger } from "@bunting/runtime";
+import { within, type Component, type Logger } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 
 export interface ListeningOptions {
@@ -9,13 +9,19 @@ export interface ListeningOptions {
   readonly logger: Logger;
 }
 
-/** A port that is opened at its place in the start order, and closed at once at its place in the stop order. */
+/** How long requests over HTTP/1.1 that are under way, such as Prometheus's, may take once the port is closing. */
+const graceMs = 1_000;
+
+/** A port of probes, metrics and status, which opens and closes at its places in the start and stop order. */
 export function listeningComponent({ name, reason, port, logger }: ListeningOptions): Component {
   return {
     name,
     reason,
     start: () => listen(name, port, logger),
-    stop: () => port.close(),
+    stop: async () => {
+      await within(graceMs, port.stopListening());
+      await port.close();
+    },
   };
 }
 

@@ -64,6 +64,7 @@ export class Http1Connection implements WatchedSession {
   readonly #pieces: BodyPieces;
   #turn = -1;
   #inTurn = 0;
+  #isDraining = false;
 
   constructor(socket: Socket, options: Http1ConnectionOptions) {
     const { account, stallClock, turns } = options;
@@ -79,6 +80,14 @@ export class Http1Connection implements WatchedSession {
   /** True while an answer has begun that has not ended: nothing may be sent but the rest of it. */
   get isAnswerUnderWay(): boolean {
     return this.#answering?.headersSent === true;
+  }
+
+  /** The connection closes after the answers to the requests that have begun to arrive; if none has, with `closeIdleConnections` of node's server. */
+  drain(): void {
+    this.#isDraining = true;
+    // Node tells nobody of a request whose head is not complete. One that has sent nothing at all has not begun.
+    if (this.#socket.bytesRead === 0) this.#socket.destroy();
+    else if (this.#answering !== undefined) this.#announceEnd(this.#answering);
   }
 
   /** Called by the stall watch only, once per tick. */
@@ -151,6 +160,7 @@ export class Http1Connection implements WatchedSession {
     // What the listener does not read is to pass by the count of its pieces, not by node's own way to drop a body.
     if (isChunked(response.req)) response.req.resume();
     this.#account?.begin();
+    if (this.#isDraining) this.#announceEnd(response);
     // Not `once`, which costs more: it comes once anyway.
     response.on("close", this.#onAnswered);
     if (!hasSeveralHosts(response.req)) {
@@ -169,6 +179,13 @@ export class Http1Connection implements WatchedSession {
     this.#headBytes = next?.headBytes ?? 0;
     this.#answering = next?.begin();
     if (this.#answering !== undefined) this.#begin(this.#answering);
+    // Its client may have been told that the connection stays open: the answer had begun before that was known.
+    else if (this.#isDraining) this.#socket.destroySoon();
+  }
+
+  /** Tells the client with the last answer, so that it sends no further request. Node then closes the connection. */
+  #announceEnd(last: Answer): void {
+    if (!last.headersSent && (this.#waiting?.length ?? 0) === 0) last.shouldKeepAlive = false;
   }
 }
 

@@ -55,6 +55,12 @@ const overloaded = lastAnswer(
   "retry-after: 1\r\n",
 );
 
+/** Node's answer to the request before, as long as it has not ended; not in the types. Node looks at it for the same reason. */
+type Answering = Duplex & {
+  readonly _httpMessage?: { readonly headersSent: boolean } | null;
+  destroySoon(): void;
+};
+
 const connection = Symbol("the Http1Connection of a socket");
 type Connected = Socket & { [connection]: Http1Connection };
 
@@ -65,6 +71,8 @@ export class Http1Server {
   readonly #server;
   readonly #whole: WholeRequestServer | undefined;
   readonly #connections = new Set<Http1Connection>();
+  #isDraining = false;
+  #onDrained = (): void => undefined;
 
   constructor(onRequest: RequestListener, options: Http1ServerOptions) {
     const { headerTimeoutMs, requestTimeoutMs } = options;
@@ -80,7 +88,7 @@ export class Http1Server {
       },
       (request, response) => (request.socket as Connected)[connection].take(response),
     );
-    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket));
+    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Answering));
     if (options.wholeRequests !== undefined)
       this.#whole = new WholeRequestServer(options.wholeRequests, {
         maxHeaderBytes: options.maxHeaderBytes,
@@ -113,7 +121,7 @@ export class Http1Server {
     }
     const account = memory?.open(() => this.#end(socket, account), peerAddress(socket));
     setAccount(socket, account);
-    if (this.#whole === undefined) this.#take(socket, account);
+    if (this.#whole === undefined || this.#isDraining) this.#take(socket, account);
     else this.#whole.accept(socket, account);
   }
 
@@ -129,7 +137,8 @@ export class Http1Server {
     });
     (socket as Connected)[connection] = accepted;
     this.#connections.add(accepted);
-    socket.once("close", () => this.#connections.delete(accepted));
+    socket.once("close", () => this.#forget(accepted));
+    if (this.#isDraining) accepted.drain();
     const admission = { isDone: false };
     turns.admit(() => {
       admission.isDone = true;
@@ -137,6 +146,11 @@ export class Http1Server {
     });
     // This turn has had its work, and node would handle at once all that has been read of the connection.
     if (!admission.isDone) socket.pause();
+  }
+
+  #forget(connection: Http1Connection): void {
+    this.#connections.delete(connection);
+    if (this.#connections.size === 0) this.#onDrained();
   }
 
   #begin(socket: Socket): void {
@@ -147,14 +161,21 @@ export class Http1Server {
     if (isPaused) socket.resume();
   }
 
-  /** Closes connections that are between two requests. */
-  closeIdle(): void {
+  /**
+   * Closes connections that are between two requests, at once, and the others after the answers to the requests that have begun to arrive. Resolves
+   * when none is left; `close` ends the wait.
+   */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
     this.#whole?.closeIdle();
     this.#server.closeIdleConnections();
+    for (const one of this.#connections) one.drain();
+    if (this.#connections.size > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
   }
 
   /** Stops the timeouts. The sockets are to be destroyed by their owner, which accepted them. */
   close(): void {
+    this.#onDrained();
     this.#whole?.close();
     this.#server.close();
   }
@@ -188,7 +209,12 @@ export class Http1Server {
   }
 
   /** Node's own answers to what its parser refuses, with a reason. */
-  #refuseRequest({ code }: NodeJS.ErrnoException, socket: Duplex): void {
+  #refuseRequest({ code }: NodeJS.ErrnoException, socket: Answering): void {
+    if (socket._httpMessage?.headersSent === true) {
+      // A second answer would be a part of this one, or come after one that said that it was the last.
+      socket.destroySoon();
+      return;
+    }
     const refuse = (text: string): void => dismissGently(socket, text, this.#options.lingerMs);
     switch (code) {
       case "HPE_HEADER_OVERFLOW":

@@ -42,7 +42,7 @@ describe("drainSessions", () => {
     const clients = Array.from({ length: 10 }, () => new BytesClient(listener, { "grpc.enable_retries": 0 }));
     const probes = clients.flatMap((client) => [client.stream(path), client.stream(path)]);
     await Promise.all(probes.map(({ headers }) => headers));
-    listener.stopListening();
+    await listener.stopListening();
     const report = await drainSessions(listener.sessions, {
       windowMs: 100,
       graceMs: 60_000,
@@ -81,7 +81,7 @@ describe("drainSessions", () => {
     const reader = new BytesClient(listener).stream(path);
     await reader.headers;
     await eventually(() => streamsOf(listener).length === 31);
-    listener.stopListening();
+    await listener.stopListening();
     const startedMs = clock.now();
     const draining = drainSessions(listener.sessions, {
       windowMs: 5_000,

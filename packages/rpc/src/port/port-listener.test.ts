@@ -274,7 +274,7 @@ describe("PortListener", () => {
       const client = new BytesClient(listener);
       await client.unary("/t.T/Echo", Buffer.from("a"));
       const { port } = listener;
-      listener.stopListening();
+      await listener.stopListening();
       expect(String(await client.unary("/t.T/Echo", Buffer.from("b")))).to.equal("b");
       const late = new BytesClient(`127.0.0.1:${port}`, { "grpc.enable_retries": 0 });
       const error = await late.unary("/t.T/Echo", Buffer.from("c")).catch((reason: unknown) => reason);

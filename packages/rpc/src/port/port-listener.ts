@@ -229,10 +229,13 @@ export class PortListener {
     this.#certificateWatch.start(this.#options.tls?.recheckMs);
   }
 
-  /** Accepts no more connections and removes a unix socket's file. Open connections continue. */
-  stopListening(): void {
+  /**
+   * Accepts no more connections and removes a unix socket's file. Connections over HTTP/2 continue; those over HTTP/1.1 end once the requests that
+   * have begun to arrive are answered. Resolves when none of these is left.
+   */
+  async stopListening(): Promise<void> {
     if (this.#server.listening) this.#server.close();
-    this.#http1?.closeIdle();
+    await this.#http1?.drain();
   }
 
   /** Drops all connections at once, and resolves when none is left. */
