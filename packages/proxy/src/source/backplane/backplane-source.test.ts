@@ -270,6 +270,37 @@ describe("BackplaneSource", () => {
     }
   }).timeout(90_000);
 
+  it("takes no lease, and so no watches for others, before it relies on Redis again: one that comes and goes would have them come and go", async () => {
+    const tcp = await FaultProxy.start(redis.port);
+    stops.later(() => tcp.close());
+    for (const one of [topic, "demo/other"] as const) cluster.publish(one);
+    const flapping = start({}, `redis://127.0.0.1:${tcp.port}`);
+    flapping.watch(topic);
+    // It wants what it can't read, and so leaves the lease to the other one for as long as the test takes.
+    const blind = start();
+    blind.cluster.cut();
+    blind.watch("demo/other");
+    await eventually(() => flapping.cluster.watchCount === 2, "watches for both");
+    tcp.blackhole(true);
+    await eventually(() => flapping.report.state === "degraded", "that Redis is away");
+    await eventually(() => flapping.metrics.counts["lost"] === 1, "the end of the lease");
+    expect(flapping.cluster.watched).to.deep.equal([topic]);
+    tcp.blackhole(false);
+    await eventually(() => flapping.report.state === "recovering", "Redis", 20_000);
+    let takenBefore: number | undefined;
+    await eventually(
+      () => {
+        const isRelied = flapping.report.state === "connected";
+        if (!isRelied) takenBefore = flapping.metrics.counts["taken"];
+        return isRelied;
+      },
+      "that Redis is relied on",
+      30_000,
+    );
+    expect(takenBefore).to.equal(1);
+    await eventually(() => flapping.cluster.watchCount === 2, "watches for both again");
+  }).timeout(90_000);
+
   it("watches for itself while Redis has no memory left, and says why", async () => {
     const { replicas, sinks } = await ownerAndFollower();
     await redis.command("CONFIG", "SET", "maxmemory", "1");

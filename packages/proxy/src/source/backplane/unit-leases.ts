@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Interest, Lease, LeaseKeeper, Leases, Membership } from "@bunting/backplane";
 import { Rendezvous } from "@bunting/backplane";
 import { isNamespaceName, isObjectName, type TopicKey } from "@bunting/protocol";
-import type { Clock, Logger } from "@bunting/runtime";
+import { within, type Clock, type Logger } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import type { RecordWriter } from "./record-writer.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
@@ -61,6 +61,8 @@ export class UnitLeases {
     if (!shared.isRelied() || !unit.hasSubscribers || unit.unableUntilMs !== undefined) {
       unit.preferredSinceMs = undefined;
       this.#warm(unit, false);
+      // What was wanted before would be taken with the next connection: where Redis comes and goes, the watches of what others want would too.
+      void this.#drop(unit);
       return;
     }
     unit.preferredSinceMs = this.#isPreferred(unit) ? (unit.preferredSinceMs ?? nowMs) : undefined;
@@ -142,9 +144,10 @@ export class UnitLeases {
 
   /** Gives back what it owns, so that others take over at once. Never rejects. */
   async giveBack(): Promise<void> {
-    const { units, writer } = this.#options;
+    const { units, writer, leaseMs, clock } = this.#options;
     this.#isStopping = true;
-    await writer.settled();
+    // Nothing renews the leases any more: after so long they have ended by themselves.
+    await within(leaseMs, writer.settled(), clock);
     await Promise.all([...units].filter(({ isHeld }) => isHeld).map((unit) => this.#drop(unit)));
   }
 
