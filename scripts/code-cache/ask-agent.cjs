@@ -18,7 +18,18 @@ async function askAgent({ evaluation, management, ofrep }, flagKey) {
   const resolve = "flagd.evaluation.v2.Service/ResolveBoolean";
   await postJson(`http://127.0.0.1:${evaluation}/${resolve}`, { flagKey, context });
   await resolveOverGrpc(evaluation, resolve, flagKey);
-  await answered(await fetch(`http://127.0.0.1:${management}/metrics`));
+  await answered(await ask(`http://127.0.0.1:${management}/metrics`));
+}
+
+/**
+ * On a machine that is busy with much else, seconds may pass between two requests, and the agent closes an idle connection while the next one is
+ * on its way. So a request is made once more.
+ *
+ * @param {string} url
+ * @param {RequestInit} [init]
+ */
+function ask(url, init) {
+  return fetch(url, init).catch(() => fetch(url, init));
 }
 
 /**
@@ -27,7 +38,7 @@ async function askAgent({ evaluation, management, ofrep }, flagKey) {
  */
 async function postJson(url, body) {
   const headers = { "content-type": "application/json" };
-  await answered(await fetch(url, { method: "POST", headers, body: JSON.stringify(body) }));
+  await answered(await ask(url, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
 /** @param {Response} response */
