@@ -2,6 +2,16 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { RuntimeError } from "../runtime-error.js";
 
+/** What a config file says. */
+export interface Config {
+  /** The file, which may be one that nobody named; "" if there is none. */
+  readonly file: string;
+  /** By names of flags, in small letters. */
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+export const noConfig: Config = { file: "", values: {} };
+
 /**
  * Reads a config file: JSON, YAML or TOML by its extension, with keys named like the flags, in any case as in flagd. Without a path, `$HOME/.agent.yaml` is read if
  * it exists, as flagd does. The parsers are loaded only when a file needs them, because they cost memory.
@@ -11,9 +21,9 @@ import { RuntimeError } from "../runtime-error.js";
 export async function readConfig(
   given: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
-): Promise<Readonly<Record<string, unknown>>> {
+): Promise<Config> {
   const file = given ?? defaultConfigFile(env);
-  if (file === undefined) return {};
+  if (file === undefined) return noConfig;
   let content: unknown;
   try {
     content = await parse(file, readFileSync(file, "utf8"));
@@ -24,14 +34,15 @@ export async function readConfig(
       { cause },
     );
   }
-  if (content === null || content === undefined) return {};
+  if (content === null || content === undefined) return noConfig;
   if (typeof content !== "object" || Array.isArray(content)) {
     throw new RuntimeError(
       "CONFIG_UNREADABLE",
       `--config ${file} must hold a map of options, with keys named like the flags`,
     );
   }
-  return Object.fromEntries(Object.entries(content).map(([key, value]) => [key.toLowerCase(), value]));
+  const entries = Object.entries(content).map(([key, value]) => [key.toLowerCase(), value] as const);
+  return { file, values: Object.fromEntries(entries) };
 }
 
 function defaultConfigFile(env: Readonly<Record<string, string | undefined>>): string | undefined {

@@ -240,6 +240,21 @@ describe("readOptions", () => {
     );
   });
 
+  it("suggests the flag that is most like an unknown one, and none for a single letter", async () => {
+    const many = Object.fromEntries(
+      ["maxConnectionAge", "maxTopicsPerAddress", "backplane", "backplanePasswordFile", "source"].map(
+        (key) => [key, option({ type: text, default: "", describe: "O.", group, env: [] })],
+      ),
+    );
+    const argv = ["--max-topics-per-adress=1", "--backplane-pasword-file=f", "--sorce=dir:x", "-s"];
+    expect((await readOptions(many, { argv, env: {} })).warnings).to.deep.equal([
+      "--max-topics-per-adress is ignored: there is no such flag (did you mean --max-topics-per-address?)",
+      "--backplane-pasword-file is ignored: there is no such flag (did you mean --backplane-password-file?)",
+      "--sorce is ignored: there is no such flag (did you mean --source?)",
+      "-s is ignored: there is no such flag",
+    ]);
+  });
+
   it("warns once of an option that is accepted but not yet in effect", async () => {
     expect((await read(["--cert-path", "a"])).warnings).to.deep.equal([
       "--cert-path is accepted, but not yet in effect",
@@ -274,8 +289,17 @@ describe("readOptions", () => {
       "the environment variable Y_PORT: expected",
     );
     expect((await refusal(["--log-format", "xml"])).message).to.contain("expected console or json");
+    expect((await refusal(["-X", "{a}"])).message).to.equal(
+      '--context-value: expected key=value, or a JSON object, got "{a}"',
+    );
     const file = config("bad.json", '{"port": {}}');
-    expect((await refusal(["--config", file])).message).to.contain('"port" in the config file');
+    expect((await refusal(["--config", file])).message).to.contain(`"port" in the config file ${file}: `);
+  });
+
+  it("names the config file that nobody named, in errors and in warnings", async () => {
+    config(".agent.yaml", "nope: 1\n");
+    const [warning] = (await read([], { HOME: directory })).warnings;
+    expect(warning).to.contain(path.join(directory, ".agent.yaml"));
   });
 
   it("reads JSON, YAML and TOML config files, structures included and keys in any case, and warns of keys it does not know", async () => {

@@ -2,7 +2,7 @@ import { quoted } from "../quoted.js";
 import { RuntimeError } from "../runtime-error.js";
 import { flagName, type OptionSpec, type OptionsOf, type OptionTable } from "./option.js";
 import { readArgv } from "./read-argv.js";
-import { readConfig } from "./read-config.js";
+import { noConfig, readConfig, type Config } from "./read-config.js";
 
 export interface OptionsInput {
   readonly argv: readonly string[];
@@ -49,7 +49,7 @@ export async function readOptions<const Table extends OptionTable>(
       (word) => `the word ${quoted(word)} on the command line is ignored: it does not belong to a flag`,
     ),
   ];
-  const config = readsConfig ? await readConfig(given.get("config")?.at(-1), env) : {};
+  const config = readsConfig ? await readConfig(given.get("config")?.at(-1), env) : noConfig;
   const options: Record<string, unknown> = {};
   for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
     const { value, from } = readOne(key, spec, given.get(key), env, config);
@@ -64,9 +64,11 @@ export async function readOptions<const Table extends OptionTable>(
   const known = new Set(
     Object.entries(table).flatMap(([key, spec]) => [flagName(key, spec), ...(spec.aliases ?? [])]),
   );
-  for (const key of Object.keys(config)) {
+  for (const key of Object.keys(config.values)) {
     if (!known.has(key))
-      warnings.push(`the key ${quoted(key)} of the config file is ignored: there is no such option`);
+      warnings.push(
+        `the key ${quoted(key)} of the config file ${config.file} is ignored: there is no such option`,
+      );
   }
   return {
     options: Object.freeze(options) as OptionsOf<Table>,
@@ -80,7 +82,7 @@ function readOne(
   spec: OptionSpec<unknown>,
   texts: readonly string[] | undefined,
   env: OptionsInput["env"],
-  config: Readonly<Record<string, unknown>>,
+  config: Config,
 ): { value: unknown; from: string } {
   const flag = flagName(key, spec);
   if (texts !== undefined)
@@ -94,9 +96,9 @@ function readOne(
     }
   }
   for (const name of [flag, ...(spec.aliases ?? [])]) {
-    const value = config[name];
+    const value = config.values[name];
     if (value !== undefined && value !== null) {
-      const from = `"${name}" in the config file`;
+      const from = `"${name}" in the config file ${config.file}`;
       return { value: read(from, () => spec.type.fromConfig(value)), from };
     }
   }
@@ -116,21 +118,37 @@ function read<T>(from: string, reading: () => T): T {
   }
 }
 
-/** A known flag that may have been meant, or nothing. */
+/** The known flag that was most probably meant, or nothing. */
 function suggestion(flag: string, table: OptionTable): string {
   const name = flag.replace(/^-+/, "");
-  const near = Object.entries(table)
+  // A single letter is as near to one flag as to another.
+  if (name.length < 2) return "";
+  const [nearest] = Object.entries(table)
     .map(([key, spec]) => flagName(key, spec))
-    .find((one) => one.startsWith(name.slice(0, 4)) || editDistanceIsSmall(one, name));
-  return near === undefined ? "" : ` (did you mean --${near}?)`;
+    .map((one) => ({ one, edits: editsBetween(one, name) }))
+    .filter(({ one, edits }) => edits <= 1 || one.startsWith(name.slice(0, 4)))
+    .sort((a, b) => a.edits - b.edits);
+  return nearest === undefined ? "" : ` (did you mean --${nearest.one}?)`;
 }
 
-/** True if one letter was changed, left out or added, or two adjacent ones were swapped. */
-function editDistanceIsSmall(a: string, b: string): boolean {
-  if (Math.abs(a.length - b.length) > 1) return false;
-  let start = 0;
-  while (start < a.length && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < Math.min(a.length, b.length) - start && a.at(-1 - end) === b.at(-1 - end)) end++;
-  return Math.max(a.length, b.length) - start - end <= 2;
+/** How many letters have to be changed, left out or added, or swapped with the next, to make the one of the other. */
+function editsBetween(a: string, b: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= b.length; column++) {
+      const isSame = a[row - 1] === b[column - 1];
+      const isSwapped = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      current[column] = Math.min(
+        (last[column] ?? 0) + 1,
+        (current[column - 1] ?? 0) + 1,
+        (last[column - 1] ?? 0) + (isSame ? 0 : 1),
+        row > 1 && column > 1 && isSwapped ? (beforeLast[column - 2] ?? 0) + 1 : Infinity,
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return last[b.length] ?? 0;
 }

@@ -202,7 +202,7 @@ export const mapping: ValueType<Readonly<Record<string, string>>> = {
 };
 
 function readMapping(given: string): [string, string][] {
-  if (given.trim().startsWith("{")) return Object.entries(mapping.fromConfig(JSON.parse(given)));
+  if (given.trim().startsWith("{")) return Object.entries(mapping.fromConfig(parseMap(given)));
   // A comma starts a new pair only if a pair follows, so that values may contain commas.
   const pairs = given.split(/,(?=[^,=]+=)/).filter((pair) => pair !== "");
   return pairs.map((pair) => {
@@ -210,6 +210,14 @@ function readMapping(given: string): [string, string][] {
     if (at <= 0) throw new Error(`expected key=value, got ${quoted(pair)}`);
     return [pair.slice(0, at).trim(), pair.slice(at + 1)];
   });
+}
+
+function parseMap(given: string): unknown {
+  try {
+    return JSON.parse(given);
+  } catch (cause) {
+    throw new Error(`expected key=value, or a JSON object, got ${quoted(given)}`, { cause });
+  }
 }
 
 /** Text that a config file may also hold as a structure, which becomes JSON text (`sources`). */
