@@ -100,7 +100,7 @@ export async function renderFlagdParity(): Promise<string> {
       ["flagd", "default", "Bunting"],
       flags.map((flag) => flagRow(flag, options.get(flag.flag))),
     ),
-    "Only Bunting has these; [the reference](reference/agent-options.md) says what they are for.",
+    "flagd 0.16.1 has none of these; [the reference](reference/agent-options.md) says what they are for.",
     table(
       ["flag", "default"],
       ours.map(([name, spec]) => [`\`--${name}\``, spec.type.show(spec.default)]),
@@ -160,7 +160,6 @@ function flagRow(flag: FlagdFlag, spec: OptionSpec<unknown> | undefined): readon
 }
 
 function verdict({ ours }: FlagdFlag, spec: OptionSpec<unknown>): string {
-  if (spec.notYetInEffect === true) return "accepted, not yet in effect";
   if (spec.ignoredBecause !== undefined) return `accepted and ignored: ${spec.ignoredBecause}`;
   return ours ?? "same";
 }

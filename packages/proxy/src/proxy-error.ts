@@ -4,7 +4,6 @@
  * - OPTION_INVALID: an option has an invalid value, or a required one is missing.
  * - PORT_UNUSABLE: a port can't be listened on.
  * - SOURCE_UNREADABLE: a source can't be read for now; its last documents are still served.
- * - SOURCE_CONFLICT: two files of a source define the same FeatureFlag; the one served first stays.
  * - DOCUMENT_INVALID: a document can't be served; the version before it is still served.
  * - TOPIC_MISSING: the FeatureFlag does not exist, and the caller does not wait for it (any longer).
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
@@ -19,7 +18,6 @@ export type ProxyErrorCode =
   | "OPTION_INVALID"
   | "PORT_UNUSABLE"
   | "SOURCE_UNREADABLE"
-  | "SOURCE_CONFLICT"
   | "DOCUMENT_INVALID"
   | "TOPIC_MISSING"
   | "TOPIC_DELETED"

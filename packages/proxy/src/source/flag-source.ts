@@ -2,8 +2,9 @@ import type { FlagDocument, PastVersion, Readers, TopicKey } from "@bunting/prot
 import type { Runnable } from "@bunting/runtime";
 
 /**
- * Where flag documents come from: a cluster (`KubernetesSource`), a directory (`DirectorySource`) or single files (`FileSource`). A topic
- * watches its key, and its sink receives what the source knows and every change of it.
+ * Where flag documents come from: a cluster (`KubernetesSource`), a directory (`DirectorySource`) or other proxies (`UpstreamSource`). Others stand
+ * around one of these: `BackplaneSource` shares it with other replicas, `CachedSource` keeps copies of it, and `RoutedSource` puts single files
+ * (`FileSelectorSource`) beside it. A topic watches its key, and its sink receives what the source knows and every change of it.
  */
 export interface FlagSource extends Runnable {
   /** True once the source has read everything for the first time: what it has not found by then is missing. */

@@ -42,7 +42,7 @@ export interface AgentMessage {
   readonly frame: Uint8Array;
 }
 
-/** Before a version. */
+/** How often a version waits for a history of its own, because a newer one came meanwhile, before it is sent without. */
 const maxHistories = 3;
 
 const none: ReadonlySet<Rejection> = new Set();

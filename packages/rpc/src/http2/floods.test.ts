@@ -139,7 +139,7 @@ describe("a peer that floods", () => {
   });
 
   it("with empty DATA frames does not keep others from being served", async () => {
-    // Node would end it, but in a way that can end the process: see engineOptions. Empty frames hold nothing.
+    // They hold nothing. An engine that ends the connection for them is not needed.
     const client = await opened();
     client.send(wire.headers(1, "/t.T/Hold"));
     const empty = Buffer.concat(Array.from({ length: 500 }, () => wire.data(1, Buffer.alloc(0), 0)));

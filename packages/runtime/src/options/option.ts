@@ -16,8 +16,6 @@ export interface OptionSpec<T> {
   readonly short?: string;
   /** Environment variables; the first that is set wins. */
   readonly env: readonly string[];
-  /** True if the option is accepted, so that no command line breaks, but has no effect yet: using it logs a warning. */
-  readonly notYetInEffect?: boolean;
   /** Why the option is accepted but has no effect, as a part of a sentence: using it logs a warning. */
   readonly ignoredBecause?: string;
 }

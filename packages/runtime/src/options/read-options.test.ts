@@ -70,7 +70,6 @@ const table = {
     env: [],
     ignoredBecause: "the server has dropped it",
   }),
-  certPath: option({ type: text, default: "", describe: "T.", group, env: ["X_CERT"], notYetInEffect: true }),
   config: option({ type: text, default: "", describe: "File.", group, env: [] }),
 };
 
@@ -255,15 +254,6 @@ describe("readOptions", () => {
     ]);
   });
 
-  it("warns once of an option that is accepted but not yet in effect", async () => {
-    expect((await read(["--cert-path", "a"])).warnings).to.deep.equal([
-      "--cert-path is accepted, but not yet in effect",
-    ]);
-    expect((await read([], { X_CERT: "a" })).warnings).to.deep.equal([
-      "X_CERT is accepted, but not yet in effect",
-    ]);
-  });
-
   it("says why an option is accepted but ignored, in a warning, in the help and in the reference", async () => {
     expect((await read(["--args", "a"])).warnings).to.deep.equal([
       "--args is accepted and ignored: the server has dropped it",
@@ -338,7 +328,6 @@ describe("the documentation of options", () => {
       "-p, --port",
       "default 8015",
       "X_PORT, Y_PORT",
-      "Accepted, not yet in effect.",
     ]) {
       expect(help.replaceAll(/\s+/g, " ")).to.contain(part);
     }

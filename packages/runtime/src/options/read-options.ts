@@ -54,9 +54,6 @@ export async function readOptions<const Table extends OptionTable>(
   for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
     const { value, from } = readOne(key, spec, given.get(key), env, config);
     options[key] = value;
-    if (spec.notYetInEffect === true && from !== "default") {
-      warnings.push(`${from} is accepted, but not yet in effect`);
-    }
     if (spec.ignoredBecause !== undefined && from !== "default") {
       warnings.push(`${from} is accepted and ignored: ${spec.ignoredBecause}`);
     }

@@ -28,21 +28,13 @@ function flagsOf(key: string, spec: OptionSpec<unknown>): string {
   return `${spec.short === undefined ? "    " : `-${spec.short}, `}${names.join(", ")}`;
 }
 
-function textOf({
-  type,
-  describe,
-  notYetInEffect,
-  ignoredBecause,
-  default: value,
-  env,
-}: OptionSpec<unknown>): string {
+function textOf({ type, describe, ignoredBecause, default: value, env }: OptionSpec<unknown>): string {
   const facts = [`default ${type.show(value)}`];
   if (type.range !== undefined) facts.push(`allowed ${type.range}`);
   if (env.length > 0) facts.push(`env ${env.join(", ")}`);
   return [
     ...(type.placeholder === "" ? [] : [`<${type.placeholder}>`]),
     describe,
-    ...(notYetInEffect === true ? ["Accepted, not yet in effect."] : []),
     ...(ignoredBecause === undefined ? [] : [`Accepted and ignored: ${ignoredBecause}.`]),
     `[${facts.join("; ")}]`,
   ].join(" ");

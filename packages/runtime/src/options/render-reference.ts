@@ -9,7 +9,6 @@ export function renderOptionsReference(table: OptionTable): string {
     const meaning = [
       spec.describe,
       ...(spec.type.range === undefined ? [] : [`Allowed: ${spec.type.range}.`]),
-      ...(spec.notYetInEffect === true ? ["**Accepted, not yet in effect.**"] : []),
       ...(spec.ignoredBecause === undefined ? [] : [`**Accepted and ignored: ${spec.ignoredBecause}.**`]),
     ].join(" ");
     const cells = [

@@ -20,13 +20,13 @@ import type { LargeDocuments } from "../large-documents.js";
 import { changeHeapBytes, messageBytes, PreparedMessage } from "./prepared-message.js";
 import { ReplicaDocument } from "./replica-document.js";
 
-/** The proxy's limit. */
+/** Of a nack: the most that the upstream takes. */
 const maxReasonBytes = 1_024;
 
 /** A status code of gRPC. */
 const notFound = 5;
 
-/** After one, a proxy sends the whole document. */
+/** In a row. An upstream answers a mismatch with the whole document, so more than one or two say that it does not work as it should. */
 const mostMismatches = 3;
 
 /** A message about one topic. */
