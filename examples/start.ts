@@ -93,8 +93,10 @@ function agentCommand(options: DemoOptions): string[] {
 }
 
 async function ready(url: string, signal: AbortSignal): Promise<void> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(30_000)]);
-  while (!deadline.aborted) {
+  // Kept here: in Node 20 a timeout that is only a part of another signal may be collected, and never aborts then.
+  const timeout = AbortSignal.timeout(30_000);
+  const deadline = AbortSignal.any([signal, timeout]);
+  while (!signal.aborted && !timeout.aborted) {
     const response = await fetch(url, { signal: deadline }).catch(() => undefined);
     if (response?.ok === true) return;
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -29,7 +29,10 @@ export async function readStatus(
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<object> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  // Not AbortSignal.timeout: in Node 20 nothing keeps it while it is only a part of another signal, and once collected it never aborts.
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), timeoutMs).unref();
+  const limit = AbortSignal.any([signal, timeout.signal]);
   const connection = await dial?.(limit);
   try {
     const { status, body } = await request(server, connection, limit);
@@ -44,9 +47,11 @@ export async function readStatus(
     const reason = limit.aborted
       ? `no answer came within ${timeoutMs / 1_000} s`
       : connectionError(cause as Error, server);
-    const message = `${name} can't be reached: ${reason}. Forward its management port, or name it with --address`;
+    const sentence = reason.endsWith("?") ? reason : `${reason}.`;
+    const message = `${name} can't be reached: ${sentence} Forward its management port, or name it with --address`;
     throw new CliError("SERVER_UNREACHABLE", message, { cause });
   } finally {
+    clearTimeout(timer);
     connection?.destroy();
   }
 }
