@@ -47,7 +47,7 @@ describe("bunting-proxy and what answers in place of Redis", () => {
     needsRedisServer(this);
     const redis = stops.add(await RedisServer.start("--requirepass", "not known here"));
     const replica = await startOn(redis.address);
-    const line = await replica.proxy.process.nextLog("there is no connection to Redis");
+    const line = await replica.proxy.process.nextLog("Redis can't be used; attempts go on");
     expect(line).to.include({ code: "REDIS_DENIED" });
     expect(line["reason"]).to.contain("Redis refuses: NOAUTH Authentication required");
   });

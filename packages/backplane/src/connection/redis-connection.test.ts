@@ -253,7 +253,9 @@ describe("RedisConnection", () => {
     stops.later(() => proxy.close());
     const replica = stops.add(new TestReplica({ address: `redis://127.0.0.1:${proxy.port}` }));
     await eventually(() => proxy.accepted >= 4, "some attempts");
-    expect(replica.lines.filter((line) => line.includes("REDIS_AWAY"))).to.have.length(1);
+    const [line, another] = replica.lines.filter((each) => each.includes("REDIS_AWAY"));
+    expect(another).to.equal(undefined);
+    expect(line?.split("there is no connection to Redis"), "says it once").to.have.length(2);
     proxy.setTarget(server.port);
     await replica.next(true);
     expect(replica.lines.filter((line) => line.includes("Redis is back"))).to.have.length(1);

@@ -83,7 +83,7 @@ export class RedisConnection implements Runnable {
         const fields = { connection: clientName, code, reason: message };
         // Attempts go on for as long as it takes: each new reason is one line.
         if (code !== lastLogged)
-          this.#log.warn("away", fields, "there is no connection to Redis", linesPerMinute);
+          this.#log.warn("away", fields, "Redis can't be used; attempts go on", linesPerMinute);
         lastLogged = code;
       }
       // What takes connections and ends them at once is not Redis, or not one that works.

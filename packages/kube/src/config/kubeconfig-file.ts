@@ -88,7 +88,10 @@ async function load(library: ClientNode, file: string): Promise<LoadedFile> {
   try {
     text = await readFile(file, "utf8");
   } catch (cause) {
-    throw invalid(`the kubeconfig ${file} can't be read: ${reasonOf(cause)}`, cause);
+    throw invalid(
+      `the kubeconfig ${file} can't be read: ${reasonOf(cause)}; name one that this user may read with --kubeconfig or KUBECONFIG`,
+      cause,
+    );
   }
   try {
     const config = new library.KubeConfig();

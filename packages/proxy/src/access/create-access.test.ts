@@ -39,6 +39,23 @@ describe("createAccess", () => {
       expect(create({ auth, managementAuth: "rbac" }).pages?.isByPermission).to.equal(true);
     });
 
+  it("says what a cluster is for that was not found, and how to do without where that is possible", async () => {
+    const reasonOf = async (options: Partial<ProxyOptions>): Promise<string> => {
+      const identity = create(options).runnables.find(({ name }) => name === "identity");
+      const error: unknown = await identity
+        ?.run(new AbortController().signal)
+        .catch((thrown: unknown) => thrown);
+      return (error as Error).message;
+    };
+    const what = /^--auth=token asks an API server who callers are: no cluster was found: /;
+    expect(await reasonOf({ auth: "token" }))
+      .to.match(what)
+      .and.contain("set --auth-jwks-file and");
+    expect(await reasonOf({ auth: "token", tokenReview: true }))
+      .to.match(what)
+      .and.not.contain("--auth-jwks-file");
+  });
+
   it("lets everyone read them where callers have no identity, and refuses an option that would have no effect then", () => {
     expect(create({ auth: "anonymous", status: "all" }).pages).to.equal(undefined);
     for (const managementAuth of ["identity", "rbac"] as const)

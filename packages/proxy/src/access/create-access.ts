@@ -21,6 +21,7 @@ import {
   type ReviewResult,
   type ReviewTimes,
 } from "@bunting/identity";
+import { KubeError } from "@bunting/kube";
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { Clock, Logger, RateLimitedLog, Runnable } from "@bunting/runtime";
 import { proxyOptionTable, type ProxyOptions } from "../options.js";
@@ -81,7 +82,11 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
     return { access: anonymousAccess, runnables: [], grants: undefined, pages: undefined };
   const { clock, logger, log, metrics, env, readersOf } = parts;
   const runnables: Runnable[] = [];
-  const connection = new ClusterConnection(() => connectCluster(options, { clock, env }));
+  const connection = new ClusterConnection(() =>
+    connectCluster(options, { clock, env }).catch((error: unknown) => {
+      throw withoutCluster(options, error);
+    }),
+  );
   if (needsCluster(options)) runnables.push(connection);
   const reviewing: Reviewing = {
     client: connection,
@@ -149,6 +154,16 @@ function needsReviews({ auth, authorize, tokenReview, managementAuth }: AccessOp
 
 function needsCluster(options: AccessOptions): boolean {
   return needsReviews(options) || options.authJwksFile === "";
+}
+
+/** The source may need no cluster: then nothing else says what this one is for. */
+function withoutCluster(options: AccessOptions, error: unknown): unknown {
+  if (!(error instanceof KubeError)) return error;
+  const instead = needsReviews(options)
+    ? ""
+    : ". To verify tokens without asking it, set --auth-jwks-file and --auth-issuer";
+  const message = `--auth=${options.auth} asks an API server who callers are: ${error.message}${instead}`;
+  return new KubeError(error.code, message, { cause: error });
 }
 
 /** Undefined if everyone with an identity may read everything. */
@@ -249,9 +264,12 @@ function checkOptions(options: AccessOptions): void {
     "--auth-certificate-uri": options.authCertificateUri !== proxyOptionTable.authCertificateUri.default,
   };
   if (auth === "anonymous") {
+    const remedy = "add --auth=token or --auth=optional";
     for (const [name, isGiven] of Object.entries({ ...ofTokens, ...ofIdentities }))
-      if (isGiven)
-        throw invalid(`${name} has no effect with --auth=anonymous: add --auth=token or --auth=optional`);
+      if (isGiven) {
+        const orByAddress = name in ofIdentities ? ", or --auth=pod-ip for stock sidecars" : "";
+        throw invalid(`${name} has no effect with --auth=anonymous: ${remedy}${orByAddress}`);
+      }
     return;
   }
   if (auth === "pod-ip") {

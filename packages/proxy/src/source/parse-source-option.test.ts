@@ -25,4 +25,11 @@ describe("parseSourceOption", () => {
         .with.property("code", "OPTION_INVALID");
     });
   }
+
+  it("says that upstreams without any name no proxy", () => {
+    expect(() => parseSourceOption("upstream:", false)).to.throw(
+      ProxyError,
+      'the source "upstream:" names no proxy',
+    );
+  });
 });

@@ -23,7 +23,10 @@ export function parseSourceOption(value: string, isPod: boolean): SourceOption {
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
   const path = value.slice(colon + 1);
-  if (kind === "upstream" && path !== "") return { kind, upstreams: path };
+  if (kind === "upstream") {
+    if (path === "") throw invalid(`the source "${value}" names no proxy: ${supported}`);
+    return { kind, upstreams: path };
+  }
   if (kind !== "dir") throw invalid(`unknown source "${value}": ${supported}`);
   if (path === "") throw invalid(`the source "${value}" has no path: ${supported}`);
   return { kind: "directory", path: resolve(path) };

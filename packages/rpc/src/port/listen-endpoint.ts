@@ -49,10 +49,10 @@ function describePortError(
     case "EPERM":
       return `${where} may not be used by this user: choose a port of 1024 or above${choose}`;
     case "EADDRNOTAVAIL":
-      return `${endpoint.host ?? "that host"} is no address of this machine: choose one that is, or leave the host out`;
+      return `${endpoint.host ?? "that host"} is no address of this machine: choose one that is, or leave out --host`;
     case "ENOTFOUND":
     case "EAI_AGAIN":
-      return `the host name ${endpoint.host ?? ""} can't be resolved: give an IP address, or leave the host out`;
+      return `the host name ${endpoint.host ?? ""} can't be resolved: give an IP address, or leave out --host`;
     default:
       return `can't listen on ${where}: ${messageOf(error)}`;
   }

@@ -214,7 +214,11 @@ describe("describeBindError", () => {
       { port: 80 },
       "port 80 may not be used by this user: choose a port of 1024 or above with --port",
     ],
-    ["EADDRNOTAVAIL", { port: 80, host: "10.9.9.9" }, "10.9.9.9 is no address of this machine"],
+    [
+      "EADDRNOTAVAIL",
+      { port: 80, host: "10.9.9.9" },
+      "10.9.9.9 is no address of this machine: choose one that is, or leave out --host",
+    ],
     ["ENOTFOUND", { port: 80, host: "nowhere" }, "the host name nowhere can't be resolved"],
     ["EIO", { port: 80 }, "can't listen on port 80: EIO"],
     ["EACCES", socket, "make /run/bunting writable for it"],

@@ -1,10 +1,17 @@
 import type { TopicKey } from "@bunting/protocol";
-import type { Logger } from "@bunting/runtime";
+import { errorCode, type Logger } from "@bunting/runtime";
 import type { ManifestError, ManifestWarning } from "@bunting/files/manifests";
 import type { SourceMetrics } from "../source-metrics.js";
 
 /** More errors or warnings about one version of a file are counted but not written out. */
 const maxLines = 100;
+
+/** What to do about a directory that can't be read, by the code of the system. */
+const remedies: Readonly<Partial<Record<string, string>>> = {
+  ENOENT: "create it, or correct its path",
+  ENOTDIR: "name the directory that flag files are in, not a file",
+  EACCES: "let the user of this process read it",
+};
 
 /** What the directory source writes to the log and counts. The caller makes sure that nothing is reported twice. */
 export class DirectoryLog {
@@ -65,8 +72,9 @@ export class DirectoryLog {
 
   lost(directory: string, error: Error): void {
     this.#metrics.sourceError("unreadable");
+    const advice = remedies[errorCode(error) ?? ""];
     this.#logger.error(
-      { directory, error },
+      { directory, error, ...(advice === undefined ? {} : { advice }) },
       "the flag directory can't be read; flags read before are still served, and it is read again as soon as it can be",
     );
   }

@@ -397,6 +397,20 @@ describe("DirectorySource", () => {
   });
 
   describe("what can't be served", () => {
+    it("says what to do about a directory that is not there, or a file in its place", async () => {
+      rmSync(directory.path, { recursive: true });
+      const missing = directory.run((options) => new DirectorySource(options));
+      expect((await missing.watch("default/a").nextStale()).message).to.contain("ENOENT");
+      expect(missing.logged("error")[0]).to.include({ advice: "create it, or correct its path" });
+      await missing.stop();
+      writeFileSync(directory.path, "{}");
+      const file = directory.run((options) => new DirectorySource(options));
+      expect((await file.watch("default/a").nextStale()).message).to.contain("ENOTDIR");
+      expect(file.logged("error")[0]).to.include({
+        advice: "name the directory that flag files are in, not a file",
+      });
+    });
+
     it("keeps the last valid version of a file and says once what is wrong and where", async () => {
       put("a.yaml", manifest("a", 1));
       const source = await directory.start();
