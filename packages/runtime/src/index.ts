@@ -45,5 +45,6 @@ export { singleLine } from "./single-line.js";
 export { readSmallFile, stampOfFile } from "./small-file.js";
 export { tokenSyntax } from "./token-syntax.js";
 export { Turns } from "./turns.js";
+export { mostUnreadBytes } from "./unread-bytes.js";
 export { WatchedFiles, type ReloadOptions } from "./watched-files.js";
 export { within } from "./within.js";

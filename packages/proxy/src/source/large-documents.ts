@@ -1,12 +1,8 @@
-import { getHeapStatistics } from "node:v8";
 import type { FlagDocument } from "@bunting/protocol";
-import { Semaphore } from "@bunting/runtime";
+import { mostUnreadBytes, Semaphore } from "@bunting/runtime";
 
 /** From so many bytes on, a document takes long enough to hold everything else up: some 0.1 s for each megabyte of small flags. */
 const largeBytes = 1024 * 1024;
-/** What may wait for its turn. */
-const waitingShare = 1 / 4;
-const leastWaitingBytes = 32 * 1024 * 1024;
 
 /**
  * Large documents are read in turns of the event loop, and one after the other, so that the heap is not promised to several at once. Those that
@@ -18,10 +14,13 @@ export class LargeDocuments {
   readonly #reading = new Semaphore(1);
   #waitingBytes = 0;
 
-  /** @param encode does in turns most of what is to be done when the document is told */
+  /**
+   * @param encode does in turns most of what is to be done when the document is told
+   * @param mostWaitingBytes what may wait for its turn
+   */
   constructor(
     encode: (document: FlagDocument) => Promise<void> = () => Promise.resolve(),
-    mostWaitingBytes = Math.max(leastWaitingBytes, getHeapStatistics().heap_size_limit * waitingShare),
+    mostWaitingBytes = mostUnreadBytes(),
   ) {
     this.#encode = encode;
     this.#mostWaitingBytes = mostWaitingBytes;

@@ -1,8 +1,5 @@
-import { getHeapStatistics } from "node:v8";
+import { mostUnreadBytes } from "@bunting/runtime";
 
-/** What all messages of servers may have brought together while they are not whole, and in any case. */
-const heapShare = 1 / 4;
-const leastBytes = 32 * 1024 * 1024;
 /** Ordinary messages come whole, whatever others do. */
 const ordinaryBytes = 1024 * 1024;
 
@@ -14,7 +11,7 @@ export class UnfinishedMessages {
   readonly #mostBytes: number;
   #bytes = 0;
 
-  constructor(mostBytes = Math.max(leastBytes, getHeapStatistics().heap_size_limit * heapShare)) {
+  constructor(mostBytes = mostUnreadBytes()) {
     this.#mostBytes = mostBytes;
   }
 

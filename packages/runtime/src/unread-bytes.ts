@@ -1,0 +1,13 @@
+import { getHeapStatistics } from "node:v8";
+
+const heapShare = 1 / 4;
+/** In any case: with a small heap, too, messages of the usual size come whole. */
+const leastBytes = 32 * 1024 * 1024;
+
+/**
+ * What messages may take together that have come, in part or whole, and are not read yet. They are outside of the heap; that a process with
+ * a larger heap may hold more of them is because its container is larger.
+ */
+export function mostUnreadBytes(heapLimitBytes = getHeapStatistics().heap_size_limit): number {
+  return Math.max(leastBytes, heapLimitBytes * heapShare);
+}
