@@ -24,7 +24,7 @@ export function statusLines(name: string, status: ProxyStatus, colours: Colours)
   const counted = Object.entries(watches).map(([kind, count]) => `${count} ${kind}`);
   const late = behind === 0 ? "none behind" : colours.yellow(`${behind} behind`);
   const lines = [
-    `${colours.bold(name)}: bunting-proxy ${version}, ${ready} (${reason}), up ${span(uptimeSeconds)}`,
+    `${colours.bold(name)}: bunting-proxy ${version}, ${ready}${withoutReady(reason)}, up ${span(uptimeSeconds)}`,
     `${plural(connections, "connection")}, ${plural(subscribers, "subscriber")}, ${late}; watches: ${counted.join(", ")}`,
   ];
   if (topics.length === 0) return [...lines, "No topics: there are no subscribers yet."];
@@ -95,4 +95,10 @@ function span(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7_200) return `${Math.round(seconds / 60)} min`;
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`;
+}
+
+/** What a reason says beside that the proxy is ready, which the line says already. */
+function withoutReady(reason: string): string {
+  if (reason === "") return "";
+  return /^ready(?:,.*)?$/.test(reason) ? reason.slice("ready".length) : ` (${reason})`;
 }
