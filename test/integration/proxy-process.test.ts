@@ -44,7 +44,7 @@ describe("bunting-proxy as a process", () => {
   describe("start", () => {
     it("ends with a sentence that names --source dir:PATH where there is no source", async () => {
       expect(await refusal(["start"])).to.match(
-        /^bunting-proxy: there is no source of flags, and this is no pod of a cluster: .*--source dir:PATH/,
+        /^bunting-proxy: there is no source of flags, and this is no Pod of a cluster: .*--source dir:PATH/,
       );
       expect(await refusal(["start", "--source", "ftp:x"])).to.contain("--source dir:PATH");
     });

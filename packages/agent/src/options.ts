@@ -83,7 +83,7 @@ export const agentOptionTable = {
     type: fileMode,
     default: 0o666,
     describe:
-      "Permissions of both sockets; the shared volume is the boundary, so every container of the pod may connect.",
+      "Permissions of both sockets; the shared volume is the boundary, so every container of the Pod may connect.",
     group: listening,
     env: ["BUNTING_SOCKET_MODE"],
   }),

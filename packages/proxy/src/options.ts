@@ -52,7 +52,7 @@ export const proxyOptionTable = {
   host: option({
     type: text,
     default: "",
-    describe: "Address that both ports listen on; if not given, all addresses of the machine, IPv6 and IPv4.",
+    describe: "Address that both ports listen on; if empty, all addresses of the machine, IPv6 and IPv4.",
     group: listening,
     env: ["BUNTING_HOST"],
   }),
@@ -61,7 +61,7 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "kubernetes watches the FeatureFlags of a cluster, and is the default in a pod; dir:PATH serves the FeatureFlag manifests and flagd files in a directory and its subdirectories; upstream:HOST:PORT[,HOST:PORT…] serves what other proxies serve, of which one is used at a time (a semicolon separates those of different clusters).",
+      "kubernetes watches the FeatureFlags of a cluster, and is the default in a Pod; dir:PATH serves the FeatureFlag manifests and flagd files in a directory and its subdirectories; upstream:HOST:PORT[,HOST:PORT…] serves what other proxies serve, of which one is used at a time (a semicolon separates those of different clusters).",
     group: flags,
     env: ["BUNTING_SOURCE"],
   }),
@@ -93,7 +93,7 @@ export const proxyOptionTable = {
     type: text,
     default: "",
     describe:
-      "Directory with token, ca.crt and namespace of the pod's ServiceAccount; if not given, /var/run/secrets/kubernetes.io/serviceaccount.",
+      "Directory with token, ca.crt and namespace of the Pod's ServiceAccount; if not given, /var/run/secrets/kubernetes.io/serviceaccount.",
     group: cluster,
     env: ["BUNTING_SERVICE_ACCOUNT_DIRECTORY"],
   }),
@@ -257,7 +257,7 @@ export const proxyOptionTable = {
     type: choice("loopback", "all", "off"),
     default: "loopback",
     describe:
-      "Who may read /status on the management port (topics, versions, subscribers, never flags): loopback is the pod itself and kubectl port-forward; requests that a proxy or the sidecar of a service mesh forwards are refused. With all, callers from elsewhere need an identity, unless --auth=anonymous (see --management-auth).",
+      "Who may read /status on the management port (topics, versions, subscribers, never flags): loopback is the Pod itself and kubectl port-forward; requests that a proxy or the sidecar of a service mesh forwards are refused. With all, callers from elsewhere need an identity, unless --auth=anonymous (see --management-auth).",
     group: listening,
     env: ["BUNTING_STATUS"],
   }),

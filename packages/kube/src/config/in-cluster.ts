@@ -22,7 +22,7 @@ export function isInCluster(env: InClusterOptions["env"]): boolean {
 }
 
 /**
- * The cluster this pod runs in, as its ServiceAccount.
+ * The cluster this Pod runs in, as its ServiceAccount.
  *
  * @throws KubeError CONFIG_INVALID outside of a cluster, or where no ServiceAccount token is mounted.
  */
@@ -31,7 +31,7 @@ export async function inClusterConfig(options: InClusterOptions): Promise<Cluste
   if (!isInCluster(env)) {
     throw new KubeError(
       "CONFIG_INVALID",
-      "this process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): give it a kubeconfig",
+      "this process does not run in a Pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set): give it a kubeconfig",
     );
   }
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "";

@@ -221,7 +221,7 @@ describe("the configuration of a kubeconfig", () => {
       directory.replace("ca.crt", "c");
     });
 
-    it("takes the kubeconfig that is named, else the pod's cluster, else KUBECONFIG, else ~/.kube/config", async () => {
+    it("takes the kubeconfig that is named, else the Pod's cluster, else KUBECONFIG, else ~/.kube/config", async () => {
       const serviceAccountDirectory = directory.path;
       const named = write({}, { server: "https://named" }, "named");
       const fromEnv = write({}, { server: "https://from-env" }, "from-env");

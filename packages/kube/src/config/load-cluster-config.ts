@@ -16,7 +16,7 @@ export interface LoadClusterConfigOptions {
 }
 
 /**
- * The cluster to talk to: that of the named kubeconfig, else the one this pod runs in, else that of KUBECONFIG, else of ~/.kube/config.
+ * The cluster to talk to: that of the named kubeconfig, else the one this Pod runs in, else that of KUBECONFIG, else of ~/.kube/config.
  *
  * @throws KubeError CONFIG_INVALID that says what to do.
  */
@@ -36,7 +36,7 @@ export async function loadClusterConfig(options: LoadClusterConfigOptions): Prom
   }
   throw new KubeError(
     "CONFIG_INVALID",
-    "no cluster was found: this process does not run in a pod, KUBECONFIG is not set, and " +
+    "no cluster was found: this process does not run in a Pod, KUBECONFIG is not set, and " +
       `${standard ?? "~/.kube/config"} does not exist. Name a kubeconfig with --kubeconfig, or run in a cluster`,
   );
 }

@@ -49,7 +49,7 @@ export interface TopicReport {
   };
   /** By digest, how many agents say they hold that version; bunting.sync.v1 only. */
   readonly held?: Readonly<Record<string, number>>;
-  /** By ServiceAccount, how many subscriptions it has; of callers with an identity only, and not for viewers from outside of the pod. */
+  /** By ServiceAccount, how many subscriptions it has; of callers with an identity only, and not for viewers from outside of the Pod. */
   readonly readers?: Readonly<Record<string, number>>;
   /** What agents refuse now; without a flag it is the whole version. */
   readonly rejections?: readonly Rejection[];

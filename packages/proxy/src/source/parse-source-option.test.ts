@@ -13,7 +13,7 @@ describe("parseSourceOption", () => {
     expect(parseSourceOption("dir:~/flags", false)).to.have.property("path", resolve("~/flags"));
   });
 
-  it("takes the cluster where it is named, and in a pod where nothing is", () => {
+  it("takes the cluster where it is named, and in a Pod where nothing is", () => {
     expect(parseSourceOption("kubernetes", false)).to.deep.equal({ kind: "kubernetes" });
     expect(parseSourceOption("", true)).to.deep.equal({ kind: "kubernetes" });
   });

@@ -8,7 +8,7 @@ export type SourceOption =
   | { readonly kind: "upstream"; readonly upstreams: string };
 
 const supported =
-  "use --source kubernetes for the FeatureFlags of a cluster (the default in a pod), --source dir:PATH with the path of a directory of FeatureFlag manifests or flagd files, or --source upstream:HOST:PORT for what another proxy serves";
+  "use --source kubernetes for the FeatureFlags of a cluster (the default in a Pod), --source dir:PATH with the path of a directory of FeatureFlag manifests or flagd files, or --source upstream:HOST:PORT for what another proxy serves";
 
 /**
  * Reads the value of `--source`; without one, a pod of a cluster serves that cluster. Relative paths start at the working directory;
@@ -19,7 +19,7 @@ const supported =
 export function parseSourceOption(value: string, isPod: boolean): SourceOption {
   if (value === "kubernetes" || (value === "" && isPod)) return { kind: "kubernetes" };
   if (value === "")
-    throw invalid(`there is no source of flags, and this is no pod of a cluster: ${supported}`);
+    throw invalid(`there is no source of flags, and this is no Pod of a cluster: ${supported}`);
   const colon = value.indexOf(":");
   const kind = value.slice(0, Math.max(colon, 0));
   const path = value.slice(colon + 1);

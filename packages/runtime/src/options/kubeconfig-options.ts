@@ -11,7 +11,7 @@ export function kubeconfigOptions(group: string): {
       type: text,
       default: "",
       describe:
-        "Kubeconfig file for the cluster; if not given, the pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
+        "Kubeconfig file for the cluster; if not given, the Pod's ServiceAccount, else KUBECONFIG, else ~/.kube/config.",
       group,
       env: ["BUNTING_KUBECONFIG"],
     }),

@@ -26,7 +26,7 @@ function refused(refusal: string): StatusAccess {
 }
 
 /**
- * Why a request may come from outside of the pod. The sidecar of a service mesh forwards the requests of other pods over loopback, so an address alone proves
+ * Why a request may come from outside of the Pod. The sidecar of a service mesh forwards the requests of other Pods over loopback, so an address alone proves
  * nothing: `kubectl port-forward` connects from loopback to loopback, asks for localhost, and adds no header.
  */
 function forwardedReason({

@@ -16,7 +16,7 @@ export type TopicStateName = (typeof topicStates)[number];
 
 export interface Overview {
   readonly nowMs: number;
-  /** The host name, which is that of the pod: a replica knows nothing of the subscribers of others. */
+  /** The host name, which is that of the Pod: a replica knows nothing of the subscribers of others. */
   readonly replica: string;
   readonly version: string;
   readonly node: string;
@@ -60,7 +60,7 @@ export interface LateSection {
 
 export interface LateSubscriber {
   readonly topic: string;
-  /** Left out for viewers from outside of the pod. */
+  /** Left out for viewers from outside of the Pod. */
   readonly address?: string | undefined;
   /** As it names itself; undefined for stock clients, which do not. */
   readonly program: string | undefined;
