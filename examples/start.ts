@@ -20,8 +20,8 @@ const say = (line = ""): void => void process.stdout.write(`${line}\n`);
 
 async function demonstrate(options: DemoOptions, signal: AbortSignal): Promise<number> {
   const taken = await takenPorts(options);
-  if (taken.length > 0) {
-    taken.forEach(say);
+  if (taken !== undefined) {
+    say(taken);
     return 1;
   }
   const folder = path.resolve(root, options.flags);

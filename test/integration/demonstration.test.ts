@@ -111,12 +111,24 @@ describe("npm start", () => {
     });
   }
 
-  it("says which port is taken and how to choose another", async () => {
-    const server = await listen(0);
-    const { port } = server.address() as AddressInfo;
-    const { code, output } = await demonstrate(["--agent-ofrep-port", `${port}`]);
-    server.close();
-    expect(code).to.equal(1);
-    expect(output).to.contain(`Port ${port} is taken. Choose another: npm start -- --agent-ofrep-port`);
+  it("says which ports are taken, and how to choose others", async () => {
+    const servers = [await listen(0), await listen(0)];
+    const [one = 0, two = 0] = servers.map((server) => (server.address() as AddressInfo).port);
+    const free = await freePorts(portFlags.length - 1);
+    const [single, both] = await Promise.all(
+      [
+        [one, ...free],
+        [one, two, ...free.slice(1)],
+      ].map((ports) => demonstrate(portArgs(ports))),
+    );
+    for (const server of servers) server.close();
+    expect([single?.code, both?.code]).to.deep.equal([1, 1]);
+    const [first = "", second = ""] = portFlags;
+    expect(single?.output).to.contain(`Port ${one} is taken. Choose another: npm start -- --${first} `);
+    expect(both?.output).to.match(
+      new RegExp(
+        `Ports ${one}, ${two} are taken\\. Choose others: npm start -- --${first} \\d+ --${second} \\d+\\n`,
+      ),
+    );
   });
 });
