@@ -1,4 +1,4 @@
-import type { KubeError } from "@bunting/kube";
+import { KubeError } from "@bunting/kube";
 import { ProtocolError, type DocumentWarning, type TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { SourceMetrics } from "../source-metrics.js";
@@ -37,15 +37,38 @@ export class KubernetesLog {
   /** A watch failed. `failing` counts the watches that fail at the time the line is written. */
   failed(error: KubeError, failing: () => number): void {
     this.#logger.debug({ error }, "a watch failed and will be re-opened");
+    this.#outage(error, () => {
+      const watches = failing();
+      return watches === 0 ? undefined : { watches };
+    });
+  }
+
+  /** The API server has not answered yet. Without subscribers there is no watch that would show it. */
+  unreached(error: unknown, hasAnswered: () => boolean): void {
+    this.#metrics.sourceError("contact");
+    this.#logger.debug({ error }, "the API server does not answer yet; it is asked again");
+    if (error instanceof KubeError) this.#outage(error, () => (hasAnswered() ? undefined : {}));
+  }
+
+  /** The API server has answered for the first time. A watch that fails all the same is logged anew. */
+  reached(): void {
+    this.#cancelOutage?.();
+    this.#cancelOutage = undefined;
+    if (this.#isOut) this.#logger.info("the API server answers");
+    this.#isOut = false;
+  }
+
+  /** @param fields of the line, to be asked for when it is due; undefined if the outage is over by then */
+  #outage(error: KubeError, fields: () => Readonly<Record<string, unknown>> | undefined): void {
     if (this.#isOut) return;
     this.#cancelOutage ??= this.#clock.after(patienceMs, () => {
       this.#cancelOutage = undefined;
-      const watches = failing();
-      if (watches === 0) return;
+      const due = fields();
+      if (due === undefined) return;
       this.#isOut = true;
       const reason = `${error.message}${remedyOf(error, this.#watchScope)}`;
       this.#logger.warn(
-        { watches, code: error.code, reason },
+        { ...due, code: error.code, reason },
         "FeatureFlags can't be watched; the last known versions are served",
       );
     });

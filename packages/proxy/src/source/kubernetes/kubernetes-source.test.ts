@@ -636,6 +636,17 @@ describe("KubernetesSource", function () {
       for (const flag of flags.slice(1)) expect(flag.told).to.have.length(1);
     });
 
+    it("is logged also while nobody is subscribed, and so is its end", async () => {
+      bench = await SourceBench.start();
+      bench.api.fault({}, faults.answer(503, "not ready\n"), Infinity);
+      await bench.until(() => bench.logged(outage).length === 1, "the line");
+      expect(bench.logged(outage)[0]).to.include({ level: "warn", code: "SERVER_ERROR" });
+      await bench.pass(20_000, 500);
+      expect(bench.logged(outage)).to.have.length(1);
+      bench.api.clearFaults();
+      await bench.until(() => bench.logged("the API server answers").length === 1, "the end");
+    });
+
     it("names the remedy where it knows one", async () => {
       bench = await SourceBench.start();
       bench.api.fault({ kind: "watch" }, faults.answer(403, status(403, "Forbidden", "no")), Infinity);

@@ -144,11 +144,11 @@ export class KubernetesSource implements FlagSource {
     while (!signal.aborted && !this.hasSynced) {
       try {
         await client.isAllowed("watch", { type: featureFlagType }, signal);
+        this.#log.reached();
         this.#synced.reached();
       } catch (error) {
         if (isAborted(signal)) return;
-        this.#options.metrics.sourceError("contact");
-        this.#options.logger.debug({ error }, "the API server does not answer yet; it is asked again");
+        this.#log.unreached(error, () => this.hasSynced);
         await sleep(backoff.next(), signal, clock);
       }
     }
