@@ -56,7 +56,12 @@ const flags: readonly FlagdFlag[] = [
   { flag: "max-request-header", short: "R", default: "1000000" },
   { flag: "log-format", short: "z", default: "console", ours: "different: no banner on stdout" },
   { flag: "metrics-exporter", short: "t", default: "none", ours: "better: Prometheus can read them as well" },
-  { flag: "otel-collector-uri", short: "o", default: "none", ours: "better: also over HTTP, and with TLS" },
+  {
+    flag: "otel-collector-uri",
+    short: "o",
+    default: "none",
+    ours: "better: also over HTTP, and with TLS; different: OTEL_EXPORTER_OTLP_ENDPOINT does not override it",
+  },
   { flag: "otel-cert-path", short: "D", default: "none", ours: "better: flagd does not use it" },
   { flag: "otel-key-path", short: "K", default: "none", ours: "better: flagd does not use it" },
   { flag: "otel-ca-path", short: "A", default: "none", ours: "better: flagd does not use it" },

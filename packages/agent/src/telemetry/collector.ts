@@ -60,7 +60,8 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
     files: { cert, key, ca },
     reloadIntervalMs: options.otelReloadInterval,
   };
-  if (!URL.canParse(signalUrl(collector, "traces"))) {
+  // After a name and a colon there is a port: unix:/PATH and dns:///HOST would be read as hosts of these names.
+  if (/^(?!https?:\/\/)[^/]*:\//.test(uri) || !URL.canParse(signalUrl(collector, "traces"))) {
     throw new AgentError(
       "OPTION_INVALID",
       `--otel-collector-uri ${quoted(uri)} is no address of a collector: write HOST:PORT, or https://HOST:PORT`,
@@ -69,9 +70,12 @@ export function collectorOf(options: CollectorOptions): Collector | undefined {
   return collector;
 }
 
-/** The URL to which a signal is sent: over HTTP each has a path of its own. */
-export function signalUrl(collector: Collector, signal: "traces" | "metrics"): string {
-  const { uri, isSecure, protocol } = collector;
-  const url = /^https?:\/\//.test(uri) ? uri : `${isSecure ? "https" : "http"}://${uri}`;
-  return protocol === "grpc" ? url : `${url.replace(/\/$/, "")}/v1/${signal}`;
+/**
+ * The URL to which a signal is sent: over HTTP each has a path of its own. That for gRPC is always one of https, also in plaintext: its exporters
+ * take host and port from it, without the port that is usual for the scheme, and what is left without one goes to port 443.
+ */
+export function signalUrl({ uri, isSecure, protocol }: Collector, signal: "traces" | "metrics"): string {
+  const address = uri.replace(/^https?:\/\//, "");
+  if (protocol === "grpc") return `https://${address}`;
+  return `${isSecure ? "https" : "http"}://${address.replace(/\/$/, "")}/v1/${signal}`;
 }
