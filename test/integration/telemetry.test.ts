@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
 import { Authority } from "../support/certificates.js";
@@ -204,6 +206,55 @@ describe("telemetry to an OpenTelemetry collector", () => {
     expect(await resolve("banner")).to.equal(200);
     expect(await agent?.process.stop()).to.equal(0);
     expect(agent?.process.logs.filter(({ msg }) => msg === dropped)).to.have.length(1);
+  });
+
+  for (const protocol of ["grpc", "http/protobuf"]) {
+    it(`delays the end by no more than 2 s if the collector takes connections and is silent (${protocol})`, async () => {
+      const silent = createServer((socket) => socket.on("error", () => undefined).resume());
+      await once(silent.listen(0, "127.0.0.1"), "listening");
+      try {
+        const { port } = silent.address() as AddressInfo;
+        const uri = `127.0.0.1:${port}`;
+        const args = ["--metrics-exporter", "otel", "--otel-collector-uri", uri, "--otel-protocol", protocol];
+        // Without the limit, each call takes the 10 s that the exporters wait.
+        await start(args, { OTEL_BSP_SCHEDULE_DELAY: "" });
+        expect(await resolve("banner")).to.equal(200);
+        const stoppedMs = performance.now();
+        expect(await agent?.process.stop(), agent?.process.output).to.equal(0);
+        expect(performance.now() - stoppedMs).to.be.lessThan(8_000);
+        expect(agent?.process.logs.map(({ msg }) => msg)).to.include(
+          "the collector has not taken the last telemetry within 2 s: it was dropped",
+        );
+      } finally {
+        silent.close();
+      }
+    });
+  }
+
+  it("is sent at the usual pace, with a warning, where a variable has no usable number", async () => {
+    collector = await OtlpCollector.grpc();
+    const uri = `127.0.0.1:${collector.port}`;
+    const variables = ["OTEL_METRIC_EXPORT_INTERVAL", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"] as const;
+    for (const [interval, batch] of [
+      ["60s", "0.5"],
+      ["0", "-1"],
+    ] as const) {
+      await start(["--metrics-exporter", "otel", "--otel-collector-uri", uri], {
+        OTEL_METRIC_EXPORT_INTERVAL: interval,
+        OTEL_BSP_MAX_EXPORT_BATCH_SIZE: batch,
+      });
+      expect(await resolve("banner")).to.equal(200);
+      await spans(2);
+      const warned = agent?.process.logs.filter(({ msg }) => msg === "OpenTelemetry's libraries warn") ?? [];
+      for (const name of variables)
+        expect(
+          warned.some(({ reason }) => String(reason).includes(name)),
+          name,
+        ).to.equal(true);
+      await collector.exports.nextEvent("the first metrics");
+      await collector.exports.nothing(500);
+      expect(await agent?.process.stop()).to.equal(0);
+    }
   });
 
   it("is refused where the options do not fit together", async () => {

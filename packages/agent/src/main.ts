@@ -7,6 +7,9 @@ import { agentOptionTable } from "./options.js";
 import { collectStartUpGarbage } from "./v8/collect-start-up-garbage.js";
 import { version } from "./version.js";
 
+/** For what is about to end by itself. */
+const lingerMs = 250;
+
 const optimise = delayOptimisation();
 // No await: the bundle is CommonJS, which starts with 0.4 MB less.
 void runProgram(
@@ -38,4 +41,6 @@ void runProgram(
   process.env,
 ).then((exitCode) => {
   process.exitCode = exitCode;
+  // All has stopped or was abandoned: what a library has under way, such as a call of a collector that is silent, must not keep the process.
+  setTimeout(() => process.exit(), lingerMs).unref();
 });

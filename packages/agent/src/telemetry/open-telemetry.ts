@@ -9,7 +9,7 @@ import {
   type Span,
   type TextMapGetter,
 } from "@opentelemetry/api";
-import { setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
+import { getNumberFromEnv, setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
 import {
   defaultResource,
   detectResources,
@@ -33,8 +33,12 @@ const headerGetter: TextMapGetter<RequestHeaders> = {
   get: (headers, name) => headers.header(name),
   keys: () => [],
 };
-/** How long the end of the process may wait for a collector. */
+/** How long the end of the process may wait for a collector. Its calls may take 10 s each. */
 const flushTimeoutMs = 2_000;
+/** Timers with longer delays end at once. */
+const maxTimerMs = 2 ** 31 - 1;
+/** The queue of finished spans, as in the SDK. */
+const maxQueuedSpans = 2_048;
 
 interface StartOptions extends TelemetryDependencies {
   readonly collector: Collector;
@@ -47,6 +51,7 @@ export class OpenTelemetry {
   readonly #meters: MeterProvider | undefined;
   readonly #propagator = new W3CTraceContextPropagator();
   readonly #name: string;
+  readonly #options: StartOptions;
 
   private constructor(options: StartOptions, connection: CollectorConnection) {
     const { serviceName, serviceVersion, registry, collector } = options;
@@ -59,14 +64,18 @@ export class OpenTelemetry {
         }),
       )
       .merge(detectResources({ detectors: [envDetector] }));
+    this.#options = options;
     this.#name = serviceName;
     this.#connection = connection;
+    // The SDK takes any number: with batches of none it fills the heap.
+    const maxQueueSize = positiveFromEnv("OTEL_BSP_MAX_QUEUE_SIZE", maxQueuedSpans);
+    const maxExportBatchSize = positiveFromEnv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", Math.min(512, maxQueueSize));
     this.#tracers = new BasicTracerProvider({
       resource,
-      spanProcessors: [new BatchSpanProcessor(connection.traces)],
+      spanProcessors: [new BatchSpanProcessor(connection.traces, { maxQueueSize, maxExportBatchSize })],
     });
     if (!collector.sendsMetrics) return;
-    const interval = Number(process.env["OTEL_METRIC_EXPORT_INTERVAL"] ?? metricsEveryMs);
+    const interval = positiveFromEnv("OTEL_METRIC_EXPORT_INTERVAL", metricsEveryMs);
     const reader = new PeriodicExportingMetricReader({
       exporter: connection.metrics,
       exportIntervalMillis: interval,
@@ -88,11 +97,13 @@ export class OpenTelemetry {
         "telemetry could not be sent to the collector, and was dropped",
       );
     };
+    const warned = (reason: string): void =>
+      log.warn("warning", { collector: uri, reason: cut(reason) }, "OpenTelemetry's libraries warn", 10);
     setGlobalErrorHandler(failed);
     diag.setLogger(
       {
         error: failed,
-        warn: failed,
+        warn: warned,
         info: () => undefined,
         debug: () => undefined,
         verbose: () => undefined,
@@ -107,11 +118,20 @@ export class OpenTelemetry {
     return this.#start(name, SpanKind.SERVER, attributes, parent);
   }
 
+  /** Sends what there is. What the collector does not take in time is dropped; its calls may still be under way then. */
   async stop(): Promise<void> {
-    await Promise.allSettled([
-      this.#tracers.shutdown(),
-      this.#meters?.shutdown({ timeoutMillis: flushTimeoutMs }),
-    ]);
+    const { clock, logger, collector } = this.#options;
+    const sent = Promise.allSettled([this.#tracers.shutdown(), this.#meters?.shutdown()]);
+    let cancel = (): void => undefined;
+    const late = new Promise<"late">((resolve) => {
+      cancel = clock.after(flushTimeoutMs, () => resolve("late"));
+    });
+    if ((await Promise.race([sent, late])) === "late")
+      logger.warn(
+        { collector: collector.uri },
+        `the collector has not taken the last telemetry within ${flushTimeoutMs / 1_000} s: it was dropped`,
+      );
+    cancel();
     this.#connection.close();
     diag.disable();
   }
@@ -125,6 +145,14 @@ export class OpenTelemetry {
       end: (more, error) => endSpan(span, more, error),
     };
   }
+}
+
+/** A number of a variable; the default, with a warning, if it is none, or one that the SDK can't do anything with. */
+function positiveFromEnv(name: string, byDefault: number): number {
+  const value = getNumberFromEnv(name) ?? byDefault;
+  if (value >= 1 && value <= maxTimerMs) return value;
+  diag.warn(`${name} is ${value}, but has to be from 1 to ${maxTimerMs}: using ${byDefault}`);
+  return byDefault;
 }
 
 function endSpan(span: Span, attributes: SpanAttributes, error: Error | undefined): void {
