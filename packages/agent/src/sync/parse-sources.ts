@@ -172,7 +172,7 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
 }
 
 /** What the author of the source should know: no field is ignored without a word. */
-function unusedFields({ given, provider }: SourceFields, config: SourceConfig): string[] {
+function unusedFields({ given, provider, headers }: SourceFields, config: SourceConfig): string[] {
   if (config.provider === "unsupported") return [];
   const effective: readonly string[] = ["uri", "provider", ...used[config.provider]];
   const unused = given.filter((name) => !effective.includes(name));
@@ -184,12 +184,18 @@ function unusedFields({ given, provider }: SourceFields, config: SourceConfig): 
   if (config.provider === "http" && config.certPath !== "" && !config.url.startsWith("https:")) {
     sentences.push(`"certPath" has no effect, because the URI is not https`);
   }
-  if (config.provider === "http" && config.oauth !== undefined) {
-    for (const name of ["authHeader", "bearerToken"]) {
-      if (given.includes(name)) sentences.push(`"${name}" has no effect beside "oauth"`);
-    }
-  }
+  if (config.provider === "http") sentences.push(...unsentAuthorizations(given, headers));
   return sentences;
+}
+
+/** An http source sends one header Authorization: that of oauth, else that of the two fields, else that of its headers. */
+function unsentAuthorizations(given: readonly string[], headers: SourceFields["headers"]): string[] {
+  const fields = ["oauth", "authHeader", "bearerToken"].filter((name) => given.includes(name));
+  const [sent] = fields;
+  if (sent === undefined) return [];
+  const others = fields.slice(1).map((name) => `"${name}"`);
+  if (headers["authorization"] !== undefined) others.push('the header "authorization"');
+  return others.map((name) => `${name} has no effect beside "${sent}"`);
 }
 
 function unsupportedConfig(

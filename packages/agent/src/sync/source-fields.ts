@@ -24,7 +24,7 @@ export interface SourceFields {
   /** In seconds; 0 if absent. */
   readonly timeoutS: number;
   readonly oauth: OauthFields | undefined;
-  /** The names of the fields that have a value other than that of an absent field, as flagd writes them; unknown ones as they were written. */
+  /** The names of the fields that have a value other than that of an absent field, as flagd writes them; unknown ones as they were written, those of oauth after `oauth.`. */
   readonly given: readonly string[];
 }
 
@@ -71,6 +71,7 @@ const maxSeconds = 86_400;
 export function readSourceFields(value: JsonValue, where: string): SourceFields {
   if (!isJsonObject(value)) throw invalid(`${where} must be an object such as {"uri":"…","provider":"grpc"}`);
   const read = fieldReader(value, sourceFieldNames, where);
+  const oauth = readOauth(read.value("oauth"), where);
   return {
     uri: read.needed("uri"),
     provider: read.needed("provider"),
@@ -89,26 +90,29 @@ export function readSourceFields(value: JsonValue, where: string): SourceFields 
     interval: read.whole("interval", maxSeconds),
     intervalSeed: read.text("intervalSeed"),
     timeoutS: read.whole("timeoutS", maxSeconds),
-    oauth: readOauth(read.value("oauth"), where),
-    given: read.given,
+    oauth: oauth?.fields,
+    given: [...read.given, ...(oauth?.unknown ?? [])],
   };
 }
 
-function readOauth(value: JsonValue | undefined, where: string): OauthFields | undefined {
+function readOauth(
+  value: JsonValue | undefined,
+  where: string,
+): { readonly fields: OauthFields; readonly unknown: readonly string[] } | undefined {
   if (value === undefined || value === null) return undefined;
   const at = `${where}: "oauth"`;
   if (!isJsonObject(value)) throw invalid(`${at} must be an object such as {"clientID":"…","tokenUrl":"…"}`);
   const read = fieldReader(value, oauthFieldNames, at);
-  const unknown = read.given.find((name) => !(oauthFieldNames as readonly string[]).includes(name));
-  if (unknown !== undefined) {
-    throw invalid(`${at} has no field ${JSON.stringify(unknown)}; it has ${oauthFieldNames.join(", ")}`);
-  }
+  const unknown = read.given.filter((name) => !(oauthFieldNames as readonly string[]).includes(name));
   return {
-    clientId: read.text("clientID"),
-    clientSecret: read.text("clientSecret"),
-    tokenUrl: read.needed("tokenUrl"),
-    folder: read.text("folder"),
-    reloadDelayS: read.whole("reloadDelayS", maxSeconds),
+    fields: {
+      clientId: read.text("clientID"),
+      clientSecret: read.text("clientSecret"),
+      tokenUrl: read.needed("tokenUrl"),
+      folder: read.text("folder"),
+      reloadDelayS: read.whole("reloadDelayS", maxSeconds),
+    },
+    unknown: unknown.map((name) => `oauth.${name}`),
   };
 }
 
