@@ -29,7 +29,7 @@ export function readArgv(table: OptionTable, argv: readonly string[]): ArgvReadi
       options[name] = { ...options[name], type: options[name]?.type ?? "string", short: spec.short };
   }
   const { tokens } = parseArgs({
-    args: [...argv],
+    args: argv.map((word) => longSwitch(table, word)),
     options,
     strict: false,
     allowPositionals: true,
@@ -62,4 +62,12 @@ export function readArgv(table: OptionTable, argv: readonly string[]): ArgvReadi
     }
   }
   return { given, positionals, unknown, valueless };
+}
+
+/** `-x=true` as `--debug=true`: parseArgs would read it as the switches x, =, t, r, u and e. */
+function longSwitch(table: OptionTable, word: string): string {
+  const [, short, value] = /^-([^-])=(.*)$/s.exec(word) ?? [];
+  if (short === undefined || value === undefined) return word;
+  const found = Object.entries(table).find(([, spec]) => spec.short === short && spec.type.isSwitch);
+  return found === undefined ? word : `--${flagName(...found)}=${value}`;
 }

@@ -118,7 +118,8 @@ describe("readOptions", () => {
     }
     expect((await read(["--debug"])).options.debug).to.equal(true);
     expect((await read(["-x"])).options.debug).to.equal(true);
-    expect((await read(["--debug=false"], { X_DEBUG: "true" })).options.debug).to.equal(false);
+    for (const word of ["--debug=false", "-x=false"])
+      expect((await read([word], { X_DEBUG: "true" })).options.debug, word).to.equal(false);
     expect((await read(["--metrics-port", "7"])).options.managementPort).to.equal(7);
     expect((await read(["--port", "1", "--port", "2"])).options.port).to.equal(2);
   });
