@@ -18,13 +18,17 @@ export interface SyncFlagsCall extends StreamParts, Pick<StreamCall, "opened"> {
   received(document: Buffer, messageBytes: number): void;
 }
 
-/** A SyncFlags stream of flagd.sync.v1; see runCall. The selector is sent as a header too, where newer servers look for it. */
+/**
+ * A SyncFlags stream of flagd.sync.v1; see runCall. The selector is sent as a header too, where newer servers look for it, unless the source has
+ * such a header: flagd sends the selector in the field only, so with it that header decides.
+ */
 export function callSyncFlags(
   channel: SyncChannel,
   call: SyncFlagsCall,
   signal: AbortSignal,
 ): Promise<CallEnd> {
-  const { request, headers, clock, connectTimeoutMs, redact, hold } = call;
+  const { request, clock, connectTimeoutMs, redact, hold } = call;
+  const selected = request.selector === "" ? {} : { "flagd-selector": request.selector };
   return runCall(
     channel,
     {
@@ -32,7 +36,7 @@ export function callSyncFlags(
       connectTimeoutMs,
       redact,
       hold,
-      headers: request.selector === "" ? headers : { ...headers, "flagd-selector": request.selector },
+      headers: { ...selected, ...call.headers },
       messageName: "SyncFlagsResponse",
       open: (client, metadata) =>
         client.makeServerStreamRequest(

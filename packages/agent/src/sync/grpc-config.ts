@@ -30,6 +30,10 @@ export function grpcConfig(
     return { provider: "unsupported", sourceIndex, uri: fields.uri, selector, problem };
   }
   const { target, authority } = targetOf(uri, where);
+  for (const name of Object.keys(fields.headers)) {
+    if (connectionHeaders.has(name)) throw invalid(`${where}: gRPC can't send the header ${quoted(name)}`);
+    if (ownHeaders.has(name)) warn(`the header ${quoted(name)} has no effect: gRPC has its own`);
+  }
   const place = { isTopic: topicOf(selector) !== undefined, isLocal: /^unix(-abstract)?:/.test(target) };
   const { warnings, ...connection } = grpcCredentials(fields, place, credentials, where);
   for (const sentence of warnings) warn(sentence);
@@ -46,6 +50,17 @@ export function grpcConfig(
     isIncremental: incrementalUpdates,
   };
 }
+
+/** Of a connection of HTTP/1.1: HTTP/2 forbids them, and no call would be made. */
+const connectionHeaders: ReadonlySet<string> = new Set([
+  "connection",
+  "http2-settings",
+  "keep-alive",
+  "proxy-connection",
+  "transfer-encoding",
+  "upgrade",
+]);
+const ownHeaders: ReadonlySet<string> = new Set(["content-type", "te", "user-agent"]);
 
 /** The topic that a selector names, with the prefix of its cluster if it has one; undefined if it is another selector. */
 export function topicOf(selector: string): string | undefined {

@@ -179,6 +179,17 @@ describe("GrpcSource", () => {
       expect(metadata.get("x-tenant")).to.deep.equal(["blue"]);
     });
 
+    it("leaves the header flagd-selector as the source's headers have it: servers prefer it to the field", async () => {
+      run({
+        target: await server.start(),
+        selector: "flagSetId=field",
+        headers: { "flagd-selector": "flagSetId=header" },
+      });
+      const { request, metadata } = await server.nextStream();
+      expect(request.selector).to.equal("flagSetId=field");
+      expect(metadata.get("flagd-selector")).to.deep.equal(["flagSetId=header"]);
+    });
+
     it("has neither a selector nor a deadline unless asked for", async () => {
       run({ target: await server.start() });
       const { request, metadata } = await server.nextStream();
@@ -513,7 +524,7 @@ describe("GrpcSource", () => {
 
     it("names maxMsgSize if that is the limit", async () => {
       const { source } = run({ target: await server.start(), maxMessageBytes: 1_000 });
-      (await server.nextStream()).send("x".repeat(200_000));
+      (await server.nextStream()).send("x".repeat(1_000));
       await server.nextStream();
       expect(source.status().error).to.match(/larger than 1000 bytes, which is the "maxMsgSize"/);
     });

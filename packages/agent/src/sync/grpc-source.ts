@@ -169,7 +169,10 @@ export class GrpcSource implements FlagSource {
       return callEnd("certificate", (error as Error).message);
     }
     const options: ChannelOptions = {
-      "grpc.max_receive_message_length": this.#maxDocumentBytes + contextSlackBytes,
+      "grpc.max_receive_message_length": Math.min(
+        this.#config.maxMessageBytes ?? Infinity,
+        this.#options.maxDocumentBytes + contextSlackBytes,
+      ),
       "grpc.keepalive_time_ms": this.#keepaliveMs,
       "grpc.keepalive_timeout_ms": this.#timing.keepaliveTimeoutMs,
       "grpc.keepalive_permit_without_calls": 0,

@@ -158,6 +158,9 @@ describe("parseSources", () => {
       'source 1 of --sources: "certPath" has no effect without "tls": the connection is in plaintext',
       'source 1 of --sources: the connection is in plaintext, so the token is not sent: set "tls" or --ca-file, or send it anyway with --token-over-plaintext',
     ]);
+    expect(warnings({ uri: "a", provider: "grpc", headers: { TE: "x", "x-a": "b" } })).to.deep.equal([
+      'source 1 of --sources: the header "te" has no effect: gRPC has its own',
+    ]);
     const oauth = { clientID: "a", clientSecret: "b", tokenUrl: "http://sso" };
     expect(
       warnings({
@@ -303,6 +306,11 @@ describe("parseSources", () => {
       "a name that is none",
       '[{"uri":"ns/a,metadata.namespace=kube-system","provider":"kubernetes"}]',
       /does not name a FeatureFlag/,
+    ],
+    [
+      "a header that gRPC can't send",
+      '[{"uri":"a","provider":"grpc","headers":{"Connection":"close"}}]',
+      /gRPC can't send the header "connection"/,
     ],
     ["a header of bytes", '[{"uri":"a","provider":"grpc","headers":{"a-bin":"b"}}]', /name of a header/],
     [
