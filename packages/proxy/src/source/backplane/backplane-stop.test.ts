@@ -3,6 +3,7 @@ import { systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { BackplaneReplica, TestCluster } from "./backplane.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
 
 describe("a replica that shares a Redis and stops", () => {
   before(function () {
@@ -37,6 +38,31 @@ describe("a replica that shares a Redis and stops", () => {
       expect(timers.size, "timers that keep the process alive").to.equal(0);
       expect(replica.lines.join("")).not.to.contain("Redis is away");
     } finally {
+      await redis.stop();
+    }
+  });
+
+  it("ends soon where Redis takes long for each answer, however many namespaces it has", async () => {
+    const redis = await RedisServer.start();
+    const way = await FaultProxy.start(redis.port);
+    try {
+      const namespaces = Array.from({ length: 40 }, (_, index) => `demo-${index}`);
+      const replica = new BackplaneReplica(new TestCluster(), `redis://127.0.0.1:${way.port}`, {
+        leaseMs: 60_000,
+        memberMs: 60_000,
+        commandTimeoutMs: 10_000,
+      });
+      for (const namespace of namespaces) replica.watch(`${namespace}/flags`);
+      await eventually(() => replica.owned.length === namespaces.length, "the leases");
+      way.slow(64 * 1024, 300);
+      // A round through all namespaces takes 36 s from now on.
+      const before = way.bytesToServer;
+      await eventually(() => way.bytesToServer > before + 1_000, "that a round is under way");
+      const stoppedMs = performance.now();
+      await replica.stop();
+      expect(performance.now() - stoppedMs).to.be.lessThan(10_000);
+    } finally {
+      await way.close();
       await redis.stop();
     }
   });

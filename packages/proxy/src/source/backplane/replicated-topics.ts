@@ -16,7 +16,7 @@ import {
   type BackplaneError,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
-import { errorCode, RateLimitedLog, sleep } from "@bunting/runtime";
+import { aborted, errorCode, RateLimitedLog, sleep, within } from "@bunting/runtime";
 import type { SourceSink } from "../flag-source.js";
 import { HeapRoom } from "../heap-room.js";
 import type { BackplaneReport } from "./backplane-metrics.js";
@@ -29,6 +29,7 @@ import { RecordWriter } from "./record-writer.js";
 import { Reliance } from "./reliance.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
+import { Rounds } from "./rounds.js";
 import { UnitLeases } from "./unit-leases.js";
 import { Units } from "./units.js";
 
@@ -45,6 +46,8 @@ const comparisonsOfTrust = 3;
 const comparisonsOfInterest = 4;
 /** Besides the life of a lease, what a new owner needs to open its watches. */
 const openingMs = 2_000;
+/** How long it may take to say good-bye to a Redis that is slow; others take over at the end of the leases. The whole process has seconds to end. */
+const goodbyeMs = 3_000;
 /** Peers can make the proxy watch many topics: lines about single ones are few. */
 const linesPerMinute = 20;
 
@@ -71,6 +74,7 @@ export class ReplicatedTopics {
   readonly #writer: RecordWriter;
   readonly #refreshes: FollowedRefreshes;
   readonly #reliance: Reliance;
+  readonly #rounds: Rounds;
   readonly #log: RateLimitedLog;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #recordKeys = RecordKeys.none;
@@ -165,6 +169,10 @@ export class ReplicatedTopics {
       ...{ keeper: this.#keeper, membership: this.#membership },
       ...{ interest: this.#interest, writer: this.#writer },
     });
+    this.#rounds = new Rounds({
+      ...{ units: this.#units, unitLeases: this.#unitLeases, compareMs, clock },
+      ...{ interest: this.#interest, writer: this.#writer },
+    });
     metrics.backplaneReport(() => this.#report());
   }
 
@@ -195,22 +203,16 @@ export class ReplicatedTopics {
 
   /** Shares until the signal aborts, and then gives back what it owns, so that others take over at once. */
   async run(signal: AbortSignal): Promise<void> {
-    const { keyFile } = this.#options;
+    const { keyFile, clock } = this.#options;
     if (keyFile !== undefined) this.#recordKeys = await readRecordKeys(keyFile);
     // The connection outlasts those who say good-bye over it.
     const closing = new AbortController();
     const connected = this.#connection.run(closing.signal);
     this.#reliance.lost();
     try {
-      await Promise.all([
-        this.#keeper.run(signal),
-        this.#membership.run(signal),
-        this.#follower.run(signal),
-        this.#reader.run(signal),
-        this.#look(signal),
-        this.#goRounds(signal),
-      ]);
-      if (this.#connection.isUp) await this.#unitLeases.giveBack();
+      const sharing = this.#share(signal);
+      await Promise.race([sharing, aborted(signal)]);
+      await within(goodbyeMs, sharing, clock);
     } finally {
       this.#isStopping = true;
       this.#reliance.stop();
@@ -218,6 +220,18 @@ export class ReplicatedTopics {
       closing.abort();
       await connected;
     }
+  }
+
+  async #share(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#keeper.run(signal),
+      this.#membership.run(signal),
+      this.#follower.run(signal),
+      this.#reader.run(signal),
+      this.#look(signal),
+      this.#rounds.run(signal),
+    ]);
+    if (this.#connection.isUp) await this.#unitLeases.giveBack();
   }
 
   get #isRelied(): boolean {
@@ -302,7 +316,7 @@ export class ReplicatedTopics {
     void this.#keeper.tend().catch(withoutRedis);
     void this.#follower.compare();
     this.#questions.askAgain();
-    void this.#round();
+    void this.#rounds.go();
   }
 
   #relianceChanged(): void {
@@ -310,7 +324,7 @@ export class ReplicatedTopics {
       this.#unitLeases.want(unit);
       unit.settle();
     }
-    if (this.#isRelied) void this.#round();
+    if (this.#isRelied) void this.#rounds.go();
   }
 
   /** Looks from time to time who should own what, and whether somebody does. */
@@ -321,27 +335,6 @@ export class ReplicatedTopics {
       for (const topic of this.#units.topics()) topic.expire();
       void this.#follower.compareUnconfirmed();
       await sleep(backplane.leaseMs / looksPerLease, signal, clock);
-    }
-  }
-
-  async #goRounds(signal: AbortSignal): Promise<void> {
-    const { clock, backplane } = this.#options;
-    while (!signal.aborted) {
-      // Replicas that started together would go together.
-      await sleep(backplane.compareMs * (0.75 + 0.25 * Math.random()), signal, clock);
-      await this.#round();
-    }
-  }
-
-  /** Mentions what is wanted here, and confirms what this replica owns. Never rejects. */
-  async #round(): Promise<void> {
-    for (const unit of this.#units) {
-      const wanted = [...unit.topics.values()].filter(({ hasSubscribers }) => hasSubscribers);
-      const keys = wanted.map(({ key }) => key);
-      if (keys.length > 0) await this.#interest.mention(unit.name, keys).catch(withoutRedis);
-      if (!unit.isHeld) continue;
-      await this.#unitLeases.learnInterest(unit);
-      await this.#writer.confirm(unit);
     }
   }
 }
