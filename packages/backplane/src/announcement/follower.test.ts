@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { BackplaneError } from "../backplane-error.js";
+import { unlimitedRoom } from "../record/document-room.js";
 import { Follower, type FollowerSink } from "./follower.js";
 
 describe("Follower", () => {
@@ -46,5 +47,62 @@ describe("Follower", () => {
     await compare();
     await compare();
     expect(told).to.deep.equal(["RECORD_NO_ROOM", "5", "confirmed"]);
+  });
+
+  it("compares once more after a comparison during which another was asked for: what came meanwhile may not be in it", async () => {
+    const answers: (() => void)[] = [];
+    const follower = new Follower({
+      records: {
+        positions: () => new Promise((resolve) => answers.push(() => resolve(new Map()))),
+        read: () => Promise.resolve(undefined),
+      },
+      room: unlimitedRoom,
+      compareMs: 600_000,
+      clock: systemClock,
+    });
+    const comparing = follower.compare();
+    await follower.compare();
+    await follower.compare();
+    expect(answers).to.have.length(1);
+    answers[0]?.();
+    await setImmediate();
+    expect(answers).to.have.length(2);
+    answers[1]?.();
+    await comparing;
+    expect(answers).to.have.length(2);
+  });
+
+  it("looks for the confirmation of a record that could not be used, once it can", async () => {
+    const position = { epoch: 1, resourceVersion: "5" };
+    let isUsable = false;
+    const told: string[] = [];
+    const follower = new Follower({
+      records: {
+        positions: () => Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0 }]])),
+        read: () => {
+          if (!isUsable) return Promise.reject(new BackplaneError("RECORD_MALFORMED", "no record"));
+          const record = { topic: "demo/flags", kind: "missing", ...position } as const;
+          return Promise.resolve({ record, fence: 1, confirmedAgoMs: 0, sinceAgoMs: 0 });
+        },
+      },
+      room: unlimitedRoom,
+      compareMs: 600_000,
+      clock: systemClock,
+    });
+    const sink: FollowerSink = {
+      isUnconfirmed: true,
+      record: ({ record }) => told.push(record.resourceVersion) > 0,
+      confirmed: () => told.push("confirmed"),
+      absent: () => told.push("absent"),
+      refused: ({ code }) => told.push(code),
+    };
+    follower.follow("demo/flags", sink, new AbortController().signal);
+    await setImmediate();
+    await follower.compareUnconfirmed();
+    isUsable = true;
+    follower.announced("demo/flags", position);
+    await setImmediate();
+    await follower.compareUnconfirmed();
+    expect(told).to.deep.equal(["RECORD_MALFORMED", "5", "confirmed"]);
   });
 });

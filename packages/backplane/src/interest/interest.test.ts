@@ -45,6 +45,22 @@ describe("Interest", () => {
     expect(await listed()).to.deep.equal(["demo/kept"]);
   });
 
+  it("makes room for new topics by forgetting, and leaves nothing in Redis of a lease that none has mentioned for so long", async () => {
+    const { interest, server } = await start({ wantedMs: 300, maxTopics: 2 });
+    const isThere = async (topic: string): Promise<boolean> =>
+      (await server.command("ZSCORE", `bunting:interest:${lease}`, topic)) !== null;
+    await interest.ask(lease, "demo/left", "watch");
+    await interest.mention("namespace/other", ["other/flags"]);
+    await eventually(async () => {
+      await interest.ask(lease, "demo/kept", "watch");
+      await interest.ask(lease, "demo/new", "watch");
+      return isThere("demo/new");
+    }, "room for another");
+    expect(await isThere("demo/left")).to.equal(false);
+    const keys = (): Promise<unknown> => server.command("KEYS", "bunting:interest:*");
+    await eventually(async () => ((await keys()) as unknown[]).length === 0, "the end of both");
+  });
+
   it("takes no more topics than a lease may have, and goes on to take those that it has", async () => {
     const { interest, listed } = await start({ maxTopics: 2 });
     await interest.mention(lease, ["demo/a", "demo/b", "demo/c"]);

@@ -140,4 +140,27 @@ describe("LeaseKeeper", () => {
     expect(await events.nextEvent()).to.equal("held one");
     expect(events.size).to.equal(0);
   });
+
+  it("gives back what it is given after it has stopped to want it", async () => {
+    const [{ leases, clock }, other] = [await keeper("a"), await keeper("b")];
+    const kept: LeaseKeeper = new LeaseKeeper({
+      leases: {
+        acquire: async (name, asks) => {
+          const acquired = await leases.acquire(name, asks);
+          // Its answer is on the way.
+          await kept.drop(name);
+          return acquired;
+        },
+        renew: (held) => leases.renew(held),
+        release: (lease) => leases.release(lease),
+      },
+      ...{ leaseMs: 60_000, clock },
+      onHeld: () => expect.fail("nobody wants it"),
+      onLost: () => expect.fail("it was not held"),
+      onAsked: () => expect.fail("it was not held"),
+    });
+    kept.want("one", false);
+    await kept.tend();
+    expect((await other.leases.acquire("one", false)).isHeld).to.equal(true);
+  });
 });

@@ -192,4 +192,13 @@ describe("Leases", () => {
     const error = await a.acquire("second", false).catch((caught: unknown) => caught as BackplaneError);
     expect(error).to.have.property("message").that.contains("delete the key bunting:fence");
   });
+
+  it("forgets that a replica asked for a lease once that has it, however it came to it: it would hand it over to itself", async () => {
+    const [a, b] = [await leasesOf("a"), await leasesOf("b")];
+    const before = await held(a);
+    expect((await b.acquire("topic", true)).isHeld).to.equal(false);
+    await a.release(before);
+    const [renewed] = await b.renew([await held(b)]);
+    expect(renewed).to.include({ isHeld: true }).and.not.to.have.property("askedBy");
+  });
 });

@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { hashText } from "../hash-text.js";
 import { Rendezvous } from "./rendezvous.js";
 
 const names = Array.from({ length: 9_000 }, (_, index) => `demo/flag-${index}`);
@@ -42,5 +43,13 @@ describe("Rendezvous", () => {
 
   it("has no owner without members", () => {
     expect(new Rendezvous([]).ownerOf("a")).to.equal(undefined);
+  });
+
+  it("comes to the same result also where two members draw level in everything", () => {
+    // Of some hundred thousand names, two have the same hash.
+    const [one, other] = ["bunting-proxy-45875/0b1e", "bunting-proxy-300600/0b1e"];
+    expect(hashText(one)).to.equal(hashText(other));
+    for (const name of names.slice(0, 10))
+      expect(new Rendezvous([one, other]).ownerOf(name)).to.equal(new Rendezvous([other, one]).ownerOf(name));
   });
 });
