@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
+import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
 import { aborted, createLogger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -32,7 +32,15 @@ describe("CachedSource", () => {
   });
 
   /** A process: a cache in front of a source that says nothing by itself. */
-  function start(options: { sourceName?: string; maxBytes?: number; at?: string; refreshes?: boolean } = {}) {
+  function start(
+    options: {
+      sourceName?: string;
+      maxBytes?: number;
+      at?: string;
+      refreshes?: boolean;
+      hasRoom?: (bytes: number) => boolean;
+    } = {},
+  ) {
     const { sourceName = "cluster", maxBytes = 1e6, at = directory.path, refreshes = true } = options;
     const clock = new ManualClock();
     const scripted = Object.assign(new ScriptedSource(clock, false), { run: aborted });
@@ -48,6 +56,7 @@ describe("CachedSource", () => {
       clock,
       logger,
       metrics,
+      room: { has: options.hasRoom ?? (() => true) },
     });
     const stopping = new AbortController();
     const running = cached.run(stopping.signal);
@@ -267,6 +276,25 @@ describe("CachedSource", () => {
     scripted.publish(topic, version(2));
     await eventually(() => files().length === 1, "the next copy");
     expect(files(".refused")).to.have.length(1);
+  });
+
+  it("does not read a copy that the heap has no room for, says so, and leaves it to a process that has", async () => {
+    await leave(version(1));
+    const before = files();
+    const asked: number[] = [];
+    const { scripted, watch, metrics, lines } = start({ hasRoom: (bytes) => asked.push(bytes) === 0 });
+    const sink = watch();
+    scripted.stale(topic, away);
+    await eventually(() => metrics.counts["copy:unusable"] === 1, "the refusal");
+    expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["stale"]);
+    expect(asked).to.deep.equal([documentHeapBytes(Buffer.from('{"flags":{"f":{"state":"v1"}}}'))]);
+    expect(lines.join()).to.contain("raise the container's memory limit");
+    expect(readdirSync(directory.path).filter((name) => !name.endsWith(".loading"))).to.deep.equal(before);
+    const { watch: watchAgain, scripted: again } = start();
+    const other = watchAgain();
+    again.stale(topic, away);
+    await other.nextStale();
+    expect(await other.next()).to.include({ kind: "document" });
   });
 
   it("serves on where nothing can be written: counted, at the start and with each copy, and logged once a minute", async () => {

@@ -1,6 +1,7 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
+import type { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { CachedTopic } from "./cached-topic.js";
 import { TopicCopies } from "./topic-copies.js";
@@ -15,6 +16,8 @@ export interface CachedSourceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
+  /** What the heap has room for; that of this process unless a test has another. */
+  readonly room?: Pick<HeapRoom, "has">;
 }
 
 /** How many lines a minute about topics are logged. */

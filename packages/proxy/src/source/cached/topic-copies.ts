@@ -1,7 +1,8 @@
 import { checkCopies, CopyFile } from "@bunting/files/copies";
-import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
+import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, Semaphore, type Clock, type Logger } from "@bunting/runtime";
 import type { SourceVersion } from "../flag-source.js";
+import { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { decodeCopy, type CopiedDocument } from "./copied-document.js";
 import { CopyBudget } from "./copy-budget.js";
@@ -17,6 +18,8 @@ export interface TopicCopiesOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<SourceMetrics, "copyFailed">;
+  /** What the heap has room for; that of this process unless a test has another. */
+  readonly room?: Pick<HeapRoom, "has">;
 }
 
 interface Entry {
@@ -35,6 +38,7 @@ export class TopicCopies {
   readonly #log: RateLimitedLog;
   readonly #budget: CopyBudget;
   readonly #reads = new Semaphore(maxReads);
+  readonly #room: Pick<HeapRoom, "has">;
   /** Topics that are watched, or whose last write is under way. */
   readonly #entries = new Map<TopicKey, Entry>();
 
@@ -42,6 +46,7 @@ export class TopicCopies {
     const { directory, maxBytes, logger, clock, metrics } = options;
     this.#options = options;
     this.#log = new RateLimitedLog(logger, clock);
+    this.#room = options.room ?? new HeapRoom(clock);
     this.#budget = new CopyBudget(directory, maxBytes, (file) => {
       metrics.copyFailed("full");
       this.#log.warn(
@@ -92,8 +97,8 @@ export class TopicCopies {
   }
 
   /**
-   * Passes the copy of a watched topic to `take`, if there is one, unless the signal aborts before. A copy that can't be used is set aside.
-   * Never rejects.
+   * Passes the copy of a watched topic to `take`, if there is one, unless the signal aborts before. A copy that can't be used is set aside; one
+   * that the heap has no room for stays, for a process with more memory. Never rejects.
    *
    * @param maxBytes a larger document is not parsed
    */
@@ -110,6 +115,11 @@ export class TopicCopies {
     try {
       await copy.load(({ bytes, version }) => {
         if (signal.aborted || bytes.length > maxBytes) return;
+        // V8 ends a process whose heap is full, after it has tried for seconds to make room.
+        if (!this.#room.has(documentHeapBytes(bytes))) {
+          this.#lacksRoom(topic, copy, bytes.length);
+          return;
+        }
         const copied = decodeCopy(bytes);
         const noticedMs = this.#options.clock.monotonicMs();
         take(copied, { ...version?.fields, noticedMs, isUnconfirmed: true });
@@ -129,6 +139,15 @@ export class TopicCopies {
   /** Names that peers guess cost no access to the disk. */
   #mayExist(copy: TopicCopy): boolean {
     return copy.hasKept || this.#budget.mayHave(copy.path);
+  }
+
+  #lacksRoom(topic: TopicKey, copy: TopicCopy, sizeBytes: number): void {
+    this.#options.metrics.copyFailed("unusable");
+    this.#log.warn(
+      "room",
+      { topic, file: copy.path, sizeBytes },
+      "there is no memory for the copy of a FeatureFlag, which stays as it is: raise the container's memory limit, or --max-old-space-size of node",
+    );
   }
 
   async #setAside(topic: TopicKey, copy: TopicCopy, error: unknown): Promise<void> {
