@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { documentHeapBytes, type FlagDocument, type PastVersion, type TopicKey } from "@bunting/protocol";
 import { aborted, createLogger } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
@@ -371,6 +372,46 @@ describe("CachedSource", () => {
     expect(answers).to.equal(1);
     cached.refresh(topic, () => answers++);
     expect(answers).to.equal(2);
+  });
+
+  it("takes for an answer also that there is none (any more)", async () => {
+    await leave(version(1));
+    const { cached, scripted, watch, clock, metrics } = start({ refreshes: false });
+    const sink = watch();
+    clock.advance(1_000);
+    await sink.nextText();
+    let answers = 0;
+    cached.refresh(topic, () => answers++);
+    expect(metrics.counts["unconfirmed"]).to.equal(1);
+    scripted.delete(topic);
+    expect([answers, metrics.counts["unconfirmed"]]).to.deep.equal([1, 0]);
+  });
+
+  it("writes at its end what came while the copy was read", async () => {
+    await leave(version(1));
+    const { scripted, watch, stop } = start();
+    watch();
+    scripted.stale(topic, away);
+    // The read has begun, and takes several turns more.
+    await setImmediate();
+    scripted.publish(topic, version(2));
+    await stop();
+    expect(readFileSync(directory.file(files()[0] ?? ""), "utf8")).to.contain('"v2"');
+  });
+
+  it("goes on to keep a topic that was left, and is watched again before its last copy is on disk", async () => {
+    const { cached, scripted, watch, stop } = start();
+    const leaving = new AbortController();
+    cached.watch(topic, new RecordingSink(), leaving.signal);
+    scripted.publish(topic, version(1));
+    leaving.abort();
+    watch();
+    await eventually(() => files().length === 1, "the copy");
+    // The end of that write is noticed later than the file is there.
+    for (let turns = 0; turns < 20; turns++) await setImmediate();
+    scripted.publish(topic, version(2));
+    await stop();
+    expect(readFileSync(directory.file(files()[0] ?? ""), "utf8")).to.contain('"v2"');
   });
 
   it("leaves no timer and no copy in use behind a topic that is left", async () => {
