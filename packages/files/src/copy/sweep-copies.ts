@@ -8,15 +8,15 @@ const leftoverAgeMs = 60_000;
 
 /** Removes temporary files of writers that were killed, of the copies whose names these are. Never rejects. */
 export async function sweepCopies(directory: string, isOurs: (name: string) => boolean): Promise<void> {
-  try {
-    for (const name of await readdir(directory)) {
-      if (!name.endsWith(temporarySuffix) || !isOurs(name)) continue;
-      const leftover = path.join(directory, name);
-      const { mtimeMs } = await stat(leftover);
-      // A younger one may still be written by another process on the same volume.
-      if (Date.now() - mtimeMs > leftoverAgeMs) await rm(leftover, { force: true });
-    }
-  } catch {
-    // Temporary files that are left behind do no harm.
+  for (const name of await readdir(directory).catch(() => [])) {
+    // One that can't be removed, a directory of such a name for instance, keeps none of the others from it, which add up.
+    if (name.endsWith(temporarySuffix) && isOurs(name))
+      await removeLeftover(path.join(directory, name)).catch(() => undefined);
   }
+}
+
+async function removeLeftover(file: string): Promise<void> {
+  const { mtimeMs } = await stat(file);
+  // A younger one may still be written by another process on the same volume.
+  if (Date.now() - mtimeMs > leftoverAgeMs) await rm(file, { force: true });
 }
