@@ -13,7 +13,8 @@ const nextFence = `
 local function nextFence(key, floor)
   local time = redis.call('TIME')
   local number = time[1] * 1000000 + time[2]
-  local last = tonumber(redis.call('GET', key) or '0') or 0
+  local given = redis.pcall('GET', key)
+  local last = tonumber(type(given) == 'string' and given or '0') or 0
   number = math.max(number, last + 1, tonumber(floor) + 1)
   if number > 9007199254740990 then
     return nil
@@ -62,7 +63,7 @@ if not fence then
   redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'fence', fence)
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-if redis.call('GET', KEYS[3]) == ARGV[1] then
+if redis.pcall('GET', KEYS[3]) == ARGV[1] then
   redis.call('DEL', KEYS[3])
 end
 return {'held', fence}

@@ -193,6 +193,14 @@ describe("Leases", () => {
     expect(error).to.have.property("message").that.contains("delete the key bunting:fence");
   });
 
+  it("gives leases also where something else is under the keys of the last number, or of who asks", async () => {
+    const a = await leasesOf("a");
+    await server.command("RPUSH", "bunting:fence", "a list");
+    await server.command("RPUSH", "bunting:wish:first", "a list");
+    const first = await held(a, "first");
+    expect((await held(a, "second")).fence).to.be.greaterThan(first.fence);
+  });
+
   it("forgets that a replica asked for a lease once that has it, however it came to it: it would hand it over to itself", async () => {
     const [a, b] = [await leasesOf("a"), await leasesOf("b")];
     const before = await held(a);
