@@ -340,6 +340,30 @@ describe("Announcements", () => {
     expect(sink.versions).to.deep.equal(["9", "4"]);
   });
 
+  it("go on where the Redis that answers next has a clock that is behind", async () => {
+    const owner = await startOwner();
+    const { follow, gaps, isRead } = await startFollower();
+    const sink = follow();
+    await owner.write(9);
+    await sink.events.nextMatching((event) => event === "9");
+    const stream = `bunting:announcements:${shardOf(topic, 4)}`;
+    await server.command("XADD", stream, `${Date.now() + 3_600_000}-0`, "topic", topic, "number", "7");
+    await gaps.nextEvent("a gap");
+    await server.kill();
+    await eventually(() => !isRead(), "that it is noticed");
+    await server.restart();
+    const isTaken = (): Promise<boolean> =>
+      owner.retake().then(
+        () => true,
+        () => false,
+      );
+    await eventually(isTaken, "the lease");
+    await owner.write(9);
+    await eventually(isRead, "that announcements are read again");
+    await owner.write(10);
+    expect(await sink.events.nextMatching((event) => event === "10")).to.equal("10");
+  });
+
   it("end for a topic that is left", async () => {
     const owner = await startOwner();
     const { follow, leaving, follower } = await startFollower();

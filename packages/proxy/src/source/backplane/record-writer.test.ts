@@ -1,4 +1,4 @@
-import type { Lease, Records } from "@bunting/backplane";
+import { BackplaneError, type Lease, type Records } from "@bunting/backplane";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
@@ -7,6 +7,7 @@ import { RecordingSink } from "../source.fixture.js";
 import { documentOf } from "./backplane.fixture.js";
 import { RecordWriter } from "./record-writer.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
+import { Unit } from "./unit.js";
 
 const key = "demo/flags";
 const lease: Lease = { name: "namespace/demo", holder: "replica", fence: 7, untilMs: Infinity };
@@ -17,13 +18,22 @@ function useWriter() {
   const source = new ScriptedSource(clock);
   const written: string[] = [];
   const waiting: (() => void)[] = [];
+  /** What Redis does not do by itself. */
+  const redis = { holdsTheSame: false, holdsNewer: false, reads: 0 };
   const records: Pick<Records, "write" | "confirm" | "read"> = {
     write: ({ resourceVersion }) => {
       written.push(resourceVersion);
+      if (redis.holdsNewer) {
+        redis.holdsNewer = false;
+        return Promise.reject(new BackplaneError("VERSION_OLDER", "Redis holds a newer one"));
+      }
       return new Promise((resolve) => waiting.push(resolve));
     },
-    confirm: (confirmed) => Promise.resolve(confirmed.map(({ topic }) => topic)),
-    read: () => Promise.resolve(undefined),
+    confirm: (confirmed) => Promise.resolve(redis.holdsTheSame ? [] : confirmed.map(({ topic }) => topic)),
+    read: () => {
+      redis.reads++;
+      return Promise.resolve(undefined);
+    },
   };
   const ignore = (): void => undefined;
   const failures: Error[] = [];
@@ -52,7 +62,7 @@ function useWriter() {
     await eventually(() => written.at(-1) === resourceVersion && waiting.length > 0, resourceVersion);
     waiting.shift()?.();
   };
-  return { writer, topic, written, failures, change, answer };
+  return { writer, topic, written, failures, redis, change, answer };
 }
 
 describe("RecordWriter", () => {
@@ -85,5 +95,32 @@ describe("RecordWriter", () => {
     await settled;
     expect(written.length).to.be.within(2, 5);
     expect(failures).to.deep.equal([]);
+  });
+
+  it("reads what Redis holds before it writes again what is older than that", async () => {
+    const { written, redis, change, answer } = useWriter();
+    redis.holdsNewer = true;
+    change("1");
+    await eventually(() => written.length === 2, "another write");
+    expect(redis.reads).to.equal(2);
+    await answer("1");
+  });
+
+  it("announces a version once more for who asks, and once", async () => {
+    const { writer, topic, written, redis, change, answer } = useWriter();
+    const unit = new Unit(lease.name);
+    unit.topics.set(key, topic);
+    change("1");
+    await answer("1");
+    await writer.settled();
+    redis.holdsTheSame = true;
+    topic.isAsked = true;
+    await writer.confirm(unit);
+    await eventually(() => written.length === 2, "the announcement");
+    await answer("1");
+    await writer.settled();
+    await writer.confirm(unit);
+    await writer.settled();
+    expect(written).to.deep.equal(["1", "1"]);
   });
 });

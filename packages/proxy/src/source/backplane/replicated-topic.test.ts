@@ -23,19 +23,16 @@ function followed(resourceVersion: string, lease?: Lease) {
   };
   const ignore = (): void => undefined;
   const repairs: string[] = [];
-  const topic = new ReplicatedTopic(
-    key,
-    { name: "namespace/demo", lease, isWarming: false },
-    {
-      ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
-      ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
-      ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
-      onRefused: (_, { code }) => repairs.push(code),
-    },
-  );
+  const unit = { name: "namespace/demo", lease, isWarming: false };
+  const topic = new ReplicatedTopic(key, unit, {
+    ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
+    ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
+    ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
+    onRefused: (_, { code }) => repairs.push(code),
+  });
   const sink = new RecordingSink();
   topic.attach(sink, undefined);
-  return { topic, source, sink, clock, repairs };
+  return { topic, unit, source, sink, clock, repairs };
 }
 
 function stored(epoch: number, resourceVersion: string, confirmedAgoMs = 0): StoredRecord {
@@ -101,6 +98,35 @@ describe("ReplicatedTopic", () => {
     clock.advance(1);
     topic.expire();
     expect(source.watchCount).to.equal(1);
+  });
+
+  it("goes on to watch what it does not own any more until another owner has confirmed it, without a gap", async () => {
+    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const { topic, unit, sink, source, clock } = followed("87", lease);
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    clock.advance(10_000);
+    unit.lease = undefined;
+    topic.distrust();
+    topic.settle();
+    const position = { epoch: 3, resourceVersion: "87" };
+    // By itself.
+    topic.confirmed(1_000, position);
+    expect([source.watchCount, source.watchCounts.get(key)]).to.deep.equal([1, 1]);
+    clock.advance(2_000);
+    topic.confirmed(1_000, position);
+    expect(source.watchCount).to.equal(0);
+    expect(sink.events).to.have.length(1);
+  });
+
+  it("tells nothing twice where Redis, which was away, holds what it has read meanwhile", async () => {
+    const { topic, sink, source } = followed("87");
+    topic.refused(new BackplaneError("RECORD_MALFORMED", "it is no record"));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    topic.record(stored(5, "87"));
+    expect(source.watchCount).to.equal(0);
+    expect(sink.events).to.have.length(1);
+    topic.record(stored(5, "88"));
+    expect(sink.lastText).to.equal(textOf("88"));
   });
 
   it("has a record written anew once, and then ever more rarely while what is written can't be used either", () => {
