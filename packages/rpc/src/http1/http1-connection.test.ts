@@ -118,6 +118,60 @@ describe("an HTTP/1.1 connection", () => {
     expect(hosts).to.deep.equal(["a"]);
   });
 
+  for (const [what, request, refusal] of [
+    ["no Host header", "GET / HTTP/1.1\r\n\r\n", /HTTP\/1\.1 400 Bad Request[^]*no Host header\.\n$/],
+    [
+      "an expectation that can't be met",
+      "GET / HTTP/1.1\r\nhost: a\r\nexpect: tea\r\n\r\n",
+      /HTTP\/1\.1 417 Expectation Failed[^]*else than 100-continue\.\n$/,
+    ],
+  ] as const) {
+    it(`is ended after a request with ${what}, which is refused in its turn`, async () => {
+      let answer: (() => void) | undefined;
+      const listener = await listen({
+        http: (_request, response) => (answer = () => response.end("an answer")),
+      });
+      const client = await rawClient(listener);
+      client.send(`GET / HTTP/1.1\r\nhost: a\r\n\r\n${request}GET / HTTP/1.1\r\nhost: d\r\n\r\n`);
+      await eventually(() => answer !== undefined, "the first request");
+      answer?.();
+      await client.closed;
+      expect(client.received).to.match(refusal);
+      expect(client.received.split("an answer")).to.have.length(2);
+    });
+
+    it(`is ended if it sends too many requests at once with ${what}`, async () => {
+      let parsed = 0;
+      const onParsed = (): void => {
+        parsed++;
+      };
+      subscribe("http.server.request.start", onParsed);
+      afterwards(() => unsubscribe("http.server.request.start", onParsed));
+      const refused: string[] = [];
+      const listener = await listen({
+        // Its answer does not end, and those behind it wait.
+        http: (_request, response) => response.flushHeaders(),
+        onRefused: (reason) => refused.push(reason),
+      });
+      const client = await rawClient(listener);
+      client.send("GET / HTTP/1.1\r\nhost: a\r\n\r\n");
+      await eventually(() => client.received !== "", "the beginning of the first answer");
+      client.send(request.repeat(1_000));
+      await client.closed;
+      expect(parsed).to.be.below(100);
+      expect(refused).to.deep.equal(["pipelining"]);
+    });
+  }
+
+  it("takes a request of HTTP/1.0 without a Host header, and one that expects 100-continue", async () => {
+    const listener = await listen({ http: (_request, response) => response.end("an answer") });
+    const client = await rawClient(listener);
+    client.send("GET / HTTP/1.1\r\nhost: a\r\nexpect: 100-Continue\r\n\r\nGET / HTTP/1.0\r\n\r\n");
+    await client.closed;
+    expect(client.received).to.match(/^HTTP\/1\.1 100 Continue\r\n/);
+    expect(client.received.split("an answer")).to.have.length(3);
+  });
+
   it("gives way to others after 64 requests", async () => {
     let inTurn = 0;
     let mostInTurn = 0;

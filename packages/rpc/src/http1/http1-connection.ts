@@ -8,9 +8,9 @@ import { readOn, stopReading } from "../limits/socket-state.js";
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
 import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
-import { lastAnswer } from "./last-answer.js";
 import { headSurplusBytes } from "./head-surplus.js";
-import { hasSeveralHosts, refuseSeveralHosts } from "./several-hosts.js";
+import { improprietyOf, refuseImproper } from "./improper-request.js";
+import { lastAnswer } from "./last-answer.js";
 import { WaitingRequest, type Answer } from "./waiting-request.js";
 
 /** How many requests a client may send ahead of the answers; hardly any client sends one. */
@@ -163,13 +163,14 @@ export class Http1Connection implements WatchedSession {
     if (this.#isDraining) this.#announceEnd(response);
     // Not `once`, which costs more: it comes once anyway.
     response.on("close", this.#onAnswered);
-    if (!hasSeveralHosts(response.req)) {
+    const impropriety = improprietyOf(response.req);
+    if (impropriety === undefined) {
       this.#options.onRequest(response.req, response);
       return;
     }
     // Nothing is done for what came after it.
     this.#waiting = undefined;
-    refuseSeveralHosts(response.req, response);
+    refuseImproper(impropriety, response.req, response);
   }
 
   #next(): void {

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { dismissGently } from "./dismiss-gently.js";
@@ -11,6 +11,7 @@ import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "../status.js";
 import { setAccount } from "../limits/request-account.js";
 import type { WatchedSession } from "../limits/stall-watch.js";
+import type { Answer } from "./waiting-request.js";
 import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
 
 export interface Http1ServerOptions {
@@ -80,14 +81,19 @@ export class Http1Server {
     const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
     this.#options = options;
     this.#onRequest = onRequest;
+    const take = (request: IncomingMessage, response: Answer): void =>
+      (request.socket as Connected)[connection].take(response);
     this.#server = createServer(
       {
+        // Node would answer these itself, and those with another expectation, however many came ahead of their answers.
+        requireHostHeader: false,
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
         connectionsCheckingInterval: sweepMs,
       },
-      (request, response) => (request.socket as Connected)[connection].take(response),
+      take,
     );
+    this.#server.on("checkExpectation", take);
     this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Answering));
     if (options.wholeRequests !== undefined)
       this.#whole = new WholeRequestServer(options.wholeRequests, {
