@@ -96,6 +96,30 @@ describe("an agent whose peers abuse HTTP", () => {
     await agent.isWell(100 * headers.length);
   });
 
+  for (const [what, beginning] of [
+    ["heads", "GET / HTTP/1.1\r\nhost: agent\r\n"],
+    [
+      "trailers",
+      "POST /x HTTP/1.1\r\nhost: agent\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n0\r\n",
+    ],
+  ] as const)
+    it(`survives ${what} of hundreds of small headers that do not end`, async () => {
+      const headers =
+        beginning + Array.from({ length: 950 }, (_, index) => `h${index}:v${index}\r\n`).join("");
+      const untilMs = performance.now() + 5_000;
+      const attack = async (): Promise<void> => {
+        while (performance.now() < untilMs) {
+          const socket = await agent.connect("evaluation", "127.0.0.2");
+          await push(socket, headers);
+          for (let waited = 0; waited < 40 && !socket.destroyed && performance.now() < untilMs; waited++)
+            await new Promise((resolve) => setTimeout(resolve, 50));
+          socket.destroy();
+        }
+      };
+      await Promise.all(Array.from({ length: 600 }, attack));
+      await agent.isWell();
+    });
+
   it("closes a connection that sends hundreds of requests ahead", async () => {
     const socket = await agent.connect("ofrep");
     socket.resume();

@@ -7,7 +7,12 @@ const ordinaryBytes = 4 * 1024;
 
 /** What the head of a request takes as long as the request lives, beyond what that of an ordinary one does, in bytes. */
 export function headSurplusBytes({ url = "", rawHeaders }: IncomingMessage): number {
+  return Math.max(0, weighTexts(rawHeaders, url) - ordinaryBytes);
+}
+
+/** What headers take, in bytes. */
+export function weighTexts(texts: readonly string[], url: string): number {
   let bytes = url.length;
-  for (const text of rawHeaders) bytes += textBytes + text.length;
-  return Math.max(0, bytes - ordinaryBytes);
+  for (const text of texts) bytes += textBytes + text.length;
+  return bytes;
 }

@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import { createConnection } from "node:net";
 import { expect } from "chai";
 import { PeerMemory } from "../limits/peer-memory.js";
+import { ReadTurns } from "../limits/read-turns.js";
 import type { DropReason } from "../port/port-listener.js";
 import { afterwards, eventually, listen, ManualClock, rawClient, releaseAfterEach } from "../rpc.fixture.js";
 
@@ -97,6 +98,76 @@ describe("an HTTP/1.1 connection", () => {
       answers.shift()?.();
     }
     await eventually(() => memory.bytes < ordinary + 10_000, "all to be given back");
+  });
+
+  it("is charged for a head that has not ended, until the request is taken and then answered", async () => {
+    const memory = new PeerMemory(64 * 1024 * 1024);
+    let answer: (() => void) | undefined;
+    const http = (_: unknown, response: ServerResponse): void => {
+      answer = () => response.end("an answer");
+    };
+    const client = await rawClient(await listen({ memory, http }));
+    client.send("GET / HTTP/1.1\r\nhost: a\r\n");
+    await eventually(() => memory.bytes > 0, "the connection");
+    const before = memory.bytes;
+    client.send("x: y\r\n".repeat(500));
+    await eventually(() => memory.bytes - before > 55_000, "480 headers or more to be charged");
+    client.send("\r\n");
+    await eventually(() => answer !== undefined, "the request");
+    expect(memory.bytes - before, "charged once").to.be.within(55_000, 70_000);
+    answer?.();
+    await eventually(() => memory.bytes === before, "all to be given back");
+  });
+
+  it("is charged for trailers that have not ended, also after the answer, and for those of requests that wait", async () => {
+    const memory = new PeerMemory(64 * 1024 * 1024);
+    const answers: (() => void)[] = [];
+    const http = (_: unknown, response: ServerResponse): void =>
+      void answers.push(() => response.end("an answer"));
+    const client = await rawClient(await listen({ memory, http }));
+    const chunked = "POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n0\r\n";
+    const trailers = "x: y\r\n".repeat(500);
+    const held = (many: number): Promise<void> =>
+      eventually(
+        () => memory.bytes - before > many * 55_000,
+        `the trailers of ${many} requests to be charged`,
+      );
+    client.send(chunked);
+    await eventually(() => answers.length === 1, "the first request");
+    const before = memory.bytes;
+    client.send(trailers);
+    await held(1);
+    answers.shift()?.();
+    await eventually(() => client.received.includes("an answer"), "the first answer");
+    await held(1);
+    client.send(`\r\n${chunked}`);
+    await eventually(() => answers.length === 1, "the second request");
+    expect(memory.bytes).to.equal(before);
+    client.send(`${trailers}\r\n${chunked}${trailers}\r\n${chunked}${trailers}\r\n`);
+    await held(3);
+    for (let answered = 0; answered < 3; answered++) {
+      await eventually(() => answers.length === 1, "the next request");
+      answers.shift()?.();
+    }
+    await eventually(() => memory.bytes === before, "all to be given back");
+  });
+
+  it("gives way to others after some heads of hundreds of headers that do not end", async () => {
+    const turns = new ReadTurns();
+    let work = 0;
+    const enter = turns.enter.bind(turns);
+    turns.enter = (reader) => {
+      const share = enter(reader);
+      const spend = share.spend.bind(share);
+      share.spend = (spent) => {
+        work += spent;
+        spend(spent);
+      };
+      return share;
+    };
+    const client = await rawClient(await listen({ turns, http: () => undefined }));
+    client.send(`GET / HTTP/1.1\r\nhost: a\r\n${"x: y\r\n".repeat(500)}`);
+    await eventually(() => work > 6, "the work of several requests to be counted");
   });
 
   it("is ended after a request with two Host headers, which is refused", async () => {

@@ -8,7 +8,8 @@ import { readOn, stopReading } from "../limits/socket-state.js";
 import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
 import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
-import { headSurplusBytes } from "./head-surplus.js";
+import { watchHeadParts, type HeadPartListener } from "./head-parts.js";
+import { headSurplusBytes, weighTexts } from "./head-surplus.js";
 import { improprietyOf, refuseImproper } from "./improper-request.js";
 import { lastAnswer } from "./last-answer.js";
 import { WaitingRequest, type Answer } from "./waiting-request.js";
@@ -49,7 +50,7 @@ const smallPieces = lastAnswer(
  * The requests of one HTTP/1.1 connection, answered one after the other. Node passes on all pipelined requests of a chunk at once: a client
  * that reads no answers would have the process make and hold hundreds of them.
  */
-export class Http1Connection implements WatchedSession {
+export class Http1Connection implements WatchedSession, HeadPartListener {
   /** What they owe their client waits in the connection's socket, one answer after the other. */
   readonly watchedStreams: Iterable<WatchedStream> = [];
   readonly #socket: Socket;
@@ -58,8 +59,12 @@ export class Http1Connection implements WatchedSession {
   readonly #onAnswered: () => void;
   readonly #stall: SocketStall;
   #answering: Answer | undefined;
-  /** What the head of the request that is being answered was charged with. */
+  /** What the head of the request that is being answered was charged with, and its trailers. */
   #headBytes = 0;
+  /** What is charged of a head that is not complete. */
+  #partBytes = 0;
+  /** The request that came last, until it is answered. */
+  #newest: IncomingMessage | undefined;
   #waiting: WaitingRequest[] | undefined;
   readonly #pieces: BodyPieces;
   #turn = -1;
@@ -100,12 +105,31 @@ export class Http1Connection implements WatchedSession {
     this.#socket.destroy();
   }
 
+  /** Called when node's server has taken the socket. */
+  begin(): void {
+    watchHeadParts(this.#socket, this);
+  }
+
+  onHeadPart(texts: readonly string[], url: string): void {
+    const bytes = weighTexts(texts, url);
+    this.#account?.charge(bytes);
+    this.#pieces.spend(bytes / headBytesPerWork);
+    const areTrailers = this.#newest?.complete === false;
+    const waiting = this.#waiting?.at(-1);
+    if (!areTrailers) this.#partBytes += bytes;
+    else if (waiting === undefined) this.#headBytes += bytes;
+    else waiting.headBytes += bytes;
+  }
+
   take(response: Answer): void {
     this.#countInTurn();
+    this.#newest = response.req;
     if (isChunked(response.req)) this.#pieces.watch(response.req);
     const headBytes = headSurplusBytes(response.req);
-    this.#countHead(headBytes);
+    this.#countHead(headBytes - this.#partBytes);
     if (headBytes > 0) this.#account?.charge(headBytes);
+    if (this.#partBytes > 0) this.#account?.release(this.#partBytes);
+    this.#partBytes = 0;
     if (this.#answering === undefined) {
       this.#answering = response;
       this.#headBytes = headBytes;
@@ -144,7 +168,7 @@ export class Http1Connection implements WatchedSession {
   /** Of an ordinary request nothing is counted, as long as it is the only one. */
   #countHead(headBytes: number): void {
     const isPipelined = this.#answering !== undefined;
-    const work = headBytes / headBytesPerWork + (isPipelined ? 1 : 0);
+    const work = Math.max(0, headBytes) / headBytesPerWork + (isPipelined ? 1 : 0);
     if (work > 0) this.#pieces.spend(work);
   }
 
@@ -175,6 +199,7 @@ export class Http1Connection implements WatchedSession {
 
   #next(): void {
     this.#account?.finish();
+    if (this.#answering?.req === this.#newest) this.#forgetNewest();
     if (this.#headBytes > 0) this.#account?.release(this.#headBytes);
     const next = this.#socket.destroyed ? undefined : this.#waiting?.shift();
     this.#headBytes = next?.headBytes ?? 0;
@@ -187,6 +212,15 @@ export class Http1Connection implements WatchedSession {
   /** Tells the client with the last answer, so that it sends no further request. Node then closes the connection. */
   #announceEnd(last: Answer): void {
     if (!last.headersSent && (this.#waiting?.length ?? 0) === 0) last.shouldKeepAlive = false;
+  }
+
+  /** It has been answered. What has come of its trailers is held by node's parser until all have come. */
+  #forgetNewest(): void {
+    if (this.#newest?.complete === false) {
+      this.#partBytes += this.#headBytes;
+      this.#headBytes = 0;
+    }
+    this.#newest = undefined;
   }
 }
 

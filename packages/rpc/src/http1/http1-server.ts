@@ -148,7 +148,7 @@ export class Http1Server {
     const admission = { isDone: false };
     turns.admit(() => {
       admission.isDone = true;
-      if (!socket.destroyed) this.#begin(socket);
+      if (!socket.destroyed) this.#begin(socket, accepted);
     });
     // This turn has had its work, and node would handle at once all that has been read of the connection.
     if (!admission.isDone) socket.pause();
@@ -159,11 +159,12 @@ export class Http1Server {
     if (this.#connections.size === 0) this.#onDrained();
   }
 
-  #begin(socket: Socket): void {
+  #begin(socket: Socket, accepted: Http1Connection): void {
     const isPaused = socket.isPaused();
     // Not in the types: node reads it when a connection begins.
     (this.#server as { maxHeaderSize?: number }).maxHeaderSize = this.#headerLimit() + headerSlackBytes;
     this.#server.emit("connection", socket);
+    accepted.begin();
     if (isPaused) socket.resume();
   }
 

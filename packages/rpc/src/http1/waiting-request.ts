@@ -13,8 +13,8 @@ export type Answer = ServerResponse & { readonly req: IncomingMessage };
  * comes of its body, each piece by itself, so that is charged.
  */
 export class WaitingRequest {
-  /** What its head was charged with, until it has been answered. */
-  readonly headBytes: number;
+  /** What its head was charged with, and its trailers, until it has been answered. */
+  headBytes: number;
   readonly #answer: Answer;
   readonly #account: PeerAccount | undefined;
   #heldBytes = 0;
