@@ -34,7 +34,7 @@ export function callerTokens(
 }
 
 const maxFileBytes = 64 * 1024;
-/** Each is compared with each request's. */
+/** The token of each request is compared with all of them. */
 const maxTokens = 16;
 
 /**

@@ -5,7 +5,7 @@ import { Agent as SecureAgent } from "node:https";
 const maxAnswerBytes = 64 * 1024;
 /** The exporter's own timeout begins anew with each byte. */
 const timeoutMs = 10_000;
-/** Answers 1xx before the answer. */
+/** How many answers 1xx (informational) may come before the answer. */
 const maxInformational = 16;
 
 /** What requests are passed to, which is not in the types. */

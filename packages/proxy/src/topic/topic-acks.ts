@@ -23,7 +23,7 @@ const maxPerConnection = 20;
 const firstLogMs = 1_000;
 const logEveryMs = 10_000;
 const maxLinesAtOnce = 20;
-/** Of all topics together. */
+/** Rejections of all topics together. */
 const linesPerMinute = 120;
 
 /**

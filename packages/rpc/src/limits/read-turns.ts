@@ -44,7 +44,7 @@ const sharesPerChunk = 4;
 const freePerConnection = 8;
 /** Of the connections that wait to be accepted, in one turn. */
 const maxArrivals = 256;
-/** A request takes some 15 KB of heap until it is answered and collected. */
+/** Of the heap's limit, for each request of a turn: one takes some 15 KB until it is answered and collected, so those of a turn take an eighth of the heap. */
 const heapBytesPerRequest = 128 * 1024;
 const minPerTurn = 256;
 const maxPerTurn = 512;

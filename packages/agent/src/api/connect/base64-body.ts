@@ -1,7 +1,7 @@
 import { RpcError } from "@bunting/rpc";
 
 const padding = "=".charCodeAt(0);
-/** Of other characters: more than any value. */
+/** The value of characters that base64 does not have: more than any of those that it has. */
 const invalid = 0x80;
 const values = new Uint8Array(256).fill(invalid);
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

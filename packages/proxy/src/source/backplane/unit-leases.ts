@@ -217,7 +217,7 @@ export class UnitLeases {
   }
 }
 
-/** As what subscribers ask for is checked. */
+/** What Redis says that other replicas want is checked as what subscribers ask for is: others may write there, too. */
 function isTopicKey(key: string): boolean {
   const slash = key.indexOf("/");
   return isNamespaceName(key.slice(0, slash)) && isObjectName(key.slice(slash + 1));
