@@ -18,7 +18,7 @@ export const telemetryOptions = {
     default: "",
     short: "o",
     describe:
-      "An OpenTelemetry collector to send traces to: HOST:PORT, or a URL. The OTEL_ variables for headers, compression, timeouts, intervals, the sampler and resource attributes apply as well.",
+      "An OpenTelemetry collector to send traces to: HOST:PORT, or a URL. The OTEL_ variables for headers, compression, timeouts, intervals, the sampler and resource attributes apply as well. What it has not taken within 2 s when the agent ends is dropped.",
     group,
     env: ["FLAGD_OTEL_COLLECTOR_URI"],
   }),
