@@ -60,7 +60,7 @@ const flags: readonly FlagdFlag[] = [
     flag: "otel-collector-uri",
     short: "o",
     default: "none",
-    ours: "better: also over HTTP, and with TLS; different: OTEL_EXPORTER_OTLP_ENDPOINT does not override it",
+    ours: "better: also over HTTP, and with TLS; different: OTEL_EXPORTER_OTLP_ENDPOINT does not override it, and is named in a warning",
   },
   { flag: "otel-cert-path", short: "D", default: "none", ours: "better: flagd does not use it" },
   { flag: "otel-key-path", short: "K", default: "none", ours: "better: flagd does not use it" },

@@ -157,10 +157,13 @@ describe("telemetry to an OpenTelemetry collector", () => {
     await start(["--metrics-exporter", "otel", "--otel-collector-uri", uri], {
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
       OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
     });
     expect(await resolve("banner")).to.equal(200);
     const [, served] = await spans(2);
     expect(served?.resource).to.include({ "deployment.environment.name": "test" });
+    const warned = agent?.process.logs.filter(({ level }) => level === "warn").map(({ msg }) => msg);
+    expect(warned).to.deep.equal(["OTEL_EXPORTER_OTLP_ENDPOINT has no effect: use --otel-collector-uri"]);
     await metric("feature_flag.flagd.impression", ({ points }) => points.length > 0);
   });
 

@@ -9,7 +9,7 @@ import {
   type Span,
   type TextMapGetter,
 } from "@opentelemetry/api";
-import { getNumberFromEnv, setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from "@opentelemetry/core";
 import {
   defaultResource,
   detectResources,
@@ -25,6 +25,7 @@ import type { Collector } from "./collector.js";
 import { CollectorConnection } from "./collector-connection.js";
 import { RegistryProducer } from "./registry-producer.js";
 import type { TelemetryDependencies } from "./telemetry-dependencies.js";
+import { positiveFromEnv, replacedVariables } from "./otel-variables.js";
 import type { SpanAttributes, StartedSpan } from "./tracing.js";
 
 /** As in flagd, unless OTEL_METRIC_EXPORT_INTERVAL says otherwise. */
@@ -35,8 +36,6 @@ const headerGetter: TextMapGetter<RequestHeaders> = {
 };
 /** How long the end of the process may wait for a collector. Its calls may take 10 s each. */
 const flushTimeoutMs = 2_000;
-/** Timers with longer delays end at once. */
-const maxTimerMs = 2 ** 31 - 1;
 /** The queue of finished spans, as in the SDK. */
 const maxQueuedSpans = 2_048;
 
@@ -89,6 +88,7 @@ export class OpenTelemetry {
   static async start(options: StartOptions): Promise<OpenTelemetry> {
     const log = new RateLimitedLog(options.logger, options.clock);
     const { uri } = options.collector;
+    for (const warning of replacedVariables(process.env)) options.logger.warn(warning);
     const failed = (error: unknown): void => {
       const reason = cut(error instanceof Error ? error.message : String(error));
       log.warn(
@@ -145,14 +145,6 @@ export class OpenTelemetry {
       end: (more, error) => endSpan(span, more, error),
     };
   }
-}
-
-/** A number of a variable; the default, with a warning, if it is none, or one that the SDK can't do anything with. */
-function positiveFromEnv(name: string, byDefault: number): number {
-  const value = getNumberFromEnv(name) ?? byDefault;
-  if (value >= 1 && value <= maxTimerMs) return value;
-  diag.warn(`${name} is ${value}, but has to be from 1 to ${maxTimerMs}: using ${byDefault}`);
-  return byDefault;
 }
 
 function endSpan(span: Span, attributes: SpanAttributes, error: Error | undefined): void {
