@@ -34,7 +34,7 @@ export function grpcConfig(
     if (connectionHeaders.has(name)) throw invalid(`${where}: gRPC can't send the header ${quoted(name)}`);
     if (ownHeaders.has(name)) warn(`the header ${quoted(name)} has no effect: gRPC has its own`);
   }
-  const place = { isTopic: topicOf(selector) !== undefined, isLocal: /^unix(-abstract)?:/.test(target) };
+  const place = { isTopic: topicOf(selector) !== undefined, isLocal: target.startsWith("unix:") };
   const { warnings, ...connection } = grpcCredentials(fields, place, credentials, where);
   for (const sentence of warnings) warn(sentence);
   return {

@@ -161,6 +161,9 @@ describe("parseSources", () => {
     expect(warnings({ uri: "a", provider: "grpc", headers: { TE: "x", "x-a": "b" } })).to.deep.equal([
       'source 1 of --sources: the header "te" has no effect: gRPC has its own',
     ]);
+    // grpc-js knows no abstract sockets: it looks for a host of that name.
+    expect(warnings({ uri: "unix-abstract:443", provider: "grpc", bearerToken: "t" })).to.have.length(1);
+    expect(warnings({ uri: "unix:/f.sock", provider: "grpc", bearerToken: "t" })).to.deep.equal([]);
     const oauth = { clientID: "a", clientSecret: "b", tokenUrl: "http://sso" };
     expect(
       warnings({
