@@ -118,6 +118,39 @@ describe("ReplicatedTopic", () => {
     expect(sink.events).to.have.length(1);
   });
 
+  it("tells a subscriber that comes to what is watched for others what it is, and whether it is stale", async () => {
+    const lease = { name: "namespace/demo", holder: "this", fence: 3, untilMs: Infinity };
+    const { topic, sink, source } = followed("87", lease);
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    topic.isWantedElsewhere = true;
+    for (const isStale of [false, true]) {
+      topic.detach();
+      if (isStale) source.stale(key, new Error("the API server is away"));
+      const next = new RecordingSink();
+      topic.attach(next, undefined);
+      expect(await next.nextText()).to.equal(textOf("87"));
+      expect(next.last?.kind).to.equal(isStale ? "stale" : "document");
+    }
+    expect(source.watchCounts.get(key)).to.equal(1);
+  });
+
+  it("says that it is stale once the last confirmation is too old, if its own watch can't read it either", async () => {
+    const { topic, unit, sink, source, clock } = followed("87");
+    topic.record(stored(1, "87"));
+    expect(await sink.nextText()).to.equal(textOf("87"));
+    // Before it asks for the lease, it watches beside the owner.
+    unit.isWarming = true;
+    topic.settle();
+    source.stale(key, new Error("the API server is away"));
+    clock.advance(44_999);
+    topic.expire();
+    expect(sink.last?.kind).to.equal("document");
+    clock.advance(1);
+    topic.expire();
+    topic.expire();
+    expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["document", "stale"]);
+  });
+
   it("tells nothing twice where Redis, which was away, holds what it has read meanwhile", async () => {
     const { topic, sink, source } = followed("87");
     topic.refused(new BackplaneError("RECORD_MALFORMED", "it is no record"));

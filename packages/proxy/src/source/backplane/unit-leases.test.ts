@@ -37,7 +37,7 @@ function useLeases() {
     writer: { changed: ignore, settled: () => new Promise((resolve) => (written = resolve)) },
   });
   units.unit(lease.name).hold(lease);
-  return { clock, leases, events, written: () => written() };
+  return { clock, leases, units, events, written: () => written() };
 }
 
 describe("UnitLeases", () => {
@@ -69,5 +69,13 @@ describe("UnitLeases", () => {
     written();
     await handed;
     expect(events.slice(0, 2)).to.deep.equal(["handed over to other", "dropped namespace/demo"]);
+  });
+
+  it("keep nothing of what others want once the lease is another's: they watch it", () => {
+    const { leases, units } = useLeases();
+    for (const key of ["demo/one", "demo/two"] as const) leases.wantedElsewhere(key);
+    expect(units.size).to.equal(2);
+    leases.lost(lease.name);
+    expect([units.size, ...units]).to.deep.equal([0]);
   });
 });

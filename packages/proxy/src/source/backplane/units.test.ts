@@ -21,10 +21,11 @@ describe("Units", () => {
       ...{ isRelied: () => true, onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
     };
     const emptied: string[] = [];
+    const forgotten: string[] = [];
     const units = new Units({
       isClusterWide: false,
       onEmpty: ({ name }) => void emptied.push(name),
-      onForgotten: ignore,
+      onForgotten: (topic) => void forgotten.push(topic),
     });
     const leases = new UnitLeases({
       ...{ units, shared, clock, maxTopics: 3, leaseMs: 5_000, replica: "this" },
@@ -45,6 +46,7 @@ describe("Units", () => {
       topic.isWantedElsewhere = false;
       units.forgetIdle(topic);
     }
+    expect(forgotten).to.deep.equal(["a/1", "a/2", "b/1"]);
     expect(emptied).to.deep.equal(["namespace/a", "namespace/b"]);
     expect(units.size).to.equal(0);
   });

@@ -50,11 +50,12 @@ describe("UpstreamLink", () => {
   function follow(
     targets: readonly string[],
     log = logTo([]),
-  ): { readonly sink: RecordingSink; readonly failures: string[] } {
+  ): { readonly sink: RecordingSink; readonly failures: string[]; readonly tierPath: TierPath } {
     const failures: string[] = [];
+    const tierPath = new TierPath(clock);
     const link = new UpstreamLink({
       ...{ targets, credentials, clock, log, logger: silentLogger },
-      tierPath: new TierPath(clock),
+      tierPath,
       metrics: { ...noMetrics, upstreamFailed: (reason) => void failures.push(reason) },
       onOpened: () => undefined,
       random: () => 0,
@@ -67,7 +68,7 @@ describe("UpstreamLink", () => {
       abort.abort();
       return ended;
     });
-    return { sink, failures };
+    return { sink, failures, tierPath };
   }
 
   function logTo(lines: string[]): RateLimitedLog {
@@ -142,6 +143,25 @@ describe("UpstreamLink", () => {
     const { sink, failures } = follow([silent, await listen(serveFlags)]);
     await eventually(() => served(sink), "the flags of the other one");
     expect(failures).to.deep.equal(["unanswered"]);
+  });
+
+  it("is fed by the proxies that an upstream names as long as its connection lasts: they may follow this one afterwards", async () => {
+    let [streams, end] = [0, (): unknown => expect.fail("nothing follows it")];
+    const value = { proxies: ["another"], depth: 1 };
+    const target = await listen((stream) => {
+      if (++streams > 1) {
+        refuse(stream, 14);
+        return;
+      }
+      open(stream).write(encode({ $case: "tier", value }));
+      end = () => stream.end();
+    });
+    const { failures, tierPath } = follow([target]);
+    const isFed = (): boolean => tierPath.tier.proxies.includes("another");
+    await eventually(isFed, "its tier");
+    end();
+    await eventually(() => failures.length > 0, "the end of the stream");
+    await eventually(() => !isFed(), "that it feeds nothing any more");
   });
 
   it("asks again soon, whatever time an upstream names", async () => {
