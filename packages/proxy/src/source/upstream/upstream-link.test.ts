@@ -8,6 +8,7 @@ import {
   open,
   refuse,
   snapshot,
+  versionWith,
 } from "@bunting/test/support/hostile-sync-server.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
@@ -162,6 +163,31 @@ describe("UpstreamLink", () => {
     end();
     await eventually(() => failures.length > 0, "the end of the stream");
     await eventually(() => !isFed(), "that it feeds nothing any more");
+  });
+
+  it("goes on with the next upstream when the deltas of one never lead to what it says", async () => {
+    const digest = Buffer.alloc(32, 1);
+    const value = {
+      topic: name,
+      fromDigest: digest,
+      version: versionWith({ digest: Buffer.alloc(32, 2), resourceVersion: "2" }),
+      flags: [],
+    };
+    const wrong = await listen((stream) => {
+      open(stream);
+      onSubscribe(stream, ({ topic, version }) => {
+        stream.write(snapshot(topic, flags, { digest }));
+        if (version === undefined)
+          for (let times = 0; times < 5; times++) stream.write(encode({ $case: "delta", value }));
+      });
+    });
+    const right = await listen((stream) => {
+      open(stream);
+      onSubscribe(stream, ({ topic }) => stream.write(snapshot(topic, { g: { state: "DISABLED" } })));
+    });
+    const { sink, failures } = follow([wrong, right]);
+    await eventually(() => sink.lastText?.includes("DISABLED") === true, "the flags of the other one");
+    expect(failures).to.deep.equal(["mismatch"]);
   });
 
   it("asks again soon, whatever time an upstream names", async () => {
