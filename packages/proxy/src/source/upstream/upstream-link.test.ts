@@ -175,10 +175,9 @@ describe("UpstreamLink", () => {
     };
     const wrong = await listen((stream) => {
       open(stream);
-      onSubscribe(stream, ({ topic, version }) => {
+      onSubscribe(stream, ({ topic }) => {
         stream.write(snapshot(topic, flags, { digest }));
-        if (version === undefined)
-          for (let times = 0; times < 5; times++) stream.write(encode({ $case: "delta", value }));
+        for (let times = 0; times < 5; times++) stream.write(encode({ $case: "delta", value }));
       });
     });
     const right = await listen((stream) => {
