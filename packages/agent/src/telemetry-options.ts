@@ -1,6 +1,7 @@
 import { choice, duration, longestMs, option, text } from "@bunting/runtime";
 
 const group = "Telemetry";
+const protocol = choice("grpc", "http/protobuf");
 
 /** The options about traces, and about metrics that are sent; a part of `agentOptionTable`. */
 export const telemetryOptions = {
@@ -23,9 +24,14 @@ export const telemetryOptions = {
     env: ["FLAGD_OTEL_COLLECTOR_URI"],
   }),
   otelProtocol: option({
-    type: choice("grpc", "http/protobuf"),
+    // The third protocol of OpenTelemetry may be set for everything in a cluster, and must not end an agent. Its URLs are those of the second.
+    type: {
+      ...protocol,
+      fromVariable: (value) => (value === "http/json" ? "http/protobuf" : protocol.fromTexts([value])),
+    },
     default: "grpc",
-    describe: "How the collector is spoken to. Its usual ports are 4317 for gRPC and 4318 for HTTP.",
+    describe:
+      "How the collector is spoken to. Its usual ports are 4317 for gRPC and 4318 for HTTP. http/json in the variable is taken for http/protobuf.",
     group,
     env: ["OTEL_EXPORTER_OTLP_PROTOCOL"],
   }),

@@ -1,4 +1,6 @@
 import { expect } from "chai";
+import { readOptions } from "@bunting/runtime";
+import { telemetryOptions } from "../telemetry-options.js";
 import { collectorOf, signalUrl } from "./collector.js";
 
 const options = {
@@ -43,6 +45,12 @@ describe("the collector that the options name", () => {
       expect(at({}), uri).to.equal("http://collector:4318/base/v1/metrics");
       expect(at({ otelCaPath: "ca.pem" }), uri).to.equal("https://collector:4318/base/v1/metrics");
     }
+  });
+
+  it("is spoken to in protobuf where a variable, meant for all of a cluster, says http/json", async () => {
+    const env = { OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
+    const read = await readOptions(telemetryOptions, { argv: [], env, readsConfig: false });
+    expect(read.options.otelProtocol).to.equal("http/protobuf");
   });
 
   it("is refused by its own name, not by that of its certificates, if it is no address", () => {
