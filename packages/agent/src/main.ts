@@ -1,14 +1,11 @@
 #!/usr/bin/env node
-import { createLogger, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
+import { createLogger, endProcess, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
 import { createAgent } from "./agent.js";
 import { collectEarly } from "./v8/collect-early.js";
 import { delayOptimisation } from "./v8/delay-optimisation.js";
 import { agentOptionTable } from "./options.js";
 import { collectStartUpGarbage } from "./v8/collect-start-up-garbage.js";
 import { version } from "./version.js";
-
-/** For what is about to end by itself. */
-const lingerMs = 250;
 
 const optimise = delayOptimisation();
 // No await: the bundle is CommonJS, which starts with 0.4 MB less.
@@ -39,8 +36,4 @@ void runProgram(
   },
   process.argv.slice(2),
   process.env,
-).then((exitCode) => {
-  process.exitCode = exitCode;
-  // All has stopped or was abandoned: what a library has under way, such as a call of a collector that is silent, must not keep the process.
-  setTimeout(() => process.exit(), lingerMs).unref();
-});
+).then(endProcess);

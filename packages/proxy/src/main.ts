@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { createLogger, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
+import { createLogger, endProcess, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
 import { boundGarbage } from "./bound-garbage.js";
 import { proxyOptionTable } from "./options.js";
 import { createProxy } from "./proxy.js";
@@ -29,6 +29,4 @@ void runProgram(
   },
   process.argv.slice(2),
   process.env,
-).then((exitCode) => {
-  process.exitCode = exitCode;
-});
+).then(endProcess);

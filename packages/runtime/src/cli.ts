@@ -19,7 +19,10 @@ export interface Program<Table extends OptionTable> {
   readonly unknownFlags?: "warn" | "refuse";
 }
 
-/** Runs a program; the result is its exit code. */
+/** For what is about to end by itself. */
+const lingerMs = 250;
+
+/** Runs a program; the result is its exit code, for `endProcess`. */
 export async function runProgram<const Table extends OptionTable>(
   program: Program<Table>,
   argv: readonly string[],
@@ -31,6 +34,15 @@ export async function runProgram<const Table extends OptionTable>(
     process.stderr.write(`${describe(program, error)}\n`);
     return 1;
   }
+}
+
+/**
+ * Has the process end with an exit code. All components have stopped by then or were abandoned: what one or a library still has under way, such as a
+ * call of a peer that is silent, must not keep the process.
+ */
+export function endProcess(exitCode: number): void {
+  process.exitCode = exitCode;
+  setTimeout(() => process.exit(), lingerMs).unref();
 }
 
 async function run<const Table extends OptionTable>(

@@ -1,6 +1,6 @@
 export { aborted, isAborted } from "./aborted.js";
 export { Backoff } from "./backoff.js";
-export { runProgram } from "./cli.js";
+export { endProcess, runProgram } from "./cli.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, type Component } from "./component.js";
 export { cut } from "./cut.js";
