@@ -136,6 +136,22 @@ for (const [name, start] of Object.entries(services)) {
       });
     }
 
+    it("ask for zipped metrics on all the streams that they may have", async () => {
+      vitals.markWarm();
+      const port = Number(new URL(service.management).port);
+      for (let index = 0; index < 200; index++) {
+        const peer = await HostilePeer.connect(port);
+        sockets.push(peer.socket);
+        await peer.send(
+          Buffer.concat(Array.from({ length: 90 }, () => metricsRequest(peer.takeStreamId(), "gzip"))),
+        );
+        if (index % 50 === 0) expect(await probe(`${service.management}/healthz`)).to.equal(200);
+      }
+      expect(await probe(`${service.management}/healthz`)).to.equal(200);
+      // What deflate takes for each, whatever there is to zip.
+      vitals.expectGrowth({ below: 64, attack: (200 * 90 * 256) / 1024 });
+    });
+
     // A bound of connections alone would let each of them hold any number of answers.
     it("leave more and more answers unread, for which they are ended", async () => {
       const peer = await HostilePeer.connect(Number(new URL(service.management).port), { windowBytes: 0 });
@@ -162,9 +178,14 @@ function probe(url: string): Promise<number> {
   });
 }
 
-function metricsRequest(streamId: number): Buffer {
+function metricsRequest(streamId: number, encoding = "identity"): Buffer {
   const get = Buffer.of(0x82, 0x86);
-  const block = Buffer.concat([get, literalHeader(":path", "/metrics"), literalHeader(":authority", "a")]);
+  const block = Buffer.concat([
+    get,
+    literalHeader(":path", "/metrics"),
+    literalHeader(":authority", "a"),
+    literalHeader("accept-encoding", encoding),
+  ]);
   return frame(frameType.headers, frameFlag.endHeaders | frameFlag.endStream, streamId, block);
 }
 

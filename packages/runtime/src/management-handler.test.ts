@@ -70,6 +70,37 @@ describe("managementHandler", () => {
     expect(await response.text()).to.contain("demo_total 3");
   });
 
+  it("zips metrics for all that have asked meanwhile, one after the other", async () => {
+    let collected = 0;
+    const registry = createRegistry(false);
+    new Gauge({
+      name: "demo",
+      // It takes a while to zip.
+      help: Array.from({ length: 500_000 }, (_, index) => index.toString(36)).join(" "),
+      registers: [registry],
+      collect() {
+        this.set(++collected);
+      },
+    });
+    let requests = 0;
+    server
+      .removeAllListeners("request")
+      .on("request", () => {
+        requests++;
+      })
+      .on(
+        "request",
+        managementHandler(() => readiness, registry),
+      );
+    const answers: Promise<string>[] = [];
+    for (let asked = 1; asked <= 20; asked++) {
+      answers.push(fetch(`${base}/metrics`).then((response) => response.text()));
+      while (requests < asked) await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (const text of await Promise.all(answers)) expect(text).to.match(/^demo \d+$/m);
+    expect(collected).to.be.below(10);
+  });
+
   it("redirects to no other host, whatever a browser makes of backslashes", async () => {
     for (const path of ["/./\\\\evil.example", "/x/..//\\evil.example"]) {
       const [response] = (await once(
