@@ -128,6 +128,15 @@ describe("an agent whose peers abuse HTTP", () => {
     await agent.isWell();
   });
 
+  for (const port of ["evaluation", "management"] as const)
+    it(`survives ten thousand connections to the port of ${port} that say nothing, all within the time that they have`, async () => {
+      for (let opened = 0; opened < 10_000; opened += 500)
+        await Promise.all(Array.from({ length: 500 }, () => agent.connect(port, "127.0.0.2")));
+      // It would hold all of them for the time that they have, which is more than its heap has room for on Node 24.
+      expect(await agent.metric(endedByMemory)).to.be.above(5_000);
+      await agent.isWell();
+    });
+
   it("makes room for new connections by closing the one that has been idle for longest", async () => {
     const sockets = [];
     for (let index = 0; index < 2_000; index++) sockets.push(await agent.connect("ofrep"));

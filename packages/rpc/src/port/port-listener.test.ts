@@ -250,6 +250,36 @@ describe("PortListener", () => {
       await eventually(() => second.received.includes("GET /second a"));
     });
 
+    it("ends the first at once if far too many say nothing, and none that has only just come", async () => {
+      // Six may be silent at a time.
+      const memory = new PeerMemory(64 * 1024);
+      const dropped: string[] = [];
+      const listener = await serve([echo], {
+        http,
+        memory,
+        headerTimeoutMs: 60_000,
+        onDropped: (reason) => dropped.push(reason),
+      });
+      const first = await rawClient(listener);
+      for (let more = 0; more < 12; more++) await rawClient(listener);
+      await first.closed;
+      expect(dropped.length).to.be.within(4, 7);
+      expect(new Set(dropped)).to.deep.equal(new Set(["memory"]));
+      const late = await rawClient(listener);
+      late.send("GET /late HTTP/1.1\r\nhost: a\r\n\r\n");
+      await eventually(() => late.received.includes("GET /late a"));
+      const before = dropped.length;
+      const together = Array.from({ length: 20 }, () => createConnection(listener.port, "127.0.0.1"));
+      for (const socket of together) afterwards(() => socket.destroy());
+      let answers = 0;
+      for (const socket of together) {
+        socket.on("data", () => answers++).on("error", () => undefined);
+        socket.write("GET /together HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+      }
+      await eventually(() => answers >= 1 && together.every(({ destroyed }) => destroyed));
+      expect(dropped.slice(before).length, "of those that were silent before").to.be.at.most(7);
+    });
+
     it("ends one whose request body never comes", async () => {
       const client = await rawClient(await listen({ http, headerTimeoutMs, requestTimeoutMs: 200 }));
       client.send("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nabc");

@@ -94,6 +94,8 @@ const tcpKeepaliveMs = 30_000;
 /** The part of the memory for peers that may be taken, in addition, by connections that have sent nothing for a while; and what one takes. */
 const silentShare = 1 / 16;
 const silentBytes = 2.5 * 1024;
+/** The part that may be taken by such connections until the first of them are ended: a flood would open ten thousand before any has had its time. */
+const floodShare = 1 / 4;
 const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
 const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
 
@@ -125,15 +127,21 @@ export class PortListener {
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onRefused } = options;
     const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
+    const budgetBytes = memory?.budgetBytes ?? Number.POSITIVE_INFINITY;
     this.#sniffer = new PrefaceSniffer({
       timeoutMs: headerTimeoutMs,
-      patientWith: ((memory?.budgetBytes ?? Number.POSITIVE_INFINITY) * silentShare) / silentBytes,
+      patientWith: (budgetBytes * silentShare) / silentBytes,
+      bearsWith: (budgetBytes * floodShare) / silentBytes,
       expectsTls: (socket) => this.#expectsTls(socket),
       onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
       onTimeout: (socket) => {
         onRefused?.("request_timeout");
         if (this.#expectsTls(socket)) socket.destroy();
         else this.#dismiss(socket, timedOut);
+      },
+      onCrowded: (socket) => {
+        onDropped?.("memory");
+        socket.destroy();
       },
     });
     const forget = this.#forget.bind(this);

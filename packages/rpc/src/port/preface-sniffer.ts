@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { currentTurn } from "../limits/event-loop-turn.js";
 
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -15,16 +16,22 @@ export interface PrefaceSnifferOptions {
   readonly timeoutMs: number;
   /** More clients than this that have not revealed their protocol are too many: those that connected first get the shorter time. */
   readonly patientWith: number;
+  /** With more than this, those that connected first are given up at once, unless what they sent may not have been read yet. */
+  readonly bearsWith: number;
   /** True if the connection should begin with TLS: then so much of it is read that `clientHelloBytes` can be asked. */
   readonly expectsTls: (socket: Socket) => boolean;
   /** `seen` are the bytes that were read and put back. */
   readonly onSniffed: (socket: Socket, protocol: SniffedProtocol, seen: Buffer) => void;
   readonly onTimeout: (socket: Socket) => void;
+  /** The client is one too many. */
+  readonly onCrowded: (socket: Socket) => void;
 }
 
 interface Unknown {
   seen: Buffer | undefined;
   sweeps: number;
+  /** Of the event loop, in which it was accepted. */
+  readonly turn: number;
 }
 
 /**
@@ -52,9 +59,10 @@ export class PrefaceSniffer {
 
   /** Begins to read the socket. Call `forget` when it closes. */
   sniff(socket: Socket): void {
-    this.#unknown.set(socket, { seen: undefined, sweeps: 0 });
+    this.#unknown.set(socket, { seen: undefined, sweeps: 0, turn: currentTurn() });
     socket.on("readable", this.#onReadable);
     this.#timer ??= setInterval(() => this.#sweep(), this.#options.timeoutMs / sweepsPerTimeout);
+    if (this.#unknown.size > this.#options.bearsWith) this.#giveUpSome();
   }
 
   /** Stops reading the socket. */
@@ -80,6 +88,16 @@ export class PrefaceSniffer {
     this.forget(socket);
     socket.unshift(seen);
     this.#options.onSniffed(socket, protocol, seen);
+  }
+
+  #giveUpSome(): void {
+    const turn = currentTurn();
+    for (const [socket, unknown] of this.#unknown) {
+      // A turn accepts all that have connected, thousands in a reconnect storm, and the next one reads what they have sent.
+      if (this.#unknown.size <= this.#options.bearsWith || turn - unknown.turn < 2) return;
+      this.forget(socket);
+      this.#options.onCrowded(socket);
+    }
   }
 
   #sweep(): void {
