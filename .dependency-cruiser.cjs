@@ -124,7 +124,7 @@ module.exports = {
       from: {
         path: "^packages/",
         pathNot:
-          "^packages/agent/src/telemetry/(open-telemetry|collector-connection|registry-producer)\\.ts$",
+          "^packages/agent/src/telemetry/(open-telemetry|collector-connection|otel-variables|registry-producer)\\.ts$",
       },
       to: { path: "@opentelemetry/" },
     },

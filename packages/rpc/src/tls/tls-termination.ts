@@ -263,7 +263,8 @@ export class TlsTermination {
   #leave(raw: Socket): void {
     this.#waiting.delete(raw);
     if (this.#running.delete(raw)) this.#beginNext();
-    if (this.#running.size > 0) return;
+    // Those that wait begin in the next turn, with the time that this counts.
+    if (this.#running.size + this.#waiting.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
