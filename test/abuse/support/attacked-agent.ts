@@ -68,6 +68,10 @@ export class AttackedAgent {
     return this.#agent.management;
   }
 
+  get pid(): number {
+    return this.#agent.process.pid;
+  }
+
   port(name: AgentPort): number {
     return this.#agent.ports.get(name) ?? 0;
   }

@@ -93,6 +93,14 @@ export class ReadTurns {
     return member;
   }
 
+  /** Adds a connection of which nothing has been read: nothing is in this turn either, if it has had its work. */
+  enterUnread(reader: Reader): ReadShare {
+    const member = new Member(reader, this);
+    this.#members.add(member);
+    if (this.#areAllHeld) member.hold();
+    return member;
+  }
+
   /** Calls back at once, or, if this turn has had its work or others wait, in a later turn. */
   admit(accept: () => void): void {
     if (this.#spent <= this.#perTurn && this.#arrivals.length === 0) {

@@ -129,6 +129,7 @@ export class PortListener {
     this.#options = options;
     const budgetBytes = memory?.budgetBytes ?? Number.POSITIVE_INFINITY;
     this.#sniffer = new PrefaceSniffer({
+      turns,
       timeoutMs: headerTimeoutMs,
       patientWith: (budgetBytes * silentShare) / silentBytes,
       bearsWith: (budgetBytes * floodShare) / silentBytes,

@@ -1,5 +1,7 @@
 import type { Socket } from "node:net";
 import { currentTurn } from "../limits/event-loop-turn.js";
+import type { ReadShare, ReadTurns } from "../limits/read-turns.js";
+import { startReading, stopReading } from "../limits/socket-state.js";
 
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
@@ -12,6 +14,8 @@ const patience = 10;
 export type SniffedProtocol = "http2" | "http1" | "tls";
 
 export interface PrefaceSnifferOptions {
+  /** A new connection is not read in a turn that has had its work: the first 64 KB or more of each would wait for a later one, charged to nobody. */
+  readonly turns: ReadTurns;
   /** How long a client may take to reveal its protocol while too many do; it may get up to a quarter more. Otherwise it has ten times as long. */
   readonly timeoutMs: number;
   /** More clients than this that have not revealed their protocol are too many: those that connected first get the shorter time. */
@@ -28,10 +32,11 @@ export interface PrefaceSnifferOptions {
 }
 
 interface Unknown {
+  readonly share: ReadShare;
   seen: Buffer | undefined;
   sweeps: number;
-  /** Of the event loop, in which it was accepted. */
-  readonly turn: number;
+  /** Of the event loop, in which it was accepted, or read first if that turn had had its work; undefined until then. */
+  turn: number | undefined;
 }
 
 /**
@@ -59,7 +64,16 @@ export class PrefaceSniffer {
 
   /** Begins to read the socket. Call `forget` when it closes. */
   sniff(socket: Socket): void {
-    this.#unknown.set(socket, { seen: undefined, sweeps: 0, turn: currentTurn() });
+    const share = this.#options.turns.enterUnread({
+      holdReading: () => stopReading(socket),
+      continueReading: () => {
+        startReading(socket);
+        unknown.turn ??= currentTurn();
+      },
+    });
+    const turn = share.isHeld ? undefined : currentTurn();
+    const unknown: Unknown = { share, seen: undefined, sweeps: 0, turn };
+    this.#unknown.set(socket, unknown);
     socket.on("readable", this.#onReadable);
     this.#timer ??= setInterval(() => this.#sweep(), this.#options.timeoutMs / sweepsPerTimeout);
     if (this.#unknown.size > this.#options.bearsWith) this.#giveUpSome();
@@ -67,7 +81,12 @@ export class PrefaceSniffer {
 
   /** Stops reading the socket. */
   forget(socket: Socket): void {
-    if (!this.#unknown.delete(socket)) return;
+    const unknown = this.#unknown.get(socket);
+    if (unknown === undefined) return;
+    this.#unknown.delete(socket);
+    // Who takes it over enters the turns anew.
+    if (unknown.share.isHeld) startReading(socket);
+    unknown.share.leave();
     socket.off("readable", this.#onReadable);
     if (this.#unknown.size > 0) return;
     clearInterval(this.#timer);
@@ -94,7 +113,8 @@ export class PrefaceSniffer {
     const turn = currentTurn();
     for (const [socket, unknown] of this.#unknown) {
       // A turn accepts all that have connected, thousands in a reconnect storm, and the next one reads what they have sent.
-      if (this.#unknown.size <= this.#options.bearsWith || turn - unknown.turn < 2) return;
+      const isNew = unknown.turn === undefined || turn - unknown.turn < 2;
+      if (this.#unknown.size <= this.#options.bearsWith || isNew) return;
       this.forget(socket);
       this.#options.onCrowded(socket);
     }
@@ -103,6 +123,8 @@ export class PrefaceSniffer {
   #sweep(): void {
     let tooMany = this.#unknown.size - this.#options.patientWith;
     for (const [socket, unknown] of this.#unknown) {
+      // What it has sent is not read meanwhile.
+      if (unknown.share.isHeld) continue;
       const maxSweeps = tooMany-- > 0 ? sweepsPerTimeout : patience * sweepsPerTimeout;
       if (unknown.sweeps++ < maxSweeps) continue;
       this.forget(socket);
