@@ -244,7 +244,8 @@ describe("BackplaneSource", () => {
     await eventually(() => second.report.replicas?.length === 2, "that they know each other");
     // It asks once it should have owned them for the life of a lease.
     await delay(3 * (fast.leaseMs ?? 0));
-    expect(second.metrics.counts).not.to.have.property("taken");
+    // On a busy machine it may have taken, and given up, what the first one had lost.
+    expect(first.metrics.counts).not.to.have.property("handed_over");
     second.cluster.mend();
     await eventually(
       () => second.owned.length > 0 && first.owned.length + second.owned.length === 12,
@@ -395,14 +396,22 @@ describe("BackplaneSource", () => {
   });
 
   it("has the owner write a record again that another replica can't read", async () => {
-    const { owner, follower } = await ownerAndFollower();
+    // Long enough for a busy machine: an owner that has lost its lease reads nothing of what is written here.
+    const leaseMs = 2_000;
+    const { owner, follower } = await ownerAndFollower({ leaseMs });
     await follower.stop();
     const body = (): Promise<unknown> => redis.command("HGET", `bunting:record:${topic}`, "body");
-    const other = start();
+    const spoil = (): Promise<unknown> =>
+      redis.command("HSET", `bunting:record:${topic}`, "body", "no record");
+    await spoil();
+    const other = start({ leaseMs });
     const sink = other.watch(topic);
     // Again and again, because the owner may write it anew, as another replica asks for it, before that one has read it.
-    while (other.metrics.counts["refused RECORD_MALFORMED"] === undefined)
-      await redis.command("HSET", `bunting:record:${topic}`, "body", "no record");
+    for (let times = 1; other.metrics.counts["refused RECORD_MALFORMED"] === undefined; times++) {
+      await spoil();
+      // What has been read is read again only if there is something new.
+      if (times % 20 === 0) cluster.publish(topic);
+    }
     await hasText(sink, cluster.get(topic));
     await eventually(() => watchersOf([owner, other]) === 1, "one watch again");
     await eventually(async () => String(await body()) !== "no record", "the record");

@@ -290,7 +290,7 @@ describe("CachedSource", () => {
     expect(sink.events.map(({ kind }) => kind)).to.deep.equal(["stale"]);
     expect(asked).to.deep.equal([documentHeapBytes(Buffer.from('{"flags":{"f":{"state":"v1"}}}'))]);
     expect(lines.join()).to.contain("raise the container's memory limit");
-    expect(readdirSync(directory.path).filter((name) => !name.endsWith(".loading"))).to.deep.equal(before);
+    expect(files()).to.deep.equal(before);
     const { watch: watchAgain, scripted: again } = start();
     const other = watchAgain();
     again.stale(topic, away);
