@@ -1,7 +1,7 @@
 import { aborted } from "./aborted.js";
-import { systemClock } from "./clock.js";
 import { RuntimeError } from "./runtime-error.js";
 import type { Runnable } from "./runnable.js";
+import { within } from "./within.js";
 
 /** A part of a process that is started and stopped. The order of the list is the start order, and in reverse the stop order. */
 export interface Component {
@@ -75,14 +75,7 @@ export function runnableComponent(runnable: Runnable, reason: string): Component
 }
 
 async function withTimeout(component: Component, timeoutMs: number): Promise<void> {
-  let cancel = (): void => undefined;
-  const late = new Promise<never>((_, reject) => {
-    const message = `${component.name} did not stop within ${timeoutMs} ms and was abandoned`;
-    cancel = systemClock.after(timeoutMs, () => reject(new RuntimeError("STOP_TIMED_OUT", message)));
-  });
-  try {
-    await Promise.race([component.stop(), late]);
-  } finally {
-    cancel();
-  }
+  if (await within(timeoutMs, component.stop())) return;
+  const message = `${component.name} did not stop within ${timeoutMs} ms and was abandoned`;
+  throw new RuntimeError("STOP_TIMED_OUT", message);
 }

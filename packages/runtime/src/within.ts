@@ -1,17 +1,17 @@
 import { systemClock, type Clock } from "./clock.js";
 
-/** Waits for something, but no longer than `ms`: resolves then as well. Rejects as the promise does, if that is in time. */
+/** Waits for something, but no longer than `ms`. Resolves to whether it came in time; rejects as the promise does, if that is in time. */
 export async function within(
   ms: number,
   promise: Promise<unknown>,
   clock: Clock = systemClock,
-): Promise<void> {
+): Promise<boolean> {
   let cancel = (): void => undefined;
-  const late = new Promise<void>((resolve) => {
-    cancel = clock.after(ms, resolve);
+  const late = new Promise<false>((resolve) => {
+    cancel = clock.after(ms, () => resolve(false));
   });
   try {
-    await Promise.race([promise, late]);
+    return await Promise.race([promise.then(() => true), late]);
   } finally {
     cancel();
   }

@@ -19,7 +19,7 @@ import {
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { hostname } from "node:os";
-import { cut, RateLimitedLog } from "@bunting/runtime";
+import { cut, RateLimitedLog, within } from "@bunting/runtime";
 import type { RequestHeaders } from "../api/request-headers.js";
 import type { Collector } from "./collector.js";
 import { CollectorConnection } from "./collector-connection.js";
@@ -122,16 +122,11 @@ export class OpenTelemetry {
   async stop(): Promise<void> {
     const { clock, logger, collector } = this.#options;
     const sent = Promise.allSettled([this.#tracers.shutdown(), this.#meters?.shutdown()]);
-    let cancel = (): void => undefined;
-    const late = new Promise<"late">((resolve) => {
-      cancel = clock.after(flushTimeoutMs, () => resolve("late"));
-    });
-    if ((await Promise.race([sent, late])) === "late")
+    if (!(await within(flushTimeoutMs, sent, clock)))
       logger.warn(
         { collector: collector.uri },
         `the collector has not taken the last telemetry within ${flushTimeoutMs / 1_000} s: it was dropped`,
       );
-    cancel();
     this.#connection.close();
     diag.disable();
   }
