@@ -10,7 +10,6 @@ export { ObjectOrder } from "./reflector/object-order.js";
 export { OpeningGate, type Opening } from "./reflector/opening-gate.js";
 export type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector/reflector-handler.js";
 export { Reflector, type ReflectorShared } from "./reflector/reflector.js";
-export { TokenBucket, type Rate } from "./reflector/token-bucket.js";
 export { compareResourceVersions } from "./reflector/resource-version.js";
 export type { ObjectEvent } from "./reflector/watch-event.js";
 export { WatchListSupport } from "./reflector/watch-list-support.js";

@@ -12,7 +12,7 @@ import {
   type PastVersion,
   type TopicKey,
 } from "@bunting/protocol";
-import { inTurns, Semaphore } from "@bunting/runtime";
+import { runInSlices, Semaphore } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { DocumentRoom } from "./document-room.js";
 import { isPosition, requirePosition } from "./position.js";
@@ -140,7 +140,7 @@ export class RecordCodec {
     const neededBytes = weigh(text);
     if (!this.#room.has(neededBytes)) throw noRoom(bytes, neededBytes, this.#room.freeBytes);
     try {
-      return (await inTurns(normalising(JSON.parse(text.toString()) as JsonValue))).document;
+      return (await runInSlices(normalising(JSON.parse(text.toString()) as JsonValue))).document;
     } catch (cause) {
       throw malformed("its document is not one of flags", cause);
     }

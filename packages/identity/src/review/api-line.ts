@@ -1,5 +1,13 @@
-import { KubeError, TokenBucket } from "@bunting/kube";
-import { aborted, Backoff, Turns, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { KubeError } from "@bunting/kube";
+import {
+  aborted,
+  Backoff,
+  FairQueue,
+  TokenBucket,
+  type Clock,
+  type Logger,
+  type Runnable,
+} from "@bunting/runtime";
 
 /** A question to the API server that waits for its turn. */
 export interface LineTask {
@@ -43,8 +51,8 @@ export interface ApiLineOptions extends ApiLineLimits {
 export class ApiLine implements Runnable {
   readonly name = "access-reviews";
   readonly #options: ApiLineOptions;
-  readonly #rechecks = new Turns<LineTask>();
-  readonly #newcomers = new Turns<LineTask>();
+  readonly #rechecks = new FairQueue<LineTask>();
+  readonly #newcomers = new FairQueue<LineTask>();
   readonly #bucket: TokenBucket;
   readonly #backoff: Backoff;
   readonly #awayListeners = new Set<() => void>();
@@ -141,7 +149,7 @@ export class ApiLine implements Runnable {
     const [task] = turns;
     if (task === undefined) return undefined;
     turns.delete(task.asker, task);
-    turns.took(task.asker);
+    turns.moveToBack(task.asker);
     return task;
   }
 

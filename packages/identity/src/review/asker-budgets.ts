@@ -1,4 +1,4 @@
-import { TokenBucket, type Rate } from "@bunting/kube";
+import { TokenBucket, type Rate } from "@bunting/runtime";
 import type { Clock } from "@bunting/runtime";
 
 /** How many new questions each asker may ask. Askers whose budget is full again take no memory. */

@@ -1,5 +1,5 @@
-import type { KubeError, Rate } from "@bunting/kube";
-import { Deadlines, type Clock } from "@bunting/runtime";
+import type { KubeError } from "@bunting/kube";
+import { Deadlines, type Clock, type Rate } from "@bunting/runtime";
 import type { ApiLine, LineTask } from "./api-line.js";
 import { AskerBudgets } from "./asker-budgets.js";
 import { Counts } from "./counts.js";

@@ -1,7 +1,6 @@
 import { setMaxListeners } from "node:events";
-import { Backoff, Turns, type Clock } from "@bunting/runtime";
+import { Backoff, FairQueue, TokenBucket, type Clock, type Rate } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
-import { TokenBucket, type Rate } from "./token-bucket.js";
 
 /** A watch or read that wants to be opened; the same object each time. */
 export interface Opening {
@@ -76,7 +75,7 @@ export class OpeningGate {
   readonly #backoff: Backoff;
   /** Those that are no guesses; the others come after them. */
   readonly #waiting = new Set<Waiter>();
-  readonly #guesses = new Turns<Waiter>();
+  readonly #guesses = new FairQueue<Waiter>();
   readonly #tokens: TokenBucket;
   #inUse = 0;
   #guessesInUse = 0;
@@ -244,7 +243,7 @@ export class OpeningGate {
   }
 
   #admit(waiter: Waiter): void {
-    if (waiter.isGuess) this.#guesses.took(waiter.opening.asker);
+    if (waiter.isGuess) this.#guesses.moveToBack(waiter.opening.asker);
     waiter.admit();
   }
 

@@ -12,7 +12,7 @@ import {
 } from "@bunting/protocol";
 import { extendHistory } from "./changed-keys.js";
 import { framePrefixBytes } from "@bunting/rpc";
-import { inTurns } from "@bunting/runtime";
+import { runInSlices } from "@bunting/runtime";
 import { mergeHistories } from "./merge-histories.js";
 import { emptySyncContext } from "./snapshot.js";
 import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-bytes.js";
@@ -49,7 +49,7 @@ const prepared = new WeakMap<FlagDocument, EncodedDocument>();
  * only: flags that have not changed since the version before are hashed again.
  */
 export async function prepareSnapshot(document: FlagDocument): Promise<void> {
-  prepared.set(document, await inTurns(encoding(document, undefined)));
+  prepared.set(document, await runInSlices(encoding(document, undefined)));
 }
 
 function* encoding(document: FlagDocument, previous: SnapshotBytes | undefined): Work<EncodedDocument> {

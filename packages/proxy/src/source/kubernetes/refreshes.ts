@@ -1,6 +1,6 @@
 import { KubeError, readConsistently, type ReflectorShared } from "@bunting/kube";
 import { featureFlagType } from "@bunting/protocol";
-import { Turns } from "@bunting/runtime";
+import { FairQueue } from "@bunting/runtime";
 import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead } from "./record-read.js";
 import type { RecordIndex } from "./record-index.js";
@@ -31,7 +31,7 @@ export class Refreshes {
   readonly #records: RecordIndex;
   /** The records that wait, each with the earliest time of its read. */
   readonly #waiting = new Map<FlagRecord, number>();
-  readonly #claims = new Turns<Claim>();
+  readonly #claims = new FairQueue<Claim>();
   readonly #reading = new Map<FlagRecord, AbortController>();
   readonly #running = new Set<Promise<void>>();
   /** No read begins before this time. */
@@ -105,7 +105,7 @@ export class Refreshes {
       if (this.#dueMs(record) > nowMs) this.#waiting.set(record, this.#dueMs(record));
       else {
         this.#nextMs = nowMs + perReadMs;
-        this.#claims.took(asker);
+        this.#claims.moveToBack(asker);
         this.#start(record);
         break;
       }

@@ -1,6 +1,6 @@
 import { documentHeapBytes, heapPerFlag, maxDocumentDepth, type FlagDocument } from "@bunting/protocol";
 import type { Delta, Snapshot } from "@bunting/sync-client/messages";
-import { inTurns } from "@bunting/runtime";
+import { runInSlices } from "@bunting/runtime";
 import type { HeapRoom } from "../heap-room.js";
 import { outcomeOf, valueOf, type Outcome } from "./outcome.js";
 import { ReplicaDocument } from "./replica-document.js";
@@ -38,7 +38,7 @@ export class PreparedMessage {
     const document = await outcomeOf(readDocument(message, held, room));
     if ("value" in document && document.value === undefined) return undefined;
     const read = document as Outcome<ReplicaDocument>;
-    const normalised = "value" in read ? await outcomeOf(inTurns(read.value.normalising())) : undefined;
+    const normalised = "value" in read ? await outcomeOf(runInSlices(read.value.normalising())) : undefined;
     return new PreparedMessage(message, read, normalised);
   }
 
@@ -89,10 +89,10 @@ async function readDocument(
 ): Promise<ReplicaDocument | undefined> {
   if (message.kind === "snapshot")
     return room.has(documentHeapBytes(message.document))
-      ? inTurns(ReplicaDocument.parsing(message.document))
+      ? runInSlices(ReplicaDocument.parsing(message.document))
       : undefined;
   if (held === undefined || !room.has(changeHeapBytes(held, message))) return undefined;
   const document = held.with(message);
-  await inTurns(document.digesting());
+  await runInSlices(document.digesting());
   return document;
 }

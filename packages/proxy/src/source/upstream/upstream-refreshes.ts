@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import { Turns, type Clock } from "@bunting/runtime";
+import { FairQueue, type Clock } from "@bunting/runtime";
 
 /** At most so many reads at a time: each is a stream of its own, and makes the upstream read. */
 const maxConcurrent = 4;
@@ -20,7 +20,7 @@ interface Claim {
 export class UpstreamRefreshes {
   readonly #clock: Clock;
   readonly #read: (key: TopicKey, signal: AbortSignal) => Promise<boolean>;
-  readonly #claims = new Turns<Claim>();
+  readonly #claims = new FairQueue<Claim>();
   readonly #reading = new Map<TopicKey, Promise<void>>();
   readonly #resting = new Map<TopicKey, () => void>();
   readonly #stopped = new AbortController();
@@ -51,7 +51,7 @@ export class UpstreamRefreshes {
     for (const { key, asker } of this.#claims) {
       if (this.#reading.size >= maxConcurrent) return;
       if (this.#reading.has(key) || this.#resting.has(key)) continue;
-      this.#claims.took(asker);
+      this.#claims.moveToBack(asker);
       this.#reading.set(key, this.#run(key));
       // The iteration has lost its order.
       queueMicrotask(() => this.#next());

@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import type { Clock } from "../clock.js";
 
 export interface Rate {
   /** How many at once after a quiet time. */

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.js";
+import type { Clock } from "../clock.js";
 
 /**
  * Calls back for each item that was neither restarted nor cancelled within a delay. The delay is the same for all items, so they fall due in

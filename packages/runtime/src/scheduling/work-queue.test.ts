@@ -1,0 +1,240 @@
+import { expect } from "chai";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { nextTurn } from "./event-loop.js";
+import { WorkQueue, type WorkQueueOptions, type WorkResult } from "./work-queue.js";
+
+/** Work that ends when the test says so. */
+class Run {
+  end!: (result?: WorkResult) => void;
+  fail!: (error: Error) => void;
+  readonly ended: Promise<WorkResult | void>;
+  readonly key: string;
+
+  constructor(key: string) {
+    this.key = key;
+    this.ended = new Promise((resolve, reject) => {
+      this.end = resolve;
+      this.fail = reject;
+    });
+  }
+}
+
+describe("WorkQueue", () => {
+  let clock: ManualClock;
+  let runs: Run[];
+  let errors: string[];
+  let measured: string[];
+  let abort: AbortController;
+  let queue: WorkQueue<string>;
+  let running: Promise<void> | undefined;
+
+  function create(options: Partial<WorkQueueOptions<string>> = {}): void {
+    queue = new WorkQueue({
+      name: "test",
+      clock,
+      work: (key) => {
+        const run = new Run(key);
+        runs.push(run);
+        return run.ended;
+      },
+      backoff: { firstMs: 100, capMs: 1_000, random: () => 1 },
+      onError: (key, error, retryMs) =>
+        errors.push(`${key}: ${(error as Error).message}, again in ${retryMs} ms`),
+      ...options,
+    });
+    running = queue.run(abort.signal);
+  }
+
+  /** The keys of all runs so far. */
+  async function keys(): Promise<string[]> {
+    await nextTurn();
+    return runs.map((run) => run.key);
+  }
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    runs = [];
+    errors = [];
+    measured = [];
+    abort = new AbortController();
+  });
+
+  afterEach(async () => {
+    abort.abort();
+    for (const run of runs) run.end();
+    await running;
+    expect(clock.pendingTimers, "timers left behind").to.equal(0);
+  });
+
+  it("works on a key once, however often it was added before", async () => {
+    create();
+    for (const key of ["a", "b", "a", "b"]) queue.add(key);
+    expect(await keys()).to.deep.equal(["a"]);
+    runs[0]?.end();
+    expect(await keys()).to.deep.equal(["a", "b"]);
+    runs[1]?.end();
+    expect(await keys()).to.deep.equal(["a", "b"]);
+    expect(queue.isIdle).to.equal(true);
+  });
+
+  it("works once more on a key that was added while it was worked on, and never twice at a time", async () => {
+    create({ concurrency: 5 });
+    queue.add("a");
+    await keys();
+    queue.add("a");
+    queue.add("a");
+    expect(await keys()).to.deep.equal(["a"]);
+    runs[0]?.end();
+    expect(await keys()).to.deep.equal(["a", "a"]);
+    runs[1]?.end();
+    expect(await keys()).to.deep.equal(["a", "a"]);
+  });
+
+  it("works on as many keys at a time as it may", async () => {
+    create({ concurrency: 2 });
+    for (const key of ["a", "b", "c"]) queue.add(key);
+    expect(await keys()).to.deep.equal(["a", "b"]);
+    expect(queue.depth).to.equal(1);
+    runs[1]?.end();
+    expect(await keys()).to.deep.equal(["a", "b", "c"]);
+  });
+
+  it("comes back to a key that failed after a backoff of its own, which ends with a success", async () => {
+    create();
+    queue.add("a");
+    await keys();
+    runs[0]?.fail(new Error("no"));
+    await keys();
+    clock.advance(99);
+    expect(await keys()).to.deep.equal(["a"]);
+    clock.advance(1);
+    expect(await keys()).to.deep.equal(["a", "a"]);
+    runs[1]?.fail(new Error("no"));
+    queue.add("b");
+    await keys();
+    runs[2]?.fail(new Error("no"));
+    await keys();
+    clock.advance(200);
+    expect(await keys()).to.deep.equal(["a", "a", "b", "b"]);
+    runs[3]?.end();
+    expect((await keys()).at(-1)).to.equal("a");
+    runs[4]?.end();
+    queue.add("a");
+    await keys();
+    runs[5]?.fail(new Error("no"));
+    await keys();
+    expect(errors).to.deep.equal([
+      "a: no, again in 100 ms",
+      "a: no, again in 200 ms",
+      "b: no, again in 100 ms",
+      "a: no, again in 100 ms",
+    ]);
+  });
+
+  it("does not wait for the backoff where somebody asks for the key meanwhile", async () => {
+    create();
+    queue.add("a");
+    await keys();
+    runs[0]?.fail(new Error("no"));
+    await keys();
+    queue.add("a");
+    expect(await keys()).to.deep.equal(["a", "a"]);
+    runs[1]?.end();
+    await keys();
+    clock.advance(10_000);
+    expect(await keys()).to.deep.equal(["a", "a"]);
+  });
+
+  it("comes back after the time that the work or a caller asks for, the earlier of two", async () => {
+    create();
+    queue.after("a", 500);
+    queue.after("a", 300);
+    queue.after("a", 900);
+    clock.advance(299);
+    expect(await keys()).to.deep.equal([]);
+    clock.advance(1);
+    expect(await keys()).to.deep.equal(["a"]);
+    queue.after("a", 50);
+    runs[0]?.end({ requeueAfterMs: 70 });
+    await keys();
+    clock.advance(50);
+    expect(await keys()).to.deep.equal(["a", "a"]);
+    runs[1]?.end({ requeueAfterMs: 70 });
+    await keys();
+    clock.advance(69);
+    expect(await keys()).to.deep.equal(["a", "a"]);
+    clock.advance(1);
+    expect(await keys()).to.deep.equal(["a", "a", "a"]);
+    runs[2]?.end();
+    await keys();
+    clock.advance(10_000);
+    expect(await keys()).to.deep.equal(["a", "a", "a"]);
+  });
+
+  it("keeps what was added before it runs", async () => {
+    create();
+    abort.abort();
+    await running;
+    abort = new AbortController();
+    queue.add("a");
+    expect(await keys()).to.deep.equal([]);
+    running = queue.run(abort.signal);
+    expect(await keys()).to.deep.equal(["a"]);
+  });
+
+  it("hands its signal to the work, waits for it at the end, and drops what waits", async () => {
+    let signal: AbortSignal | undefined;
+    let release!: () => void;
+    create({
+      work: (_key, given) => {
+        signal = given;
+        return new Promise((resolve) => (release = resolve));
+      },
+    });
+    queue.add("a");
+    queue.add("b");
+    queue.after("c", 10);
+    await nextTurn();
+    let hasEnded = false;
+    void running?.then(() => (hasEnded = true));
+    abort.abort();
+    await nextTurn();
+    expect([signal?.aborted, hasEnded, queue.depth]).to.deep.equal([true, false, 0]);
+    release();
+    await running;
+    expect(errors).to.deep.equal([]);
+  });
+
+  it("reports no failure of work that was cut short by the end", async () => {
+    create();
+    queue.add("a");
+    await keys();
+    abort.abort();
+    runs[0]?.fail(new Error("aborted"));
+    await running;
+    expect(errors).to.deep.equal([]);
+  });
+
+  it("measures how long keys wait, how long their work takes, and what was tried again", async () => {
+    create({
+      metrics: {
+        depth: (count) => measured.push(`depth ${count}`),
+        added: () => measured.push("added"),
+        waited: (ms) => measured.push(`waited ${ms}`),
+        worked: (ms) => measured.push(`worked ${ms}`),
+        retried: () => measured.push("retried"),
+      },
+    });
+    queue.add("a");
+    await keys();
+    queue.add("b");
+    queue.add("b");
+    clock.advance(30);
+    runs[0]?.fail(new Error("no"));
+    await keys();
+    expect(measured).to.deep.equal([
+      ...["added", "depth 1", "depth 0", "waited 0"],
+      ...["added", "depth 1", "retried", "worked 30", "depth 0", "waited 30"],
+    ]);
+  });
+});
