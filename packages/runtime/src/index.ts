@@ -1,10 +1,8 @@
 export { aborted, isAborted } from "./aborted.js";
-export { Backoff } from "./scheduling/backoff.js";
 export { endProcess, runProgram } from "./cli.js";
 export { sleep, startSleep, systemClock, type Clock } from "./clock.js";
 export { runComponents, runnableComponent, type Component } from "./component.js";
 export { cut } from "./cut.js";
-export { Deadlines } from "./scheduling/deadlines.js";
 export { errorCode } from "./error-code.js";
 export { ScrapedCounter } from "./scraped-counter.js";
 export type { Sample } from "./metrics-text.js";
@@ -39,23 +37,31 @@ export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
 export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";
-export { forEachInSlices, runInSlices, type SliceOptions } from "./scheduling/slices.js";
-export { currentTurn, nextTurn, onNextTurn } from "./scheduling/event-loop.js";
-export { shareInFlight } from "./scheduling/share-in-flight.js";
-export { Sweep } from "./scheduling/sweep.js";
-export { TokenBucket, type Rate } from "./scheduling/token-bucket.js";
-export {
-  WorkQueue,
-  type Work,
-  type WorkQueueMetrics,
-  type WorkQueueOptions,
-  type WorkResult,
-} from "./scheduling/work-queue.js";
-export { Semaphore } from "./scheduling/semaphore.js";
 export { singleLine } from "./single-line.js";
 export { readSmallFile, stampOfFile } from "./small-file.js";
 export { tokenSyntax } from "./token-syntax.js";
-export { FairQueue } from "./scheduling/fair-queue.js";
 export { mostUnreadBytes } from "./unread-bytes.js";
 export { WatchedFiles, type ReloadOptions } from "./watched-files.js";
 export { within } from "./within.js";
+export {
+  Backoff,
+  type BackoffOptions,
+  currentTurn,
+  Deadlines,
+  FairQueue,
+  forEachInSlices,
+  nextTurn,
+  onNextTurn,
+  type Rate,
+  runInSlices,
+  Semaphore,
+  shareInFlight,
+  type SliceOptions,
+  Sweep,
+  TokenBucket,
+  type Work,
+  WorkQueue,
+  type WorkQueueMetrics,
+  type WorkQueueOptions,
+  type WorkResult,
+} from "./scheduling.js";

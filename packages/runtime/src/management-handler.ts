@@ -1,10 +1,10 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { posix } from "node:path";
-import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { Registry } from "prom-client";
 import { metricsText } from "./metrics-text.js";
+import { nextTurn } from "./scheduling/event-loop.js";
 
 /** Whether a process may be sent traffic, and why not. */
 export interface Readiness {
@@ -34,7 +34,7 @@ export function managementHandler(
   let text: Promise<Buffer[]> | undefined;
   // Once in a turn of the event loop, for all that ask in it: to make it takes milliseconds, which a probe behind them would wait for.
   const sharedText = (): Promise<Buffer[]> =>
-    (text ??= setImmediate().then(() => {
+    (text ??= nextTurn().then(() => {
       text = undefined;
       return metricsText(registry);
     }));
@@ -103,7 +103,7 @@ function zippedMetrics(registry: Registry): () => Promise<Buffer[]> {
   let next: Promise<Buffer[]> | undefined;
   const make = async (after: Promise<unknown>): Promise<Buffer[]> => {
     await after;
-    await setImmediate();
+    await nextTurn();
     next = undefined;
     return [await zip(Buffer.concat(await metricsText(registry)), { level: 1 })];
   };

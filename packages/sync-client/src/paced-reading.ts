@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import { onNextTurn, type Clock } from "@bunting/runtime";
 
 /** How long messages are handled at a time. */
 const turnMs = 10;
@@ -34,7 +34,7 @@ export class PacedReading {
     const nowMs = this.#clock.monotonicMs();
     if (this.#turnSinceMs === undefined) {
       this.#turnSinceMs = nowMs;
-      setImmediate(() => this.#endTurn());
+      onNextTurn(() => this.#endTurn());
     }
     take();
     if (this.#isOver || this.#clock.monotonicMs() - this.#turnSinceMs < turnMs) return;

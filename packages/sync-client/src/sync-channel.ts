@@ -1,5 +1,5 @@
+import { nextTurn } from "@bunting/runtime";
 import type { Socket } from "node:net";
-import { setImmediate } from "node:timers/promises";
 import {
   ChannelCredentials,
   Client,
@@ -65,7 +65,7 @@ export class SyncChannel {
   async close(): Promise<void> {
     this.client.close();
     // Let pending calls send their end first.
-    await setImmediate();
+    await nextTurn();
     this.#credentials.destroySockets();
   }
 }

@@ -1,3 +1,4 @@
+import { onNextTurn } from "@bunting/runtime";
 /** A request with more bytes than this may take long: its context has thousands of values. */
 export const longRequestBytes = 16 * 1024;
 
@@ -14,7 +15,7 @@ export class LongRequests {
   readonly #waiting = new Set<() => void>();
   readonly #next = (): void => {
     if (--this.#turnsLeft > 0) {
-      setImmediate(this.#next);
+      onNextTurn(this.#next);
       return;
     }
     const [answer] = this.#waiting;
@@ -46,7 +47,7 @@ export class LongRequests {
 
   #begin(answer: () => void): void {
     this.#turnsLeft = turnsBetween;
-    setImmediate(this.#next);
+    onNextTurn(this.#next);
     answer();
   }
 }

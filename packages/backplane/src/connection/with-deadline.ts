@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import { onNextTurn, type Clock } from "@bunting/runtime";
 
 /**
  * Settles as the promise does, or rejects with what `late` returns if it takes too long.
@@ -19,7 +19,7 @@ export async function withDeadline<T>(
       cancel = clock.after(timeoutMs, () => {
         const isLate = clock.monotonicMs() - dueMs > timeoutMs / 4;
         if (isLate && !isLast) wait(true);
-        else setImmediate(() => reject(late()));
+        else onNextTurn(() => reject(late()));
       });
     };
     wait(false);

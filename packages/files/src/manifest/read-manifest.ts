@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { nextTurn } from "@bunting/runtime/scheduling";
 import { isJsonObject, type JsonValue, type TopicKey } from "@bunting/protocol";
 import {
   errorAt,
@@ -37,7 +37,7 @@ export async function readManifest(
     readValue({ document, path: [], value: document.value }, reading);
     const isRead = reading.flags.length + reading.errors.length > before;
     if (!isRead) continue;
-    if (bytes.length > bytesAtOnce) await setImmediate();
+    if (bytes.length > bytesAtOnce) await nextTurn();
     reading.warnings.push(...document.warnings());
   }
   return onceEach(reading);

@@ -1,4 +1,4 @@
-import { setImmediate } from "node:timers/promises";
+import { nextTurn } from "@bunting/runtime/scheduling";
 import { Composer, Lexer, Parser, YAMLWarning, type Document } from "yaml";
 import { LineIndex } from "./line-index.js";
 import { readError, type ParsedDocument, type ParsedText } from "./parsed-text.js";
@@ -60,7 +60,7 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
     for (const tree of trees) {
       checkTree(tree, limits, heapBytes - heapTaken);
       documents.push(toDocument(tree, lines));
-      if (text.length > charactersPerSlice) await setImmediate();
+      if (text.length > charactersPerSlice) await nextTurn();
     }
     return { kind: "documents", documents };
   } catch (error) {
@@ -111,15 +111,15 @@ async function compose(
     if (parser.stack.length > 2 * maxDepth) throw tooDeep(parser.offset, maxDepth);
     heapTaken += heapOf(lexeme);
     if (heapTaken + trees.length * heapPerDocument > heapBytes) throw tooLarge(parser.offset);
-    if (++lexemes % lexemesPerSlice === 0) await setImmediate();
+    if (++lexemes % lexemesPerSlice === 0) await nextTurn();
   }
-  if (lexemes > lexemesPerSlice) await setImmediate();
+  if (lexemes > lexemesPerSlice) await nextTurn();
   for (const token of parser.end()) {
     trees.push(...composer.next(token));
     throwNoted(parts);
   }
   trees.push(...composer.end());
-  if (lexemes > lexemesPerSlice) await setImmediate();
+  if (lexemes > lexemesPerSlice) await nextTurn();
   return { trees, heapTaken: heapTaken + trees.length * heapPerDocument };
 }
 

@@ -1,6 +1,5 @@
 import type { Readable } from "node:stream";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { Semaphore, systemClock, type Clock } from "@bunting/runtime";
+import { nextTurn, Semaphore, systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { abortedError } from "../transport/foreign-error.js";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";

@@ -1,3 +1,4 @@
+import { onNextTurn } from "@bunting/runtime";
 import {
   constants,
   type ClientHttp2Session,
@@ -126,7 +127,7 @@ export class PooledSession {
   destroy(reason: SessionEnd, error?: KubeError): void {
     this.#end ??= reason;
     this.#session.destroy(error, constants.NGHTTP2_NO_ERROR);
-    setImmediate(() => this.#socket.destroy());
+    onNextTurn(() => this.#socket.destroy());
   }
 }
 

@@ -1,3 +1,4 @@
+import { onNextTurn } from "@bunting/runtime";
 import type { ClientHttp2Session } from "node:http2";
 import type { TransportContext } from "./transport-options.js";
 
@@ -54,13 +55,12 @@ export class SessionWatchdog {
     const bytesBefore = this.#watched.bytesRead();
     this.#stopPing = this.#context.clock.after(this.#context.timing.pingTimeoutMs, () => {
       // This process may have been busy, or stopped, for all of this time: what has come meanwhile is read before immediates run.
-      const look = setImmediate(() => {
+      this.#stopPing = onNextTurn(() => {
         this.#stopPing = undefined;
         if (this.#watched.bytesRead() !== bytesBefore) return;
         this.stop();
         this.#watched.onSilent();
       });
-      this.#stopPing = () => clearImmediate(look);
     });
     this.#watched.session.ping((error) => {
       // An error here means that the session has ended, which is reported elsewhere.

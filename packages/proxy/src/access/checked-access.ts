@@ -10,7 +10,7 @@ import {
 } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
-import { sleep, type Clock, type RateLimitedLog, type Runnable } from "@bunting/runtime";
+import { forEachInSlices, sleep, type Clock, type RateLimitedLog, type Runnable } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { anonymous, type Access, type Admission, type Admitted } from "./access.js";
 import type { AccessMetrics } from "./access-metrics.js";
@@ -18,7 +18,6 @@ import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
 import { Expiries } from "./expiries.js";
 import { Grants, type Grant } from "./grants.js";
-import { forEachInTurns } from "./for-each-in-turns.js";
 import { RefusalLog } from "./refusal-log.js";
 import { topicName } from "./topic-name.js";
 import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
@@ -45,6 +44,9 @@ export interface Presented extends Omit<Caller, "bearerToken"> {
 }
 
 type RefusedWhy = "expired" | "identity" | "permission";
+
+/** Streams are looked at so many at a time: each may take a question to the API server. */
+const slices = { perSlice: 256, concurrency: 64 };
 
 /** Lets callers in by who they are, and ends their streams when that no longer holds. */
 export class CheckedAccess implements Access, Runnable {
@@ -166,10 +168,16 @@ export class CheckedAccess implements Access, Runnable {
     // Apart from each other: looks at identities may take long, and must not delay those at permissions.
     await Promise.all([
       this.#again(signal, () =>
-        forEachInTurns(this.#streams.entries, ({ identity, way }) => this.#recheckIdentity(identity, way)),
+        forEachInSlices(
+          this.#streams.entries,
+          ({ identity, way }) => this.#recheckIdentity(identity, way),
+          slices,
+        ),
       ),
       authorizer &&
-        this.#again(signal, () => forEachInTurns(this.#grants.all, (grant) => this.#recheckGrant(grant))),
+        this.#again(signal, () =>
+          forEachInSlices(this.#grants.all, (grant) => this.#recheckGrant(grant), slices),
+        ),
     ]);
   }
 
@@ -286,10 +294,14 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   #end(all: ReadonlySet<Admitted>, error: ProxyError, why: RefusedWhy): void {
-    void forEachInTurns([...all], (each) => {
-      this.#options.metrics.accessEnded(why);
-      each.refuse(error);
-    });
+    void forEachInSlices(
+      [...all],
+      (each) => {
+        this.#options.metrics.accessEnded(why);
+        each.refuse(error);
+      },
+      slices,
+    );
   }
 
   #hasExpired({ expiresAtMs = Infinity }: Identity): boolean {

@@ -1,3 +1,4 @@
+import { onNextTurn } from "@bunting/runtime";
 import { gzip, gzipSync } from "node:zlib";
 import { frameMessage, framePrefixBytes } from "@bunting/rpc";
 
@@ -59,7 +60,7 @@ export class GzipFrame {
     const waiting = this.#waiting ?? [];
     const until = Math.min(waiting.length, from + waitersPerTurn);
     for (const waiter of waiting.slice(from, until)) waiter.frameReady();
-    if (until < waiting.length) setImmediate(() => this.#callWaiters(until));
+    if (until < waiting.length) onNextTurn(() => this.#callWaiters(until));
     else this.#waiting = undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { onNextTurn } from "@bunting/runtime";
 /** A walk that is done in steps. */
 export interface Pass {
   /** Does one step; false if none was left. */
@@ -28,7 +29,7 @@ export class FanOut {
 
   constructor(options: FanOutOptions = {}) {
     this.#stepsPerTurn = options.stepsPerTurn ?? 256;
-    this.#nextTurn = options.nextTurn ?? setImmediate;
+    this.#nextTurn = options.nextTurn ?? onNextTurn;
     this.#stepsLeft = this.#stepsPerTurn;
   }
 

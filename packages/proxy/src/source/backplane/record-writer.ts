@@ -1,6 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
-import { errorCode } from "@bunting/runtime";
+import { errorCode, nextTurn } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import { recordOf, type Known } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
@@ -63,7 +62,7 @@ export class RecordWriter {
     // Of a topic that has changed while it was written, the second command writes what was known. A third follows where Redis held something else.
     for (let commands = 0; commands < 3; commands++) {
       // What goes on in this turn of the event loop may be about to send one.
-      await setImmediate();
+      await nextTurn();
       await Promise.allSettled(this.#commands);
     }
   }

@@ -1,8 +1,7 @@
-import { setImmediate } from "node:timers/promises";
 import type { Interest, Lease, LeaseKeeper, Leases, Membership } from "@bunting/backplane";
 import { Rendezvous } from "@bunting/backplane";
 import { isNamespaceName, isObjectName, type TopicKey } from "@bunting/protocol";
-import { within, type Clock, type Logger } from "@bunting/runtime";
+import { nextTurn, within, type Clock, type Logger } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import type { RecordWriter } from "./record-writer.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
@@ -174,7 +173,7 @@ export class UnitLeases {
     if (listed === undefined || !(unit.isHeld || unit.isWarming)) return;
     for (const [index, key] of listed.entries()) {
       // Twenty thousand at once would hold up everything else for seconds.
-      if (index % topicsAtOnce === topicsAtOnce - 1) await setImmediate();
+      if (index % topicsAtOnce === topicsAtOnce - 1) await nextTurn();
       if (units.nameOf(key) === unit.name) this.wantedElsewhere(key);
     }
     this.#dropUnwanted(unit, new Set(listed));
