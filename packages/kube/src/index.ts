@@ -1,6 +1,20 @@
 export { isInCluster } from "./config/in-cluster.js";
 export { kubeconfigConfig } from "./config/kubeconfig.js";
 export { loadClusterConfig } from "./config/load-cluster-config.js";
+export {
+  ClusterWatches,
+  type ClusterWatchesOptions,
+  type RunningInformer,
+  type WatchOptions,
+} from "./informer/cluster-watches.js";
+export { Informer, type InformerHandler, type InformerOptions } from "./informer/informer.js";
+export {
+  formatLabelSelector,
+  matchesLabels,
+  type LabelRequirement,
+  type LabelSelector,
+} from "./informer/label-selector.js";
+export { keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
 export { KubeError } from "./kube-error.js";
 export { forwardPort, type PodPort } from "./port-forward/forward-port.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
@@ -15,6 +29,14 @@ export type { ObjectEvent } from "./reflector/watch-event.js";
 export { WatchListSupport } from "./reflector/watch-list-support.js";
 export type { KubeClient } from "./rest/kube-client.js";
 export type { KubeObject, ResourceScope, ResourceType } from "./rest/resource.js";
-export { RestClient, type RawRequest } from "./rest/rest-client.js";
+export {
+  RestClient,
+  type ApplyOptions,
+  type ObjectList,
+  type ObjectScope,
+  type PatchType,
+  type RawRequest,
+  type WriteOptions,
+} from "./rest/rest-client.js";
 export { Http2Transport } from "./transport/http2-transport.js";
 export type { TransportTiming } from "./transport/transport-options.js";

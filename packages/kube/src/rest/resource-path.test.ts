@@ -42,4 +42,12 @@ describe("resource paths", () => {
       fieldSelector: "metadata.name=a,spec.nodeName=n",
     });
   });
+
+  it("select objects by labels, unless the selector is empty", () => {
+    expect(selecting({ type: pods, labelSelector: "app=x" }, { limit: 1 })).to.deep.equal({
+      limit: 1,
+      labelSelector: "app=x",
+    });
+    expect(selecting({ type: pods, labelSelector: "" }, { limit: 1 })).to.deep.equal({ limit: 1 });
+  });
 });

@@ -24,11 +24,12 @@ export function queryOf(query: Query): string {
 }
 
 /** The query of a list or watch: the scope's name becomes a field selector, in addition to one that is given. */
-export function selecting({ name }: ResourceScope, query: Query): Query {
-  if (name === undefined) return query;
+export function selecting({ name, labelSelector }: ResourceScope, query: Query): Query {
+  const labelled = labelSelector === undefined || labelSelector === "" ? query : { ...query, labelSelector };
+  if (name === undefined) return labelled;
   const byName = `metadata.name=${name}`;
   const { fieldSelector } = query;
-  return { ...query, fieldSelector: fieldSelector === undefined ? byName : `${byName},${fieldSelector}` };
+  return { ...labelled, fieldSelector: fieldSelector === undefined ? byName : `${byName},${fieldSelector}` };
 }
 
 function pathOf(segments: readonly string[]): string {

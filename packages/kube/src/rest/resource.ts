@@ -17,6 +17,8 @@ export interface ResourceScope {
   readonly namespace?: string;
   /** Absent: all objects of the namespace. In a list or watch it becomes the fieldSelector `metadata.name=`. */
   readonly name?: string;
+  /** Only objects with these labels are listed and watched: `app=x,tier in (a,b)`, as `formatLabelSelector` writes it. */
+  readonly labelSelector?: string;
   /** Lists and watches only the metadata of the objects, as PartialObjectMetadata. */
   readonly isMetadataOnly?: boolean;
 }

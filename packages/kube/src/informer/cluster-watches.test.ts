@@ -1,0 +1,95 @@
+import { expect } from "chai";
+import { createLogger } from "@bunting/runtime";
+import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
+import { FaultyApiServer } from "@bunting/test/support/faulty-api-server/index.js";
+import { FastClock } from "@bunting/test/support/fast-clock.js";
+import { clusterOf, wide } from "../reflector/reflector.fixture.js";
+import { RestClient } from "../rest/rest-client.js";
+import { Http2Transport } from "../transport/http2-transport.js";
+import { ClusterWatches } from "./cluster-watches.js";
+
+describe("ClusterWatches", () => {
+  let api: FaultyApiServer;
+  let transport: Http2Transport;
+  let watches: ClusterWatches;
+  let lines: string[];
+  let abort: AbortController;
+  let running: Promise<void>[];
+  let news: EventQueue<string>;
+
+  beforeEach(async () => {
+    api = await FaultyApiServer.start();
+    transport = new Http2Transport(clusterOf(api));
+    lines = [];
+    watches = new ClusterWatches({
+      client: new RestClient(transport),
+      clock: new FastClock(10),
+      logger: createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) }),
+      metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
+    });
+    abort = new AbortController();
+    running = [];
+    news = new EventQueue();
+  });
+
+  afterEach(async () => {
+    abort.abort();
+    await Promise.all(running);
+    await eventually(() => api.watches().length === 0, "all watches closed");
+    await api.close();
+    await transport.close();
+  });
+
+  function inform(label: string): void {
+    const started = watches.inform(wide, {
+      handler: {
+        changed: (key, object) => news.push(`${label} ${key}@${object?.metadata.resourceVersion ?? "gone"}`),
+        synced: () => news.push(`${label} synced`),
+      },
+    });
+    running.push(started.run(abort.signal));
+  }
+
+  const expectNext = async (...expected: readonly string[]): Promise<void> => {
+    for (const what of expected) expect(await news.nextEvent(what)).to.equal(what);
+  };
+
+  it("keeps an informer up to date, through broken connections as well", async () => {
+    api.put("ns", "a", {});
+    inform("one");
+    await expectNext("one ns/a@2", "one synced");
+    api.put("ns", "b", {});
+    await expectNext("one ns/b@3");
+    api.delete("ns", "a");
+    await expectNext("one ns/a@gone");
+    for (const watch of api.watches()) watch.reset();
+    api.put("ns", "c", {});
+    await expectNext("one ns/c@5");
+  });
+
+  it("has all watches of a type read again when one finds that history was cut", async () => {
+    api.put("ns", "a", { is: "old" });
+    const backup = api.backup();
+    for (let edit = 0; edit < 5; edit++) api.put("ns", "a", { edit });
+    inform("one");
+    await expectNext("one ns/a@7", "one synced");
+    inform("two");
+    await expectNext("two ns/a@7", "two synced");
+    // Their connections stay open, so that only a read can find out.
+    api.restoreEtcd(backup, { keepConnections: true });
+    const asked = watches.watch({
+      scope: { ...wide, name: "a" },
+      handler: {
+        beginRead: () => ({ add: () => undefined, remove: () => undefined, complete: () => undefined }),
+        event: () => undefined,
+        resumed: () => undefined,
+        interrupted: () => undefined,
+        failed: () => undefined,
+      },
+    });
+    running.push(asked.run(abort.signal));
+    const both = [await news.nextEvent("one of both"), await news.nextEvent("the other")];
+    expect(both).to.have.members(["one ns/a@2", "two ns/a@2"]);
+    expect(lines.filter((line) => line.includes("history was cut"))).to.have.length(1);
+  });
+});

@@ -1,0 +1,108 @@
+import type { Clock, Logger, Runnable } from "@bunting/runtime";
+import { Epochs } from "../reflector/epochs.js";
+import { OpeningGate } from "../reflector/opening-gate.js";
+import type { ReflectorMetrics } from "../reflector/reflector-handler.js";
+import { Reflector, type ReflectorOptions, type ReflectorShared } from "../reflector/reflector.js";
+import { WatchListSupport } from "../reflector/watch-list-support.js";
+import type { KubeClient } from "../rest/kube-client.js";
+import type { KubeObject, ResourceScope, ResourceType } from "../rest/resource.js";
+import { Informer, type InformerOptions } from "./informer.js";
+
+export interface ClusterWatchesOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: ReflectorMetrics;
+  /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. Default 300. */
+  readonly timeoutSeconds?: number;
+}
+
+/** What is watched, and who hears of it. */
+export type WatchOptions = Pick<ReflectorOptions, "scope" | "handler"> &
+  Partial<Pick<ReflectorOptions, "resumesAfterClose" | "isKnownToExist" | "asker">>;
+
+/** An informer and the watch that feeds it, which is open while `run` is. */
+export interface RunningInformer<Object extends KubeObject, Index extends string> extends Runnable {
+  readonly informer: Informer<Object, Index>;
+  /** Reads everything again. */
+  relist(): void;
+}
+
+/**
+ * Opens the watches of a program on one API server. Watches of the same type share what must be shared: the gate that keeps them from opening
+ * all at once, whether WatchList is served, and the epochs of resourceVersions. When an epoch of a type begins, because etcd was restored, all
+ * running watches of the type read again.
+ */
+export class ClusterWatches {
+  readonly #options: ClusterWatchesOptions;
+  readonly #gate: OpeningGate;
+  readonly #watchList: WatchListSupport;
+  /** By resource type, as it is named in URLs. */
+  readonly #types = new Map<
+    string,
+    { readonly shared: ReflectorShared; readonly reflectors: Set<Reflector> }
+  >();
+
+  constructor(options: ClusterWatchesOptions) {
+    this.#options = options;
+    this.#gate = new OpeningGate({ clock: options.clock });
+    this.#watchList = new WatchListSupport(options.clock);
+  }
+
+  /** A watch that runs until its signal aborts. */
+  watch(options: WatchOptions): Runnable & { readonly reflector: Reflector } {
+    const { scope } = options;
+    const { shared, reflectors } = this.#ofType(scope.type);
+    const resumesAfterClose = scope.name === undefined;
+    const reflector = new Reflector({ resumesAfterClose, ...options, ...shared });
+    return {
+      name: `watch of ${scope.type.plural}`,
+      reflector,
+      run: async (signal) => {
+        reflectors.add(reflector);
+        await reflector.run(signal).finally(() => reflectors.delete(reflector));
+      },
+    };
+  }
+
+  /** An informer of all objects of the scope. */
+  inform<Object extends KubeObject = KubeObject, Index extends string = never>(
+    scope: ResourceScope,
+    options: InformerOptions<Object, Index>,
+  ): RunningInformer<Object, Index> {
+    const informer = new Informer<Object, Index>(options);
+    const { name, reflector, run } = this.watch({ scope, handler: informer });
+    return { name, informer, relist: () => reflector.relist(), run };
+  }
+
+  #ofType(type: ResourceType): { shared: ReflectorShared; reflectors: Set<Reflector> } {
+    const key = `${type.group}/${type.version}/${type.plural}`;
+    const known = this.#types.get(key);
+    if (known !== undefined) return known;
+    const { client, clock, logger, metrics, timeoutSeconds = 300 } = this.#options;
+    const reflectors = new Set<Reflector>();
+    const epochs = new Epochs(() => {
+      logger.warn(
+        { type: type.plural },
+        "the API server's history was cut (was etcd restored?); all objects of the type are read again",
+      );
+      // Not from within the read that found out, which must finish before it is repeated like all others.
+      clock.after(0, () => {
+        for (const reflector of reflectors) reflector.relist();
+      });
+    });
+    const shared: ReflectorShared = {
+      client,
+      epochs,
+      gate: this.#gate,
+      watchList: this.#watchList,
+      clock,
+      logger,
+      metrics,
+      timeoutSeconds,
+    };
+    const entry = { shared, reflectors };
+    this.#types.set(key, entry);
+    return entry;
+  }
+}

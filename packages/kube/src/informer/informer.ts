@@ -1,0 +1,131 @@
+import type { KubeError } from "../kube-error.js";
+import type { ConsistentRead, ReflectorHandler } from "../reflector/reflector-handler.js";
+import { compareResourceVersions } from "../reflector/resource-version.js";
+import type { Epoch } from "../reflector/epochs.js";
+import type { ObjectEvent } from "../reflector/watch-event.js";
+import type { KubeObject } from "../rest/resource.js";
+import { keyOf, ObjectStore, type IndexFunction } from "./object-store.js";
+
+/** Hears of objects that were added, changed or deleted. */
+export interface InformerHandler<Object extends KubeObject> {
+  /**
+   * The object of a key is another one now. Both are as the store keeps them, and must not be changed.
+   *
+   * @param object undefined if it was deleted
+   * @param before undefined if it was added
+   */
+  changed(key: string, object: Object | undefined, before: Object | undefined): void;
+  /** For the first time, the store holds all that exists. Every object was reported by `changed` before. */
+  synced?(): void;
+}
+
+export interface InformerOptions<Object extends KubeObject, Index extends string> {
+  readonly indexes?: Readonly<Record<Index, IndexFunction<Object>>>;
+  /**
+   * What is kept of an object, for instance without managedFields: a store of ten thousand objects is mostly made of what nobody reads.
+   * Default: all of it.
+   */
+  readonly transform?: (object: KubeObject) => Object;
+  readonly handler: InformerHandler<Object>;
+}
+
+/**
+ * Keeps the objects of a scope in a store, as the reflector that it handles reads them, and reports each change once. A read replaces the store
+ * in one step when it is complete: what is absent from it was deleted, and what is as it was is not reported. While the connection is down, the
+ * store holds what was read last.
+ */
+export class Informer<
+  Object extends KubeObject = KubeObject,
+  Index extends string = never,
+> implements ReflectorHandler {
+  readonly store: ObjectStore<Object, Index>;
+  readonly #options: InformerOptions<Object, Index>;
+  readonly #whenSynced: Promise<void>;
+  #resolveSynced: () => void = () => undefined;
+  #hasSynced = false;
+  #failure: KubeError | undefined;
+  #epoch: Epoch | undefined;
+
+  constructor(options: InformerOptions<Object, Index>) {
+    this.#options = options;
+    this.store = new ObjectStore<Object, Index>(options.indexes);
+    this.#whenSynced = new Promise((resolve) => {
+      this.#resolveSynced = resolve;
+    });
+  }
+
+  /** True once a first read is complete; it stays so. */
+  get hasSynced(): boolean {
+    return this.#hasSynced;
+  }
+
+  /** Resolves when `hasSynced` is true. */
+  get whenSynced(): Promise<void> {
+    return this.#whenSynced;
+  }
+
+  /** Why what the store holds may be out of date; undefined while the watch is up, or was interrupted only for a moment. */
+  get failure(): KubeError | undefined {
+    return this.#failure;
+  }
+
+  beginRead(): ConsistentRead {
+    const read = new Map<string, KubeObject>();
+    return {
+      add: (object) => void read.set(keyOf(object), object),
+      remove: (object) => void read.delete(keyOf(object)),
+      complete: (_resourceVersion, epoch) => this.#replace(read, epoch),
+    };
+  }
+
+  event({ type, object, resourceVersion }: ObjectEvent, epoch: Epoch): void {
+    const key = keyOf(object);
+    const known = this.store.get(key)?.metadata.resourceVersion;
+    // A stream that was resumed may repeat its last events.
+    if (epoch === this.#epoch && known !== undefined && compareResourceVersions(resourceVersion, known) <= 0)
+      return;
+    if (type === "DELETED") this.#remove(key);
+    else this.#put(key, object);
+  }
+
+  resumed(): void {
+    this.#failure = undefined;
+  }
+
+  interrupted(): void {
+    // It is opened again at once; `failed` is called if it can't be.
+  }
+
+  failed(error: KubeError): void {
+    this.#failure = error;
+  }
+
+  #replace(read: ReadonlyMap<string, KubeObject>, epoch: Epoch): void {
+    this.#epoch = epoch;
+    this.#failure = undefined;
+    for (const key of [...this.store.keys()]) if (!read.has(key)) this.#remove(key);
+    for (const [key, object] of read) {
+      const known = this.store.get(key)?.metadata;
+      // By uid as well: after a restore of etcd, two objects may have had the same version.
+      const isKnown =
+        known?.resourceVersion === object.metadata.resourceVersion && known?.uid === object.metadata.uid;
+      if (!isKnown) this.#put(key, object);
+    }
+    if (this.#hasSynced) return;
+    this.#hasSynced = true;
+    this.#options.handler.synced?.();
+    this.#resolveSynced();
+  }
+
+  #put(key: string, object: KubeObject): void {
+    const { transform = (each: KubeObject) => each as Object, handler } = this.#options;
+    const kept = transform(object);
+    const before = this.store.set(kept);
+    handler.changed(key, kept, before);
+  }
+
+  #remove(key: string): void {
+    const before = this.store.delete(key);
+    if (before !== undefined) this.#options.handler.changed(key, undefined, before);
+  }
+}
