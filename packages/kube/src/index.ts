@@ -1,6 +1,18 @@
+export {
+  connectCluster,
+  type ConnectClusterOptions,
+  type ConnectedCluster,
+} from "./config/connect-cluster.js";
 export { isInCluster } from "./config/in-cluster.js";
 export { kubeconfigConfig } from "./config/kubeconfig.js";
 export { loadClusterConfig } from "./config/load-cluster-config.js";
+export { Discovery, type DiscoveryOptions } from "./discovery/discovery.js";
+export {
+  EventRecorder,
+  type EventDetails,
+  type EventRecorderOptions,
+  type ObjectReference,
+} from "./events/event-recorder.js";
 export {
   ClusterWatches,
   type ClusterWatchesOptions,
@@ -16,6 +28,15 @@ export {
 } from "./informer/label-selector.js";
 export { keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
 export { KubeError } from "./kube-error.js";
+export { LeaderElection, type LeaderElectionOptions } from "./leader/leader-election.js";
+export { setCondition, type Condition } from "./objects/conditions.js";
+export {
+  takeOverFields,
+  type FieldSet,
+  type JsonPatch,
+  type ManagedFieldsEntry,
+} from "./objects/managed-fields.js";
+export { controllerOf, ownerReference, type Owner, type OwnerReference } from "./objects/owner-reference.js";
 export { forwardPort, type PodPort } from "./port-forward/forward-port.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
 export { readConsistently } from "./reflector/consistent-list.js";
@@ -28,7 +49,7 @@ export { compareResourceVersions } from "./reflector/resource-version.js";
 export type { ObjectEvent } from "./reflector/watch-event.js";
 export { WatchListSupport } from "./reflector/watch-list-support.js";
 export type { KubeClient } from "./rest/kube-client.js";
-export type { KubeObject, ResourceScope, ResourceType } from "./rest/resource.js";
+export type { KubeObject, ObjectMeta, ResourceScope, ResourceType } from "./rest/resource.js";
 export {
   RestClient,
   type ApplyOptions,

@@ -15,7 +15,6 @@ export {
   type TopicError,
   type Unchanged,
 } from "./bunting-messages.js";
-export { cutToBytes } from "./cut-to-bytes.js";
 export { decodeSyncResponse, decodeVersion } from "./decode-sync-response.js";
 export {
   encodeAck,

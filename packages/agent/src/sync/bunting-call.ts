@@ -1,3 +1,4 @@
+import { cutToBytes } from "@bunting/runtime";
 import {
   type CallEnd,
   callEnd,
@@ -10,7 +11,6 @@ import {
   SilenceWatch,
 } from "@bunting/sync-client";
 import {
-  cutToBytes,
   decodeSyncResponse,
   type Deleted,
   encodeHello,

@@ -1,5 +1,5 @@
+import { cutToBytes } from "@bunting/runtime";
 import {
-  cutToBytes,
   type Delta,
   type DocumentVersion,
   encodeAck,

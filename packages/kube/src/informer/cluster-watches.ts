@@ -71,8 +71,13 @@ export class ClusterWatches {
     options: InformerOptions<Object, Index>,
   ): RunningInformer<Object, Index> {
     const informer = new Informer<Object, Index>(options);
-    const { name, reflector, run } = this.watch({ scope, handler: informer });
-    return { name, informer, relist: () => reflector.relist(), run };
+    const watch = this.watch({ scope, handler: informer });
+    return {
+      name: watch.name,
+      informer,
+      relist: () => watch.reflector.relist(),
+      run: (signal) => watch.run(signal),
+    };
   }
 
   #ofType(type: ResourceType): { shared: ReflectorShared; reflectors: Set<Reflector> } {

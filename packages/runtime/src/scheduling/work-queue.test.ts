@@ -7,13 +7,13 @@ import { WorkQueue, type WorkQueueOptions, type WorkResult } from "./work-queue.
 class Run {
   end!: (result?: WorkResult) => void;
   fail!: (error: Error) => void;
-  readonly ended: Promise<WorkResult | void>;
+  readonly ended: Promise<WorkResult | undefined>;
   readonly key: string;
 
   constructor(key: string) {
     this.key = key;
     this.ended = new Promise((resolve, reject) => {
-      this.end = resolve;
+      this.end = (result) => resolve(result);
       this.fail = reject;
     });
   }
@@ -188,7 +188,7 @@ describe("WorkQueue", () => {
     create({
       work: (_key, given) => {
         signal = given;
-        return new Promise((resolve) => (release = resolve));
+        return new Promise((resolve) => (release = () => resolve(undefined)));
       },
     });
     queue.add("a");

@@ -9,8 +9,8 @@ export interface WorkResult {
   readonly requeueAfterMs?: number;
 }
 
-/** Does all the work that there is for a key by now. Rejects if it could not; it is called again after a while. */
-export type Work<Key> = (key: Key, signal: AbortSignal) => Promise<WorkResult | void>;
+/** Does all the work that there is for a key by now; undefined: it comes back only if it is added again. Rejects if it could not; it is called again after a while. */
+export type Work<Key> = (key: Key, signal: AbortSignal) => Promise<WorkResult | undefined>;
 
 /** What a work queue measures, with the meanings of client-go's `workqueue_*` metrics. */
 export interface WorkQueueMetrics {

@@ -1,7 +1,6 @@
 import { maxManifestBytes } from "@bunting/files/manifests";
 import { buntingSyncV1, documentHeapBytes, historyHeapBytes, type PastVersion } from "@bunting/protocol";
 import {
-  cutToBytes,
   encodeAck,
   encodeNack,
   encodeSubscribe,
@@ -12,7 +11,7 @@ import {
   type SyncResponse,
   type Unchanged,
 } from "@bunting/sync-client/messages";
-import { cut, singleLine, type Clock } from "@bunting/runtime";
+import { cut, cutToBytes, singleLine, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { HeapRoom } from "../heap-room.js";

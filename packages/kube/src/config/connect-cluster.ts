@@ -1,0 +1,45 @@
+import type { Clock, Runnable } from "@bunting/runtime";
+import { RestClient } from "../rest/rest-client.js";
+import { Http2Transport } from "../transport/http2-transport.js";
+import type { TransportTiming } from "../transport/transport-options.js";
+import { loadClusterConfig } from "./load-cluster-config.js";
+
+/** A cluster: its address for the log, a client, and the connections, which are open as long as they run. */
+export interface ConnectedCluster {
+  readonly server: string;
+  readonly client: RestClient;
+  readonly connections: Runnable;
+}
+
+export interface ConnectClusterOptions {
+  /** The kubeconfig file; empty: the one that KUBECONFIG names, the Pod's ServiceAccount, or ~/.kube/config. */
+  readonly kubeconfig: string;
+  /** The context of the kubeconfig; empty: its current one. */
+  readonly kubeContext: string;
+  /** Where the Pod's ServiceAccount token is mounted; empty: the usual place. */
+  readonly serviceAccountDirectory: string;
+  /** What the API server's audit log shows: `bunting-proxy/1.0.0`. */
+  readonly program: string;
+  readonly clock: Clock;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** What differs from the usual timing of the connections. */
+  readonly timing?: Partial<TransportTiming>;
+}
+
+/**
+ * Prepares the connection to the cluster that the options or the environment name.
+ *
+ * @throws KubeError CONFIG_INVALID if they do not name one.
+ */
+export async function connectCluster(options: ConnectClusterOptions): Promise<ConnectedCluster> {
+  const { kubeconfig, kubeContext, serviceAccountDirectory, program, clock, env, timing = {} } = options;
+  const config = await loadClusterConfig({
+    env,
+    clock,
+    ...(kubeconfig === "" ? {} : { kubeconfig }),
+    ...(kubeContext === "" ? {} : { context: kubeContext }),
+    ...(serviceAccountDirectory === "" ? {} : { serviceAccountDirectory }),
+  });
+  const transport = new Http2Transport(config, { clock, timing, program });
+  return { server: config.server.href, client: new RestClient(transport, { clock }), connections: transport };
+}

@@ -1,0 +1,222 @@
+import { createHash, randomBytes } from "node:crypto";
+import { cutToBytes, TokenBucket, WorkQueue, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import { microTime } from "../leader/lease-record.js";
+import type { ResourceType } from "../rest/resource.js";
+import type { RestClient } from "../rest/rest-client.js";
+
+export const eventType: ResourceType = { group: "events.k8s.io", version: "v1", plural: "events" };
+
+/** The object that an event is about. */
+export interface ObjectReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Absent for objects that are in no namespace; their events are in `default`. */
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
+/** Something that a person may want to know of an object. */
+export interface EventDetails {
+  readonly regarding: ObjectReference;
+  /** Another object that it has to do with. */
+  readonly related?: ObjectReference;
+  readonly type: "Normal" | "Warning";
+  /** CamelCase, why it happened; the same word as in conditions and metrics. */
+  readonly reason: string;
+  /** CamelCase, what was done or tried. */
+  readonly action: string;
+  /** A sentence; it is cut after 1 KiB. */
+  readonly note: string;
+}
+
+export interface EventRecorderOptions {
+  readonly client: Pick<RestClient, "create" | "patch">;
+  /** A qualified name: `bunting.dev/operator`. */
+  readonly controller: string;
+  /** The Pod's name. */
+  readonly instance: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called for each event that is not written, because there were too many. */
+  readonly onDropped?: () => void;
+}
+
+/** Equal events within this time are one event with a series, as client-go has it; a series is written again that often. */
+const seriesMs = 6 * 60_000;
+/** Events of one object: as client-go's spam filter, 25 at once and then one in 5 minutes. */
+const budgetOfObject = { burst: 25, perSecond: 1 / 300 };
+/** Events of all objects. */
+const budgetOfAll = { burst: 100, perSecond: 5 };
+/** Events that are kept in mind, written or not. The one that has not happened for the longest time is forgotten first. */
+const maxSeries = 4_096;
+const maxNoteBytes = 1_024;
+
+/** One event, and how often it has happened. */
+interface Series {
+  readonly details: EventDetails;
+  readonly name: string;
+  readonly firstMs: number;
+  lastMs: number;
+  count: number;
+  /** How often it had happened when it was written; 0: it was not written yet. */
+  writtenCount: number;
+  writtenMs: number;
+}
+
+/**
+ * Records events of objects (events.k8s.io). An event that happens again within some minutes becomes a series of the first one: its second
+ * time is written at once, later ones every six minutes at most. Events of one object, and of all together, have a budget; what is over it is
+ * dropped, and counted. Nobody waits for events, and a failure to write one is logged only.
+ */
+export class EventRecorder implements Runnable {
+  readonly name = "events";
+  readonly #options: EventRecorderOptions;
+  readonly #series = new Map<string, Series>();
+  readonly #budgets = new Map<string, TokenBucket>();
+  readonly #budgetOfAll: TokenBucket;
+  readonly #queue: WorkQueue<string>;
+
+  constructor(options: EventRecorderOptions) {
+    const { clock, logger } = options;
+    this.#options = options;
+    this.#budgetOfAll = new TokenBucket(clock, budgetOfAll);
+    this.#queue = new WorkQueue({
+      name: "events",
+      work: (key, signal) => this.#write(key, signal),
+      backoff: { firstMs: 1_000, capMs: 60_000 },
+      clock,
+      onError: (_key, error, retryMs) => logger.warn({ error, retryMs }, "an event can't be written"),
+    });
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#queue.run(signal);
+  }
+
+  /** Never fails, and never waits. */
+  record(details: EventDetails): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const key = keyOfEvent(details);
+    const known = this.#series.get(key);
+    if (known !== undefined && nowMs - known.lastMs < seriesMs) {
+      known.count++;
+      known.lastMs = nowMs;
+      // To the end of the map: the first one there is forgotten first.
+      this.#series.delete(key);
+      this.#series.set(key, known);
+      if (known.count === 2) this.#queue.add(key);
+      else this.#queue.after(key, Math.max(0, known.writtenMs + seriesMs - nowMs));
+      return;
+    }
+    if (!this.#mayRecord(details.regarding)) {
+      this.#options.onDropped?.();
+      return;
+    }
+    this.#series.set(key, {
+      details,
+      name: `${details.regarding.name.slice(0, 200)}.${randomBytes(8).toString("hex")}`,
+      firstMs: nowMs,
+      lastMs: nowMs,
+      count: 1,
+      writtenCount: 0,
+      writtenMs: nowMs,
+    });
+    this.#forgetSome();
+    this.#queue.add(key);
+  }
+
+  #mayRecord({ kind, namespace, name }: ObjectReference): boolean {
+    const key = `${kind}/${namespace ?? ""}/${name}`;
+    const budget = this.#budgets.get(key) ?? new TokenBucket(this.#options.clock, budgetOfObject);
+    this.#budgets.delete(key);
+    this.#budgets.set(key, budget);
+    if (budget.waitMs > 0 || this.#budgetOfAll.waitMs > 0) return false;
+    budget.take();
+    this.#budgetOfAll.take();
+    return true;
+  }
+
+  #forgetSome(): void {
+    forgetOldest(this.#series);
+    forgetOldest(this.#budgets);
+  }
+
+  async #write(key: string, signal: AbortSignal): Promise<undefined> {
+    const series = this.#series.get(key);
+    if (series === undefined) return;
+    const { count } = series;
+    if (series.writtenCount === 0) await this.#create(series, signal);
+    else await this.#update(series, signal);
+    series.writtenCount = count;
+    series.writtenMs = this.#options.clock.monotonicMs();
+  }
+
+  async #create(series: Series, signal: AbortSignal): Promise<void> {
+    const { client, controller, instance } = this.#options;
+    const { regarding, related, type, reason, action, note } = series.details;
+    const namespace = regarding.namespace ?? "default";
+    const event = {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { namespace, name: series.name },
+      eventTime: this.#timeOf(series.firstMs),
+      reportingController: controller,
+      reportingInstance: instance,
+      regarding,
+      ...(related === undefined ? {} : { related }),
+      type,
+      reason,
+      action,
+      note: cutToBytes(note, maxNoteBytes),
+      ...(series.count > 1 ? { series: this.#seriesOf(series) } : {}),
+    };
+    try {
+      await client.create({ type: eventType, namespace }, event, signal);
+    } catch (error) {
+      // Nothing will make these better: the namespace is being deleted, the event is refused, or an earlier attempt was written after all.
+      if (!isFinal(error)) throw error;
+      this.#options.logger.warn({ error, reason }, "an event is not accepted");
+    }
+  }
+
+  async #update(series: Series, signal: AbortSignal): Promise<void> {
+    const { namespace = "default" } = series.details.regarding;
+    const scope = { type: eventType, namespace, name: series.name };
+    try {
+      await this.#options.client.patch(scope, "merge", { series: this.#seriesOf(series) }, signal);
+    } catch (error) {
+      if (!(error instanceof KubeError) || error.code !== "NOT_FOUND") throw error;
+      // Events live for an hour: it begins again, under its name.
+      await this.#create(series, signal);
+    }
+  }
+
+  #seriesOf({ count, lastMs }: Series): object {
+    return { count, lastObservedTime: this.#timeOf(lastMs) };
+  }
+
+  /** The wall clock's time of a time of the monotonic clock. */
+  #timeOf(monotonicMs: number): string {
+    const { clock } = this.#options;
+    return microTime(Math.round(clock.now() - (clock.monotonicMs() - monotonicMs)));
+  }
+}
+
+function forgetOldest(map: Map<string, unknown>): void {
+  for (const key of map.keys()) {
+    if (map.size <= maxSeries) return;
+    map.delete(key);
+  }
+}
+
+function keyOfEvent({ regarding, related, type, reason, action, note }: EventDetails): string {
+  const parts = [regarding, related, type, reason, action, note];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("base64");
+}
+
+function isFinal(error: unknown): boolean {
+  const codes = ["INVALID", "FORBIDDEN", "NOT_FOUND", "CONFLICT"];
+  return error instanceof KubeError && codes.includes(error.code);
+}

@@ -1,0 +1,234 @@
+import { sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { KubeError } from "../kube-error.js";
+import type { ObjectScope, RestClient } from "../rest/rest-client.js";
+import { leaseType, microTime, type LeaseObject, type LeaseSpec } from "./lease-record.js";
+
+export interface LeaderElectionOptions {
+  readonly client: Pick<RestClient, "get" | "create" | "update">;
+  readonly namespace: string;
+  /** Of the Lease object. */
+  readonly name: string;
+  /** Names this process, and no other one: the Pod's name and something random. */
+  readonly identity: string;
+  /**
+   * What only the leader does. It must end soon after its signal aborts, because another process leads then. If it ends by itself, the lease is
+   * given up and taken again.
+   */
+  readonly lead: (signal: AbortSignal) => Promise<void>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** How long the others wait for a leader that says nothing. Default 15 s. */
+  readonly leaseMs?: number;
+  /** How long the leader goes on without renewing its lease; less than `leaseMs`. Default 10 s. */
+  readonly renewDeadlineMs?: number;
+  /** The time between two attempts to renew the lease, or to take it. Default 2 s. */
+  readonly retryMs?: number;
+  /** A number in [0, 1); replaced by tests. */
+  readonly random?: () => number;
+}
+
+/** A Lease as it was seen, and since when, on the monotonic clock, it has not changed. */
+interface Observed {
+  readonly resourceVersion: string;
+  readonly sinceMs: number;
+}
+
+/**
+ * Elects one leader among the processes that run this with the same Lease, as client-go's leader election does, and with its defaults.
+ *
+ * Invariants:
+ * - Times of other processes are never compared with ours. A lease has lapsed when it has not changed for its duration on our monotonic clock.
+ * - Every write carries the resourceVersion that was read, so of two processes that take a lapsed lease one gets a CONFLICT.
+ * - The leader counts its lease from before it asked to renew it, and steps down after `renewDeadlineMs`, before the others' time is over.
+ *   A process that was stopped for longer than that steps down before it does anything else, because its timer is due.
+ * - The lease is released only when `lead` has ended.
+ */
+export class LeaderElection implements Runnable {
+  readonly name = "leader election";
+  readonly #options: LeaderElectionOptions;
+  readonly #scope: ObjectScope;
+  readonly #leaseMs: number;
+  readonly #renewDeadlineMs: number;
+  readonly #retryMs: number;
+  #observed: Observed | undefined;
+  /** While it leads: when the last renewal that succeeded was begun. */
+  #renewedMs: number | undefined;
+  /** Who leads, as far as is known. */
+  #leader = "";
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+    this.#scope = { type: leaseType, namespace: options.namespace, name: options.name };
+    this.#leaseMs = options.leaseMs ?? 15_000;
+    this.#renewDeadlineMs = options.renewDeadlineMs ?? 10_000;
+    this.#retryMs = options.retryMs ?? 2_000;
+    if (this.#renewDeadlineMs >= this.#leaseMs || this.#retryMs >= this.#renewDeadlineMs) {
+      throw new RangeError(
+        "a lease is longer than the renew deadline, and that is longer than the retry period",
+      );
+    }
+  }
+
+  /** True while this process leads. It is false as soon as its time is over, even if no timer has fired yet. */
+  get isLeading(): boolean {
+    return this.#renewedMs !== undefined && this.#leftMs(this.#renewedMs) > 0;
+  }
+
+  /** The identity of the leader that was seen last; empty if none was. */
+  get leader(): string {
+    return this.#leader;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const renewedMs = await this.#try(signal);
+      if (renewedMs !== undefined) await this.#lead(renewedMs, signal);
+      // Without the random part, processes that were started together would ask at the same time for ever.
+      const { random = Math.random, clock } = this.#options;
+      await sleep(this.#retryMs * (1 + 0.2 * random()), signal, clock);
+    }
+  }
+
+  /** Leads until the signal aborts, the lease can't be renewed in time, or the work ends. */
+  async #lead(renewedMs: number, signal: AbortSignal): Promise<void> {
+    const { lead, clock, logger, identity } = this.#options;
+    let lastMs = renewedMs;
+    this.#renewedMs = lastMs;
+    logger.info({ identity, lease: this.#scope.name }, "this process leads");
+    const abort = new AbortController();
+    const stop = (): void => abort.abort();
+    signal.addEventListener("abort", stop, { once: true });
+    if (signal.aborted) stop();
+    const work = lead(abort.signal).finally(stop);
+    const outcome = work.catch(() => undefined);
+    while (!abort.signal.aborted) {
+      await sleep(this.#retryMs, abort.signal, clock);
+      if (abort.signal.aborted) break;
+      // A process that was stopped for a while asks nothing: its time is over.
+      const again = this.isLeading ? await this.#try(abort.signal, this.#leftMs(lastMs)) : undefined;
+      if (again !== undefined) this.#renewedMs = lastMs = again;
+      else if (!this.isLeading || this.#leader !== identity) {
+        logger.warn(
+          { leader: this.#leader },
+          "this process leads no longer: its lease was not renewed in time",
+        );
+        stop();
+      }
+    }
+    signal.removeEventListener("abort", stop);
+    await outcome;
+    const isStillOurs = this.isLeading;
+    this.#renewedMs = undefined;
+    if (isStillOurs) await this.#release();
+    await work;
+  }
+
+  /** How long the leader may go on with a lease that was renewed then. */
+  #leftMs(renewedMs: number): number {
+    return renewedMs + this.#renewDeadlineMs - this.#options.clock.monotonicMs();
+  }
+
+  /** Takes or renews the lease. Resolves with when it was begun, or undefined if that failed or another process leads. Never rejects. */
+  async #try(signal: AbortSignal, withinMs = this.#renewDeadlineMs): Promise<number | undefined> {
+    const { clock, logger } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const abort = new AbortController();
+    const stop = (): void => abort.abort();
+    const cancel = clock.after(withinMs, stop);
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      return (await this.#acquire(abort.signal)) ? startedMs : undefined;
+    } catch (error) {
+      // Another process was faster: it is found at the next attempt.
+      const isRace = error instanceof KubeError && error.code === "CONFLICT";
+      if (!isRace && !signal.aborted)
+        logger.warn({ error, lease: this.#scope.name }, "the lease can't be read or written");
+      return undefined;
+    } finally {
+      cancel();
+      signal.removeEventListener("abort", stop);
+    }
+  }
+
+  async #acquire(signal: AbortSignal): Promise<boolean> {
+    const { client, identity, clock } = this.#options;
+    const lease = await this.#read(signal);
+    if (lease === undefined) {
+      const { name, namespace } = this.#options;
+      const spec = this.#specOf(undefined);
+      const scope = { type: leaseType, namespace };
+      const body = {
+        apiVersion: "coordination.k8s.io/v1",
+        kind: "Lease",
+        metadata: { name, namespace },
+        spec,
+      };
+      this.#observe((await client.create(scope, body, signal)) as LeaseObject);
+      return true;
+    }
+    this.#observe(lease);
+    const { holderIdentity = "", leaseDurationSeconds = this.#leaseMs / 1_000 } = lease.spec ?? {};
+    const unchangedMs = clock.monotonicMs() - (this.#observed?.sinceMs ?? Infinity);
+    if (holderIdentity !== "" && holderIdentity !== identity && unchangedMs < leaseDurationSeconds * 1_000)
+      return false;
+    this.#observe(
+      (await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal)) as LeaseObject,
+    );
+    return true;
+  }
+
+  async #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
+    try {
+      return (await this.#options.client.get(this.#scope, signal)) as LeaseObject;
+    } catch (error) {
+      if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
+      throw error;
+    }
+  }
+
+  #observe({ metadata: { resourceVersion = "" }, spec }: LeaseObject): void {
+    this.#leader = spec?.holderIdentity ?? "";
+    if (this.#observed?.resourceVersion === resourceVersion) return;
+    this.#observed = { resourceVersion, sinceMs: this.#options.clock.monotonicMs() };
+  }
+
+  #specOf(before: LeaseSpec | undefined): LeaseSpec {
+    const { identity, clock } = this.#options;
+    const now = microTime(clock.now());
+    const isOurs = before?.holderIdentity === identity;
+    const transitions = before?.leaseTransitions ?? 0;
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.#leaseMs / 1_000),
+      acquireTime: isOurs ? (before.acquireTime ?? now) : now,
+      renewTime: now,
+      leaseTransitions: isOurs || before === undefined ? transitions : transitions + 1,
+    };
+  }
+
+  /** Lets the next process lead at once. Whatever goes wrong, the lease lapses by itself. */
+  async #release(): Promise<void> {
+    const { client, clock, logger, identity } = this.#options;
+    const abort = new AbortController();
+    const cancel = clock.after(this.#retryMs, () => abort.abort());
+    try {
+      const lease = await this.#read(abort.signal);
+      if (lease?.spec?.holderIdentity !== identity) return;
+      const now = microTime(clock.now());
+      const spec = {
+        ...lease.spec,
+        holderIdentity: "",
+        leaseDurationSeconds: 1,
+        acquireTime: now,
+        renewTime: now,
+      };
+      await client.update(this.#scope, { ...lease, spec }, abort.signal);
+      this.#leader = "";
+      logger.info({ lease: this.#scope.name }, "the lease is released");
+    } catch (error) {
+      logger.warn({ error, lease: this.#scope.name }, "the lease can't be released; it lapses by itself");
+    } finally {
+      cancel();
+    }
+  }
+}

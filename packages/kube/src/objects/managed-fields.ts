@@ -1,0 +1,69 @@
+import type { KubeObject } from "../rest/resource.js";
+
+/** Who manages which fields of an object, as `metav1.ManagedFieldsEntry`. */
+export interface ManagedFieldsEntry {
+  readonly manager?: string;
+  readonly operation?: "Apply" | "Update";
+  readonly apiVersion?: string;
+  readonly time?: string;
+  readonly fieldsType?: string;
+  /** A tree: its keys name fields (`f:spec`) and items (`k:{"name":"x"}`), and `.` stands for the field or item itself. */
+  readonly fieldsV1?: FieldSet;
+  /** Set for fields that were written through a subresource, such as status. */
+  readonly subresource?: string;
+}
+
+export interface FieldSet {
+  readonly [field: string]: FieldSet;
+}
+
+/** Operations of a JSON patch (RFC 6902). */
+export type JsonPatch = readonly { readonly op: "replace"; readonly path: string; readonly value: unknown }[];
+
+/**
+ * A patch that makes the fields of other managers ours, as if we had applied them: with the next apply, those that we do not want go away. That
+ * is how objects of a program that wrote by create and update are taken over; without it their fields stay for ever.
+ *
+ * It carries the resourceVersion, so a change in the meantime is a CONFLICT. Fields that were written through a subresource stay whose they are.
+ *
+ * @param from says of each entry whether its fields become ours
+ * @returns undefined if there is nothing to take over
+ */
+export function takeOverFields(
+  object: KubeObject,
+  manager: string,
+  from: (entry: ManagedFieldsEntry) => boolean,
+): JsonPatch | undefined {
+  const { managedFields = [], resourceVersion } = object.metadata as {
+    readonly managedFields?: readonly ManagedFieldsEntry[];
+    readonly resourceVersion?: string;
+  };
+  const isOurs = (entry: ManagedFieldsEntry): boolean =>
+    entry.manager === manager && entry.operation === "Apply";
+  const taken = managedFields.filter(
+    (entry) => entry.subresource === undefined && !isOurs(entry) && from(entry),
+  );
+  const [first] = taken;
+  if (first === undefined) return undefined;
+  const ours = managedFields.filter((entry) => entry.subresource === undefined && isOurs(entry));
+  const merged: ManagedFieldsEntry = {
+    ...(ours[0] ?? first),
+    manager,
+    operation: "Apply",
+    fieldsV1: [...ours, ...taken].map(({ fieldsV1 = {} }) => fieldsV1).reduce(union),
+  };
+  const others = managedFields.filter((entry) => !taken.includes(entry) && !ours.includes(entry));
+  return [
+    { op: "replace", path: "/metadata/managedFields", value: [merged, ...others] },
+    { op: "replace", path: "/metadata/resourceVersion", value: resourceVersion },
+  ];
+}
+
+function union(a: FieldSet, b: FieldSet): FieldSet {
+  const both: Record<string, FieldSet> = { ...a };
+  for (const [field, inner] of Object.entries(b)) {
+    const known = both[field];
+    both[field] = known === undefined ? inner : union(known, inner);
+  }
+  return both;
+}
