@@ -26,6 +26,7 @@ export {
   type LabelRequirement,
   type LabelSelector,
 } from "./informer/label-selector.js";
+export { ObjectTracker, type AbsenceVerdict, type OfferVerdict } from "./informer/object-tracker.js";
 export { keyOf, ObjectStore, type IndexFunction } from "./informer/object-store.js";
 export { KubeError } from "./kube-error.js";
 export { LeaderElection, type LeaderElectionOptions } from "./leader/leader-election.js";

@@ -4,6 +4,7 @@
  */
 export type { ClusterConfig } from "./config/cluster-config.js";
 export { inClusterConfig, isInCluster } from "./config/in-cluster.js";
+export { ObjectTracker } from "./informer/object-tracker.js";
 export { KubeError } from "./kube-error.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";

@@ -1,10 +1,4 @@
-import {
-  compareResourceVersions,
-  confirmAfterMs,
-  type Epoch,
-  type Epochs,
-  type KubeObject,
-} from "@bunting/kube/pod";
+import { confirmAfterMs, ObjectTracker, type Epoch, type Epochs, type KubeObject } from "@bunting/kube/pod";
 import {
   documentOfFeatureFlag,
   encodeDocument,
@@ -19,29 +13,16 @@ import type { KubernetesSourceConfig } from "../source-config.js";
 const maxWarnings = 20;
 const linesPerMinute = 6;
 
-/** The version that was delivered last, or refused. */
-interface SeenVersion {
-  readonly uid: string | undefined;
-  readonly generation: number;
-  readonly resourceVersion: string;
-  readonly epoch: Epoch;
-  /** Why it is not served. */
-  readonly refusal: string | undefined;
-}
-
-/**
- * What the API server says of the one FeatureFlag, and what the agent makes of it. One stream reports it, so events are in order, and each
- * read is newer than what came before it.
- */
+/** What the API server says of the one FeatureFlag, and what the agent makes of it. */
 export class FeatureFlagRecord {
   readonly #parts: SourceParts<KubernetesSourceConfig>;
   readonly #epochs: Epochs;
   readonly #log: RateLimitedLog;
   /** Reads the FeatureFlag again. */
   readonly #read: () => void;
-  #seen: SeenVersion | undefined;
-  /** Since when it has seemed gone, in ms of the monotonic clock. */
-  #goneSinceMs: number | undefined;
+  readonly #tracker: ObjectTracker;
+  /** Why the newest version is not served. */
+  #refusal: string | undefined;
   #isDeleted = false;
   #cancelConfirmation: (() => void) | undefined;
   #cancelGrace: (() => void) | undefined;
@@ -51,50 +32,49 @@ export class FeatureFlagRecord {
     this.#epochs = epochs;
     this.#read = read;
     this.#log = new RateLimitedLog(parts.options.logger, parts.options.clock);
+    this.#tracker = new ObjectTracker(parts.options.clock);
   }
 
   /** @param isLive it is an event, not the result of a read */
   offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
-    const before = this.#seen?.epoch === epoch ? this.#seen : undefined;
-    // An older version than that of an earlier read: the other FeatureFlags are to be read again, too.
-    if (before !== undefined && compareResourceVersions(resourceVersion, before.resourceVersion) < 0) {
+    const verdict = this.#tracker.offer(object, resourceVersion, epoch, isLive);
+    if (verdict === "older") {
+      // One stream reports in order: history was cut. The reads that follow, of all FeatureFlags, are of the new epoch.
       this.#epochs.cut(epoch);
+      return;
     }
     this.#exists();
-    const { uid, generation = 0 } = object.metadata;
-    const version = { uid, generation, resourceVersion, epoch };
-    const isSame =
-      before !== undefined &&
-      before.uid === uid &&
-      (before.resourceVersion === resourceVersion ||
-        // Reads are never taken at their generation: after a restore of etcd, the same one may come again with another document.
-        (isLive && generation > 0 && before.generation === generation));
-    const refusal = isSame ? before.refusal : this.#take(object, resourceVersion);
-    this.#seen = { ...version, refusal };
-    if (refusal !== undefined) this.#parts.state.refused(refusal, { isLogged: false });
+    const isSame = verdict !== "changed";
+    if (!isSame) this.#refusal = this.#take(object, resourceVersion);
+    if (this.#refusal !== undefined) this.#parts.state.refused(this.#refusal, { isLogged: false });
     else if (isSame) this.#parts.state.documentConfirmed();
   }
 
   /** An event said that it was deleted. */
-  gone(): void {
-    this.#seemsGone();
+  gone(resourceVersion: string, epoch: Epoch): void {
+    if (this.#tracker.gone(resourceVersion, epoch)) this.#confirmLater();
   }
 
   /** A read that began at `readStartedMs` did not find it. */
-  absent(readStartedMs: number): void {
+  absent(resourceVersion: string, epoch: Epoch, readStartedMs: number): void {
     const { state, config } = this.#parts;
-    if (this.#isDeleted) {
-      this.#tellDeleted();
-      return;
+    const wasGone = this.#tracker.goneSinceMs !== undefined;
+    switch (this.#tracker.absent(resourceVersion, epoch, readStartedMs)) {
+      case "older":
+        return;
+      case "absent":
+        if (this.#isDeleted) this.#tellDeleted();
+        else
+          state.warned(`there is no FeatureFlag ${config.uri}; the previous flags, if any, are still served`);
+        return;
+      case "unconfirmed":
+        if (!wasGone) this.#confirmLater();
+        state.connected();
+        return;
+      case "deleted":
+        state.connected();
+        this.#deleted();
     }
-    if (this.#seen === undefined) {
-      state.warned(`there is no FeatureFlag ${config.uri}; the previous flags, if any, are still served`);
-      return;
-    }
-    this.#seemsGone();
-    state.connected();
-    if (readStartedMs - (this.#goneSinceMs ?? readStartedMs) < confirmAfterMs) return;
-    this.#deleted();
   }
 
   stop(): void {
@@ -103,23 +83,20 @@ export class FeatureFlagRecord {
   }
 
   #exists(): void {
-    this.#goneSinceMs = undefined;
     this.#isDeleted = false;
     this.stop();
     this.#cancelConfirmation = this.#cancelGrace = undefined;
   }
 
-  #seemsGone(): void {
-    if (this.#goneSinceMs !== undefined || this.#seen === undefined) return;
+  #confirmLater(): void {
     const { clock } = this.#parts.options;
-    this.#goneSinceMs = clock.monotonicMs();
     this.#cancelConfirmation = clock.after(confirmAfterMs, () => this.#read());
   }
 
   #deleted(): void {
     const { options } = this.#parts;
     this.#exists();
-    this.#seen = undefined;
+    this.#refusal = undefined;
     this.#isDeleted = true;
     const { deletionPolicy = "keep", deletionGraceMs = 0 } = options;
     this.#tellDeleted();

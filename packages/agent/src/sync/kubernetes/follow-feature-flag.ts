@@ -89,16 +89,16 @@ class FeatureFlagWatch implements ReflectorHandler {
       remove: () => {
         found = undefined;
       },
-      complete: (_resourceVersion, epoch) => {
+      complete: (resourceVersion, epoch) => {
         this.#synced();
-        if (found === undefined) this.#record?.absent(startedMs);
+        if (found === undefined) this.#record?.absent(resourceVersion, epoch, startedMs);
         else this.#record?.offer(found.object, found.resourceVersion, epoch, false);
       },
     };
   }
 
   event({ type, object, resourceVersion }: ObjectEvent, epoch: Epoch): void {
-    if (type === "DELETED") this.#record?.gone();
+    if (type === "DELETED") this.#record?.gone(resourceVersion, epoch);
     else this.#record?.offer(object, resourceVersion, epoch, true);
   }
 

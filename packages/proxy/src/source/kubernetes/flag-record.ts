@@ -1,4 +1,4 @@
-import { confirmAfterMs, ObjectOrder, type Epoch, type KubeObject, type Opening } from "@bunting/kube";
+import { ObjectTracker, type Epoch, type KubeObject, type Opening } from "@bunting/kube";
 import { documentOfFeatureFlag, type TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
@@ -19,8 +19,8 @@ export interface FlagRecordOptions {
 }
 
 /** A version of a FeatureFlag that was given to the sink, or refused. */
-interface ToldVersion extends SourceVersion {
-  readonly epoch: Epoch;
+interface ToldVersion {
+  readonly resourceVersion: string;
   readonly isRefused: boolean;
 }
 
@@ -35,14 +35,12 @@ export class FlagRecord implements Opening {
   /** The watches that could report it, the widest first. */
   readonly watchKeys: readonly WatchKey[];
   readonly #options: FlagRecordOptions;
-  readonly #order = new ObjectOrder();
-  #existence: "unknown" | "exists" | "absent" = "unknown";
+  readonly #tracker: ObjectTracker;
   #isRefused = false;
   #isStale = false;
   /** The version that was told last, unless its deletion was told since. */
   #told: ToldVersion | undefined;
   #lastReadMs: number | undefined;
-  #goneSinceMs: number | undefined;
   readonly #awaiting = new Set<{ readonly sinceMs: number; readonly done: () => void }>();
 
   constructor(options: FlagRecordOptions) {
@@ -51,15 +49,17 @@ export class FlagRecord implements Opening {
     this.namespace = partsOfKey(options.topic).namespace;
     this.watchKeys = [clusterKey, namespaceKey(this.namespace), this.topic];
     this.#options = options;
+    this.#tracker = new ObjectTracker(options.clock);
   }
 
   /** A FeatureFlag that RBAC has never let us see counts as absent: a peer may have guessed its name. */
   get existence(): "unknown" | "exists" | "absent" {
-    return this.#existence === "unknown" && this.#isRefused ? "absent" : this.#existence;
+    const { existence } = this.#tracker;
+    return existence === "unknown" && this.#isRefused ? "absent" : existence;
   }
 
   get hasBeenSynced(): boolean {
-    return this.#existence === "exists";
+    return this.#tracker.existence === "exists";
   }
 
   /** When the last consistent read that reported its result began, in ms of the monotonic clock. */
@@ -71,49 +71,51 @@ export class FlagRecord implements Opening {
   refused(): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
-    if (this.#existence === "unknown") this.#options.onChange(this);
+    if (this.#tracker.existence === "unknown") this.#options.onChange(this);
   }
 
   /** The newest version that was reported in this epoch, deletions included. */
   resourceVersionIn(epoch: Epoch): string | undefined {
-    return this.#order.resourceVersionIn(epoch);
+    return this.#tracker.resourceVersionIn(epoch);
   }
 
   /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. Only a later read makes it a deletion. */
   get goneSinceMs(): number | undefined {
-    return this.#goneSinceMs;
+    return this.#tracker.goneSinceMs;
   }
 
   /** A stream reported this version. */
   offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
-    const isKnown = !this.#order.accept(epoch, resourceVersion);
-    const endsStaleness =
-      this.#isStale && this.#existence === "exists" && this.#order.isAt(epoch, resourceVersion);
-    if (isKnown && !endsStaleness) return;
-    this.#goneSinceMs = undefined;
-    if (!isKnown && isLive) this.#options.log.written(writtenAtMs(object));
-    this.#tell(object, resourceVersion, epoch, isLive);
-    this.#setExistence("exists");
+    const before = this.#tracker.existence;
+    const verdict = this.#tracker.offer(object, resourceVersion, epoch, isLive);
+    // A version that is known ends an outage, in which nothing has changed.
+    if (verdict === "older" || (verdict === "known" && !this.#isStale)) return;
+    if (verdict !== "known" && isLive) this.#options.log.written(writtenAtMs(object));
+    this.#tell(object, resourceVersion, verdict === "sameSpec");
+    if (before !== "exists") this.#options.onChange(this);
   }
 
   /** A stream reported its deletion. */
   gone(resourceVersion: string, epoch: Epoch): void {
-    if (this.#order.accept(epoch, resourceVersion)) this.#seemsGone();
+    if (this.#tracker.gone(resourceVersion, epoch)) this.#options.onChange(this);
   }
 
   /** A consistent read, begun at `readStartedMs`, did not find it. */
   absent(resourceVersion: string, epoch: Epoch, readStartedMs: number): void {
-    const { sink } = this.#options;
-    if (!this.#order.accept(epoch, resourceVersion) && !this.#order.isAt(epoch, resourceVersion)) return;
-    if (this.#existence === "exists") {
-      this.#seemsGone();
-      if (readStartedMs - (this.#goneSinceMs ?? readStartedMs) < confirmAfterMs) return;
-      this.#goneSinceMs = undefined;
+    const { sink, onChange } = this.#options;
+    const { existence: before, goneSinceMs } = this.#tracker;
+    const verdict = this.#tracker.absent(resourceVersion, epoch, readStartedMs);
+    if (verdict === "older") return;
+    if (verdict === "unconfirmed") {
+      if (goneSinceMs === undefined) onChange(this);
+      return;
+    }
+    if (verdict === "deleted") {
       this.#told = undefined;
       sink.deleted();
-    } else if (this.#existence === "unknown" || this.#isStale) sink.missing();
+    } else if (before === "unknown" || this.#isStale) sink.missing();
     this.#isStale = false;
-    this.#setExistence("absent");
+    if (before !== "absent") onChange(this);
   }
 
   /** True while a refresh waits for it to be read. */
@@ -132,7 +134,7 @@ export class FlagRecord implements Opening {
   wasRead(readStartedMs: number): void {
     this.#lastReadMs = Math.max(readStartedMs, this.#lastReadMs ?? readStartedMs);
     this.#isRefused = false;
-    if (!this.isAwaited || this.#goneSinceMs !== undefined) return;
+    if (!this.isAwaited || this.goneSinceMs !== undefined) return;
     const answered = [...this.#awaiting].filter(({ sinceMs }) => sinceMs <= readStartedMs);
     for (const waiting of answered) this.#awaiting.delete(waiting);
     for (const { done } of answered) done();
@@ -145,13 +147,7 @@ export class FlagRecord implements Opening {
     this.#options.sink.stale(reason);
   }
 
-  #seemsGone(): void {
-    if (this.#existence !== "exists" || this.#goneSinceMs !== undefined) return;
-    this.#goneSinceMs = this.#options.clock.monotonicMs();
-    this.#options.onChange(this);
-  }
-
-  #tell(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
+  #tell(object: KubeObject, resourceVersion: string, isSameSpec: boolean): void {
     const { sink, clock } = this.#options;
     const { uid, generation } = object.metadata;
     const version: SourceVersion = {
@@ -160,17 +156,12 @@ export class FlagRecord implements Opening {
       ...(uid === undefined ? {} : { uid }),
       ...(generation === undefined ? {} : { generation }),
     };
-    const before = this.#told;
-    // Reads are never taken at their generation: after a restore of etcd, the same one may come again with another document.
-    if (isLive && before?.epoch === epoch && isSameGeneration(before, version)) {
-      this.#told = { ...version, epoch, isRefused: before.isRefused };
-      if (before.isRefused) return;
+    if (isSameSpec && this.#told !== undefined) {
+      const { isRefused } = this.#told;
+      this.#told = { resourceVersion, isRefused };
+      if (isRefused) return;
       sink.sameDocument(version);
-      this.#isStale = false;
-      return;
-    }
-    const isRefused = !this.#take(object, version);
-    this.#told = { ...version, epoch, isRefused };
+    } else this.#told = { resourceVersion, isRefused: !this.#take(object, version) };
     this.#isStale = false;
   }
 
@@ -192,15 +183,4 @@ export class FlagRecord implements Opening {
       return false;
     }
   }
-
-  #setExistence(existence: "exists" | "absent"): void {
-    if (this.#existence === existence) return;
-    this.#existence = existence;
-    this.#options.onChange(this);
-  }
-}
-
-/** True if the spec of the object is the same: `generation` counts its changes. */
-function isSameGeneration(a: SourceVersion, b: SourceVersion): boolean {
-  return b.uid !== undefined && a.uid === b.uid && (b.generation ?? 0) > 0 && a.generation === b.generation;
 }

@@ -1,0 +1,123 @@
+import type { Clock } from "@bunting/runtime";
+import { confirmAfterMs } from "../reflector/confirm-after.js";
+import type { Epoch } from "../reflector/epochs.js";
+import { ObjectOrder } from "../reflector/object-order.js";
+import type { KubeObject } from "../rest/resource.js";
+
+/**
+ * What a version that was reported is to what is known:
+ *
+ * - `older`: from before; it says nothing.
+ * - `known`: the version that was accepted last.
+ * - `sameSpec`: newer, but its spec is the one of before; labels, annotations or status have changed.
+ * - `changed`: newer, or of a new epoch.
+ */
+export type OfferVerdict = "older" | "known" | "sameSpec" | "changed";
+
+/**
+ * What it means that a consistent read did not find the object:
+ *
+ * - `older`: the read is from before what is known; it says nothing.
+ * - `unconfirmed`: it existed, and seems gone. Another read has to confirm that.
+ * - `deleted`: it existed, and a read that began late enough has confirmed that it does not any more.
+ * - `absent`: it was not there before either.
+ */
+export type AbsenceVerdict = "older" | "unconfirmed" | "deleted" | "absent";
+
+interface TrackedVersion {
+  readonly epoch: Epoch;
+  readonly uid: string | undefined;
+  readonly generation: number;
+}
+
+/**
+ * Tells what reports about one object mean, whatever streams they come from and in whatever order: its own watch, that of its namespace, reads.
+ *
+ * Invariants:
+ * - The order of resourceVersions within an epoch decides what is new. A version that was accepted is never accepted again, and a deletion
+ *   counts as a version, so that no late event brings a deleted object back.
+ * - An object that existed is deleted only when a read confirms it that began some seconds after it first seemed gone: while a whole resource
+ *   type is taken away, and comes back, its objects look deleted.
+ * - The spec is the same only if a live event says so by uid and generation. Reads are never taken at their generation: after a restore of
+ *   etcd, the same one may come again with another spec.
+ */
+export class ObjectTracker {
+  readonly #clock: Clock;
+  readonly #order = new ObjectOrder();
+  #existence: "unknown" | "exists" | "absent" = "unknown";
+  /** The version that was accepted last, unless it was found deleted since. */
+  #version: TrackedVersion | undefined;
+  #goneSinceMs: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** An object that seems gone exists until its deletion is confirmed. */
+  get existence(): "unknown" | "exists" | "absent" {
+    return this.#existence;
+  }
+
+  /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. */
+  get goneSinceMs(): number | undefined {
+    return this.#goneSinceMs;
+  }
+
+  /** The newest version that was reported in this epoch, deletions included. */
+  resourceVersionIn(epoch: Epoch): string | undefined {
+    return this.#order.resourceVersionIn(epoch);
+  }
+
+  /**
+   * A stream or a read reported this version.
+   *
+   * @param isLive it is an event, not the result of a read
+   */
+  offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): OfferVerdict {
+    if (!this.#order.accept(epoch, resourceVersion)) {
+      if (this.#existence !== "exists" || !this.#order.isAt(epoch, resourceVersion)) return "older";
+      this.#goneSinceMs = undefined;
+      return "known";
+    }
+    this.#goneSinceMs = undefined;
+    this.#existence = "exists";
+    const { uid, generation = 0 } = object.metadata;
+    const before = this.#version;
+    this.#version = { epoch, uid, generation };
+    const isSameSpec =
+      isLive &&
+      before?.epoch === epoch &&
+      uid !== undefined &&
+      before.uid === uid &&
+      generation > 0 &&
+      before.generation === generation;
+    return isSameSpec ? "sameSpec" : "changed";
+  }
+
+  /** A stream reported its deletion. Returns whether it now seems gone, and did not before: then it is to be read again after a while. */
+  gone(resourceVersion: string, epoch: Epoch): boolean {
+    return this.#order.accept(epoch, resourceVersion) && this.#seemsGone();
+  }
+
+  /** A consistent read, begun at `readStartedMs` of the monotonic clock, did not find it. */
+  absent(resourceVersion: string, epoch: Epoch, readStartedMs: number): AbsenceVerdict {
+    if (!this.#order.accept(epoch, resourceVersion) && !this.#order.isAt(epoch, resourceVersion))
+      return "older";
+    if (this.#existence !== "exists") {
+      this.#existence = "absent";
+      return "absent";
+    }
+    this.#seemsGone();
+    if (readStartedMs - (this.#goneSinceMs ?? readStartedMs) < confirmAfterMs) return "unconfirmed";
+    this.#goneSinceMs = undefined;
+    this.#version = undefined;
+    this.#existence = "absent";
+    return "deleted";
+  }
+
+  #seemsGone(): boolean {
+    if (this.#existence !== "exists" || this.#goneSinceMs !== undefined) return false;
+    this.#goneSinceMs = this.#clock.monotonicMs();
+    return true;
+  }
+}
