@@ -118,7 +118,8 @@ export async function renderFlagdParity(): Promise<string> {
         ["Connect, unary and streaming, JSON and protobuf, gzip", "same"],
         ["gRPC-Web, binary", "same"],
         ["gRPC-Web, text: 415", "better: answered (`application/grpc-web-text`)"],
-        ["over h2c, h2c by upgrade, HTTP/1.1", "same"],
+        ["over h2c by prior knowledge, HTTP/1.1", "same"],
+        ["h2c by upgrade", "answered over HTTP/1.1: RFC 9113 has removed the upgrade"],
         ["OFREP: single and bulk", "better: ETag, as flagd has since 0.16.2"],
         [
           "`flagd.sync.v1`",

@@ -4,8 +4,8 @@ import type { RefusalReason, RpcStatus } from "./status.js";
 /**
  * The seam between gRPC and the HTTP/2 engine. A call passes these files, in this order:
  *
- * - `port/port-listener.ts` accepts the connection, and `port/preface-sniffer.ts` finds out whether it speaks HTTP/2 or HTTP/1.1 (`http1/`),
- *   from which `port/h2c-upgrade.ts` leads to HTTP/2, or TLS, which `tls/tls-termination.ts` takes off it;
+ * - `port/port-listener.ts` accepts the connection, and `port/preface-sniffer.ts` finds out whether it speaks HTTP/2 or HTTP/1.1 (`http1/`)
+ *   or TLS, which `tls/tls-termination.ts` takes off it;
  * - `http2/http2-transport.ts` is the engine: one `http2-session.ts` for each connection, one `http2-stream.ts` for each gRPC request;
  * - the interfaces of this file, which are all that the rest sees of the engine;
  * - `call/grpc-server.ts` finds the method by its path;

@@ -5,6 +5,7 @@ export interface Answer {
   /** Why there was no answer. */
   readonly outcome?: string;
   readonly status?: number;
+  /** `101` was answered, and the rest came over HTTP/2, its headers unread. */
   readonly upgraded?: true;
   readonly informational?: readonly number[];
   readonly headers?: Readonly<Record<string, string>>;

@@ -14,7 +14,7 @@ export interface Difference {
  */
 export function differences(want: Answer, got: Answer): readonly Difference[] {
   if (kindOf(want) !== kindOf(got)) return [{ path: ["kind"], want: kindOf(want), got: kindOf(got) }];
-  // After an upgrade the headers are not read.
+  // The headers of an answer after an upgrade were not read.
   const isHeaderless = want.upgraded !== got.upgraded;
   return compare(
     isHeaderless ? { ...want, headers: {} } : want,

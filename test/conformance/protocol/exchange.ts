@@ -8,8 +8,6 @@ export class Exchange {
   status: number | undefined;
   headers: Fields = [];
   trailers: Fields = [];
-  /** `101` was answered, and the rest came over HTTP/2. */
-  isUpgraded = false;
   readonly informational: number[] = [];
   end: ExchangeEnd | undefined;
   /** Set by the client of the protocol: gives the request up. */

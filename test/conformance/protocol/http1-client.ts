@@ -2,20 +2,15 @@ import { Exchange } from "./exchange.js";
 import { bodyOf, type GoldenRequest } from "./golden-case.js";
 import { Http1Reader } from "./http1-reader.js";
 import type { Connect } from "./transport.js";
-import { UpgradedReader } from "./upgraded-reader.js";
 
 /** Sends a request over HTTP/1.1, exactly as it is written, on a connection of its own. */
 export function requestOverHttp1(connect: Connect, request: GoldenRequest): Exchange {
   const exchange = new Exchange();
   const socket = connect("http/1.1");
   exchange.onDrop = () => socket.destroy();
-  const reader = new Http1Reader(exchange, request.method === "HEAD", (rest) => {
-    upgraded = new UpgradedReader(exchange, socket);
-    upgraded.push(rest);
-  });
-  let upgraded: UpgradedReader | undefined;
+  const reader = new Http1Reader(exchange, request.method === "HEAD");
   socket.write(bytesOf(request));
-  socket.on("data", (chunk) => (upgraded ?? reader).push(chunk));
+  socket.on("data", (chunk) => reader.push(chunk));
   socket.on("error", (error: NodeJS.ErrnoException) =>
     exchange.finish(error.code === "ECONNREFUSED" ? "refused" : reader.endNow()),
   );

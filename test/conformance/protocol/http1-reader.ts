@@ -6,16 +6,13 @@ type State = "head" | "length" | "chunk-head" | "chunk" | "chunk-end" | "trailer
 export class Http1Reader {
   readonly #exchange: Exchange;
   readonly #isHead: boolean;
-  readonly #onUpgrade: (rest: Buffer) => void;
   #buffer: Buffer = Buffer.alloc(0);
   #state: State = "head";
   #left = 0;
 
-  /** @param onUpgrade called with what follows `101 Switching Protocols`. */
-  constructor(exchange: Exchange, isHead: boolean, onUpgrade: (rest: Buffer) => void) {
+  constructor(exchange: Exchange, isHead: boolean) {
     this.#exchange = exchange;
     this.#isHead = isHead;
-    this.#onUpgrade = onUpgrade;
   }
 
   push(chunk: Buffer): void {
@@ -72,12 +69,6 @@ export class Http1Reader {
 
   #head([first = "", ...fields]: string[]): void {
     const status = Number(/^HTTP\/\d(?:\.\d)? (\d{3})/.exec(first)?.[1] ?? 0);
-    if (status === 101) {
-      this.#state = "done";
-      this.#exchange.isUpgraded = true;
-      this.#onUpgrade(this.#buffer);
-      return;
-    }
     if (status >= 100 && status < 200) {
       this.#exchange.informational.push(status);
       return;

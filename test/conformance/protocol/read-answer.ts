@@ -10,16 +10,14 @@ import { statusNameOf } from "./status-name.js";
 
 /** What an exchange says, in the form of the corpus. `marks`: how many bytes of a stream had come before each edit, and after the last. */
 export function readAnswer(exchange: Exchange, request: GoldenRequest, marks?: readonly number[]): Answer {
-  const upgraded = exchange.isUpgraded ? { upgraded: true as const } : {};
-  if (exchange.status === undefined) return { ...upgraded, outcome: exchange.end ?? "nothing" };
+  if (exchange.status === undefined) return { outcome: exchange.end ?? "nothing" };
   const media = (exchange.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
   const [, framing, codec = "proto"] =
     /^application\/(grpc-web-text|grpc-web|grpc|connect)(?:\+(.+))?$/.exec(media) ?? [];
   const { informational } = exchange;
   return {
-    ...upgraded,
     status: exchange.status,
-    ...(exchange.isUpgraded ? {} : { headers: headersOf(exchange, request) }),
+    headers: headersOf(exchange, request),
     ...(informational.length === 0 ? {} : { informational }),
     ...(framing === undefined
       ? readBody(exchange, request, media)
@@ -32,8 +30,7 @@ function readBody(exchange: Exchange, request: GoldenRequest, media: string): Pa
   if (request.onlyHead === true) return end;
   const body = exchange.header("content-encoding") === "gzip" ? unzipped(exchange.body) : exchange.body;
   if (request.scrape === true) return { metrics: metricFamilies(body.toString()), ...end };
-  // After an upgrade the headers are not read.
-  if (media === "application/json" || (exchange.isUpgraded && body.toString("utf8", 0, 1) === "{")) {
+  if (media === "application/json") {
     try {
       return { json: withoutWording(canonicalValue(JSON.parse(body.toString()))), ...end };
     } catch {

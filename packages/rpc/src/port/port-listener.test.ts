@@ -87,6 +87,17 @@ describe("PortListener", () => {
     expect(String(connectAnswer.body)).to.match(/^POST \/t\.T\/Echo .* \{"flagKey":"a"\}$/);
   });
 
+  it("answers a request that asks for an upgrade to h2c over HTTP/1.1, and the connection goes on", async () => {
+    const client = await rawClient(await serve([echo], { http }));
+    const asking =
+      "host: a\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n";
+    client.send(`POST /first HTTP/1.1\r\n${asking}content-length: 2\r\n\r\nhi`);
+    await eventually(() => client.received.includes("POST /first a hi"), "the first answer");
+    client.send("GET /second HTTP/1.1\r\nhost: a\r\n\r\n");
+    await eventually(() => client.received.includes("GET /second a"), "the second answer");
+    expect(client.received.match(/^HTTP\/\S+ \d+/gm)).to.deep.equal(["HTTP/1.1 200", "HTTP/1.1 200"]);
+  });
+
   it("survives HTTP/2 requests that are reset while the HTTP listener handles them", async () => {
     let closes = 0;
     const listener = await serve([echo], {

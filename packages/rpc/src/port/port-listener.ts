@@ -9,7 +9,6 @@ import type { WholeRequestHandler } from "../http1/whole-request-server.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import { ReadTurns } from "../limits/read-turns.js";
-import { H2cUpgrade } from "./h2c-upgrade.js";
 import { clientHelloBytes, PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
 import { peerAddress } from "../limits/peer-address.js";
@@ -108,7 +107,6 @@ export class PortListener {
   readonly #server: Server;
   readonly #transport: Http2Transport | undefined;
   readonly #http1: Http1Server | undefined;
-  readonly #upgrade: H2cUpgrade;
   readonly #keepalive: SessionKeepalive | undefined;
   readonly #stallWatch: StallWatch;
   /** All open connections that speak a protocol. */
@@ -149,11 +147,6 @@ export class PortListener {
     this.#onClose = function () {
       forget(this);
     };
-    this.#upgrade = new H2cUpgrade({
-      timeoutMs: headerTimeoutMs,
-      memory,
-      onHttp2: (socket) => this.#transport?.whenReady(() => this.#serveHttp2(socket)),
-    });
     const onStreamStalled = (): void => {
       stall.onStreamStalled?.();
       onRefused?.("stalled");
@@ -298,7 +291,7 @@ export class PortListener {
         break;
       case "http1":
         if (this.#http1 === undefined) this.#dismiss(socket, grpcOnly);
-        else if (isEncrypted(socket) || !this.#upgrade.take(socket, seen)) this.#http1.accept(socket);
+        else this.#http1.accept(socket);
         break;
       case "tls":
         this.#options.onDropped?.("tls", "a client spoke TLS to a port without it", peerAddress(socket));
