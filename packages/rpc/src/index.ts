@@ -19,7 +19,7 @@ export {
   type Method,
   type ResponseStream,
 } from "./call/method.js";
-export type { PeerAccount } from "./limits/peer-account.js";
+export type { PeerAccount } from "./http2/account.js";
 export { PeerMemory } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
 export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";

@@ -1,4 +1,4 @@
-import type { PeerAccount } from "./limits/peer-account.js";
+import type { PeerAccount } from "./http2/account.js";
 import type { RefusalReason, RpcStatus } from "./status.js";
 
 /**

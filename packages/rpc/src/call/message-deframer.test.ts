@@ -2,7 +2,7 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { frameMessage } from "./framing.js";
 import { MessageDeframer, soleMessage } from "./message-deframer.js";
-import { type OpenAccount } from "../limits/peer-account.js";
+import { type OpenAccount } from "../http2/account.js";
 import { PeerMemory } from "../limits/peer-memory.js";
 import { RpcError } from "../status.js";
 

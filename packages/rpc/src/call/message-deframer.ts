@@ -1,5 +1,5 @@
 import { framePrefixBytes } from "./framing.js";
-import type { PeerAccount } from "../limits/peer-account.js";
+import type { PeerAccount } from "../http2/account.js";
 import { RpcError } from "../status.js";
 
 const nothing = Buffer.alloc(0);

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { currentTurn } from "../limits/event-loop-turn.js";
-import type { Reader, ReadShare, ReadTurns } from "../limits/read-turns.js";
+import type { Reader, TurnShare } from "../http2/turn-share.js";
+import type { ReadTurns } from "../limits/read-turns.js";
 import { readOn, stopReading } from "../limits/socket-state.js";
 import { dropBody } from "./drop-body.js";
 
@@ -26,7 +27,7 @@ const inTurn = { turn: -1, pieces: 0 };
  */
 export class BodyPieces implements Reader {
   readonly #socket: Socket;
-  readonly #share: ReadShare;
+  readonly #share: TurnShare;
   readonly #onTooMany: (request: IncomingMessage) => void;
   #hasRefused = false;
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { Socket } from "node:net";
-import type { OpenAccount } from "../limits/peer-account.js";
+import type { OpenAccount } from "../http2/account.js";
 import { currentTurn } from "../limits/event-loop-turn.js";
 import type { ReadTurns } from "../limits/read-turns.js";
-import { SocketStall } from "../limits/socket-stall.js";
-import { readOn, stopReading } from "../limits/socket-state.js";
-import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
+import { SocketStall } from "../http2/socket-stall.js";
+import { readOn, stopReading, unsentBytes } from "../limits/socket-state.js";
+import type { WatchedSession, WatchedStream } from "../http2/stallable.js";
 import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
 import { watchHeadParts, type HeadPartListener } from "./head-parts.js";
@@ -77,7 +77,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     this.#options = options;
     this.#account = account;
     this.#onAnswered = () => this.#next();
-    this.#stall = new SocketStall(socket, stallClock);
+    this.#stall = new SocketStall(stallClock);
     this.#pieces = new BodyPieces(socket, turns, (refused) => this.#refusePieces(refused));
     socket.once("close", () => account?.close());
   }
@@ -97,7 +97,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
 
   /** Called by the stall watch only, once per tick. */
   isStalledSince(tick: number): boolean {
-    return this.#stall.isStalledSince(tick);
+    return this.#stall.isStalledSince(tick, unsentBytes(this.#socket));
   }
 
   /** Called by the stall watch only. */

@@ -4,13 +4,13 @@ import type { Duplex } from "node:stream";
 import { dismissGently } from "./dismiss-gently.js";
 import { Http1Connection } from "./http1-connection.js";
 import { peerAddress } from "../limits/peer-address.js";
-import type { OpenAccount } from "../limits/peer-account.js";
+import type { OpenAccount } from "../http2/account.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "../status.js";
 import { setAccount } from "../limits/request-account.js";
-import type { WatchedSession } from "../limits/stall-watch.js";
+import type { WatchedSession } from "../http2/stallable.js";
 import type { Answer } from "./waiting-request.js";
 import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
 

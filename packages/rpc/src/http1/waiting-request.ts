@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { PeerAccount } from "../limits/peer-account.js";
+import type { PeerAccount } from "../http2/account.js";
 
 /** What a request that waits takes: node's objects for it and its answer, and an ordinary head. What a larger head takes is charged by the connection. */
 const requestBytes = 4 * 1024;

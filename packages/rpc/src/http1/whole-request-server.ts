@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import type { OpenAccount } from "../limits/peer-account.js";
+import type { OpenAccount } from "../http2/account.js";
 import { httpDate } from "../http-date.js";
 import { wholeRequestReader, type WholeRequest, type WholeRequestReader } from "./whole-request.js";
 

@@ -1,12 +1,8 @@
 import type { Socket } from "node:net";
-import { streamBytes, type OpenAccount } from "../limits/peer-account.js";
 import { peerAddress } from "../limits/peer-address.js";
-import type { ReadTurns } from "../limits/read-turns.js";
-import { SocketStall } from "../limits/socket-stall.js";
-import type { WatchedSession, WatchedStream } from "../limits/stall-watch.js";
-import { isEncrypted, peerCertificateOf } from "../tls/peer-certificate.js";
 import { RpcError, type RefusalReason } from "../status.js";
 import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "../transport.js";
+import { streamBytes, type OpenAccount } from "./account.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import {
   errorCode,
@@ -24,7 +20,11 @@ import type { RequestHead } from "./request-head.js";
 import { SessionInput, type InputOwner, type SessionLimits } from "./session-input.js";
 import { SessionOutput, type OutputOwner } from "./session-output.js";
 import { SessionReading, type ReadingOwner } from "./session-reading.js";
+import type { SocketAccess } from "./socket-access.js";
 import { listenTo, type SocketOwner } from "./socket-listeners.js";
+import { SocketStall } from "./socket-stall.js";
+import type { WatchedSession, WatchedStream } from "./stallable.js";
+import type { SharedTurns } from "./turn-share.js";
 
 /** How long a peer may take to close a connection that we have ended, and what it may still send: it is dropped. */
 const closingMs = 1_000;
@@ -61,6 +61,7 @@ export class Http2Session
   readonly account: OpenAccount;
   readonly grpcHeaders: GrpcHeaderRules;
   readonly socket: Socket;
+  readonly sockets: SocketAccess;
   readonly #events: SessionEvents;
   readonly limits: SessionLimits;
   /** All that are open, by their ids, and those of gRPC. */
@@ -87,21 +88,23 @@ export class Http2Session
     options: {
       readonly stallClock: { readonly tick: number };
       readonly events: SessionEvents;
-      readonly turns: ReadTurns;
+      readonly turns: SharedTurns;
+      readonly sockets: SocketAccess;
       readonly grpcHeaders: GrpcHeaderRules;
       readonly limits: SessionLimits;
     },
   ) {
     this.socket = socket;
+    this.sockets = options.sockets;
     this.account = account;
     this.#events = options.events;
     this.limits = options.limits;
     this.grpcHeaders = options.grpcHeaders;
     this.stallClock = options.stallClock;
     this.remoteAddress = peerAddress(socket);
-    this.isEncrypted = isEncrypted(socket);
-    this.peerCertificate = peerCertificateOf(socket);
-    this.#stall = new SocketStall(socket, options.stallClock);
+    this.isEncrypted = options.sockets.isEncrypted(socket);
+    this.peerCertificate = options.sockets.peerCertificateOf(socket);
+    this.#stall = new SocketStall(options.stallClock);
     this.#reading = new SessionReading(this, options.turns);
     this.#output = new SessionOutput(socket, this);
     this.#input = new SessionInput(this, this.#output);
@@ -179,7 +182,7 @@ export class Http2Session
   }
 
   isStalledSince(tick: number): boolean {
-    return this.#stall.isStalledSince(tick);
+    return this.#stall.isStalledSince(tick, this.sockets.unsentBytes(this.socket));
   }
 
   /** Called once per sweep; returns for how many sweeps in a row the peer has sent nothing. */

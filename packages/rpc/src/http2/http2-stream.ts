@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { GatheredBytes } from "@bunting/runtime";
-import type { WatchedStream } from "../limits/stall-watch.js";
+import type { WatchedStream } from "./stallable.js";
 import type { GrpcHeaderRules, ResetCode, TransportSession } from "../transport.js";
 import { batch } from "./frame-batch.js";
 import { errorCode, initialWindowBytes, maxFrameBytes, maxWindowBytes, type ErrorName } from "./frames.js";

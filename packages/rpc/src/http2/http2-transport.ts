@@ -2,8 +2,6 @@ import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { systemClock, type Clock } from "@bunting/runtime";
 import { peerAddress } from "../limits/peer-address.js";
-import { PeerMemory } from "../limits/peer-memory.js";
-import { ReadTurns } from "../limits/read-turns.js";
 import type { RefusalReason } from "../status.js";
 import {
   defaultTransportLimits,
@@ -13,12 +11,15 @@ import {
   type TransportSession,
   type TransportStream,
 } from "../transport.js";
+import type { AccountBook } from "./account.js";
 import { BridgedStream } from "./bridged-stream.js";
 import { defaultGrpcHeaders, refuseOther, refuseRequest } from "./http2-request-routing.js";
 import { Http2Session, type SessionEvents } from "./http2-session.js";
 import { RefusedStream } from "./plain-stream.js";
 import type { RequestHead } from "./request-head.js";
 import { SessionAdmission, type AdmissionReason } from "./session-admission.js";
+import type { SocketAccess } from "./socket-access.js";
+import type { SharedTurns } from "./turn-share.js";
 
 export interface Http2TransportOptions {
   /** Receives POST requests whose content type is gRPC. */
@@ -27,11 +28,12 @@ export interface Http2TransportOptions {
   readonly onRequest?: RequestListener | undefined;
   readonly grpcHeaders?: GrpcHeaderRules | undefined;
   readonly limits?: Partial<TransportLimits> | undefined;
-  /** Bounds what peers make this process hold; without it, nothing does. */
-  readonly memory?: PeerMemory | undefined;
+  /** Bounds what peers make this process hold. */
+  readonly memory: AccountBook;
   readonly clock?: Clock | undefined;
   /** Bounds the requests of a turn of the event loop. */
-  readonly turns?: ReadTurns | undefined;
+  readonly turns: SharedTurns;
+  readonly sockets: SocketAccess;
   /** Called when a connection is refused or ended to free memory, or for want of an answer to SETTINGS. */
   readonly onNotAdmitted?: ((reason: AdmissionReason) => void) | undefined;
   /** Called when a connection has as many streams as it may have: its client's further ones wait. */
@@ -69,7 +71,8 @@ export class Http2Transport {
   readonly #limits: TransportLimits;
   readonly #onStreamLimit: ((session: TransportSession) => void) | undefined;
   readonly #sessions = new Set<Http2Session>();
-  readonly #turns: ReadTurns;
+  readonly #turns: SharedTurns;
+  readonly #sockets: SocketAccess;
   readonly #stallClock: { readonly tick: number };
   readonly #events: SessionEvents;
 
@@ -77,7 +80,7 @@ export class Http2Transport {
     this.#limits = { ...defaultTransportLimits, ...options.limits };
     this.#handler = options.handler;
     const admission = new SessionAdmission({
-      memory: options.memory ?? new PeerMemory(Number.POSITIVE_INFINITY),
+      memory: options.memory,
       clock: options.clock ?? systemClock,
       settingsTimeoutMs: this.#limits.settingsTimeoutMs,
       onEnd: (reason) => options.onNotAdmitted?.(reason),
@@ -87,7 +90,8 @@ export class Http2Transport {
     this.#onRequest = options.onRequest;
     this.#grpcHeaders = options.grpcHeaders ?? defaultGrpcHeaders(options.onRequest === undefined);
     this.#stallClock = options.stallClock;
-    this.#turns = options.turns ?? new ReadTurns();
+    this.#turns = options.turns;
+    this.#sockets = options.sockets;
     const { onFlood = ignore, onProtocolError = ignore, onRefused = ignore, onHeld = ignore } = options;
     this.#events = {
       onRequest: (session, streamId, head, hasEnded) => this.#route(session, streamId, head, hasEnded),
@@ -128,6 +132,7 @@ export class Http2Transport {
       stallClock: this.#stallClock,
       events: this.#events,
       turns: this.#turns,
+      sockets: this.#sockets,
       grpcHeaders: this.#grpcHeaders,
       limits: { maxStreams, maxHeaderBytes },
     });

@@ -1,4 +1,4 @@
-import type { PeerAccount } from "../limits/peer-account.js";
+import type { PeerAccount } from "./account.js";
 import { RpcError } from "../status.js";
 
 /** What content is charged to: the stream; the whole answer, elsewhere, until its stream has closed; or nothing, because others share it. */

@@ -2,8 +2,7 @@ import type { Clock } from "@bunting/runtime";
 import { drainSessions } from "./drain-sessions.js";
 import type { Http2Session } from "./http2-session.js";
 import { Overdue } from "../limits/overdue.js";
-import type { OpenAccount } from "../limits/peer-account.js";
-import type { PeerMemory } from "../limits/peer-memory.js";
+import type { AccountBook, OpenAccount } from "./account.js";
 import type { RpcStatus } from "../status.js";
 import type { TransportSession, TransportStream } from "../transport.js";
 
@@ -34,7 +33,7 @@ const refused: RpcStatus = {
 export type AdmissionReason = "memory" | "settings";
 
 export interface AdmissionOptions {
-  readonly memory: PeerMemory;
+  readonly memory: AccountBook;
   readonly clock: Clock;
   /** See TransportLimits. */
   readonly settingsTimeoutMs: number;

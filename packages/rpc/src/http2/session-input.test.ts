@@ -1,5 +1,6 @@
 import { expect } from "chai";
-import { connectionBytes, streamBytes } from "../limits/peer-account.js";
+import { connectionBytes } from "../limits/peer-account.js";
+import { streamBytes } from "./account.js";
 import { ReadTurns } from "../limits/read-turns.js";
 import type { DropReason, PortListener } from "../port/port-listener.js";
 import type { TransportStream } from "../transport.js";

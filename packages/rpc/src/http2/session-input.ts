@@ -1,4 +1,4 @@
-import type { PeerAccount } from "../limits/peer-account.js";
+import type { PeerAccount } from "./account.js";
 import type { RefusalReason } from "../status.js";
 import type { GrpcHeaderRules } from "../transport.js";
 import { EndedStreams } from "./ended-streams.js";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { streamBytes, type PeerAccount } from "../limits/peer-account.js";
+import { streamBytes, type PeerAccount } from "./account.js";
 import { batch } from "./frame-batch.js";
 import { errorCode, goawayFrame, headersFrame, initialWindowBytes, maxWindowBytes } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";

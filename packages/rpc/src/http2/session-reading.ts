@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
-import type { PeerAccount } from "../limits/peer-account.js";
-import type { Reader, ReadShare, ReadTurns } from "../limits/read-turns.js";
-import { startReading, stopReading } from "../limits/socket-state.js";
+import type { PeerAccount } from "./account.js";
 import { countRead } from "./read-garbage.js";
+import type { SocketAccess } from "./socket-access.js";
+import type { Reader, SharedTurns, TurnShare } from "./turn-share.js";
 import { UnreadChunks } from "./unread-chunks.js";
 
 /** What is read from a socket at once: it may be on its way while reading is paused. */
@@ -13,6 +13,7 @@ const bytesPerWork = 8 * 1024;
 /** The session, as its reading sees it. */
 export interface ReadingOwner {
   readonly socket: Socket;
+  readonly sockets: SocketAccess;
   readonly account: PeerAccount;
   readonly isOpen: boolean;
   /** Handles bytes from the socket; returns those for which it has had enough. */
@@ -24,13 +25,13 @@ export interface ReadingOwner {
 /** When a connection is read: not while it is paused, and not beyond its share of the turns of the event loop. */
 export class SessionReading implements Reader {
   readonly #owner: ReadingOwner;
-  readonly #share: ReadShare;
+  readonly #share: TurnShare;
   #isPaused = false;
   #unread: UnreadChunks | undefined;
   /** Read, and not spent yet. */
   #unspentBytes = 0;
 
-  constructor(owner: ReadingOwner, turns: ReadTurns) {
+  constructor(owner: ReadingOwner, turns: SharedTurns) {
     this.#owner = owner;
     this.#share = turns.enter(this);
   }
@@ -51,7 +52,7 @@ export class SessionReading implements Reader {
 
   pause(): void {
     if (!this.#owner.isOpen) return;
-    stopReading(this.#owner.socket);
+    this.#owner.sockets.stopReading(this.#owner.socket);
     if (this.#isPaused) return;
     this.#isPaused = true;
     this.#owner.account.charge(readBytes);
@@ -96,7 +97,7 @@ export class SessionReading implements Reader {
 
   /** Called by the read turns only. */
   holdReading(): void {
-    if (this.#owner.isOpen) stopReading(this.#owner.socket);
+    if (this.#owner.isOpen) this.#owner.sockets.stopReading(this.#owner.socket);
   }
 
   /** Called by the read turns only. */
@@ -117,7 +118,7 @@ export class SessionReading implements Reader {
   }
 
   #start(): void {
-    if (this.#owner.isOpen && !this.isPaused) startReading(this.#owner.socket);
+    if (this.#owner.isOpen && !this.isPaused) this.#owner.sockets.startReading(this.#owner.socket);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { PeerAccount } from "../limits/peer-account.js";
+import type { PeerAccount } from "./account.js";
 
 /**
  * What has been read from a socket and is handled in a later turn of the event loop: the rest of a chunk of 64 KB, and with TLS what was decrypted

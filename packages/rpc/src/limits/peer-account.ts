@@ -1,47 +1,13 @@
+import { streamBytes, type OpenAccount } from "../http2/account.js";
+
 /** What an idle connection takes, apart from its streams: the socket, node's objects and ours, and the table of its headers. */
 export const connectionBytes = 24 * 1024;
-/** What an open stream takes apart from its headers. */
-export const streamBytes = 6 * 1024;
 /** The headers and the message of an ordinary request. */
 export const ordinaryRequestBytes = 2 * 1024;
 /** What a connection may hold without being greedy: itself, a few streams and their requests. */
 export const ordinaryBytes = 64 * 1024;
 /** What a connection may hold of requests that have not arrived whole. One request may be larger. */
 const maxGatheredBytes = 4 * 1024 * 1024;
-
-/** What the process holds for one connection, in bytes. Whatever a peer can make grow is charged here for as long as it is held. */
-export interface PeerAccount {
-  /** Adds bytes that the process now holds for this peer. If that exceeds the budget, this or a greedier connection is ended soon. Never throws. */
-  charge(bytes: number): void;
-  /** Takes back what was charged. */
-  release(bytes: number): void;
-  /**
-   * Charges a request that has not arrived whole, of which `bytes` are held instead of `before`. False, and nothing changes, if the
-   * connection holds too much of such requests.
-   */
-  gather(bytes: number, before: number): boolean;
-  /** Takes back what was gathered. */
-  ungather(bytes: number): void;
-  /** A request of this connection has begun. */
-  begin(): void;
-  /** A request that has begun is over. */
-  finish(): void;
-  /** The answer to a request that has begun goes on whenever something happens: it is a stream of events. */
-  beginStream(): void;
-  /** A stream of events is over; its request is finished at about the same time. */
-  endStream(): void;
-  readonly bytes: number;
-}
-
-/** An account that `PeerMemory` opened. */
-export interface OpenAccount extends PeerAccount {
-  /** False if it is not part of any sum, or of that of connections which are being ended only. */
-  readonly isCounted: boolean;
-  /** True while no request is open. */
-  readonly isIdle: boolean;
-  /** To be called when the connection has closed; what is still charged is dropped. */
-  close(): void;
-}
 
 /** `streaming`: all requests that are open are streams of events. */
 export type Activity = "idle" | "streaming" | "busy";

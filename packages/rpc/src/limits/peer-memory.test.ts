@@ -1,5 +1,6 @@
 import { expect } from "chai";
-import { connectionBytes, streamBytes, type OpenAccount } from "./peer-account.js";
+import { connectionBytes } from "./peer-account.js";
+import { streamBytes, type OpenAccount } from "../http2/account.js";
 import { PeerMemory, type Replaceable } from "./peer-memory.js";
 
 const kibibyte = 1024;

@@ -1,14 +1,13 @@
+import { streamBytes, type AccountBook, type OpenAccount } from "../http2/account.js";
 import {
   Account,
   connectionBytes,
   ordinaryBytes,
   ordinaryRequestBytes,
-  streamBytes,
   surplus,
   type Activity,
   type AddressShare,
   type Ledger,
-  type OpenAccount,
 } from "./peer-account.js";
 
 /**
@@ -41,7 +40,7 @@ const endingShare = 1 / 8;
  * always among the newest. What ended connections hold until they have closed is bounded too: few at a
  * time get the time to tell their clients why.
  */
-export class PeerMemory {
+export class PeerMemory implements AccountBook {
   readonly budgetBytes: number;
   readonly #maxSurplusBytes: number;
   readonly #replaceable: Replaceable;

@@ -1,5 +1,6 @@
 import { expect } from "chai";
-import { ReadTurns, type ReadShare } from "./read-turns.js";
+import { ReadTurns } from "./read-turns.js";
+import { type TurnShare } from "../http2/turn-share.js";
 
 const perConnection = 10;
 const perTurn = 100;
@@ -8,7 +9,7 @@ const perTurn = 100;
 class FakeReader {
   isReading = true;
   holds = 0;
-  readonly share: ReadShare;
+  readonly share: TurnShare;
 
   constructor(turns: ReadTurns) {
     this.share = turns.enter(this);

@@ -1,24 +1,6 @@
 import { getHeapStatistics } from "node:v8";
 import { systemClock, type Clock } from "@bunting/runtime";
-
-/** A connection whose reading can be held. */
-export interface Reader {
-  /** Also called while reading is held, because the engine may have read on. */
-  holdReading(): void;
-  continueReading(): void;
-}
-
-/** A connection's part in the turns. */
-export interface ReadShare {
-  /** True while nothing is read from the connection. */
-  readonly isHeld: boolean;
-  /** True if the connection has spent several times its share in this turn: the rest of what was read is to be handled in a later one. */
-  readonly hasOverspent: boolean;
-  /** Counts work that the connection has caused in this turn; a request is 1. */
-  spend(work: number): void;
-  /** The connection has closed. */
-  leave(): void;
-}
+import type { Reader, SharedTurns, TurnShare } from "../http2/turn-share.js";
 
 export interface ReadTurnsOptions {
   /** Work of one connection in a turn, after which nothing more is read from it in that turn. */
@@ -59,7 +41,7 @@ const maxPerTurn = 512;
  *
  * With a `restFactor` of 1, such connections are not read for as long as the turn has taken in which some were: that time is left to all others.
  */
-export class ReadTurns {
+export class ReadTurns implements SharedTurns {
   readonly #perConnection: number;
   readonly #perTurn: number;
   readonly #afterTurn: (callback: () => void) => void;
@@ -87,14 +69,14 @@ export class ReadTurns {
   }
 
   /** Adds a connection. */
-  enter(reader: Reader): ReadShare {
+  enter(reader: Reader): TurnShare {
     const member = new Member(reader, this);
     this.#members.add(member);
     return member;
   }
 
   /** Adds a connection of which nothing has been read: nothing is in this turn either, if it has had its work. */
-  enterUnread(reader: Reader): ReadShare {
+  enterUnread(reader: Reader): TurnShare {
     const member = new Member(reader, this);
     this.#members.add(member);
     if (this.#areAllHeld) member.hold();
@@ -203,7 +185,7 @@ export class ReadTurns {
   }
 }
 
-class Member implements ReadShare {
+class Member implements TurnShare {
   readonly #reader: Reader;
   readonly #turns: ReadTurns;
   #turn = -1;

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { PeerAccount } from "./peer-account.js";
+import type { PeerAccount } from "../http2/account.js";
 
 const account = Symbol("the account of the connection");
 type Accounted = (IncomingMessage | Socket) & { [account]?: PeerAccount | undefined };

@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from "@bunting/runtime";
 import { sweepInTurns } from "./sweep-in-turns.js";
-import type { ResetCode } from "../transport.js";
+import type { WatchedSession, WatchedStream } from "../http2/stallable.js";
 
 export interface StallOptions {
   /** How long a peer may take nothing of what it was sent; 0: for ever. */
@@ -8,21 +8,6 @@ export interface StallOptions {
   readonly clock?: Clock;
   /** Called for each stream that is reset. */
   readonly onStreamStalled?: () => void;
-}
-
-interface Stallable {
-  /** True if something has waited for the peer since this tick or before, and the peer has taken none of it since. */
-  isStalledSince(tick: number): boolean;
-}
-
-/** Any request over HTTP/2. */
-export interface WatchedStream extends Stallable {
-  reset(code: ResetCode): void;
-}
-
-export interface WatchedSession extends Stallable {
-  readonly watchedStreams: Iterable<WatchedStream>;
-  destroy(): void;
 }
 
 /** Ticks in one timeout: a stall is noticed at most an eighth late. */

@@ -7,14 +7,15 @@ import { dismissGently } from "../http1/dismiss-gently.js";
 import { lastAnswer } from "../http1/last-answer.js";
 import type { WholeRequestHandler } from "../http1/whole-request-server.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
-import type { PeerMemory } from "../limits/peer-memory.js";
+import { PeerMemory } from "../limits/peer-memory.js";
 import { ReadTurns } from "../limits/read-turns.js";
 import { clientHelloBytes, PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
 import { peerAddress } from "../limits/peer-address.js";
 import { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "../http2/session-keepalive.js";
 import type { AdmissionReason } from "../http2/session-admission.js";
-import { StallWatch, type StallOptions, type WatchedSession } from "../limits/stall-watch.js";
+import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
+import type { WatchedSession } from "../http2/stallable.js";
 import { ClientCertificateWatch } from "../tls/client-certificate-watch.js";
 import { isEncrypted } from "../tls/peer-certificate.js";
 import type { RefusalReason } from "../status.js";
@@ -25,6 +26,7 @@ import {
   type TransportLimits,
   type TransportSession,
 } from "../transport.js";
+import { socketAccess } from "./socket-access.js";
 import { bindWithMode, clearSocketPath, setOwnership } from "./unix-socket-file.js";
 
 export interface PortListenerOptions {
@@ -171,8 +173,9 @@ export class PortListener {
         onRequest: http,
         grpcHeaders: options.grpcHeaders,
         limits,
-        memory,
+        memory: memory ?? new PeerMemory(Number.POSITIVE_INFINITY),
         turns,
+        sockets: socketAccess,
         stallClock: this.#stallWatch,
         onFlood: () => onDropped?.("flood"),
         onProtocolError: () => onDropped?.("protocol_error"),

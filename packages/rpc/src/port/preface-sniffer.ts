@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import { currentTurn } from "../limits/event-loop-turn.js";
-import type { ReadShare, ReadTurns } from "../limits/read-turns.js";
+import type { TurnShare } from "../http2/turn-share.js";
+import type { ReadTurns } from "../limits/read-turns.js";
 import { startReading, stopReading } from "../limits/socket-state.js";
 
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
@@ -32,7 +33,7 @@ export interface PrefaceSnifferOptions {
 }
 
 interface Unknown {
-  readonly share: ReadShare;
+  readonly share: TurnShare;
   seen: Buffer | undefined;
   sweeps: number;
   /** Of the event loop, in which it was accepted, or read first if that turn had had its work; undefined until then. */

@@ -1,7 +1,7 @@
 import { constants, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
-import type { OpenAccount } from "../limits/peer-account.js";
+import type { OpenAccount } from "../http2/account.js";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ClientAuthorities } from "./client-authorities.js";
 import {

@@ -2,7 +2,7 @@ import { expect } from "chai";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { buntingSyncV1, parseTopicSelector } from "@bunting/protocol";
 import type { ResponseStream, TransportSession } from "@bunting/rpc";
-import { streamBytes, type OpenAccount } from "@bunting/rpc/internal/limits/peer-account.js";
+import { streamBytes, type OpenAccount } from "@bunting/rpc/internal/http2/account.js";
 import { PeerMemory } from "@bunting/rpc/internal/limits/peer-memory.js";
 import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";

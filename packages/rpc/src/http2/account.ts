@@ -1,0 +1,46 @@
+/** What an open stream takes apart from its headers. */
+export const streamBytes = 6 * 1024;
+
+/** What the process holds for one connection, in bytes. Whatever a peer can make grow is charged here for as long as it is held. */
+export interface PeerAccount {
+  /** Adds bytes that the process now holds for this peer. If that exceeds the budget, this or a greedier connection is ended soon. Never throws. */
+  charge(bytes: number): void;
+  /** Takes back what was charged. */
+  release(bytes: number): void;
+  /**
+   * Charges a request that has not arrived whole, of which `bytes` are held instead of `before`. False, and nothing changes, if the
+   * connection holds too much of such requests.
+   */
+  gather(bytes: number, before: number): boolean;
+  /** Takes back what was gathered. */
+  ungather(bytes: number): void;
+  /** A request of this connection has begun. */
+  begin(): void;
+  /** A request that has begun is over. */
+  finish(): void;
+  /** The answer to a request that has begun goes on whenever something happens: it is a stream of events. */
+  beginStream(): void;
+  /** A stream of events is over; its request is finished at about the same time. */
+  endStream(): void;
+  readonly bytes: number;
+}
+
+/** The account of a connection, which is closed with it. */
+export interface OpenAccount extends PeerAccount {
+  /** False if it is not part of any sum, or of that of connections which are being ended only. */
+  readonly isCounted: boolean;
+  /** True while no request is open. */
+  readonly isIdle: boolean;
+  /** To be called when the connection has closed; what is still charged is dropped. */
+  close(): void;
+}
+
+/** The accounts of all connections, which share one budget. */
+export interface AccountBook {
+  /** True if there is room for one more connection, after others were ended for it if that helps. */
+  makeRoom(): boolean;
+  /** @param end ends the connection; with `hasTime`, its streams may still be told why. */
+  open(end: (hasTime: boolean) => void, address: string): OpenAccount;
+  /** The account of a connection that is refused: it counts for nothing. */
+  openUncounted(): OpenAccount;
+}
