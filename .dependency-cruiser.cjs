@@ -5,8 +5,8 @@
 const tests = "\\.(test|fixture|child)\\.ts$";
 
 /**
- * Stages of a service in the order a flag change travels; options and metrics may be used by all of them. Those of rpc are in the order of
- * who builds on whom: the port uses the engine, and a call sees of both only transport.ts.
+ * Stages of a service in the order a flag change travels; options and metrics may be used by all of them. Those of server and rpc are in the
+ * order of who builds on whom.
  */
 const stages = {
   backplane: [
@@ -19,7 +19,8 @@ const stages = {
     "membership",
     "degraded",
   ],
-  rpc: ["limits", "http1", "http2", "port", "call", "services"],
+  server: ["node-internals", "limits", "http1", "tls", "port", "exchange"],
+  rpc: ["call", "services"],
   proxy: ["source", "snapshot", "topic", "access", "subscriber", "service", "management"],
   agent: ["document", "sync", "store", "api", "management", "telemetry"],
 };
@@ -62,16 +63,32 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/(files|protocol|runtime)/" },
     },
     {
-      name: "rpc-knows-no-service",
+      name: "http2-imports-runtime-only",
+      comment:
+        "The engine knows accounts, turns and sockets by its own interfaces: account.ts, turn-share.ts, socket-access.ts.",
       severity: "error",
-      from: { path: "^packages/rpc/" },
-      to: { path: "^packages/(proxy|agent|kube|sync-client)/" },
+      from: { path: "^packages/http2/", pathNot: tests },
+      to: { path: "^packages/", pathNot: "^packages/(http2|runtime)/" },
     },
     {
-      name: "calls-see-the-transport-only",
+      name: "server-knows-no-calls-and-no-flags",
       severity: "error",
-      from: { path: "^packages/rpc/src/(call|services)/", pathNot: tests },
-      to: { path: "^packages/rpc/src/(http1|http2|port)/" },
+      from: { path: "^packages/server/", pathNot: tests },
+      to: { path: "^packages/", pathNot: "^packages/(server|http2|runtime)/" },
+    },
+    {
+      name: "rpc-sees-the-transport-only",
+      comment: "Of the engine a call sees transport.ts, and nothing of the port.",
+      severity: "error",
+      from: { path: "^packages/rpc/", pathNot: tests },
+      to: { path: "^packages/", pathNot: "^packages/(rpc|protocol|runtime|http2/src/(index|status)\\.ts$)" },
+    },
+    {
+      name: "services-see-no-engine",
+      comment: "What they need of the engine is exported by server, and by rpc what belongs to calls.",
+      severity: "error",
+      from: { path: "^packages/(proxy|agent|cli|sync-client)/", pathNot: tests },
+      to: { path: "^packages/http2/" },
     },
     {
       name: "kube-knows-no-flags",
@@ -101,7 +118,7 @@ module.exports = {
       name: "sync-client-knows-no-service",
       severity: "error",
       from: { path: "^packages/sync-client/" },
-      to: { path: "^packages/", pathNot: "^packages/(sync-client|protocol|runtime|rpc)/" },
+      to: { path: "^packages/", pathNot: "^packages/(sync-client|protocol|runtime)/" },
     },
     {
       name: "jose-is-loaded-on-first-use",
@@ -220,10 +237,13 @@ module.exports = {
       to: { path: `${tests}|^(test|bench|examples)/` },
     },
     {
-      name: "only-rpc-speaks-http2-to-clients",
-      comment: "The HTTP/2 engine is behind rpc's transport interface.",
+      name: "only-clients-import-node-http2",
+      comment: "As a server, HTTP/2 is our own, behind the interface of packages/http2/src/transport.ts.",
       severity: "error",
-      from: { path: "^packages/(proxy|agent|runtime|protocol|sync-client)/", pathNot: tests },
+      from: {
+        path: "^packages/(proxy|agent|runtime|protocol|http2|server|rpc|sync-client)/",
+        pathNot: `^packages/sync-client/src/guard/|${tests}`,
+      },
       to: { path: "^(node:)?http2$" },
     },
     ...stageRules,

@@ -11,16 +11,30 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     at: "packages/agent/src",
     code: 'export * from "../../proxy/src/index.js";',
   },
-  { rule: "rpc-knows-no-service", at: "packages/rpc/src", code: 'export * from "../../proxy/src/index.js";' },
   {
-    rule: "calls-see-the-transport-only",
-    at: "packages/rpc/src/call",
-    code: 'export * from "../http2/http2-session.js";',
+    rule: "http2-imports-runtime-only",
+    at: "packages/http2/src",
+    code: 'export * from "../../server/src/limits/peer-memory.js";',
   },
   {
-    rule: "rpc-limits-imports-upstream-only",
-    at: "packages/rpc/src/limits",
-    code: 'export * from "../http2/http2-session.js";',
+    rule: "server-knows-no-calls-and-no-flags",
+    at: "packages/server/src",
+    code: 'export * from "../../rpc/src/index.js";',
+  },
+  {
+    rule: "rpc-sees-the-transport-only",
+    at: "packages/rpc/src/call",
+    code: 'export * from "../../../http2/src/http2-session.js";',
+  },
+  {
+    rule: "services-see-no-engine",
+    at: "packages/agent/src",
+    code: 'export * from "../../http2/src/index.js";',
+  },
+  {
+    rule: "server-limits-imports-upstream-only",
+    at: "packages/server/src/limits",
+    code: 'export * from "../port/port-listener.js";',
   },
   {
     rule: "leaves-import-nothing-of-ours",
@@ -48,7 +62,7 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "../api/backend.js";',
   },
   {
-    rule: "only-rpc-speaks-http2-to-clients",
+    rule: "only-clients-import-node-http2",
     at: "packages/proxy/src/service",
     code: 'export * from "node:http2";',
   },

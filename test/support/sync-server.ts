@@ -8,9 +8,10 @@ import { legacySyncService } from "@bunting/proxy/internal/service/sync-v1/legac
 import { flagdSyncService } from "@bunting/proxy/internal/service/flagd-sync-v1/flagd-sync-service.js";
 import { noMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { TopicRegistry, type TopicRegistryOptions } from "@bunting/proxy/internal/topic/topic-registry.js";
-import { GrpcServer, PortListener } from "@bunting/rpc";
+import { GrpcServer } from "@bunting/rpc";
+import { PortListener } from "@bunting/server";
 import type { GrpcServerOptions } from "@bunting/rpc/internal/call/grpc-server.js";
-import type { StallOptions } from "@bunting/rpc/internal/limits/stall-watch.js";
+import type { StallOptions } from "@bunting/server/internal/limits/stall-watch.js";
 import { createLogger, systemClock, RateLimitedLog } from "@bunting/runtime";
 import { ScriptedSource } from "./scripted-source.js";
 

@@ -6,16 +6,12 @@ import { Evaluator } from "@bunting/evaluation";
 import {
   chargeAnswer,
   defaultPeerMemoryBytes,
-  GrpcServer,
-  healthService,
   PeerMemory,
   PortListener,
   ReadTurns,
-  ReadinessHealth,
-  type Method,
-  type OnCallEnd,
   type TlsTermination,
-} from "@bunting/rpc";
+} from "@bunting/server";
+import { GrpcServer, healthService, ReadinessHealth, type Method, type OnCallEnd } from "@bunting/rpc";
 import {
   createRegistry,
   managementHandler,

@@ -1,4 +1,4 @@
-import type { ListenEndpoint } from "@bunting/rpc";
+import type { ListenEndpoint } from "@bunting/server";
 import type { AgentOptions } from "./options.js";
 
 export interface NamedEndpoint {

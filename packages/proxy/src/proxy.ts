@@ -4,24 +4,26 @@
  */
 import {
   CallPacing,
-  chargeAnswer,
-  defaultPeerMemoryBytes,
   GrpcServer,
   healthService,
-  PeerMemory,
-  PortListener,
   ReadinessHealth,
-  ReadTurns,
   reflectionService,
-  refusals,
   StartQueue,
-  type DropReason,
-  type ListenEndpoint,
   type Method,
-  type RefusalReason,
   type RpcStatus,
   type TransportStream,
 } from "@bunting/rpc";
+import {
+  chargeAnswer,
+  defaultPeerMemoryBytes,
+  PeerMemory,
+  PortListener,
+  ReadTurns,
+  refusals,
+  type DropReason,
+  type ListenEndpoint,
+  type RefusalReason,
+} from "@bunting/server";
 import {
   createRegistry,
   managementHandler,

@@ -9,7 +9,7 @@ import {
   setLogVerbosity,
   type ChannelOptions,
 } from "@grpc/grpc-js";
-import { guardGrpcClients } from "@bunting/rpc";
+import { guardGrpcClients } from "./guard/guard-grpc-clients.js";
 
 // For all clients of grpc-js, before the first of them connects.
 guardGrpcClients();

@@ -1,5 +1,6 @@
 import type { Reason } from "@bunting/evaluation";
-import type { DropReason, OnCallEnd, RefusalReason } from "@bunting/rpc";
+import type { DropReason, RefusalReason } from "@bunting/server";
+import type { OnCallEnd } from "@bunting/rpc";
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
 

@@ -1,12 +1,6 @@
 import { type JsonObject } from "@bunting/protocol";
-import {
-  GrpcServer,
-  PortListener,
-  statusCode,
-  type Method,
-  type StatusName,
-  type WholeRequestHandler,
-} from "@bunting/rpc";
+import { GrpcServer, statusCode, type Method, type StatusName } from "@bunting/rpc";
+import { PortListener, type WholeRequestHandler } from "@bunting/server";
 import type { Clock, Logger } from "@bunting/runtime";
 import { Client, credentials, Metadata, type ClientReadableStream, type ServiceError } from "@grpc/grpc-js";
 import { expect } from "chai";

@@ -1,4 +1,5 @@
-import { RpcError, type PeerAccount } from "@bunting/rpc";
+import { RpcError } from "@bunting/rpc";
+import { type PeerAccount } from "@bunting/server";
 
 /** Far more than an ordinary client leaves unread. */
 const maxHeldBytes = 8 * 1024 * 1024;

@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
-import type { PortListener } from "@bunting/rpc";
+import type { PortListener } from "@bunting/server";
 import { expect } from "chai";
 import { grpcMethods } from "./grpc/grpc-methods.js";
 import {

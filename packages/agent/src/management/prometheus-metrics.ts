@@ -1,4 +1,4 @@
-import { serverMetrics, type DropReason, type ServerMetrics } from "@bunting/rpc";
+import { serverMetrics, type DropReason, type ServerMetrics } from "@bunting/server";
 import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";

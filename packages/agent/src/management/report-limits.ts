@@ -1,4 +1,4 @@
-import { refusals, type DropReason, type RefusalReason } from "@bunting/rpc";
+import { refusals, type DropReason, type RefusalReason } from "@bunting/server";
 import { RateLimitedLog, type Clock, type Logger } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 

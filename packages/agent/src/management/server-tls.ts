@@ -1,4 +1,4 @@
-import { TlsCertificate, TlsTermination } from "@bunting/rpc";
+import { TlsCertificate, TlsTermination } from "@bunting/server";
 import type { Component, Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { endpoints } from "../endpoints.js";

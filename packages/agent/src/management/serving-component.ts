@@ -1,4 +1,5 @@
-import { drainSessions, type PortListener, type TransportStream } from "@bunting/rpc";
+import { drainSessions, type PortListener } from "@bunting/server";
+import { type TransportStream } from "@bunting/rpc";
 import { within, type Component, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 

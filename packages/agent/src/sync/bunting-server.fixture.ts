@@ -5,11 +5,11 @@ import {
   bidiStreaming,
   frameMessage,
   GrpcServer,
-  PortListener,
   serverStreaming,
   type ResponseStream,
   type RpcStatus,
 } from "@bunting/rpc";
+import { PortListener } from "@bunting/server";
 import { createLogger, type Clock } from "@bunting/runtime";
 import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { FlagStore } from "../store/flag-store.js";

@@ -1,4 +1,4 @@
-import type { PeerMemory } from "@bunting/rpc";
+import type { PeerMemory } from "@bunting/server";
 
 /** What may have been released since the last collection: a part of what a container of 64 MiB has beside the heap. */
 const everyBytes = 6 * 1024 * 1024;

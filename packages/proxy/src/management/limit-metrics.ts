@@ -1,4 +1,4 @@
-import type { DropReason } from "@bunting/rpc";
+import type { DropReason } from "@bunting/server";
 import { Counter, Gauge, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 

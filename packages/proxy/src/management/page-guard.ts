@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Identity } from "@bunting/identity";
-import { authorizationOf, requestPeer } from "@bunting/rpc";
+import { authorizationOf, requestPeer } from "@bunting/server";
 import type { Admitted } from "../access/access.js";
 import type { PagePath } from "../access/access-metrics.js";
 import type { PageAccess } from "../access/page-access.js";

@@ -1,4 +1,4 @@
-import { serverMetrics, tlsMetrics, type ServerMetrics, type TlsMetrics } from "@bunting/rpc";
+import { serverMetrics, tlsMetrics, type ServerMetrics, type TlsMetrics } from "@bunting/server";
 import { Counter, Gauge, Histogram, HotHistogram, type Registry } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import { connectionMetrics, type ConnectionMetrics } from "./connection-metrics.js";

@@ -1,4 +1,5 @@
-import { drainSessions, type RpcStatus, type TransportSession, type TransportStream } from "@bunting/rpc";
+import { drainSessions } from "@bunting/server";
+import { type RpcStatus, type TransportSession, type TransportStream } from "@bunting/rpc";
 import { aborted, type Clock, type Runnable } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 

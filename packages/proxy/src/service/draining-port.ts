@@ -1,4 +1,5 @@
-import { drainSessions, type PortListener, type RpcStatus, type TransportStream } from "@bunting/rpc";
+import { drainSessions, type PortListener } from "@bunting/server";
+import { type RpcStatus, type TransportStream } from "@bunting/rpc";
 import { sleep, within, type Clock, type Component, type Logger } from "@bunting/runtime";
 import { listen } from "./listening-component.js";
 import type { ProxyReadiness } from "./proxy-readiness.js";

@@ -1,4 +1,4 @@
-import type { PortListener } from "@bunting/rpc";
+import type { PortListener } from "@bunting/server";
 import { within, type Component, type Logger } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 

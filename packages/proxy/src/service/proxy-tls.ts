@@ -1,4 +1,4 @@
-import { ClientAuthorities, TlsCertificate, TlsTermination, type TlsMetrics } from "@bunting/rpc";
+import { ClientAuthorities, TlsCertificate, TlsTermination, type TlsMetrics } from "@bunting/server";
 import type { Component, Logger } from "@bunting/runtime";
 import type { ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";

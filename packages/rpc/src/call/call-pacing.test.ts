@@ -13,8 +13,8 @@ import {
   ManualClock,
   recordingLogger,
   releaseAfterEach,
-} from "../rpc.fixture.js";
-import type { PortListener } from "../port/port-listener.js";
+} from "@bunting/test/support/grpc-port.js";
+import type { PortListener } from "@bunting/server";
 
 const echo = bytesUnary("/t.T/Echo", (request) => request);
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());

@@ -1,8 +1,8 @@
 import type { Clock } from "@bunting/runtime";
 import { parseGrpcTimeout } from "./grpc-timeout.js";
-import { StartQueue, type Starter } from "../limits/start-queue.js";
-import type { RpcStatus } from "../status.js";
-import type { TransportHandler, TransportSession, TransportStream } from "../transport.js";
+import { StartQueue, type Starter } from "./start-queue.js";
+import type { RpcStatus } from "@bunting/http2/status";
+import type { TransportHandler, TransportSession, TransportStream } from "@bunting/http2";
 
 /** Calls of one connection that may have ended, and how many of them are forgotten each second. Real clients make two at a start. */
 const endedBurst = 64;

@@ -4,8 +4,8 @@ import { expect } from "chai";
 import { compressionAlgorithms, Metadata, status } from "@grpc/grpc-js";
 import { frameMessage } from "./framing.js";
 import { bidiStreaming, unary, type Call, type ResponseStream } from "./method.js";
-import { connectionBytes } from "../limits/peer-account.js";
-import { RpcError } from "../status.js";
+import { connectionBytes } from "@bunting/server/internal/limits/peer-account.js";
+import { RpcError } from "@bunting/http2/status";
 import {
   answerOf,
   bytesStreaming,
@@ -22,7 +22,7 @@ import {
   releaseAfterEach,
   serve,
   wire,
-} from "../rpc.fixture.js";
+} from "@bunting/test/support/grpc-port.js";
 
 const echo = bytesUnary("/t.T/Echo", (request) => request);
 const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());

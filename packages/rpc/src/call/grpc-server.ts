@@ -1,11 +1,10 @@
-import { systemClock, type Clock, type Logger } from "@bunting/runtime";
+import { type Clock, type Logger, Overdue, systemClock } from "@bunting/runtime";
 import type { MalformedRules } from "./message-deframer.js";
 import type { Method } from "./method.js";
-import { Overdue } from "../limits/overdue.js";
 import type { CallContext, OnCallEnd, ServerCall } from "./server-call.js";
 import { framePrefixBytes } from "./framing.js";
 import { BidiStreamingCall, ServerStreamingCall } from "./streaming-call.js";
-import type { TransportHandler, TransportSession, TransportStream } from "../transport.js";
+import type { TransportHandler, TransportSession, TransportStream } from "@bunting/http2";
 import { UnaryCall } from "./unary-call.js";
 
 export interface GrpcServerOptions {

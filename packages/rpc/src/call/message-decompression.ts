@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import { RpcError } from "../status.js";
+import { RpcError } from "@bunting/http2/status";
 
 /** The encodings accepted in requests, as `grpc-accept-encoding` lists them. */
 const acceptedEncodings = "identity,gzip";

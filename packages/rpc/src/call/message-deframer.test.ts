@@ -2,9 +2,9 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { frameMessage } from "./framing.js";
 import { MessageDeframer, soleMessage } from "./message-deframer.js";
-import { type OpenAccount } from "../http2/account.js";
-import { PeerMemory } from "../limits/peer-memory.js";
-import { RpcError } from "../status.js";
+import { type OpenAccount } from "@bunting/http2";
+import { PeerMemory } from "@bunting/server";
+import { RpcError } from "@bunting/http2/status";
 
 function account(): OpenAccount {
   return new PeerMemory(Number.POSITIVE_INFINITY).open(() => undefined);

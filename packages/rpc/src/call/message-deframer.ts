@@ -1,6 +1,6 @@
 import { framePrefixBytes } from "./framing.js";
-import type { PeerAccount } from "../http2/account.js";
-import { RpcError } from "../status.js";
+import type { PeerAccount } from "@bunting/http2";
+import { RpcError } from "@bunting/http2/status";
 
 const nothing = Buffer.alloc(0);
 const retryPushback = { "grpc-retry-pushback-ms": "1000" };

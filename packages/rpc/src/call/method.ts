@@ -1,6 +1,6 @@
 import { frameMessage } from "./framing.js";
-import { RpcError, type RpcStatus } from "../status.js";
-import type { TransportStream } from "../transport.js";
+import { RpcError, type RpcStatus } from "@bunting/http2/status";
+import type { TransportStream } from "@bunting/http2";
 
 /** What a handler knows of its call. */
 export interface Call {

@@ -7,9 +7,9 @@ import {
   listen,
   recordingLogger,
   releaseAfterEach,
-} from "../rpc.fixture.js";
+} from "@bunting/test/support/grpc-port.js";
 import { GrpcServer } from "./grpc-server.js";
-import { ReadTurns } from "../limits/read-turns.js";
+import { ReadTurns } from "@bunting/server";
 
 const connections = 20;
 const requests = 800;

@@ -1,11 +1,10 @@
-import type { Clock, Logger } from "@bunting/runtime";
+import type { Clock, Logger, Overdue } from "@bunting/runtime";
 import { parseGrpcTimeout } from "./grpc-timeout.js";
 import { checkEncoding, decompressMessage } from "./message-decompression.js";
 import { MessageDeframer, soleMessage, type MalformedRules } from "./message-deframer.js";
 import type { Call } from "./method.js";
-import type { Overdue } from "../limits/overdue.js";
-import { RpcError, type RpcStatus, type StatusName } from "../status.js";
-import type { StreamReceiver, TransportStream } from "../transport.js";
+import { RpcError, type RpcStatus, type StatusName } from "@bunting/http2/status";
+import type { StreamReceiver, TransportStream } from "@bunting/http2";
 
 /** Called for each call that ends, with the sizes of its messages; a client that has gone ends it with CANCELLED. */
 export type OnCallEnd = (

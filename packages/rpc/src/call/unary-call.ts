@@ -1,7 +1,7 @@
 import type { Method } from "./method.js";
 import { ServerCall, type CallContext } from "./server-call.js";
-import { RpcError, type RpcStatus } from "../status.js";
-import type { TransportStream } from "../transport.js";
+import { RpcError, type RpcStatus } from "@bunting/http2/status";
+import type { TransportStream } from "@bunting/http2";
 
 export type Unary = Extract<Method, { kind: "unary" }>;
 

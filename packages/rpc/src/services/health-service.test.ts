@@ -10,7 +10,7 @@ import {
   releaseAfterEach,
   serve,
   wire,
-} from "../rpc.fixture.js";
+} from "@bunting/test/support/grpc-port.js";
 
 const ask = (service: string): Uint8Array => healthV1.HealthCheckRequest.encode({ service }).finish();
 const answer = (bytes: Uint8Array): number => healthV1.HealthCheckResponse.decode(bytes).status;

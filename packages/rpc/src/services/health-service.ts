@@ -2,7 +2,7 @@ import { healthV1 } from "@bunting/protocol";
 import { frameMessage } from "../call/framing.js";
 import { messageCodec } from "../call/message-codec.js";
 import { serverStreaming, unary, type Method, type ResponseStream } from "../call/method.js";
-import { RpcError } from "../status.js";
+import { RpcError } from "@bunting/http2/status";
 
 /** Knows whether services are served. */
 export interface HealthSource {

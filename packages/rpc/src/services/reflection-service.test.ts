@@ -13,7 +13,7 @@ import {
   serve,
   wire,
   eventually,
-} from "../rpc.fixture.js";
+} from "@bunting/test/support/grpc-port.js";
 import { frameMessage } from "../call/framing.js";
 
 type Question = reflectionV1.ServerReflectionRequest["messageRequest"];

@@ -3,7 +3,7 @@ import { DescriptorIndex } from "./descriptor-index.js";
 import { frameMessage } from "../call/framing.js";
 import { messageCodec } from "../call/message-codec.js";
 import { bidiStreaming, type Method, type ResponseStream, type RequestListener } from "../call/method.js";
-import { RpcError, statusCode } from "../status.js";
+import { RpcError, statusCode } from "@bunting/http2/status";
 
 type Request = reflectionV1.ServerReflectionRequest;
 type Answer = reflectionV1.ServerReflectionResponse["messageResponse"];

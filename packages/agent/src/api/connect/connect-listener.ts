@@ -1,5 +1,6 @@
 import type { RequestListener } from "node:http";
-import { accountOf, RpcError, type StatusName } from "@bunting/rpc";
+import { accountOf } from "@bunting/server";
+import { RpcError, type StatusName } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ApiMetrics, RpcSystem } from "../api-metrics.js";
 import { challenge, unadmitted, type Callers } from "../callers.js";

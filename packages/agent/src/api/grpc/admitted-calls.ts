@@ -1,4 +1,4 @@
-import type { TransportHandler } from "@bunting/rpc";
+import type { TransportHandler } from "@bunting/server";
 import { unadmitted, type Callers } from "../callers.js";
 
 /** A gRPC server of which only admitted calls reach a method. */

@@ -1,4 +1,5 @@
-import { parseGrpcTimeout, type GrpcHeaderRules, type HeaderFields } from "@bunting/rpc";
+import { parseGrpcTimeout } from "@bunting/rpc";
+import { type GrpcHeaderRules, type HeaderFields } from "@bunting/server";
 import { varyByOrigin } from "../http/cors.js";
 
 type Headers = Readonly<Record<string, string | number>>;

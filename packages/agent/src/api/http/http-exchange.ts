@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { accountOf, authorizationOf, type RefusalReason } from "@bunting/rpc";
+import { accountOf, authorizationOf, type RefusalReason } from "@bunting/server";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
 import type { Callers } from "../callers.js";

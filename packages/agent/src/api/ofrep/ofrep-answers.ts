@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { RpcError, type RefusalReason } from "@bunting/rpc";
+import { RpcError } from "@bunting/rpc";
+import { type RefusalReason } from "@bunting/server";
 import type { Logger } from "@bunting/runtime";
 import type { EvaluationContext, EvaluationErrorCode, Resolution } from "@bunting/evaluation";
 import { AnswerSize } from "../answer-size.js";

@@ -1,4 +1,4 @@
-import type { WholeAnswer, WholeRequest, WholeRequestHandler } from "@bunting/rpc";
+import type { WholeAnswer, WholeRequest, WholeRequestHandler } from "@bunting/server";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
 import { varyByOrigin } from "../http/cors.js";

@@ -1,4 +1,4 @@
-import { defaultGrpcHeaders, type GrpcHeaderRules } from "@bunting/rpc";
+import { defaultGrpcHeaders, type GrpcHeaderRules } from "@bunting/server";
 
 const base = defaultGrpcHeaders(true);
 

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import type { PeerMemory } from "@bunting/rpc";
+import type { PeerMemory } from "@bunting/server";
 import type { Clock, Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";

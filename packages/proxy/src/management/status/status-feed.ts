@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { accountOf, type PeerAccount } from "@bunting/rpc";
+import { accountOf, type PeerAccount } from "@bunting/server";
 import type { Clock } from "@bunting/runtime";
 import type { StatusView } from "./status-view.js";
 

@@ -1,4 +1,4 @@
-import type { ServerMetrics } from "@bunting/rpc";
+import type { ServerMetrics } from "@bunting/server";
 import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../../proxy-metrics.js";
 import { ConvergenceHistory } from "./convergence-history.js";

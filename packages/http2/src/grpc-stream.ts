@@ -1,0 +1,90 @@
+import type { RpcStatus } from "./status.js";
+import type { StreamReceiver, TransportStream } from "./transport.js";
+import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
+import { encodeHeaders, sharedHeaderBlock } from "./hpack/header-encoder.js";
+import { Http2Stream, type StreamOwner } from "./http2-stream.js";
+import type { RequestHead } from "./request-head.js";
+import { statusHeaders } from "./status-headers.js";
+
+type Headers = Readonly<Record<string, string>>;
+
+/** A request of gRPC. */
+export class GrpcStream extends Http2Stream implements TransportStream {
+  #hasResponded = false;
+  #receiver: StreamReceiver | undefined;
+  #closeListeners: CloseListeners;
+
+  constructor(session: StreamOwner, id: number, head: RequestHead, hasEnded: boolean) {
+    // What comes waits for `receive`.
+    super(session, id, head, hasEnded, true);
+  }
+
+  get path(): string {
+    return this.head.path;
+  }
+
+  get hasResponded(): boolean {
+    return this.#hasResponded;
+  }
+
+  header(name: string): string | undefined {
+    return this.head.text(name);
+  }
+
+  respond(headers?: Headers): void {
+    if (this.#hasResponded || !this.isOpen) return;
+    this.#hasResponded = true;
+    this.sendHeaders(this.#responseBlock(headers));
+  }
+
+  write(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    this.respond();
+    this.send(frame, "stream", onWritten);
+  }
+
+  writeShared(frame: Uint8Array, onWritten?: (error?: Error) => void): void {
+    this.respond();
+    this.send(frame, "none", onWritten);
+  }
+
+  end(status: RpcStatus): void {
+    if (this.isEnding || !this.isOpen) return;
+    const trailers = statusHeaders(status);
+    if (this.#hasResponded) this.sendEnd(sharedHeaderBlock(trailers));
+    else {
+      this.#hasResponded = true;
+      this.sendHeaders(this.#responseBlock(trailers));
+      this.sendEnd(undefined);
+    }
+    this.resumeReading();
+  }
+
+  receive(receiver: StreamReceiver): void {
+    this.#receiver = receiver;
+    this.resumeReading();
+  }
+
+  onClose(listener: () => void): void {
+    if (this.isOpen) this.#closeListeners = addCloseListener(this.#closeListeners, listener);
+    else listener();
+  }
+
+  protected override onData(piece: Buffer): void {
+    this.#receiver?.onData(piece);
+  }
+
+  protected override onEnd(): void {
+    this.#receiver?.onEnd();
+  }
+
+  protected override onClosed(): void {
+    const listeners = this.#closeListeners;
+    this.#closeListeners = undefined;
+    callCloseListeners(listeners);
+  }
+
+  #responseBlock(added: Headers | undefined): Uint8Array {
+    const base = this.session.grpcHeaders.responseHeaders(this.head.fields);
+    return added === undefined ? sharedHeaderBlock(base) : encodeHeaders({ ...base, ...added });
+  }
+}

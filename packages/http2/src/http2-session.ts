@@ -1,0 +1,379 @@
+import type { Socket } from "node:net";
+import { peerAddress } from "./peer-address.js";
+import { RpcError, type RefusalReason } from "./status.js";
+import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "./transport.js";
+import { streamBytes, type OpenAccount } from "./account.js";
+import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
+import {
+  errorCode,
+  goawayFrame,
+  pingFrame,
+  rstStreamFrame,
+  setting,
+  settingsFrame,
+  windowUpdateFrame,
+} from "./frames.js";
+import { GrpcStream } from "./grpc-stream.js";
+import type { Http2Stream, StreamOwner } from "./http2-stream.js";
+import type { PlainStream } from "./plain-stream.js";
+import type { RequestHead } from "./request-head.js";
+import { SessionInput, type InputOwner, type SessionLimits } from "./session-input.js";
+import { SessionOutput, type OutputOwner } from "./session-output.js";
+import { SessionReading, type ReadingOwner } from "./session-reading.js";
+import type { SocketAccess } from "./socket-access.js";
+import { listenTo, type SocketOwner } from "./socket-listeners.js";
+import { SocketStall } from "./socket-stall.js";
+import type { WatchedSession, WatchedStream } from "./stallable.js";
+import type { SharedTurns } from "./turn-share.js";
+
+/** How long a peer may take to close a connection that we have ended, and what it may still send: it is dropped. */
+const closingMs = 1_000;
+const maxDroppedBytes = 1024 * 1024;
+const ownPing = Buffer.from("bunting1", "latin1");
+const keepalivePing = Buffer.from("bunting2", "latin1");
+
+/** What a connection reports. */
+export interface SessionEvents {
+  /** A request whose headers are valid; a stream has to be added for it, or it has to be refused. */
+  onRequest(session: Http2Session, streamId: number, head: RequestHead, hasEnded: boolean): void;
+  /** The peer has acknowledged our SETTINGS. */
+  onSettingsAck(session: Http2Session): void;
+  /** It is being ended, because its peer violated HTTP/2. */
+  onProtocolError(): void;
+  /** It is being ended, because of too many PING or SETTINGS frames. */
+  onFlood(): void;
+  /** A request was refused, or ended early, because of a limit. */
+  onRefused(reason: RefusalReason): void;
+  /** Reading was held for the rest of a turn of the event loop or longer, and goes on. */
+  onHeld(): void;
+  /** The connection has closed. */
+  onClosed(session: Http2Session): void;
+}
+
+/** One client connection: HTTP/2 (RFC 9113) on a socket. SessionInput has the rules for what comes, SessionOutput for what is sent. */
+export class Http2Session
+  implements StreamOwner, WatchedSession, InputOwner, OutputOwner, ReadingOwner, SocketOwner
+{
+  readonly remoteAddress: string;
+  readonly isEncrypted: boolean;
+  readonly peerCertificate: PeerCertificate | undefined;
+  readonly stallClock: { readonly tick: number };
+  readonly account: OpenAccount;
+  readonly grpcHeaders: GrpcHeaderRules;
+  readonly socket: Socket;
+  readonly sockets: SocketAccess;
+  readonly #events: SessionEvents;
+  readonly limits: SessionLimits;
+  /** All that are open, by their ids, and those of gRPC. */
+  readonly #all = new Map<number, Http2Stream>();
+  readonly #calls = new Set<GrpcStream>();
+  #isOpen = true;
+  /** It has been ended because of an error: nothing is read any more. */
+  #hasFailed = false;
+  #closeListeners: CloseListeners;
+  readonly #output: SessionOutput;
+  readonly #input: SessionInput;
+  readonly #reading: SessionReading;
+  readonly #stall: SocketStall;
+  #droppedBytes = 0;
+  // Looking after the peer.
+  #onPingAck: ((error?: Error) => void) | undefined;
+  #isProbed = false;
+  #heardBytes = -1;
+  #quietSweeps = 0;
+
+  constructor(
+    socket: Socket,
+    account: OpenAccount,
+    options: {
+      readonly stallClock: { readonly tick: number };
+      readonly events: SessionEvents;
+      readonly turns: SharedTurns;
+      readonly sockets: SocketAccess;
+      readonly grpcHeaders: GrpcHeaderRules;
+      readonly limits: SessionLimits;
+    },
+  ) {
+    this.socket = socket;
+    this.sockets = options.sockets;
+    this.account = account;
+    this.#events = options.events;
+    this.limits = options.limits;
+    this.grpcHeaders = options.grpcHeaders;
+    this.stallClock = options.stallClock;
+    this.remoteAddress = peerAddress(socket);
+    this.isEncrypted = options.sockets.isEncrypted(socket);
+    this.peerCertificate = options.sockets.peerCertificateOf(socket);
+    this.#stall = new SocketStall(options.stallClock);
+    this.#reading = new SessionReading(this, options.turns);
+    this.#output = new SessionOutput(socket, this);
+    this.#input = new SessionInput(this, this.#output);
+    listenTo(socket, this);
+    this.#output.control(
+      settingsFrame([
+        [setting.maxConcurrentStreams, options.limits.maxStreams],
+        [setting.maxHeaderListSize, options.limits.maxHeaderBytes],
+      ]),
+    );
+  }
+
+  get streams(): ReadonlySet<TransportStream> {
+    return this.#calls;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen && !this.#hasFailed && !this.socket.destroyed;
+  }
+
+  get peerWindowBytes(): number {
+    return this.#input.peerWindowBytes;
+  }
+
+  get lastStreamId(): number {
+    return this.#input.lastStreamId;
+  }
+
+  goaway(): void {
+    if (this.isOpen) this.#output.goaway();
+  }
+
+  ping(onAck: (error?: Error) => void): boolean {
+    if (this.#onPingAck !== undefined || !this.isOpen || this.#output.isEnded) return false;
+    this.#onPingAck = onAck;
+    this.#output.control(pingFrame(ownPing, false));
+    return true;
+  }
+
+  destroy(): void {
+    // The rest of a chunk that is being read.
+    this.#input.stop();
+    this.socket.destroy();
+  }
+
+  get isReadingPaused(): boolean {
+    return this.#reading.isPaused;
+  }
+
+  countRefusal(reason: RefusalReason): void {
+    this.#events.onRefused(reason);
+  }
+
+  spend(work: number): void {
+    this.#reading.spend(work);
+  }
+
+  pauseReading(): void {
+    this.#reading.pause();
+  }
+
+  resumeReading(): void {
+    this.#reading.resume();
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#isOpen) this.#closeListeners = addCloseListener(this.#closeListeners, listener);
+    else listener();
+  }
+
+  // For the stall watch and the keepalive.
+
+  get watchedStreams(): Iterable<WatchedStream> {
+    return this.#all.values();
+  }
+
+  isStalledSince(tick: number): boolean {
+    return this.#stall.isStalledSince(tick, this.sockets.unsentBytes(this.socket));
+  }
+
+  /** Called once per sweep; returns for how many sweeps in a row the peer has sent nothing. */
+  countQuietSweep(): number {
+    const { bytesRead } = this.socket;
+    // While reading is paused, we do not hear the peer.
+    const isQuiet = bytesRead === this.#heardBytes && !this.isReadingPaused;
+    this.#heardBytes = bytesRead;
+    this.#quietSweeps = isQuiet ? this.#quietSweeps + 1 : 0;
+    return this.#quietSweeps;
+  }
+
+  /** Called once per sweep; returns for how many sweeps in a row the peer has been in the same header block. */
+  countHeaderSweep(): number {
+    return this.isReadingPaused ? 0 : this.#input.countHeaderSweep();
+  }
+
+  /** Sends a PING in addition to those of `ping`. */
+  probe(): void {
+    if (this.#isProbed || !this.isOpen) return;
+    this.#isProbed = true;
+    this.#output.control(pingFrame(keepalivePing, false));
+  }
+
+  // For the transport.
+
+  addCall(streamId: number, head: RequestHead, hasEnded: boolean): GrpcStream {
+    const stream = new GrpcStream(this, streamId, head, hasEnded);
+    this.account.charge(streamBytes + head.bytes);
+    this.account.begin();
+    this.#all.set(streamId, stream);
+    this.#calls.add(stream);
+    return stream;
+  }
+
+  /** Adds a request that is not gRPC. */
+  addPlain(stream: PlainStream): void {
+    this.account.begin();
+    this.#all.set(stream.id, stream);
+  }
+
+  /** Resets the requests that are not gRPC, so that nothing more is answered. */
+  resetPlain(): void {
+    for (const stream of [...this.#all.values()])
+      if (!(stream instanceof GrpcStream)) stream.reset("REFUSED_STREAM");
+  }
+
+  // For its streams.
+
+  /** The stream has something to send. */
+  queue(stream: Http2Stream): void {
+    this.#output.queue(stream);
+  }
+
+  sendWindowUpdate(streamId: number, bytes: number): void {
+    this.#output.control(windowUpdateFrame(streamId, bytes));
+  }
+
+  /** Sends the headers of an answer 1xx, which another follows. */
+  sendInformational(streamId: number, block: Uint8Array): void {
+    this.#output.informational(streamId, block);
+  }
+
+  /** @param hasRequestEnded false if the client may still send content, which is then ignored */
+  sendReset(streamId: number, code: number, hasRequestEnded: boolean): void {
+    if (!hasRequestEnded) this.#input.ignore(streamId);
+    this.#output.control(rstStreamFrame(streamId, code));
+  }
+
+  removeStream(stream: Http2Stream, framedBytes: number): void {
+    this.#all.delete(stream.id);
+    if (stream instanceof GrpcStream && this.#calls.delete(stream))
+      this.account.release(streamBytes + stream.head.bytes);
+    this.account.finish();
+    this.#output.forget(stream, framedBytes);
+    if (this.isDone) this.#output.schedule();
+  }
+
+  /** Called when bytes have been read from the socket. */
+  read(chunk: Buffer): void {
+    if (this.#hasFailed || this.#output.isEnded) {
+      this.#droppedBytes += chunk.length;
+      if (this.#droppedBytes > maxDroppedBytes) this.destroy();
+      return;
+    }
+    this.#reading.take(chunk);
+  }
+
+  // For its reading.
+
+  handle(chunk: Buffer): Buffer | undefined {
+    this.#output.beginReading();
+    const rest = this.#input.push(chunk);
+    this.#output.endReading();
+    return rest;
+  }
+
+  onReadOn(): void {
+    this.#events.onHeld();
+  }
+
+  // For its input.
+
+  get open(): ReadonlyMap<number, Http2Stream> {
+    return this.#all;
+  }
+
+  get hasEnough(): boolean {
+    return this.#reading.hasEnough;
+  }
+
+  begins(streamId: number, head: RequestHead, hasEnded: boolean): void {
+    this.#events.onRequest(this, streamId, head, hasEnded);
+  }
+
+  onSettingsAck(): void {
+    this.#events.onSettingsAck(this);
+  }
+
+  onPingAck(payload: Buffer): boolean {
+    if (this.#isProbed && payload.equals(keepalivePing)) {
+      this.#isProbed = false;
+      return true;
+    }
+    if (this.#onPingAck === undefined || !payload.equals(ownPing)) return false;
+    this.#settlePing(undefined);
+    return true;
+  }
+
+  fail(code: number, reason: string): void {
+    if (this.#hasFailed) return;
+    this.#events.onProtocolError();
+    this.#end(code, reason);
+  }
+
+  failByFlood(): void {
+    if (this.#hasFailed) return;
+    this.#events.onFlood();
+    this.#end(errorCode.ENHANCE_YOUR_CALM, "too many PING or SETTINGS frames");
+  }
+
+  // The end.
+
+  /** Ends the connection because of what its peer does, and says why. */
+  #end(code: number, reason: string): void {
+    if (this.#hasFailed || !this.#isOpen) return;
+    this.#hasFailed = true;
+    this.#output.control(goawayFrame(this.#input.lastStreamId, code, reason));
+    this.#input.stop();
+    this.#reading.stop();
+    this.#closeStreams();
+    // Also if the peer does not read why.
+    this.onDone();
+  }
+
+  get isDone(): boolean {
+    return this.#hasFailed || (this.#output.hasSentGoaway && this.#all.size === 0);
+  }
+
+  onDone(): void {
+    setTimeout(() => this.destroy(), closingMs).unref();
+  }
+
+  onUnread(): void {
+    if (!this.#hasFailed) this.#events.onFlood();
+    this.destroy();
+  }
+
+  #closeStreams(): void {
+    for (const stream of [...this.#all.values()]) stream.close();
+  }
+
+  /** Called when the socket has closed. */
+  handleClose(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#input.stop();
+    this.#closeStreams();
+    this.#reading.leave();
+    this.account.close();
+    if (this.#onPingAck !== undefined)
+      this.#settlePing(new RpcError("UNAVAILABLE", "the connection ended before the ping was answered"));
+    this.#events.onClosed(this);
+    const listeners = this.#closeListeners;
+    this.#closeListeners = undefined;
+    callCloseListeners(listeners);
+  }
+
+  #settlePing(error: Error | undefined): void {
+    const onAck = this.#onPingAck;
+    this.#onPingAck = undefined;
+    onAck?.(error);
+  }
+}

@@ -1,0 +1,26 @@
+export { streamBytes, type AccountBook, type OpenAccount, type PeerAccount } from "./account.js";
+export { drainSessions } from "./drain-sessions.js";
+export { httpDate } from "./http-date.js";
+export { defaultGrpcHeaders } from "./http2-request-routing.js";
+export { Http2Transport } from "./http2-transport.js";
+export { peerAddress } from "./peer-address.js";
+export { accountOf, chargeAnswer, setAccount } from "./request-account.js";
+export type { AdmissionReason } from "./session-admission.js";
+export { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "./session-keepalive.js";
+export type { SocketAccess } from "./socket-access.js";
+export { SocketStall } from "./socket-stall.js";
+export type { WatchedSession, WatchedStream } from "./stallable.js";
+export { statusHeaders } from "./status-headers.js";
+export {
+  defaultTransportLimits,
+  type GrpcHeaderRules,
+  type HeaderFields,
+  type PeerCertificate,
+  type ResetCode,
+  type StreamReceiver,
+  type TransportHandler,
+  type TransportLimits,
+  type TransportSession,
+  type TransportStream,
+} from "./transport.js";
+export type { Reader, SharedTurns, TurnShare } from "./turn-share.js";

@@ -1,0 +1,34 @@
+import type { PeerAccount } from "./account.js";
+import { RpcError } from "./status.js";
+
+/** What content is charged to: the stream; the whole answer, elsewhere, until its stream has closed; or nothing, because others share it. */
+export type Charge = "stream" | "answer" | "none";
+
+/** Content of a stream that waits to be sent, or for the system to take it. */
+export interface Outgoing {
+  readonly bytes: Uint8Array;
+  readonly charge: Charge;
+  readonly onWritten: ((error?: Error) => void) | undefined;
+  framedBytes: number;
+  next: Outgoing | undefined;
+}
+
+/** Takes back what is charged for content of a stream that has closed. Returns what is still charged, because a batch may hold it. */
+export function releaseUnframed(oldest: Outgoing | undefined, account: PeerAccount): number {
+  let framedBytes = 0;
+  for (let each = oldest; each !== undefined; each = each.next) {
+    const { charge, bytes } = each;
+    if (charge === "none") continue;
+    if (each.framedBytes > 0) {
+      // A slice holds all of it.
+      framedBytes += bytes.length;
+      if (charge === "answer") account.charge(bytes.length);
+    } else if (charge === "stream") account.release(bytes.length);
+  }
+  return framedBytes;
+}
+
+/** What is reported of content that was not sent. */
+export function streamEnded(): RpcError {
+  return new RpcError("UNAVAILABLE", "the stream ended before the frame was written");
+}

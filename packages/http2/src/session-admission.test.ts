@@ -1,0 +1,151 @@
+import { once } from "node:events";
+import { status } from "@grpc/grpc-js";
+import { HostilePeer } from "@bunting/test/abuse/support/hostile-peer.js";
+import { expect } from "chai";
+import { connectionBytes } from "@bunting/server/internal/limits/peer-account.js";
+import { type DropReason, PeerMemory } from "@bunting/server";
+import {
+  afterwards,
+  answerOf,
+  bytesStreaming,
+  bytesUnary,
+  BytesClient,
+  eventually,
+  failure,
+  grpcHeaders,
+  http2Client,
+  listen,
+  releaseAfterEach,
+  serve,
+} from "@bunting/test/support/grpc-port.js";
+
+const echo = bytesUnary("/t.T/Echo", (request) => request);
+const hold = bytesStreaming("/t.T/Hold", (_request, out) => out.sendHeaders());
+const kibibyte = 1024;
+
+describe("the admission of connections", () => {
+  releaseAfterEach();
+
+  it("answers a new connection with UNAVAILABLE and a pushback while memory is full, and then closes it", async () => {
+    const memory = new PeerMemory(2 * connectionBytes);
+    const dropped: DropReason[] = [];
+    const listener = await serve([echo, hold], { memory, onDropped: (reason) => dropped.push(reason) });
+    const held = new BytesClient(listener).stream("/t.T/Hold");
+    await held.headers;
+    const error = await failure(new BytesClient(listener).unary("/t.T/Echo", Buffer.from("x")));
+    expect(error.code).to.equal(status.UNAVAILABLE);
+    expect(error.details).to.contain("--peer-memory");
+    expect(error.metadata.get("grpc-retry-pushback-ms")).to.deep.equal(["5000"]);
+    expect(dropped).to.deep.equal(["memory"]);
+    await eventually(() => listener.sessions.size === 1, "the refused connection to be closed");
+    held.call.cancel();
+    await held.status;
+  });
+
+  it("closes the HTTP/2 connection that has been idle for longest for a new one", async () => {
+    const memory = new PeerMemory(2.5 * connectionBytes, "idle");
+    const listener = await serve([echo], { memory });
+    const first = await HostilePeer.connect(listener.port);
+    const second = await HostilePeer.connect(listener.port);
+    afterwards(() => {
+      first.destroy();
+      second.destroy();
+    });
+    await eventually(() => listener.sessions.size === 2, "two connections");
+    // It has asked for something since, so the other has been idle for longer.
+    const id = await first.request("/t.T/Echo", { message: Buffer.from("x") });
+    await eventually(() => first.ended.has(id), "an answer");
+    expect((await new BytesClient(listener).unary("/t.T/Echo", Buffer.from("x"))).toString()).to.equal("x");
+    await eventually(() => second.isClosed, "the connection to be closed");
+    expect(first.isClosed).to.equal(false);
+  });
+
+  it("closes a refused connection that asks for nothing", async () => {
+    const listener = await serve([echo], { memory: new PeerMemory(connectionBytes / 2) });
+    const peer = await HostilePeer.connect(listener.port);
+    afterwards(() => peer.destroy());
+    await eventually(() => peer.isClosed, "the connection to be closed");
+  });
+
+  it("ends the greediest connection with UNAVAILABLE and a pushback, and no other", async () => {
+    const memory = new PeerMemory(1024 * kibibyte);
+    const listener = await serve([echo, hold], { memory });
+    const modest = new BytesClient(listener).stream("/t.T/Hold");
+    await modest.headers;
+    const session = http2Client(listener);
+    const streams = Array.from({ length: 100 }, () => session.request(grpcHeaders("/t.T/Hold")));
+    const answers = await Promise.all(streams.map((stream) => answerOf(stream)));
+    const told = answers.filter(({ headers }) => headers["grpc-retry-pushback-ms"] === "5000");
+    expect(told.length, "streams that were open by then").to.be.greaterThan(60);
+    for (const { headers } of told) expect(headers["grpc-status"]).to.equal(String(status.UNAVAILABLE));
+    await eventually(() => listener.sessions.size === 1, "the greedy connection to be closed");
+    expect([...listener.sessions][0]?.streams.size, "streams of the modest one").to.equal(1);
+    expect(memory.bytes).to.be.lessThan(2 * connectionBytes);
+    modest.call.cancel();
+    await modest.status;
+  });
+
+  it("takes what a connection held off the ledger when it closes, and when each stream does", async () => {
+    const memory = new PeerMemory(Number.POSITIVE_INFINITY);
+    const listener = await serve([hold, echo], { memory });
+    const session = http2Client(listener);
+    const held = session.request({ ...grpcHeaders("/t.T/Hold"), large: "x".repeat(10 * kibibyte) });
+    held.write(Buffer.alloc(3));
+    await eventually(() => memory.bytes > connectionBytes + 16 * kibibyte, "headers to be charged");
+    const echoed = session.request(grpcHeaders("/t.T/Echo"));
+    const before = memory.bytes;
+    echoed.end(Buffer.alloc(5));
+    await answerOf(echoed);
+    await eventually(() => memory.bytes === before, "the answered call to be taken off");
+    held.close();
+    await eventually(() => memory.bytes === connectionBytes, "the stream to be taken off");
+    session.destroy();
+    await eventually(() => memory.bytes === 0, "the connection to be taken off");
+  });
+
+  it("ends a connection whose peer does not acknowledge SETTINGS, and no other", async () => {
+    const dropped: DropReason[] = [];
+    const listener = await serve([hold], {
+      limits: { settingsTimeoutMs: 50 },
+      onDropped: (reason) => dropped.push(reason),
+    });
+    const acknowledging = http2Client(listener);
+    await once(acknowledging, "localSettings");
+    const peer = await HostilePeer.connect(listener.port, { acknowledges: false });
+    afterwards(() => peer.destroy());
+    await eventually(() => peer.isClosed, "the connection to be closed");
+    expect(dropped).to.deep.equal(["settings"]);
+    expect(listener.sessions.size).to.equal(1);
+  });
+
+  it("refuses headers beyond the limit also before SETTINGS are acknowledged, and says what the limit is", async () => {
+    const listener = await listen({
+      limits: { maxHeaderBytes: kibibyte },
+      grpc: { onStream: () => expect.fail("the stream was let in") },
+      http: () => expect.fail("the request was let in"),
+    });
+    const session = http2Client(listener);
+    const large = "x".repeat(kibibyte);
+    // Both leave before the server's SETTINGS arrive.
+    const grpc = answerOf(session.request({ ...grpcHeaders("/t.T/Hold"), large }));
+    const other = answerOf(session.request({ ":path": "/", large }, { endStream: true }));
+    const { headers } = await grpc;
+    expect(headers["grpc-status"]).to.equal(String(status.RESOURCE_EXHAUSTED));
+    expect(headers["grpc-message"]).to.contain("at most 1024 are allowed");
+    expect((await other).headers[":status"]).to.equal(431);
+  });
+
+  it("reports a connection that has as many streams as it may have", async () => {
+    let count = 0;
+    const listener = await serve([hold], {
+      limits: { maxStreamsPerConnection: 3 },
+      onStreamLimit: () => count++,
+    });
+    const session = http2Client(listener);
+    await once(session, "remoteSettings");
+    const streams = Array.from({ length: 4 }, () => session.request(grpcHeaders("/t.T/Hold")));
+    await eventually(() => count === 1, "the third stream");
+    streams[0]?.close();
+    await eventually(() => count === 2, "the fourth, which has waited");
+  });
+});

@@ -1,0 +1,76 @@
+import { type Clock, sweepInTurns, systemClock } from "@bunting/runtime";
+import type { Http2Session } from "./http2-session.js";
+
+export interface KeepaliveOptions {
+  /** After how long without a byte from the peer a PING is sent; 0: never. */
+  readonly intervalMs: number;
+  /** How long its peer may take to answer before the connection is dropped. */
+  readonly timeoutMs: number;
+  /** How long the headers of a request may take to arrive; at most twice as long. Default 10 s. */
+  readonly headersTimeoutMs?: number;
+  readonly clock?: Clock;
+}
+
+/** The longest time between two sweeps. */
+const maxStepMs = 2_000;
+/** Why the keepalive drops a connection. */
+export type KeepaliveReason = "silent" | "unfinished_headers";
+
+/**
+ * Drops HTTP/2 connections that are of no use any more: those whose peer vanished without closing, because it was powered off or the network
+ * between forgot the connection, and those in the middle of a header block that does not end. There may be tens of thousands, so none has a
+ * timer of its own: a sweep compares the bytes received from each peer with those at the previous sweep. Only a silent peer gets a PING, and
+ * the answer counts like any other bytes.
+ */
+export class SessionKeepalive {
+  readonly #sessions: Iterable<Http2Session>;
+  readonly #clock: Clock;
+  readonly #onDrop: (reason: KeepaliveReason) => void;
+  readonly #stepMs: number;
+  /** After how many sweeps without a byte a PING is sent, and the connection dropped. */
+  readonly #probeAfter: number;
+  readonly #dropAfter: number;
+  readonly #dropHeadersAfter: number;
+  #cancelNext: (() => void) | undefined;
+
+  /** @param onDrop called for each connection that is dropped. */
+  constructor(
+    sessions: Iterable<Http2Session>,
+    options: KeepaliveOptions,
+    onDrop: (reason: KeepaliveReason) => void,
+  ) {
+    const { intervalMs, timeoutMs, headersTimeoutMs = 10_000, clock = systemClock } = options;
+    this.#sessions = sessions;
+    this.#clock = clock;
+    this.#onDrop = onDrop;
+    const silenceMs = intervalMs === 0 ? Number.POSITIVE_INFINITY : intervalMs;
+    this.#stepMs = Math.min(silenceMs / 2, timeoutMs / 2, maxStepMs);
+    this.#probeAfter = Math.ceil(silenceMs / this.#stepMs);
+    this.#dropAfter = this.#probeAfter + Math.ceil(timeoutMs / this.#stepMs);
+    this.#dropHeadersAfter = 1 + Math.ceil(headersTimeoutMs / this.#stepMs);
+  }
+
+  start(): void {
+    this.#cancelNext = this.#clock.after(this.#stepMs, () => {
+      this.start();
+      sweepInTurns(this.#sessions, (session) => this.#look(session));
+    });
+  }
+
+  stop(): void {
+    this.#cancelNext?.();
+    this.#cancelNext = undefined;
+  }
+
+  #look(session: Http2Session): void {
+    const quietSweeps = session.countQuietSweep();
+    if (quietSweeps === this.#probeAfter) session.probe();
+    if (quietSweeps >= this.#dropAfter) this.#drop(session, "silent");
+    else if (session.countHeaderSweep() > this.#dropHeadersAfter) this.#drop(session, "unfinished_headers");
+  }
+
+  #drop(session: Http2Session, reason: KeepaliveReason): void {
+    this.#onDrop(reason);
+    session.destroy();
+  }
+}

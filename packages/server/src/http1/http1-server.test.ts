@@ -1,0 +1,68 @@
+import { once } from "node:events";
+import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
+import { expect } from "chai";
+import { ReadTurns } from "../limits/read-turns.js";
+import { afterwards, releaseAfterEach } from "@bunting/test/support/grpc-port.js";
+import { Http1Server } from "./http1-server.js";
+
+const refused = "GET / HTTP/1.1\r\nx: ";
+
+describe("a refused request over HTTP/1.1", () => {
+  releaseAfterEach();
+
+  /** A client of a server that accepts 1,000 bytes of headers and 4,096 more. It reads once it is resumed. */
+  async function connect(lingerMs?: number): Promise<{ client: Socket; refusal: Promise<void> }> {
+    let onRefused: (() => void) | undefined;
+    const refusal = new Promise<void>((resolve) => (onRefused = resolve));
+    const http = new Http1Server(() => expect.fail("a request was taken"), {
+      headerTimeoutMs: 60_000,
+      requestTimeoutMs: 60_000,
+      ...(lingerMs === undefined ? {} : { lingerMs }),
+      stallClock: { tick: 0 },
+      turns: new ReadTurns(),
+      maxHeaderBytes: 1_000,
+      onRefused,
+    });
+    const sockets = new Set<Socket>();
+    const server = createServer((socket) => {
+      sockets.add(socket);
+      http.accept(socket);
+    });
+    http.start();
+    afterwards(async () => {
+      http.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const client = createConnection({ port, host: "127.0.0.1", allowHalfOpen: true });
+    client.on("error", () => undefined);
+    afterwards(() => client.destroy());
+    await once(client, "connect");
+    return { client, refusal };
+  }
+
+  it("gets its answer though the client is still sending", async () => {
+    const { client, refusal } = await connect(600_000);
+    client.write(refused + "a".repeat(9_000));
+    await refusal;
+    for (let piece = 0; piece < 20; piece++)
+      await new Promise<void>((resolve, reject) => {
+        client.write("a".repeat(100), (error) => (error ? reject(error) : setImmediate(resolve)));
+      });
+    const [answer] = (await once(client, "data")) as [Buffer];
+    expect(answer.toString()).to.match(/^HTTP\/1\.1 431 /);
+  });
+
+  it("ends the connection of a client that does not", async () => {
+    const { client } = await connect();
+    client.resume().write(refused + "a".repeat(9_000));
+    await once(client, "end");
+    // Bytes for a closed socket are answered with a reset.
+    const sending = setInterval(() => client.write("a"), 20);
+    afterwards(() => clearInterval(sending));
+    await new Promise((resolve) => client.once("close", resolve));
+  });
+});

@@ -1,0 +1,247 @@
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { dismissGently } from "./dismiss-gently.js";
+import { Http1Connection } from "./http1-connection.js";
+import { type OpenAccount, peerAddress, setAccount, type WatchedSession } from "@bunting/http2";
+import type { PeerMemory } from "../limits/peer-memory.js";
+import type { ReadTurns } from "../limits/read-turns.js";
+import { lastAnswer } from "./last-answer.js";
+import type { RefusalReason } from "@bunting/http2/status";
+import type { Answer } from "./waiting-request.js";
+import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
+
+export interface Http1ServerOptions {
+  /** How long a client may take for its request's headers. */
+  readonly headerTimeoutMs: number;
+  /** How long a client may take for a whole request. */
+  readonly requestTimeoutMs: number;
+  /** How long a client whose request was refused may go on sending, unread, before the connection closes; default 500 ms, as in Go's server. */
+  readonly lingerMs?: number;
+  /** Counts up with time, for the stall watch. */
+  readonly stallClock: { readonly tick: number };
+  /** Bounds what chunked bodies, large heads and pipelined requests take of a turn of the event loop. */
+  readonly turns: ReadTurns;
+  /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
+  readonly maxHeaderBytes: number;
+  /** Answers requests that arrive whole, if they are of its kind; `onRequest` gets all others. */
+  readonly wholeRequests?: WholeRequestHandler | undefined;
+  /** Keeps an account for each connection; without it, nothing bounds what they hold. */
+  readonly memory?: PeerMemory | undefined;
+  /** Called for each connection that is ended because of what peers hold, or refused because they hold too much already. */
+  readonly onOverload?: (() => void) | undefined;
+  /** Called for each request that is refused because of the size of its headers. */
+  readonly onLargeHeaders?: (() => void) | undefined;
+  /** Called for each request that is refused because of a limit. */
+  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
+}
+
+/** As in Go's server, and so in flagd: what its reader may hold beyond the limit. */
+const headerSlackBytes = 4_096;
+/** What a connection may always send as headers, whatever the others hold. */
+const minHeaderBytes = 16 * 1024;
+/**
+ * The part of the budget that may be taken by headers that are not complete. Node tells nobody how far they are, so the limit of each
+ * connection is set when it opens: the more are open, the less a new one gets.
+ */
+const headerShare = 1 / 8;
+
+const headersTooLarge = "The headers of the request are larger than this server accepts.";
+const overloaded = lastAnswer(
+  "503 Service Unavailable",
+  "The peers of this server hold as much of its memory as they may (--peer-memory).",
+  "retry-after: 1\r\n",
+);
+
+/** Node's answer to the request before, as long as it has not ended; not in the types. Node looks at it for the same reason. */
+type Answering = Duplex & {
+  readonly _httpMessage?: { readonly headersSent: boolean } | null;
+  destroySoon(): void;
+};
+
+const connection = Symbol("the Http1Connection of a socket");
+type Connected = Socket & { [connection]: Http1Connection };
+
+/** HTTP/1.1 on sockets that were accepted elsewhere. */
+export class Http1Server {
+  readonly #options: Http1ServerOptions;
+  readonly #onRequest: RequestListener;
+  readonly #server;
+  readonly #whole: WholeRequestServer | undefined;
+  readonly #connections = new Set<Http1Connection>();
+  #isDraining = false;
+  #onDrained = (): void => undefined;
+
+  constructor(onRequest: RequestListener, options: Http1ServerOptions) {
+    const { headerTimeoutMs, requestTimeoutMs } = options;
+    // How often the timeouts are checked.
+    const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
+    this.#options = options;
+    this.#onRequest = onRequest;
+    const take = (request: IncomingMessage, response: Answer): void =>
+      (request.socket as Connected)[connection].take(response);
+    this.#server = createServer(
+      {
+        // Node would answer these itself, and those with another expectation, however many came ahead of their answers.
+        requireHostHeader: false,
+        headersTimeout: headerTimeoutMs,
+        requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
+        connectionsCheckingInterval: sweepMs,
+      },
+      take,
+    );
+    this.#server.on("checkExpectation", take);
+    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Answering));
+    if (options.wholeRequests !== undefined)
+      this.#whole = new WholeRequestServer(options.wholeRequests, {
+        maxHeaderBytes: options.maxHeaderBytes,
+        headerTimeoutMs,
+        idleTimeoutMs: this.#server.keepAliveTimeout,
+        sweepMs,
+        onOther: (socket, account) => this.#take(socket, account),
+        onTimeout: (socket) => this.#refuseLateRequest(socket),
+      });
+  }
+
+  /** Begins to enforce the timeouts. */
+  start(): void {
+    // Node sets up its connection tracking when a server begins to listen, which this one never does. Without the event there would
+    // be no timeouts, and `closeIdleConnections` would do nothing.
+    this.#server.emit("listening");
+  }
+
+  /** Open connections, for the stall watch. */
+  get connections(): Iterable<WatchedSession> {
+    return this.#connections;
+  }
+
+  /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
+  accept(socket: Socket): void {
+    const { memory } = this.#options;
+    if (memory?.makeRoom() === false) {
+      this.#overload(socket);
+      return;
+    }
+    const account = memory?.open(() => this.#end(socket, account), peerAddress(socket));
+    setAccount(socket, account);
+    if (this.#whole === undefined || this.#isDraining) this.#take(socket, account);
+    else this.#whole.accept(socket, account);
+  }
+
+  #take(socket: Socket, account: OpenAccount | undefined): void {
+    const { stallClock, turns, lingerMs } = this.#options;
+    const accepted = new Http1Connection(socket, {
+      account,
+      stallClock,
+      turns,
+      onRequest: this.#onRequest,
+      onRefused: (reason) => this.#options.onRefused?.(reason),
+      lingerMs,
+    });
+    (socket as Connected)[connection] = accepted;
+    this.#connections.add(accepted);
+    socket.once("close", () => this.#forget(accepted));
+    if (this.#isDraining) accepted.drain();
+    const admission = { isDone: false };
+    turns.admit(() => {
+      admission.isDone = true;
+      if (!socket.destroyed) this.#begin(socket, accepted);
+    });
+    // This turn has had its work, and node would handle at once all that has been read of the connection.
+    if (!admission.isDone) socket.pause();
+  }
+
+  #forget(connection: Http1Connection): void {
+    this.#connections.delete(connection);
+    if (this.#connections.size === 0) this.#onDrained();
+  }
+
+  #begin(socket: Socket, accepted: Http1Connection): void {
+    const isPaused = socket.isPaused();
+    // Not in the types: node reads it when a connection begins.
+    (this.#server as { maxHeaderSize?: number }).maxHeaderSize = this.#headerLimit() + headerSlackBytes;
+    this.#server.emit("connection", socket);
+    accepted.begin();
+    if (isPaused) socket.resume();
+  }
+
+  /**
+   * Closes connections that are between two requests, at once, and the others after the answers to the requests that have begun to arrive. Resolves
+   * when none is left; `close` ends the wait.
+   */
+  async drain(): Promise<void> {
+    this.#isDraining = true;
+    this.#whole?.closeIdle();
+    this.#server.closeIdleConnections();
+    for (const one of this.#connections) one.drain();
+    if (this.#connections.size > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
+  }
+
+  /** Stops the timeouts. The sockets are to be destroyed by their owner, which accepted them. */
+  close(): void {
+    this.#onDrained();
+    this.#whole?.close();
+    this.#server.close();
+  }
+
+  #headerLimit(): number {
+    const { maxHeaderBytes, memory } = this.#options;
+    const room =
+      memory === undefined ? Infinity : (memory.budgetBytes * headerShare) / this.#connections.size;
+    return Math.floor(Math.min(maxHeaderBytes, Math.max(minHeaderBytes, room)));
+  }
+
+  #end(socket: Socket, account: OpenAccount | undefined): void {
+    if (account?.isIdle !== true && !(socket as Connected)[connection].isAnswerUnderWay) {
+      this.#overload(socket);
+      return;
+    }
+    // Without an answer, which would be taken for that to the next request, or for a part of the one under way. Clients expect it of a server.
+    this.#options.onOverload?.();
+    socket.destroy();
+  }
+
+  #overload(socket: Socket): void {
+    this.#options.onOverload?.();
+    dismiss(socket, overloaded);
+  }
+
+  #refuseLateRequest(socket: Duplex): void {
+    this.#options.onRefused?.("request_timeout");
+    const late = lastAnswer("408 Request Timeout", "The request did not arrive in time.");
+    dismissGently(socket, late, this.#options.lingerMs);
+  }
+
+  /** Node's own answers to what its parser refuses, with a reason. */
+  #refuseRequest({ code }: NodeJS.ErrnoException, socket: Answering): void {
+    if (socket._httpMessage?.headersSent === true) {
+      // A second answer would be a part of this one, or come after one that said that it was the last.
+      socket.destroySoon();
+      return;
+    }
+    const refuse = (text: string): void => dismissGently(socket, text, this.#options.lingerMs);
+    switch (code) {
+      case "HPE_HEADER_OVERFLOW":
+        this.#options.onLargeHeaders?.();
+        this.#options.onRefused?.("headers");
+        refuse(lastAnswer("431 Request Header Fields Too Large", headersTooLarge));
+        break;
+      case "ERR_HTTP_REQUEST_TIMEOUT":
+        this.#refuseLateRequest(socket);
+        break;
+      case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+        this.#options.onRefused?.("message_size");
+        refuse(lastAnswer("413 Payload Too Large", "The extensions of a chunk are too large."));
+        break;
+      default:
+        refuse(lastAnswer("400 Bad Request", "This is not a request of HTTP/1.1."));
+    }
+  }
+}
+
+/** Sends a last answer, unless another one is under way, and closes. */
+function dismiss(socket: Duplex, text: string): void {
+  // What the system does not take at once is dropped: a peer that does not read must not keep its connection.
+  if (socket.writable && socket.writableLength === 0) socket.write(text);
+  socket.destroy();
+}

@@ -1,0 +1,170 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { httpDate, type OpenAccount } from "@bunting/http2";
+import { wholeRequestReader, type WholeRequest, type WholeRequestReader } from "./whole-request.js";
+
+/** Answers requests that arrived whole, without node's objects for a request and a response. */
+export interface WholeRequestHandler {
+  /** Lower-case names of the headers that `answer` asks a request for. */
+  readonly headerNames: readonly string[];
+  /** A larger body is left to node's server, which refuses it. */
+  readonly maxBodyBytes: number;
+  /** Undefined, and nothing happened: node's server is to take this request, and all that follow on its connection. */
+  answer(request: WholeRequest): WholeAnswer | undefined;
+}
+
+export interface WholeAnswer {
+  readonly status: number;
+  /** Lines with their ends, without those about the connection and the body's length. */
+  readonly headers: string;
+  readonly body: string;
+}
+
+export interface WholeRequestServerOptions {
+  readonly maxHeaderBytes: number;
+  /** How long a client may take for its first request. */
+  readonly headerTimeoutMs: number;
+  /** How long a client may be idle after an answer. */
+  readonly idleTimeoutMs: number;
+  /** How often both are checked. */
+  readonly sweepMs: number;
+  /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
+  readonly onOther: (socket: Socket, account: OpenAccount | undefined) => void;
+  /** Called with a connection that has sent nothing in time. */
+  readonly onTimeout: (socket: Socket) => void;
+}
+
+interface Connection {
+  readonly account: OpenAccount | undefined;
+  /** How many sweeps have passed since its last answer. */
+  sweeps: number;
+  hasAsked: boolean;
+}
+
+/**
+ * The fast way of HTTP/1.1: most of what node's server spends on a small request goes to objects that such a request has no use for, so a request
+ * that is answered at once, and whose answer the system takes at once, does without them. Everything else is for node's server, which takes the
+ * connection over for good: requests in pieces, pipelined ones, other methods, clients that do not read. So a connection here holds nothing
+ * between two events, and cannot stall.
+ *
+ * Time is counted in sweeps instead of by a timer for each connection, as the preface sniffer does.
+ */
+export class WholeRequestServer {
+  readonly #handler: WholeRequestHandler;
+  readonly #options: WholeRequestServerOptions;
+  readonly #read: WholeRequestReader;
+  readonly #connections = new Map<Socket, Connection>();
+  /** The end of each answer's head. */
+  readonly #keepAlive: string;
+  readonly #onData: (this: Socket, bytes: Buffer) => void;
+  readonly #onClose: (this: Socket) => void;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(handler: WholeRequestHandler, options: WholeRequestServerOptions) {
+    this.#handler = handler;
+    this.#options = options;
+    this.#read = wholeRequestReader(handler.headerNames, { ...options, maxBodyBytes: handler.maxBodyBytes });
+    const keepAliveSeconds = Math.floor(options.idleTimeoutMs / 1_000);
+    this.#keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeconds}\r\n\r\n`;
+    const take = this.#take.bind(this);
+    this.#onData = function (bytes) {
+      take(this, bytes);
+    };
+    const closed = this.#closed.bind(this);
+    this.#onClose = function () {
+      closed(this);
+    };
+  }
+
+  /** Takes over a connection; its account is closed with it. */
+  accept(socket: Socket, account: OpenAccount | undefined): void {
+    this.#connections.set(socket, { account, sweeps: 0, hasAsked: false });
+    socket.on("data", this.#onData);
+    socket.on("close", this.#onClose);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#options.sweepMs);
+  }
+
+  /** Closes all connections: each is between two requests. */
+  closeIdle(): void {
+    for (const socket of this.#connections.keys()) socket.destroy();
+  }
+
+  /** The sockets are to be destroyed by their owner, which accepted them. */
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #take(socket: Socket, bytes: Buffer): void {
+    const connection = this.#connections.get(socket);
+    if (connection === undefined) return;
+    const { account } = connection;
+    const request = this.#read(bytes);
+    if (request === undefined) {
+      this.#leave(socket, account, bytes);
+      return;
+    }
+    // A connection that asks is not the one that has waited longest for a request.
+    account?.begin();
+    const answer = this.#handler.answer(request);
+    account?.finish();
+    if (answer === undefined) {
+      this.#leave(socket, account, bytes);
+      return;
+    }
+    connection.sweeps = 0;
+    connection.hasAsked = true;
+    this.#send(socket, answer, account);
+  }
+
+  #send(socket: Socket, { status, headers, body }: WholeAnswer, account: OpenAccount | undefined): void {
+    const bytes = Buffer.byteLength(body);
+    const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${headers}content-length: ${bytes}\r\nDate: ${httpDate()}\r\n`;
+    const text = `${head}${this.#keepAlive}${body}`;
+    socket.write(text, bytes === body.length ? "latin1" : "utf8");
+    if (socket.writableLength === 0) return;
+    // The system has not taken it: what waits is charged, and node's server and the stall watch see to the rest.
+    account?.charge(bytes);
+    socket.write("", () => account?.release(bytes));
+    this.#leave(socket, account);
+  }
+
+  /** Leaves a connection to node's server, with what it has sent. */
+  #leave(socket: Socket, account: OpenAccount | undefined, bytes?: Buffer): void {
+    this.#forget(socket);
+    socket.off("data", this.#onData);
+    socket.off("close", this.#onClose);
+    if (bytes !== undefined) socket.unshift(bytes);
+    this.#options.onOther(socket, account);
+  }
+
+  #closed(socket: Socket): void {
+    this.#connections.get(socket)?.account?.close();
+    this.#forget(socket);
+  }
+
+  #forget(socket: Socket): void {
+    this.#connections.delete(socket);
+    if (this.#connections.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #sweep(): void {
+    const { headerTimeoutMs, idleTimeoutMs, sweepMs } = this.#options;
+    for (const [socket, connection] of this.#connections) {
+      const silentMs = connection.sweeps++ * sweepMs;
+      if (connection.hasAsked) {
+        // Later than promised: a client that trusts the promise must not find the connection closed.
+        if (silentMs > idleTimeoutMs) socket.destroy();
+      } else if (silentMs >= headerTimeoutMs) this.#timeOut(socket, connection);
+    }
+  }
+
+  #timeOut(socket: Socket, { account }: Connection): void {
+    this.#forget(socket);
+    socket.off("data", this.#onData);
+    socket.off("close", this.#onClose);
+    socket.once("close", () => account?.close());
+    this.#options.onTimeout(socket);
+  }
+}

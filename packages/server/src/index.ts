@@ -1,0 +1,27 @@
+export { PeerMemory } from "./limits/peer-memory.js";
+export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
+export { ReadTurns } from "./limits/read-turns.js";
+export type { WholeRequest } from "./http1/whole-request.js";
+export type { WholeAnswer, WholeRequestHandler } from "./http1/whole-request-server.js";
+export { authorizationOf } from "./port/authorization-of.js";
+export type { ListenEndpoint } from "./port/listen-endpoint.js";
+export { PortListener, type DropReason } from "./port/port-listener.js";
+export { requestPeer } from "./port/request-peer.js";
+export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";
+export { ClientAuthorities } from "./tls/client-authorities.js";
+export { TlsCertificate } from "./tls/tls-certificate.js";
+export { tlsMetrics, type TlsMetrics } from "./tls/tls-metrics.js";
+export { TlsTermination } from "./tls/tls-termination.js";
+// What services see of the engine, apart from calls.
+export {
+  accountOf,
+  chargeAnswer,
+  defaultGrpcHeaders,
+  drainSessions,
+  type GrpcHeaderRules,
+  type HeaderFields,
+  type PeerAccount,
+  type PeerCertificate,
+  type TransportHandler,
+} from "@bunting/http2";
+export { refusals, type RefusalReason } from "@bunting/http2/status";

@@ -1,0 +1,264 @@
+import { expect } from "chai";
+import { connectionBytes } from "./peer-account.js";
+import { streamBytes, type OpenAccount } from "@bunting/http2";
+import { PeerMemory, type Replaceable } from "./peer-memory.js";
+
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
+
+describe("PeerMemory", () => {
+  it("sums up what is charged, and drops an account that closes", () => {
+    const { memory, open } = peers(100 * mebibyte);
+    const first = open("first");
+    const second = open("second");
+    first.charge(1_000);
+    second.charge(500);
+    second.release(200);
+    expect(memory.bytes).to.equal(2 * connectionBytes + 1_300);
+    first.close();
+    expect(memory.bytes).to.equal(connectionBytes + 300);
+    first.release(1_000);
+    first.close();
+    expect(memory.bytes).to.equal(connectionBytes + 300);
+  });
+
+  it("estimates what requests and connections leave behind when they have ended", () => {
+    const { memory, open } = peers(100 * mebibyte);
+    const [first, second] = [open("first"), open("second")];
+    for (const account of [first, second]) account.begin();
+    expect(memory.discardedBytes).to.equal(0);
+    first.finish();
+    const ofRequest = memory.discardedBytes;
+    expect(ofRequest).to.be.at.least(streamBytes);
+    first.close();
+    first.close();
+    expect(memory.discardedBytes).to.equal(ofRequest + connectionBytes);
+  });
+
+  it("ends the greediest connection, and only that, when the surplus is exceeded", async () => {
+    const { memory, open, ended } = peers(16 * mebibyte);
+    const [modest, greedy] = [open("modest"), open("greedy")];
+    modest.charge(100 * kibibyte);
+    greedy.charge(8 * mebibyte);
+    expect(ended, "in the middle of a charge").to.deep.equal([]);
+    await nextTick();
+    expect(ended).to.deep.equal(["greedy"]);
+    expect(memory.bytes).to.equal(connectionBytes + 100 * kibibyte);
+  });
+
+  it("ends the newest of equals, as many as it takes to have some memory to spare", async () => {
+    const { open, ended } = peers(16 * mebibyte);
+    for (let index = 0; index < 10; index++) open(`peer ${index}`).charge(mebibyte);
+    await nextTick();
+    expect(ended).to.deep.equal(["peer 9", "peer 8", "peer 7"]);
+  });
+
+  it("never ends an idle connection, however many there are, but says that it is full", async () => {
+    const { memory, open, ended } = peers(mebibyte);
+    const count = Math.floor(mebibyte / connectionBytes);
+    for (let index = 0; index < count; index++) {
+      expect(memory.isFull, `before ${index}`).to.equal(false);
+      open(`idle ${index}`);
+    }
+    expect(memory.isFull).to.equal(true);
+    const holding = open("holding 40 KiB");
+    holding.charge(20 * kibibyte);
+    await nextTick();
+    expect(ended).to.deep.equal(["holding 40 KiB"]);
+  });
+
+  it("ends those that are replaceable before ordinary ones, while they hold most of the budget", async () => {
+    const { open, ended } = peers(4 * mebibyte, "idle");
+    const application = open("an application");
+    application.begin();
+    application.charge(30 * kibibyte);
+    for (let index = 0; index < 160; index++) {
+      const account = open(`stream ${index}`);
+      account.begin();
+      account.beginStream();
+    }
+    const late = open("late");
+    late.begin();
+    late.charge(350 * kibibyte);
+    await nextTick();
+    expect(ended.slice(0, 2)).to.deep.equal(["stream 0", "stream 1"]);
+    expect(ended).to.have.length.within(20, 30).and.not.include.members(["an application", "late"]);
+  });
+
+  it("gives few ended connections time, and counts what they hold until they have closed", async () => {
+    const memory = new PeerMemory(16 * mebibyte);
+    const ended: string[] = [];
+    const open = (name: string): OpenAccount =>
+      memory.open((hasTime) => ended.push(`${name}${hasTime ? " with time" : ""}`));
+    const first = open("first");
+    first.charge(9 * mebibyte);
+    await nextTick();
+    open("second").charge(9 * mebibyte);
+    await nextTick();
+    first.release(8 * mebibyte);
+    const third = open("third");
+    third.charge(8.5 * mebibyte);
+    await nextTick();
+    first.close();
+    expect(ended).to.deep.equal(["first with time", "second", "third"]);
+  });
+
+  it("ends ordinary connections only when the whole budget is exceeded", async () => {
+    const { open, ended } = peers(16 * mebibyte);
+    for (let index = 0; index < 260; index++) open(`ordinary ${index}`).charge(38 * kibibyte);
+    open("one too many").charge(500 * kibibyte);
+    await nextTick();
+    expect(ended[0]).to.equal("one too many");
+    expect(ended).to.have.length(1);
+  });
+
+  it("ends the newest of ordinary connections, whichever of them holds more", async () => {
+    const { open, ended } = peers(mebibyte);
+    open("an application").charge(30 * kibibyte);
+    for (let index = 0; index < 30; index++) open(`newer ${index}`).charge(13 * kibibyte);
+    await nextTick();
+    expect(ended).to.include("newer 29").and.not.include("an application");
+  });
+
+  it("lets a connection open as many streams at once as it may hold without being ended", async () => {
+    const { memory, open, ended } = peers(8 * mebibyte);
+    expect(memory.streamsPerConnection).to.equal(256);
+    open("an application").charge(memory.streamsPerConnection * (streamBytes + 2 * kibibyte));
+    await nextTick();
+    expect(ended).to.deep.equal([]);
+  });
+
+  describe("when another connection does not fit", () => {
+    const full = (replaceable?: Replaceable): ReturnType<typeof peers> & { accounts: OpenAccount[] } => {
+      const ledger = peers(3 * connectionBytes, replaceable);
+      return { ...ledger, accounts: ["first", "second", "third"].map((name) => ledger.open(name)) };
+    };
+
+    it("ends none unless some are replaceable", () => {
+      const { memory, ended } = full();
+      expect(memory.makeRoom()).to.equal(false);
+      expect(ended).to.deep.equal([]);
+    });
+
+    it("ends the one that has been idle for longest", () => {
+      const { memory, open, ended, accounts } = full("idle");
+      accounts[0]?.begin();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["second"]);
+      open("fourth");
+      accounts[0]?.finish();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["second", "third"]);
+    });
+
+    it("ends one that has streams of events only, after those that are idle", () => {
+      const { memory, open, ended, accounts } = full("idle");
+      const [first, second, third] = accounts;
+      for (const account of [first, second]) {
+        account?.begin();
+        account?.beginStream();
+      }
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended, "the idle one").to.deep.equal(["third"]);
+      third?.close();
+      open("fourth").begin();
+      first?.begin();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended, "not the one with another request").to.deep.equal(["third", "second"]);
+      open("fifth").begin();
+      expect(memory.makeRoom()).to.equal(false);
+      first?.finish();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["third", "second", "first"]);
+    });
+
+    it("does not end the newest before it could ask, where many have streams of events only", async () => {
+      const { memory, open, ended } = peers(32 * (connectionBytes + streamBytes), "idle");
+      for (let index = 0; index < 32; index++) {
+        const account = open(`stream ${index}`);
+        account.begin();
+        account.charge(streamBytes);
+        account.beginStream();
+      }
+      expect(memory.makeRoom()).to.equal(true);
+      const newest = open("newest");
+      newest.charge(2 * streamBytes);
+      await Promise.resolve();
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.include("stream 1").and.not.include("newest");
+    });
+
+    it("ends one of the address that holds the most", () => {
+      const ended: string[] = [];
+      const memory = new PeerMemory(4 * connectionBytes, "idle");
+      for (const [index, address] of ["10.0.0.1", "10.0.0.2", "10.0.0.2", "10.0.0.3"].entries()) {
+        const account = memory.open(() => ended.push(`${index} of ${address}`), address);
+        if (index !== 3) continue;
+        account.begin();
+        account.charge(-20_000);
+      }
+      expect(memory.makeRoom()).to.equal(true);
+      expect(ended).to.deep.equal(["1 of 10.0.0.2"]);
+    });
+
+    it("ends no request for one, unless any connection is replaceable: then the one that has been busy for longest", () => {
+      for (const [replaceable, expected] of [
+        ["idle", []],
+        ["any", ["second"]],
+      ] as const) {
+        const { memory, ended, accounts } = full(replaceable);
+        for (const index of [1, 0, 2, 1]) accounts[index]?.begin();
+        expect(memory.makeRoom()).to.equal(replaceable === "any");
+        expect(ended).to.deep.equal(expected);
+      }
+    });
+
+    it("ends the oldest instead of the greediest for want of surplus, if any connection is replaceable", async () => {
+      const { open, ended } = peers(16 * mebibyte, "any");
+      for (let index = 0; index < 10; index++) open(`peer ${index}`).charge((1 + index / 100) * mebibyte);
+      await nextTick();
+      expect(ended).to.deep.equal(["peer 0", "peer 1", "peer 2", "peer 3"].slice(0, ended.length));
+      expect(ended.length).to.be.within(3, 4);
+    });
+  });
+
+  it("reports once when much was released in large pieces, also by connections that closed", async () => {
+    const memory = new PeerMemory(100 * 1024 * 1024);
+    let reports = 0;
+    memory.onReleased(1_000_000, () => reports++);
+    const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+    const account = memory.open(() => undefined);
+    for (let index = 0; index < 1_000; index++) {
+      account.charge(8_000);
+      account.release(8_000);
+    }
+    await turn();
+    expect(reports).to.equal(0);
+    account.charge(1_900_000);
+    account.release(800_000);
+    await turn();
+    expect(reports).to.equal(0);
+    account.close();
+    await turn();
+    await turn();
+    expect(reports).to.equal(1);
+  });
+});
+
+/** A ledger, and the names of the connections that it ended. */
+function peers(
+  budgetBytes: number,
+  replaceable?: Replaceable,
+): {
+  memory: PeerMemory;
+  ended: string[];
+  open: (name: string) => OpenAccount;
+} {
+  const memory = new PeerMemory(budgetBytes, replaceable);
+  const ended: string[] = [];
+  return { memory, ended, open: (name) => memory.open(() => ended.push(name)) };
+}
+
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}

@@ -1,0 +1,201 @@
+import { expect } from "chai";
+import { ReadTurns } from "./read-turns.js";
+import { type TurnShare } from "@bunting/http2";
+
+const perConnection = 10;
+const perTurn = 100;
+
+/** A connection that only counts. */
+class FakeReader {
+  isReading = true;
+  holds = 0;
+  readonly share: TurnShare;
+
+  constructor(turns: ReadTurns) {
+    this.share = turns.enter(this);
+  }
+
+  holdReading(): void {
+    this.isReading = false;
+    this.holds++;
+  }
+
+  continueReading(): void {
+    this.isReading = true;
+  }
+}
+
+describe("ReadTurns", () => {
+  let turns: ReadTurns;
+  let due: (() => void)[];
+
+  beforeEach(() => {
+    due = [];
+    turns = new ReadTurns({ perConnection, perTurn, afterTurn: (callback) => void due.push(callback) });
+  });
+
+  const endTurn = (): void => {
+    for (const callback of due.splice(0)) callback();
+  };
+  const readers = (count: number): FakeReader[] => Array.from({ length: count }, () => new FakeReader(turns));
+
+  it("holds a connection that has spent its share until the next turn", () => {
+    const [greedy, modest] = readers(2) as [FakeReader, FakeReader];
+    modest.share.spend(perConnection);
+    greedy.share.spend(perConnection + 1);
+    expect([greedy.isReading, modest.isReading]).to.deep.equal([false, true]);
+    expect(greedy.share.isHeld).to.equal(true);
+    endTurn();
+    expect(greedy.isReading).to.equal(true);
+    expect(greedy.share.isHeld).to.equal(false);
+    expect(due).to.have.length(0);
+  });
+
+  it("counts each turn anew", () => {
+    const [reader] = readers(1) as [FakeReader];
+    for (let turn = 0; turn < 5; turn++) {
+      reader.share.spend(perConnection);
+      expect(reader.isReading).to.equal(true);
+      endTurn();
+    }
+  });
+
+  it("holds all connections once they have spent a turn's work, and all but the greedy read on in the next", () => {
+    const all = readers(10);
+    const [greedy, other] = all as [FakeReader, FakeReader];
+    greedy.share.spend(perTurn);
+    expect(other.isReading).to.equal(true);
+    greedy.share.spend(perTurn);
+    expect(all.filter(({ isReading }) => isReading)).to.deep.equal([]);
+    endTurn();
+    expect(all.filter(({ isReading }) => isReading)).to.deep.equal(all);
+  });
+
+  it("reads greedy connections in rotation, as many in a turn as have spent a turn's work", () => {
+    const [first, second, third, fourth] = readers(4) as [FakeReader, FakeReader, FakeReader, FakeReader];
+    first.share.spend(perTurn * 3);
+    second.share.spend(perTurn / 2);
+    third.share.spend(perTurn / 2);
+    fourth.share.spend(perTurn / 2);
+    const reading = (): boolean[] => [first, second, third, fourth].map(({ isReading }) => isReading);
+    endTurn();
+    expect(reading()).to.deep.equal([true, false, false, false]);
+    first.share.spend(perTurn * 3);
+    endTurn();
+    expect(reading()).to.deep.equal([false, true, true, false]);
+    endTurn();
+    expect(reading()).to.deep.equal([false, true, true, true]);
+    endTurn();
+    expect(reading()).to.deep.equal([true, true, true, true]);
+    expect(due).to.have.length(0);
+  });
+
+  it("does not hold a storm of connections with a few requests each", () => {
+    const all = readers(perTurn);
+    for (const { share } of all) share.spend(2);
+    expect(all.every(({ isReading }) => isReading)).to.equal(true);
+  });
+
+  it("stops a held connection again that the engine has read on", () => {
+    const [greedy] = readers(1) as [FakeReader];
+    greedy.share.spend(perConnection + 1);
+    greedy.share.spend(1);
+    expect(greedy.holds).to.equal(2);
+  });
+
+  it("lets new connections wait while the turn has had its work, and accepts them as the work allows", () => {
+    const [greedy] = readers(1) as [FakeReader];
+    const accepted: number[] = [];
+    turns.admit(() => accepted.push(0));
+    greedy.share.spend(perTurn + 1);
+    for (let index = 1; index <= 3; index++) {
+      turns.admit(() => {
+        accepted.push(index);
+        new FakeReader(turns).share.spend(index === 2 ? perTurn + 1 : 1);
+      });
+    }
+    expect(accepted).to.deep.equal([0]);
+    for (let turn = 0; turn < 3; turn++) endTurn();
+    expect(accepted).to.deep.equal([0, 1, 2]);
+    for (let turn = 0; turn < 6; turn++) endTurn();
+    expect(accepted).to.deep.equal([0, 1, 2, 3]);
+    expect(due).to.have.length(0);
+  });
+
+  it("forgets connections that have closed", () => {
+    const [gone, greedy] = readers(2) as [FakeReader, FakeReader];
+    gone.share.spend(perConnection + 1);
+    gone.share.leave();
+    gone.share.spend(perTurn);
+    greedy.share.spend(perConnection + 1);
+    endTurn();
+    expect(gone.isReading).to.equal(false);
+    expect(gone.share.isHeld).to.equal(false);
+    expect(greedy.isReading).to.equal(true);
+  });
+
+  describe("with rests", () => {
+    let nowMs: number;
+    let timers: { readonly delayMs: number; readonly callback: () => void }[];
+
+    beforeEach(() => {
+      nowMs = 0;
+      timers = [];
+      const clock = {
+        now: () => nowMs,
+        monotonicMs: () => nowMs,
+        after: (delayMs: number, callback: () => void) => {
+          timers.push({ delayMs, callback });
+          return () => undefined;
+        },
+      };
+      const afterTurn = (callback: () => void): void => void due.push(callback);
+      turns = new ReadTurns({ perConnection, perTurn, afterTurn, restFactor: 3, clock });
+    });
+
+    it("reads no greedy connection for three times as long as a turn has taken in which one was read", () => {
+      const [greedy, other] = readers(2) as [FakeReader, FakeReader];
+      greedy.share.spend(perConnection + 1);
+      endTurn();
+      expect(greedy.isReading).to.equal(true);
+      greedy.share.spend(perConnection + 1);
+      nowMs += 20;
+      endTurn();
+      expect(timers.map(({ delayMs }) => delayMs)).to.deep.equal([60]);
+      expect([greedy.isReading, other.isReading]).to.deep.equal([false, true]);
+      other.share.spend(perConnection + 1);
+      endTurn();
+      expect([greedy.isReading, other.isReading]).to.deep.equal([false, false]);
+      expect(due).to.have.length(0);
+      timers.pop()?.callback();
+      endTurn();
+      expect([greedy.isReading, other.isReading]).to.deep.equal([true, true]);
+    });
+
+    it("lets those rest that have spent much of a turn's work, and no others", () => {
+      const all = readers(20);
+      const [modest] = all as [FakeReader];
+      modest.share.spend(2);
+      for (const { share } of all.slice(1)) share.spend(perConnection);
+      expect(all.some(({ isReading }) => isReading)).to.equal(false);
+      endTurn();
+      expect(modest.isReading).to.equal(true);
+      expect(all.filter(({ isReading }) => !isReading)).to.have.length.within(5, 15);
+    });
+
+    it("accepts new connections during a rest", () => {
+      const [greedy] = readers(1) as [FakeReader];
+      greedy.share.spend(perConnection + 1);
+      endTurn();
+      greedy.share.spend(perTurn + 1);
+      nowMs += 20;
+      let accepted = 0;
+      turns.admit(() => accepted++);
+      expect(accepted).to.equal(0);
+      endTurn();
+      endTurn();
+      expect(accepted).to.equal(1);
+      expect(timers).to.have.length(1);
+    });
+  });
+});

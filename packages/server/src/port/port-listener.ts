@@ -1,0 +1,365 @@
+import type { RequestListener } from "node:http";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Logger } from "@bunting/runtime";
+import { Http1Server } from "../http1/http1-server.js";
+import {
+  type AdmissionReason,
+  defaultTransportLimits,
+  type GrpcHeaderRules,
+  Http2Transport,
+  type KeepaliveOptions,
+  type KeepaliveReason,
+  peerAddress,
+  SessionKeepalive,
+  type TransportHandler,
+  type TransportLimits,
+  type TransportSession,
+  type WatchedSession,
+} from "@bunting/http2";
+import { dismissGently } from "../http1/dismiss-gently.js";
+import { lastAnswer } from "../http1/last-answer.js";
+import type { WholeRequestHandler } from "../http1/whole-request-server.js";
+import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
+import { PeerMemory } from "../limits/peer-memory.js";
+import { ReadTurns } from "../limits/read-turns.js";
+import { clientHelloBytes, PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
+import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
+import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
+import { ClientCertificateWatch } from "../tls/client-certificate-watch.js";
+import { isEncrypted } from "../tls/peer-certificate.js";
+import type { RefusalReason } from "@bunting/http2/status";
+import { socketAccess } from "./socket-access.js";
+import { bindWithMode, clearSocketPath, setOwnership } from "./unix-socket-file.js";
+
+export interface PortListenerOptions {
+  readonly endpoint: ListenEndpoint;
+  /** The option that sets the endpoint, for instance `--port`; named in the error if the port is taken. */
+  readonly optionName?: string;
+  readonly logger: Logger;
+  /** Serves gRPC over HTTP/2. Without it the port speaks HTTP/1.1 only. */
+  readonly grpc?: TransportHandler;
+  /** Serves HTTP/1.1, and requests over HTTP/2 that are not gRPC. Without it the port speaks gRPC only. */
+  readonly http?: RequestListener;
+  /** Answers requests over HTTP/1.1 that arrive whole, if they are of its kind; `http` gets all others. */
+  readonly wholeRequests?: WholeRequestHandler | undefined;
+  /** Which requests over HTTP/2 are gRPC; default: those whose content type says so. */
+  readonly grpcHeaders?: GrpcHeaderRules | undefined;
+  /** Clients must speak TLS, or may, as it says; without it, they must not. */
+  readonly tls?: TlsTermination | undefined;
+  readonly limits?: Partial<TransportLimits>;
+  /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
+  readonly memory?: PeerMemory | undefined;
+  /** Bounds the requests that are taken in a turn of the event loop; default: of this port alone. */
+  readonly turns?: ReadTurns | undefined;
+  /**
+   * How long a request over HTTP/1.1 may take to send its headers; default 3 s. Before, a connection has ten times as long to reveal its protocol,
+   * or only this if too many do so.
+   */
+  readonly headerTimeoutMs?: number;
+  /** How long an HTTP/1.1 request may take to arrive; default 30 s. */
+  readonly requestTimeoutMs?: number;
+  /** Drops connections whose peer vanished without closing: default PING after 60 s of silence, drop 20 s later. */
+  readonly keepalive?: KeepaliveOptions | undefined;
+  /** Ends streams and connections whose peer does not read: default after 60 s. */
+  readonly stall?: StallOptions | undefined;
+  /** Called for each connection that this end drops, with the reason; for `tls` and `certificate` with one of a closed set of sentences, and the peer's address. */
+  readonly onDropped?: (reason: DropReason, detail?: string, peer?: string) => void;
+  /** Called for each request that is refused, or ended early, because of a limit. */
+  readonly onRefused?: ((reason: RefusalReason) => void) | undefined;
+  /** Called each time that a connection is read on after the turns had held it. */
+  readonly onHeld?: (() => void) | undefined;
+  /** Called when a connection has as many streams as it may have: its client's further ones wait. */
+  readonly onStreamLimit?: ((session: TransportSession) => void) | undefined;
+}
+
+/**
+ * `silent`: the keepalive got no answer. `stalled`: the peer took nothing of what it was sent. `flood`: too many PING or SETTINGS frames.
+ * `protocol_error`: the peer violated HTTP/2. `memory`: peers hold as much as they may. `headers`: a request over HTTP/1.1 has too large ones.
+ * `settings`: the peer did not acknowledge SETTINGS. `unfinished_headers`: a header block over HTTP/2 did not end. `tls`: a handshake failed, or
+ * the client spoke plaintext to a port with TLS or the reverse. `certificate`: that of the client has expired, or is no longer trusted.
+ */
+export type DropReason =
+  | "stalled"
+  | "flood"
+  | "protocol_error"
+  | "headers"
+  | "tls"
+  | "certificate"
+  | AdmissionReason
+  | KeepaliveReason;
+
+/** How many connections the system queues before we accept them: a reconnect storm must not run into refused connections. */
+const backlog = 4_096;
+const defaultKeepalive: KeepaliveOptions = { intervalMs: 60_000, timeoutMs: 20_000 };
+const defaultStall: StallOptions = { timeoutMs: 60_000 };
+/** Idle time after which TCP itself probes a peer. */
+const tcpKeepaliveMs = 30_000;
+/** The part of the memory for peers that may be taken, in addition, by connections that have sent nothing for a while; and what one takes. */
+const silentShare = 1 / 16;
+const silentBytes = 2.5 * 1024;
+/** The part that may be taken by such connections until the first of them are ended: a flood would open ten thousand before any has had its time. */
+const floodShare = 1 / 4;
+const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
+const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
+
+const tlsOnly = lastAnswer("400 Bad Request", "This port speaks TLS only: use https.");
+
+/** One port or unix socket that serves gRPC over HTTP/2 as well as HTTP/1.1. */
+export class PortListener {
+  readonly #options: PortListenerOptions;
+  readonly #sniffer: PrefaceSniffer;
+  readonly #server: Server;
+  readonly #transport: Http2Transport | undefined;
+  readonly #http1: Http1Server | undefined;
+  readonly #keepalive: SessionKeepalive | undefined;
+  readonly #stallWatch: StallWatch;
+  /** All open connections that speak a protocol. */
+  readonly #watched: Iterable<WatchedSession> = {
+    [Symbol.iterator]: () => this.#connections(),
+  };
+  /** Connections without a session: they speak HTTP/1.1, have not revealed their protocol yet, or are being refused. */
+  readonly #sockets = new Set<Socket>();
+  readonly #certificateWatch: ClientCertificateWatch;
+  /** One listener for all of them: a reconnect storm brings ten thousand at once. */
+  readonly #onClose: (this: Socket) => void;
+
+  constructor(options: PortListenerOptions) {
+    const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
+    const { turns = new ReadTurns() } = options;
+    const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onRefused } = options;
+    const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
+    this.#options = options;
+    const budgetBytes = memory?.budgetBytes ?? Number.POSITIVE_INFINITY;
+    this.#sniffer = new PrefaceSniffer({
+      turns,
+      timeoutMs: headerTimeoutMs,
+      patientWith: (budgetBytes * silentShare) / silentBytes,
+      bearsWith: (budgetBytes * floodShare) / silentBytes,
+      expectsTls: (socket) => this.#expectsTls(socket),
+      onSniffed: (socket, protocol, seen) => this.#serve(socket, protocol, seen),
+      onTimeout: (socket) => {
+        onRefused?.("request_timeout");
+        if (this.#expectsTls(socket)) socket.destroy();
+        else this.#dismiss(socket, timedOut);
+      },
+      onCrowded: (socket) => {
+        onDropped?.("memory");
+        socket.destroy();
+      },
+    });
+    const forget = this.#forget.bind(this);
+    this.#onClose = function () {
+      forget(this);
+    };
+    const onStreamStalled = (): void => {
+      stall.onStreamStalled?.();
+      onRefused?.("stalled");
+    };
+    this.#stallWatch = new StallWatch({ ...stall, onStreamStalled }, () => onDropped?.("stalled"));
+    if (http !== undefined)
+      this.#http1 = new Http1Server(http, {
+        headerTimeoutMs,
+        requestTimeoutMs,
+        maxHeaderBytes,
+        wholeRequests: options.wholeRequests,
+        memory,
+        stallClock: this.#stallWatch,
+        turns,
+        onOverload: () => onDropped?.("memory"),
+        onLargeHeaders: () => onDropped?.("headers"),
+        onRefused,
+      });
+    if (grpc !== undefined) {
+      this.#transport = new Http2Transport({
+        handler: grpc,
+        onRequest: http,
+        grpcHeaders: options.grpcHeaders,
+        limits,
+        memory: memory ?? new PeerMemory(Number.POSITIVE_INFINITY),
+        turns,
+        sockets: socketAccess,
+        stallClock: this.#stallWatch,
+        onFlood: () => onDropped?.("flood"),
+        onProtocolError: () => onDropped?.("protocol_error"),
+        onNotAdmitted: (reason) => onDropped?.(reason),
+        onStreamLimit: options.onStreamLimit,
+        onRefused,
+        onHeld: options.onHeld,
+      });
+      this.#keepalive = new SessionKeepalive(this.#transport.sessions, keepalive, (reason) =>
+        onDropped?.(reason),
+      );
+    }
+    this.#certificateWatch = new ClientCertificateWatch(
+      { sessions: this.sessions, sockets: this.#sockets },
+      (detail, peer) => onDropped?.("certificate", detail, peer),
+    );
+    this.#server = createServer(
+      { noDelay: true, keepAlive: true, keepAliveInitialDelay: tcpKeepaliveMs },
+      (socket) => this.#accept(socket),
+    );
+  }
+
+  /** Open HTTP/2 connections, oldest first. */
+  get sessions(): ReadonlySet<TransportSession> {
+    return this.#transport?.sessions ?? new Set();
+  }
+
+  /** The TCP port in use, once listening; 0 on a unix socket. */
+  get port(): number {
+    const address = this.#server.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** Rejects with an Error whose message tells the user what is wrong and what to do; its cause is the system's error. */
+  async listen(): Promise<void> {
+    const { endpoint, optionName, logger } = this.#options;
+    try {
+      if ("socketPath" in endpoint) {
+        await clearSocketPath(endpoint.socketPath);
+        const { socketPath, mode } = endpoint;
+        await bindWithMode(mode, () => this.#bind({ path: socketPath, backlog }));
+        await setOwnership(endpoint);
+      } else {
+        await this.#bind({ port: endpoint.port, host: endpoint.host, backlog });
+      }
+    } catch (cause) {
+      await this.close();
+      throw new Error(describeBindError(cause, endpoint, optionName), { cause });
+    }
+    this.#server.on("error", (error) =>
+      logger.warn({ error, endpoint: describeEndpoint(endpoint) }, "a connection could not be accepted"),
+    );
+    this.#http1?.start();
+    this.#keepalive?.start();
+    this.#stallWatch.start(this.#watched);
+    this.#certificateWatch.start(this.#options.tls?.recheckMs);
+  }
+
+  /**
+   * Accepts no more connections and removes a unix socket's file. Connections over HTTP/2 continue; those over HTTP/1.1 end once the requests that
+   * have begun to arrive are answered. Resolves when none of these is left.
+   */
+  async stopListening(): Promise<void> {
+    if (this.#server.listening) this.#server.close();
+    await this.#http1?.drain();
+  }
+
+  /** Drops all connections at once, and resolves when none is left. */
+  async close(): Promise<void> {
+    const closing = [
+      // If it is not listening, it calls back with an error, which is ignored.
+      new Promise<void>((resolve) => this.#server.close(() => resolve())),
+      ...Array.from(
+        this.#sockets,
+        (socket) => new Promise<void>((resolve) => socket.once("close", () => resolve())),
+      ),
+      ...Array.from(this.sessions, (session) => new Promise<void>((resolve) => session.onClose(resolve))),
+    ];
+    this.#keepalive?.stop();
+    this.#stallWatch.stop();
+    this.#certificateWatch.stop();
+    this.#http1?.close();
+    for (const socket of this.#sockets) socket.destroy();
+    for (const session of this.sessions) session.destroy();
+    await Promise.all(closing);
+  }
+
+  #bind(where: { path?: string; port?: number; host?: string | undefined; backlog: number }): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen(where, () => {
+        this.#server.off("error", reject);
+        resolve();
+      });
+    });
+  }
+
+  #accept(socket: Socket): void {
+    // The 'close' that follows is what matters.
+    socket.on("error", ignore);
+    this.#sockets.add(socket);
+    socket.on("close", this.#onClose);
+    if (this.#transport === undefined && !this.#expectsTls(socket)) this.#http1?.accept(socket);
+    else this.#sniffer.sniff(socket);
+  }
+
+  #serve(socket: Socket, protocol: SniffedProtocol, seen: Buffer): void {
+    const { tls } = this.#options;
+    if (tls !== undefined && !isEncrypted(socket) && (protocol === "tls" || !tls.allowsPlaintext)) {
+      this.#secure(tls, socket, protocol, seen);
+      return;
+    }
+    switch (protocol) {
+      case "http2":
+        this.#transport?.whenReady(() => this.#serveHttp2(socket));
+        break;
+      case "http1":
+        if (this.#http1 === undefined) this.#dismiss(socket, grpcOnly);
+        else this.#http1.accept(socket);
+        break;
+      case "tls":
+        this.#options.onDropped?.("tls", "a client spoke TLS to a port without it", peerAddress(socket));
+        socket.destroy();
+    }
+  }
+
+  #expectsTls(socket: Socket): boolean {
+    return this.#options.tls !== undefined && !isEncrypted(socket);
+  }
+
+  #secure(tls: TlsTermination, socket: Socket, protocol: SniffedProtocol, seen: Buffer): void {
+    const { memory, onDropped } = this.#options;
+    const peer = peerAddress(socket);
+    const onFailed: TlsEvents["onFailed"] = (reason, detail) => onDropped?.(reason, detail, peer);
+    if (protocol !== "tls") {
+      tls.refusePlaintext({ onFailed });
+      if (protocol === "http1") this.#dismiss(socket, tlsOnly);
+      else socket.destroy();
+      return;
+    }
+    tls.accept(socket, clientHelloBytes(seen), {
+      memory,
+      onSecure: (secure) => {
+        this.#forget(socket);
+        socket.off("close", this.#onClose);
+        this.#accept(secure);
+      },
+      onFailed,
+    });
+  }
+
+  #serveHttp2(socket: Socket): void {
+    // It may have closed while it waited.
+    if (socket.destroyed) return;
+    this.#forget(socket);
+    socket.off("close", this.#onClose);
+    this.#transport?.accept(socket);
+  }
+
+  /** Sends a last answer. The connection is charged meanwhile: its client may take its time to close. */
+  #dismiss(socket: Socket, text: string): void {
+    const { memory } = this.#options;
+    if (memory?.makeRoom() === false) {
+      socket.destroy();
+      return;
+    }
+    const account = memory?.open(() => socket.destroy(), peerAddress(socket));
+    socket.once("close", () => account?.close());
+    dismissGently(socket, text);
+  }
+
+  *#connections(): Generator<WatchedSession> {
+    yield* this.#transport?.sessions ?? [];
+    yield* this.#http1?.connections ?? [];
+  }
+
+  #forget(socket: Socket): void {
+    this.#sockets.delete(socket);
+    this.#sniffer.forget(socket);
+  }
+}
+
+function ignore(): void {
+  // Without a listener, node would raise an uncaught exception.
+}

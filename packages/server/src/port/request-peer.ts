@@ -1,0 +1,10 @@
+import type { IncomingMessage } from "node:http";
+import { peerAddress, type TransportSession } from "@bunting/http2";
+import { peerCertificateOf } from "../tls/peer-certificate.js";
+
+/** Who sends a request that is not gRPC, as far as its connection says. */
+export function requestPeer({
+  socket,
+}: IncomingMessage): Pick<TransportSession, "remoteAddress" | "peerCertificate"> {
+  return { remoteAddress: peerAddress(socket), peerCertificate: peerCertificateOf(socket) };
+}

@@ -1,0 +1,11 @@
+import type { SocketAccess } from "@bunting/http2";
+import { startReading, stopReading, unsentBytes } from "../limits/socket-state.js";
+import { isEncrypted, peerCertificateOf } from "../tls/peer-certificate.js";
+
+export const socketAccess: SocketAccess = {
+  stopReading,
+  startReading,
+  unsentBytes,
+  isEncrypted,
+  peerCertificateOf,
+};

@@ -1,0 +1,72 @@
+import type { Socket } from "node:net";
+import { drainSessions, peerAddress, type PeerCertificate, type TransportSession } from "@bunting/http2";
+import { sweepInTurns } from "@bunting/runtime";
+import { peerCertificateOf } from "./peer-certificate.js";
+import { VerifiedCertificate, type Distrust } from "./verified-certificate.js";
+
+export interface WatchedConnections {
+  readonly sessions: Iterable<TransportSession>;
+  /** Those that speak HTTP/1.1, or have not revealed their protocol. */
+  readonly sockets: Iterable<Socket>;
+}
+
+/** What a connection that is ended has for the trailers of its streams. */
+const graceMs = 1_000;
+/** How many certificates are looked at in a turn of the event loop: after a change of the authorities, each takes some tenths of a millisecond. */
+const certificatesPerTurn = 32;
+const reasons: Readonly<Record<Distrust, string>> = {
+  expired: "the client's certificate has expired",
+  untrusted: "the client's certificate is no longer trusted: its authority was removed",
+};
+
+/** Ends the connections of clients whose certificate has expired, or whose authority is no longer trusted. */
+export class ClientCertificateWatch {
+  readonly #connections: WatchedConnections;
+  readonly #onEnd: (reason: string, peer: string) => void;
+  readonly #ending = new WeakSet<TransportSession>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(connections: WatchedConnections, onEnd: (reason: string, peer: string) => void) {
+    this.#connections = connections;
+    this.#onEnd = onEnd;
+  }
+
+  /** Looks at them every so often; never if that is undefined. */
+  start(everyMs: number | undefined): void {
+    if (everyMs !== undefined) this.#timer = setInterval(() => this.#look(), everyMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const { sessions, sockets } = this.#connections;
+    sweepInTurns(sessions, (session) => this.#checkSession(session), certificatesPerTurn);
+    sweepInTurns(sockets, (socket) => this.#checkSocket(socket), certificatesPerTurn);
+  }
+
+  #checkSession(session: TransportSession): void {
+    const distrust = distrustOf(session.peerCertificate);
+    if (distrust === undefined || !session.isOpen || this.#ending.has(session)) return;
+    this.#ending.add(session);
+    this.#onEnd(reasons[distrust], session.remoteAddress);
+    const message = `${reasons[distrust]}; connect again with one that is valid`;
+    void drainSessions([session], {
+      windowMs: 0,
+      graceMs,
+      onStream: (stream) => stream.end({ code: "UNAVAILABLE", message }),
+    });
+  }
+
+  #checkSocket(socket: Socket): void {
+    const distrust = distrustOf(peerCertificateOf(socket));
+    if (distrust === undefined || socket.destroyed) return;
+    this.#onEnd(reasons[distrust], peerAddress(socket));
+    socket.destroy();
+  }
+}
+
+function distrustOf(certificate: PeerCertificate | undefined): Distrust | undefined {
+  return certificate instanceof VerifiedCertificate ? certificate.distrust() : undefined;
+}

@@ -1,0 +1,297 @@
+import { constants, randomBytes } from "node:crypto";
+import type { Socket } from "node:net";
+import { createServer, type Server, type TLSSocket } from "node:tls";
+import type { OpenAccount } from "@bunting/http2";
+import type { PeerMemory } from "../limits/peer-memory.js";
+import type { ClientAuthorities } from "./client-authorities.js";
+import {
+  certificateFailure,
+  certificateMissing,
+  connectionClosed,
+  handshakeFailure,
+  refusalCode,
+  type HandshakeFailure,
+} from "./handshake-failure.js";
+import { setPeerCertificate } from "./peer-certificate.js";
+import type { CertificatePair, TlsCertificate } from "./tls-certificate.js";
+import type { HandshakeResult } from "./tls-metrics.js";
+import { VerifiedCertificate } from "./verified-certificate.js";
+
+export interface TlsTerminationOptions {
+  readonly certificate: TlsCertificate;
+  /** Clients are asked for a certificate. One that is presented has to be valid; if it is required, one has to be presented. */
+  readonly clients?: { readonly authorities: ClientAuthorities; readonly isRequired: boolean } | undefined;
+  /** Serves clients that speak plaintext, too: their first byte tells them from those that speak TLS. */
+  readonly allowsPlaintext?: boolean;
+  /** Called for each handshake, and for each client that is refused because it spoke plaintext. */
+  readonly onHandshake?: ((result: HandshakeResult) => void) | undefined;
+  /** How long a handshake may take. Default 10 s. */
+  readonly timeoutMs?: number;
+  /** How long it may take while others wait for their turn, so that stuck ones hardly delay them: far longer than clients need that answer. Default 1 s. */
+  readonly crowdedTimeoutMs?: number;
+  /** How many handshakes may be under way; further connections wait. Default 256. */
+  readonly maxHandshakes?: number;
+  /** For how long clients may resume sessions with the same key: then it is replaced, as with each change of a certificate. Default an hour. */
+  readonly ticketKeyMs?: number;
+  /** How often the certificates of connected clients are looked at; default 10 s. */
+  readonly recheckMs?: number;
+}
+
+/** What becomes of a connection. */
+export interface TlsEvents {
+  /** Its account is charged for TLS until the connection closes. */
+  readonly memory: PeerMemory | undefined;
+  /** The handshake is done: what is read from this socket, and written to it, is plaintext. */
+  readonly onSecure: (socket: TLSSocket) => void;
+  /** The connection has ended, or is about to. `detail` says why the handshake failed. */
+  readonly onFailed: (reason: "tls" | "memory", detail?: string) => void;
+}
+
+interface Handshake {
+  readonly events: TlsEvents;
+  readonly account: OpenAccount | undefined;
+  /** Which authorities OpenSSL verifies the client's certificate with: those of when the handshake begins, even if they change meanwhile. */
+  authoritiesVersion: number;
+  sweeps: number;
+}
+
+/**
+ * What OpenSSL and node hold for a connection with TLS, during its handshake as well as afterwards, and in addition if its client is asked for a
+ * certificate. Most of it is outside of V8. Measured as the growth of a process with each of hundreds of idle subscribers, it depends on node, on its
+ * allocator and on the client: 24 to 60 KiB, and up to 76 with a certificate. No option of node:tls changes that much: it is 2 KiB less without tickets.
+ */
+const tlsBytes = 48 * 1024;
+const clientCertificateBytes = 12 * 1024;
+/** Clients send about 2 KB, with the largest key shares. OpenSSL gathers up to 128 KB. */
+const maxClientHelloBytes = 16 * 1024;
+/** What a client may send until the handshake is done; a second ClientHello may follow the first. */
+const maxHandshakeReadBytes = 64 * 1024;
+const maxStepMs = 250;
+/** How many handshakes begin in a turn of the event loop: each takes up to a millisecond, which others wait for. */
+const handshakesPerTurn = 8;
+
+/**
+ * TLS for the ports of a process: makes of each socket one that the servers of HTTP/2 and HTTP/1.1 read as they read a socket without TLS. Versions from
+ * TLS 1.2 on, ALPN for HTTP/2 and HTTP/1.1, session tickets. Connections keep the certificate that they began with; those of clients whose own
+ * certificate is no longer good are ended by PortListener.
+ *
+ * A handshake costs a millisecond of the processor and tens of kilobytes, for a client that has proven nothing yet. So connections are charged
+ * before it, and only so many handshakes are under way at a time. Time is counted in sweeps, as in PrefaceSniffer and for the same reason.
+ */
+export class TlsTermination {
+  readonly allowsPlaintext: boolean;
+  /** How often the certificates of connected clients are to be looked at; undefined if they are not asked for any. */
+  readonly recheckMs: number | undefined;
+  readonly #clients: TlsTerminationOptions["clients"];
+  readonly #onHandshake: (result: HandshakeResult) => void;
+  readonly #ticketKeyMs: number;
+  readonly #server: Server;
+  readonly #maxHandshakes: number;
+  readonly #timeoutMs: number;
+  readonly #crowdedTimeoutMs: number;
+  readonly #stepMs: number;
+  readonly #waiting = new Map<Socket, Handshake>();
+  readonly #running = new Map<Socket, Handshake>();
+  #timer: NodeJS.Timeout | undefined;
+  #nextTurn: NodeJS.Immediate | undefined;
+  #begunInTurn = 0;
+  #pair: CertificatePair | undefined;
+  #ticketKeySinceMs = 0;
+
+  constructor(options: TlsTerminationOptions) {
+    const { certificate, clients, timeoutMs = 10_000, maxHandshakes = 256 } = options;
+    this.allowsPlaintext = options.allowsPlaintext === true;
+    this.recheckMs = clients === undefined ? undefined : (options.recheckMs ?? 10_000);
+    this.#clients = clients;
+    this.#onHandshake = options.onHandshake ?? ignore;
+    this.#ticketKeyMs = options.ticketKeyMs ?? 3_600_000;
+    this.#timeoutMs = timeoutMs;
+    this.#crowdedTimeoutMs = options.crowdedTimeoutMs ?? 1_000;
+    this.#stepMs = Math.min(maxStepMs, timeoutMs / 4);
+    this.#maxHandshakes = maxHandshakes;
+    // It never listens: connections are emitted to it.
+    this.#server = createServer({
+      ALPNProtocols: ["h2", "http/1.1"],
+      requestCert: clients !== undefined,
+      // If it is only requested, node would refuse clients that present none.
+      rejectUnauthorized: clients?.isRequired === true,
+    });
+    this.#server.on("secureConnection", (socket) => this.#finish(socket));
+    this.#server.on("tlsClientError", (error, socket) =>
+      this.#fail(rawSocketOf(socket), handshakeFailure(error, socket)),
+    );
+    certificate.onPair((pair) => {
+      this.#pair = pair;
+      this.#renew();
+    });
+    clients?.authorities.onChange(() => this.#renew());
+  }
+
+  /**
+   * Begins the handshake on a connection; bytes that were already read must have been put back with `unshift`.
+   *
+   * @param helloBytes the size that its ClientHello announces
+   */
+  accept(socket: Socket, helloBytes: number, events: TlsEvents): void {
+    const { memory } = events;
+    if (helloBytes > maxClientHelloBytes) {
+      const detail = `the handshake began with more than ${maxClientHelloBytes} bytes`;
+      this.#report(events, { result: "size", detail });
+      socket.destroy();
+      return;
+    }
+    const baseBytes = tlsBytes + (this.#clients === undefined ? 0 : clientCertificateBytes);
+    if (memory?.makeRoom(baseBytes) === false) {
+      events.onFailed("memory");
+      socket.destroy();
+      return;
+    }
+    const end = (): void => {
+      events.onFailed("memory");
+      this.#leave(socket);
+      socket.destroy();
+    };
+    const account = memory?.open(end, "", baseBytes);
+    this.#waiting.set(socket, { events, account, authoritiesVersion: 0, sweeps: 0 });
+    socket.once("close", () => {
+      account?.close();
+      // A turn later, because node may know more: the socket of TLS closes after this one.
+      if (this.#running.has(socket)) setImmediate(() => this.#fail(socket, connectionClosed));
+      else this.#leave(socket);
+    });
+    this.#timer ??= setInterval(() => this.#sweep(), this.#stepMs);
+    this.#beginNext();
+  }
+
+  /** To be called for each client that is refused because it spoke plaintext. */
+  refusePlaintext(events: Pick<TlsEvents, "onFailed">): void {
+    this.#report(events, { result: "plaintext", detail: "a client spoke plaintext to a port with TLS" });
+  }
+
+  /** New connections get what was read last. No session can be resumed that began before: its key is gone. */
+  #renew(): void {
+    const authorities = this.#clients?.authorities;
+    // Without authorities OpenSSL would take those that browsers trust.
+    if (this.#pair === undefined || authorities?.version === 0) return;
+    const { cert, key } = this.#pair;
+    this.#server.setSecureContext({
+      cert,
+      key,
+      ...(authorities === undefined ? {} : { ca: authorities.pem }),
+      minVersion: "TLSv1.2",
+      // With TLS 1.2, each renegotiation costs as much as a handshake.
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    });
+    this.#renewTicketKey();
+  }
+
+  #renewTicketKey(): void {
+    this.#ticketKeySinceMs = performance.now();
+    this.#server.setTicketKeys(randomBytes(48));
+  }
+
+  #beginNext(): void {
+    if (performance.now() - this.#ticketKeySinceMs > this.#ticketKeyMs) this.#renewTicketKey();
+    for (const [socket, handshake] of this.#waiting) {
+      if (this.#running.size >= this.#maxHandshakes || this.#begunInTurn === handshakesPerTurn) return;
+      this.#waiting.delete(socket);
+      if (socket.destroyed) continue;
+      this.#running.set(socket, handshake);
+      handshake.authoritiesVersion = this.#clients?.authorities.version ?? 0;
+      this.#begunInTurn++;
+      this.#nextTurn ??= setImmediate(() => {
+        this.#nextTurn = undefined;
+        this.#begunInTurn = 0;
+        this.#beginNext();
+      });
+      this.#server.emit("connection", socket);
+    }
+  }
+
+  #finish(socket: TLSSocket): void {
+    const raw = rawSocketOf(socket);
+    const handshake = this.#running.get(raw);
+    if (handshake === undefined) {
+      // It has just been ended.
+      socket.destroy();
+      return;
+    }
+    const failure = this.#verify(socket, handshake);
+    if (failure !== undefined) {
+      this.#fail(raw, failure);
+      return;
+    }
+    this.#leave(raw);
+    // The connection gets an account of its own for what it does; this one must never be ended as one that does nothing.
+    handshake.account?.begin();
+    this.#onHandshake(socket.isSessionReused() ? "resumed" : "done");
+    handshake.events.onSecure(socket);
+  }
+
+  /** Notes the client's certificate, unless there is a reason to refuse the connection. */
+  #verify(socket: TLSSocket, { authoritiesVersion }: Handshake): HandshakeFailure | undefined {
+    if (this.#clients === undefined) return undefined;
+    const { authorities, isRequired } = this.#clients;
+    // Not by `authorized`: it is true for every session of TLS 1.3 that was resumed, even one that began without a certificate.
+    const certificate = socket.getPeerX509Certificate();
+    if (certificate === undefined) return isRequired ? certificateMissing : undefined;
+    const refusal = refusalCode(socket);
+    if (refusal !== undefined || !socket.authorized) return certificateFailure(refusal ?? "not verified");
+    const verified = new VerifiedCertificate(certificate, authorities, authoritiesVersion);
+    // That of a session which was resumed may have expired since; an authority may have been removed during the handshake.
+    const distrust = verified.distrust();
+    if (distrust !== undefined)
+      return certificateFailure(distrust === "expired" ? "CERT_HAS_EXPIRED" : "CERT_UNTRUSTED");
+    setPeerCertificate(socket, verified);
+    return undefined;
+  }
+
+  #fail(raw: Socket, failure: HandshakeFailure): void {
+    const handshake = this.#running.get(raw);
+    raw.destroy();
+    if (handshake === undefined) return;
+    this.#leave(raw);
+    this.#report(handshake.events, failure);
+  }
+
+  #report({ onFailed }: Pick<TlsEvents, "onFailed">, { result, detail }: HandshakeFailure): void {
+    this.#onHandshake(result);
+    // The others are ended by this end.
+    if (result !== "closed") onFailed("tls", detail);
+  }
+
+  #leave(raw: Socket): void {
+    this.#waiting.delete(raw);
+    if (this.#running.delete(raw)) this.#beginNext();
+    // Those that wait begin in the next turn, with the time that this counts.
+    if (this.#running.size + this.#waiting.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #sweep(): void {
+    const isCrowded = this.#waiting.size > 0;
+    const timeoutMs = isCrowded ? Math.min(this.#crowdedTimeoutMs, this.#timeoutMs) : this.#timeoutMs;
+    for (const [socket, handshake] of this.#running) {
+      if (socket.bytesRead > maxHandshakeReadBytes) {
+        this.#fail(socket, {
+          result: "size",
+          detail: `the client sent more than ${maxHandshakeReadBytes} bytes before the handshake was done`,
+        });
+        continue;
+      }
+      if (handshake.sweeps++ * this.#stepMs < timeoutMs) continue;
+      const detail = `the handshake did not end within ${timeoutMs / 1_000} s`;
+      this.#fail(socket, { result: "timeout", detail });
+    }
+  }
+}
+
+/** The socket below. Node's types do not have it; node:tls itself relies on it. */
+function rawSocketOf(socket: TLSSocket): Socket {
+  return (socket as unknown as { readonly _parent: Socket })._parent;
+}
+
+function ignore(): void {
+  // Without a listener.
+}

@@ -1,0 +1,56 @@
+import type { X509Certificate } from "node:crypto";
+import type { PeerCertificate } from "@bunting/http2";
+import { subjectOf, validToMs } from "./certificates-in-pem.js";
+import type { ClientAuthorities } from "./client-authorities.js";
+import { uriSansOf } from "./uri-sans.js";
+
+/** `expired`: the certificate has expired. `untrusted`: its authority is no longer among those that are trusted. */
+export type Distrust = "expired" | "untrusted";
+
+/** The certificate of a client, which OpenSSL has verified at the handshake. */
+export class VerifiedCertificate implements PeerCertificate {
+  readonly uriSans: readonly string[];
+  readonly subject: string;
+  readonly issuer: string;
+  readonly fingerprint256: string;
+  readonly validToMs: number;
+  readonly #certificate: X509Certificate;
+  readonly #authorities: ClientAuthorities;
+  /** Which authorities it was last verified with. */
+  #version: number;
+
+  /** @param version that of the authorities which OpenSSL has verified it with */
+  constructor(certificate: X509Certificate, authorities: ClientAuthorities, version: number) {
+    this.subject = subjectOf(certificate);
+    this.issuer = certificate.issuer;
+    this.uriSans = uriSansOf(certificate.subjectAltName);
+    this.fingerprint256 = certificate.fingerprint256;
+    this.validToMs = validToMs(certificate);
+    this.#certificate = certificate;
+    this.#authorities = authorities;
+    this.#version = version;
+  }
+
+  /** Why its connection has to end now, if it has to. */
+  distrust(nowMs = Date.now()): Distrust | undefined {
+    if (nowMs >= this.validToMs) return "expired";
+    if (this.#version === this.#authorities.version) return undefined;
+    const { version } = this.#authorities;
+    if (!this.#authorities.haveIssued(this.#certificate, intermediatesOf(this.#certificate), nowMs))
+      return "untrusted";
+    this.#version = version;
+    return undefined;
+  }
+}
+
+/** What the client has presented beyond its certificate; nothing if it has resumed a session. */
+function intermediatesOf(certificate: X509Certificate): X509Certificate[] {
+  const intermediates: X509Certificate[] = [];
+  for (let one = certificate.issuerCertificate; one !== undefined; one = one.issuerCertificate) {
+    if (intermediates.length === maxIntermediates) break;
+    intermediates.push(one);
+  }
+  return intermediates;
+}
+
+const maxIntermediates = 8;
