@@ -5,7 +5,7 @@ export const leftOutOfGrpcClients: readonly LeftOut[] = [
   {
     from: "@grpc/grpc-js",
     modules: ["./server", "./server-interceptors", "./server-credentials", "./orca", "./experimental"],
-    reason: "agent and proxy use grpc-js as a client only; @bunting/rpc is its server",
+    reason: "agent and proxy use grpc-js as a client only; @bunting/server and @bunting/rpc are its server",
   },
   {
     from: "@grpc/grpc-js",

@@ -4,17 +4,17 @@ import type { RefusalReason, RpcStatus } from "./status.js";
 /**
  * The seam between gRPC and the HTTP/2 engine. A call passes these files, in this order:
  *
- * - `port/port-listener.ts` accepts the connection, and `port/preface-sniffer.ts` finds out whether it speaks HTTP/2 or HTTP/1.1 (`http1/`)
- *   or TLS, which `tls/tls-termination.ts` takes off it;
- * - `http2/http2-transport.ts` is the engine: one `http2-session.ts` for each connection, one `http2-stream.ts` for each gRPC request;
+ * - in `server`, `port/port-listener.ts` accepts the connection, and `port/preface-sniffer.ts` finds out whether it speaks HTTP/2 or
+ *   HTTP/1.1 (`http1/`) or TLS, which `tls/tls-termination.ts` takes off it;
+ * - here, `http2-transport.ts` is the engine: one `http2-session.ts` for each connection, one `http2-stream.ts` for each gRPC request;
  * - the interfaces of this file, which are all that the rest sees of the engine;
- * - `call/grpc-server.ts` finds the method by its path;
+ * - in `rpc`, `call/grpc-server.ts` finds the method by its path;
  * - `call/unary-call.ts` or `streaming-call.ts`, on top of `server-call.ts`, cut the request into messages and keep the deadline;
  * - `call/method.ts` decodes each message and calls the handler of a service, whose response goes back the same way. `services/` has the
  *   services that every server offers: health and reflection.
  *
- * What peers may cost is bounded in `limits/`: the memory held because of them (`peer-memory.ts`), answers that are not read
- * (`stall-watch.ts`), and the time of the event loop (`read-turns.ts`, `start-queue.ts`).
+ * What peers may cost is bounded in `limits/` of `server`: the memory held because of them (`peer-memory.ts`), answers that are not read
+ * (`stall-watch.ts`), and the time of the event loop (`read-turns.ts`, and `start-queue.ts` of `rpc`).
  *
  * So another engine can replace ours without any change to a service, as ours has replaced node:http2. An engine is responsible for HTTP/2
  * framing, flow control and limits; it knows no message types.
