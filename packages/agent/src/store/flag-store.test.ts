@@ -68,6 +68,18 @@ describe("FlagStore", () => {
     expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete a"]);
   });
 
+  it("serves the newest value of the source behind, although that changed while another source was before it", () => {
+    const { store, changes } = useStore(2);
+    store.replace(0, text({ flags: { a: on } }));
+    store.replace(1, text({ flags: { a: on } }));
+    store.replace(0, text({ flags: { a: off } }));
+    store.replace(1, text({ flags: {} }));
+    expect(store.flag("", "a")).to.include({ defaultVariant: "off", sourceIndex: 0 });
+    store.replace(0, text({ flags: {} }));
+    expect(store.flags()).to.deep.equal([]);
+    expect(summary(changes.at(-1)?.changes)).to.deep.equal(["delete a"]);
+  });
+
   it("rejects a bad flag alone: it keeps its previous value, if it had one", () => {
     const { store } = useStore(1);
     store.replace(0, text({ flags: { a: on, b: on } }));
@@ -103,6 +115,17 @@ describe("FlagStore", () => {
     expect(lines.filter((line) => line.includes("flags were rejected"))).to.have.length(1);
     expect(store.replace(0, text({ flags: { a: on, b: off } })).rejectedFlags).to.deep.equal([]);
     expect(store.flag("", "a")).to.include({ defaultVariant: "on" });
+  });
+
+  it("does not log a rejection again because the flag had to be read again, only for another reason", () => {
+    const lines: string[] = [];
+    const { store } = useStore(1, { logLines: lines });
+    const rejections = (): number => lines.filter((line) => line.includes("flags were rejected")).length;
+    // The metadata of the set is part of every flag, so that each of these reads all flags again.
+    for (const n of [1, 2, 3]) store.replace(0, text({ flags: { a: bad }, metadata: { n } }));
+    expect(rejections()).to.equal(1);
+    store.replace(0, text({ flags: { a: { ...on, defaultVariant: "elsewhere" } }, metadata: { n: 3 } }));
+    expect(rejections()).to.equal(2);
   });
 
   const notDocuments: readonly [name: string, text: string, message: RegExp][] = [
@@ -287,35 +310,43 @@ describe("FlagStore", () => {
   });
 
   it("agrees with a simple model for documents of any form, in any order", () => {
-    fc.assert(
-      fc.property(fc.array(step, { minLength: 1, maxLength: 12 }), (steps) => {
-        const { store, changes } = useStore(3);
-        const model = new StoreModel(3);
-        const current: TestDocument[] = [emptyDocument, emptyDocument, emptyDocument];
-        for (const { source, edit, style, damage } of steps) {
-          const document = "flags" in edit ? edit : applyEdit(current[source] ?? emptyDocument, edit);
-          current[source] = document;
-          const bytes = damageBytes(writeDocument(document, style), damage);
-          if (!readsEscapedKeys && bytes.includes("\\")) continue;
-          const before = new Map(store.flags().map((flag) => [idOf(flag), flag]));
-          changes.length = 0;
-          const expected = model.replace(source, bytes.toString());
-          if (expected === "refused") {
-            expect(() => store.replace(source, bytes))
-              .to.throw(AgentError)
-              .with.property("code", "DOCUMENT_INVALID");
-          } else {
-            const result = store.replace(source, bytes);
-            expect(result.rejectedFlags.map(({ key }) => key).sort()).to.deep.equal(expected.rejected);
-          }
-          expect(store.flags()).to.deep.equal(model.flags());
-          expectExactChanges(before, store.flags(), changes);
-        }
-      }),
-      { numRuns: 400 },
-    );
+    agreesWithModel(step, 12, 400);
+  });
+
+  it("agrees with the model where three sources have the same two flags, one behind the other", () => {
+    agreesWithModel(shadowingStep, 16, 200);
   });
 });
+
+function agreesWithModel(steps: fc.Arbitrary<Step>, maxSteps: number, numRuns: number): void {
+  fc.assert(
+    fc.property(fc.array(steps, { minLength: 1, maxLength: maxSteps }), (steps) => {
+      const { store, changes } = useStore(3);
+      const model = new StoreModel(3);
+      const current: TestDocument[] = [emptyDocument, emptyDocument, emptyDocument];
+      for (const { source, edit, style, damage } of steps) {
+        const document = "flags" in edit ? edit : applyEdit(current[source] ?? emptyDocument, edit);
+        current[source] = document;
+        const bytes = damageBytes(writeDocument(document, style), damage);
+        if (!readsEscapedKeys && bytes.includes("\\")) continue;
+        const before = new Map(store.flags().map((flag) => [idOf(flag), flag]));
+        changes.length = 0;
+        const expected = model.replace(source, bytes.toString());
+        if (expected === "refused") {
+          expect(() => store.replace(source, bytes))
+            .to.throw(AgentError)
+            .with.property("code", "DOCUMENT_INVALID");
+        } else {
+          const result = store.replace(source, bytes);
+          expect(result.rejectedFlags.map(({ key }) => key).sort()).to.deep.equal(expected.rejected);
+        }
+        expect(store.flags()).to.deep.equal(model.flags());
+        expectExactChanges(before, store.flags(), changes);
+      }
+    }),
+    { numRuns },
+  );
+}
 
 /** What was announced must lead from what was served to what is; and what means the same must be the same object. */
 function expectExactChanges(
@@ -466,7 +497,13 @@ const style: fc.Arbitrary<WritingStyle> = fc.record({
   metadataFirst: fc.boolean(),
   repeatsFlags: fc.constantFrom(false, false, false, false, false, true),
 });
-const step = fc.record({
+interface Step {
+  readonly source: number;
+  readonly edit: TestDocument | Edit;
+  readonly style: WritingStyle;
+  readonly damage: { readonly at: number; readonly how: string } | null;
+}
+const step: fc.Arbitrary<Step> = fc.record({
   source: fc.constantFrom(0, 0, 0, 0, 0, 1, 2),
   edit: fc.oneof({ weight: 1, arbitrary: document }, { weight: 3, arbitrary: edit }),
   style,
@@ -484,6 +521,28 @@ const step = fc.record({
     }),
     { freq: 6 },
   ),
+});
+
+/** Whole documents of few values: each source has each of the flags about as often as not. */
+const shadowingStep: fc.Arbitrary<Step> = fc.record({
+  source: fc.nat(2),
+  edit: fc.record({
+    flags: fc.uniqueArray(fc.tuple(fc.constantFrom("a", "b"), fc.constantFrom<JsonValue>(on, off, bad)), {
+      maxLength: 2,
+      selector: ([name]) => name,
+    }),
+    metadata: fc.constant(undefined),
+    evaluators: fc.constant(undefined),
+  }),
+  style: fc.record({
+    form: fc.constant("map" as const),
+    order: fc.constant("sorted" as const),
+    indent: fc.constant(""),
+    escapes: fc.constant(false),
+    metadataFirst: fc.constant(false),
+    repeatsFlags: fc.constant(false),
+  }),
+  damage: fc.constant(null),
 });
 
 function damageBytes(bytes: Buffer, damage: { at: number; how: string } | null): Buffer {

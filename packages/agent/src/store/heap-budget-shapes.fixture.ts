@@ -58,6 +58,13 @@ export const shapes: Readonly<Record<string, Shape>> = {
   "a flag set for each flag": manyFlags(
     (key) => `"${key}":{"variants":{"on":1},"metadata":{"flagSetId":"${key}"}}`,
   ),
+  "many flags with copies of the set's metadata": (bytes, seed) => {
+    const metadata = Array.from({ length: 200 }, (_, index) => `"m${index}":${index}`).join(",");
+    return filled(
+      (inner) => `{"flags":{${inner}},"metadata":{${metadata}}}`,
+      (index) => `"${seed}${index}":{"metadata":{"own":${seed}}}`,
+    )(bytes);
+  },
   "one long text": (bytes, seed) => `{"flags":{"a":${flag("null", `{"on":"${"x".repeat(bytes)}${seed}"}`)}}}`,
   "one long text with an emoji": (bytes, seed) =>
     `{"flags":{"a":${flag("null", `{"on":"\u{1f600}${"x".repeat(bytes)}${seed}"}`)}}}`,

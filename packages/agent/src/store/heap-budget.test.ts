@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { buildSync } from "esbuild";
+import { createLogger } from "@bunting/runtime";
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -7,7 +8,9 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { AgentError } from "../agent-error.js";
 import type { ChildReport } from "./heap-budget.child.js";
 import { shapes, type Shape } from "./heap-budget-shapes.fixture.js";
+import { FlagStore } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
+import { noStoreMetrics } from "./store-metrics.fixture.js";
 
 const megabyte = 1024 * 1024;
 
@@ -40,6 +43,20 @@ describe("HeapBudget", () => {
       .with.property("code", "DOCUMENT_TOO_LARGE");
     budget.checkDocument(4 * megabyte);
     budget.checkFlags(2 * megabyte, 10 * megabyte, 10 * megabyte);
+  });
+
+  it("counts the set's metadata once for each flag with metadata of its own: each has a copy", () => {
+    const document = Buffer.from(shapes["many flags with copies of the set's metadata"]?.(200_000, 1) ?? "");
+    const withoutCopies = Buffer.from(document.toString().replaceAll('{"metadata":{"own":1}}', "{}"));
+    const store = new FlagStore({
+      sources: [{ uri: "" }],
+      budget: new HeapBudget(32 * megabyte),
+      logger: createLogger({ format: "json", debug: false }, { write: () => undefined }),
+      metrics: noStoreMetrics,
+    });
+    store.replace(0, withoutCopies);
+    expect(() => store.replace(0, document)).to.throw(AgentError, "of heap beside the");
+    expect(store.flags().length).to.be.greaterThan(4_000);
   });
 
   it("has no room for flags if the heap is smaller than the agent itself", () => {

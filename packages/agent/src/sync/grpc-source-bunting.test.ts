@@ -553,6 +553,21 @@ describe("GrpcSource over bunting.sync.v1", () => {
       expect(await probe.nextDocument()).to.equal(encodeDocument(one));
       expect(probe.failures).to.deep.equal([]);
     });
+
+    for (const code of ["PERMISSION_DENIED", "UNAUTHENTICATED"] as const)
+      it(`is asked for it again on the same connection if ${code} is its answer to both, which tells of neither`, async () => {
+        const server = serverThat({ bunting: true, flagd: true });
+        const { probe, source } = run({ target: await server.start() });
+        (await server.nextStream()).end("PERMISSION_DENIED", "RBAC: access denied");
+        (await server.nextFlagdStream()).out.end({ code, message: "the token is unknown" });
+        await probe.failure(code.toLowerCase());
+        const stream = await server.nextStream();
+        await stream.subscribed();
+        await stream.snapshot(one);
+        expect(source.status().protocol).to.equal("bunting.sync.v1");
+        expect(server.flagdStreams.size).to.equal(0);
+        expect(server.relay.accepted).to.equal(1);
+      });
   });
 
   for (const selector of ["", "flagSetId=a", "/etc/flags.json", "a/b/c/d"]) {

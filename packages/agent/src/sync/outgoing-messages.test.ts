@@ -26,6 +26,15 @@ describe("OutgoingMessages", () => {
     expect(outgoing.isStuck).to.equal(false);
   });
 
+  it("counts anew what is overtaken once one was taken: a slow proxy is not stuck for all answers together", () => {
+    const { outgoing, send, takeOne } = useOutgoing();
+    for (let round = 0; round < 4; round++) {
+      for (let i = 0; i < maxOvertaken - 4; i++) send("x");
+      expect(outgoing.isStuck, `round ${round}`).to.equal(false);
+      takeOne();
+    }
+  });
+
   it("is stuck if a second message has to wait for a minute after the first, not if the first is slow alone", () => {
     const { outgoing, send, times } = useOutgoing();
     send("x");
