@@ -115,6 +115,26 @@ describe("FrameReader", () => {
     expect(joined(read(...bytes).events)).to.deep.equal(whole);
   });
 
+  it("passes on DATA of padding only, all of which counts for flow control, wherever the chunks are cut", () => {
+    for (const padding of [0, 1, 3, 255]) {
+      const payload = Buffer.concat([Buffer.of(padding), Buffer.alloc(padding)]);
+      const frames = Buffer.concat([
+        wire.frame(data, padded, 1, payload),
+        wire.frame(data, padded | endStream, 1, payload),
+        wire.ping(),
+      ]);
+      for (let at = 0; at < frames.length; at++) {
+        const { events } = read(frames.subarray(0, at), frames.subarray(at));
+        expect(joined(events), `${padding} bytes, cut at ${at}`).to.deep.equal([
+          ["frame 6 0 0 8"],
+          "",
+          2 * (1 + padding),
+          1,
+        ]);
+      }
+    }
+  });
+
   /** Pieces of one stream's content put together. */
   function joined(events: readonly string[]): readonly unknown[] {
     let content = "";

@@ -17,14 +17,16 @@ function version(number: number): FlagDocument {
 }
 
 /** A subscriber of a topic that has published so many versions, and how to publish the next. */
-function useSubscriber(isProxy: boolean, versions: number) {
+function useSubscriber(isProxy: boolean, versions: number, subscribedAtMs = 0) {
   const clock = new ManualClock();
   const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+  const fannedOut: number[] = [];
   let newest: Snapshot | undefined;
-  const publish = (): void => {
+  const publish = (number = (newest?.sequence ?? 0) + 1): void => {
     const sequence = (newest?.sequence ?? 0) + 1;
-    const bytes = encodeSnapshot(version(sequence), newest?.bytes);
-    newest = new Snapshot({ topic: key, sequence, version: { noticedMs: 0 }, publishedMs: 0, bytes });
+    const bytes = encodeSnapshot(version(number), newest?.bytes);
+    const publishedMs = clock.monotonicMs();
+    newest = new Snapshot({ topic: key, sequence, version: { noticedMs: 0 }, publishedMs, bytes });
   };
   for (let one = 0; one < versions; one++) publish();
   const topic: SubscribedTopic = {
@@ -43,8 +45,10 @@ function useSubscriber(isProxy: boolean, versions: number) {
   const connection = {} as TransportSession;
   const owner = { connection, program: "", isProxy, due: () => undefined, ended: () => undefined };
   const unanswered = new Deadlines<TopicSubscriber>(clock, 1_000, () => undefined);
-  const context = { metrics: noMetrics, clock, unanswered, refresh: () => () => undefined };
+  const metrics = { ...noMetrics, fannedOut: (ms: number) => void fannedOut.push(ms) };
+  const context = { metrics, clock, unanswered, refresh: () => () => undefined };
   const subscriber = new TopicSubscriber(context, owner, key);
+  clock.advance(subscribedAtMs);
   subscriber.open(new Subscription(topic, subscriber), undefined);
   let number = 0;
   /** What it sends next: the kind of the message, and the version that this is about. */
@@ -59,7 +63,12 @@ function useSubscriber(isProxy: boolean, versions: number) {
           : undefined;
     return `${message?.$case} ${digest?.toString("hex") === newest?.digest}`;
   };
-  return { publish, next };
+  /** The agent applies nothing of the message that was sent last, and holds nothing. */
+  const nack = (): void => {
+    const value = { topic: key, number: String(number), heldDigest: Buffer.alloc(0), reason: "no" };
+    subscriber.answer({ $case: "nack", value: { ...value, isDeltaMismatch: false } }, number);
+  };
+  return { publish, next, nack, subscriber, clock, fannedOut };
 }
 
 describe("TopicSubscriber", () => {
@@ -81,5 +90,31 @@ describe("TopicSubscriber", () => {
   it("sends no history where there is none, and none to an agent", () => {
     expect(useSubscriber(true, 1).next()).to.equal("snapshot true");
     expect(useSubscriber(false, 3).next()).to.equal("snapshot true");
+  });
+
+  it("does not send again what the agent refused, until an answer fails to come: what the agent holds is then unknown", () => {
+    const { publish, next, nack, subscriber } = useSubscriber(false, 1);
+    expect(next()).to.equal("snapshot true");
+    nack();
+    expect(next(), "refused").to.equal("undefined false");
+    publish(2);
+    expect(next()).to.equal("snapshot true");
+    publish(1);
+    subscriber.giveUp();
+    expect(next(), "edited back").to.equal("snapshot true");
+  });
+
+  it("measures the way of what was published while it was subscribed, and of nothing older", () => {
+    const { publish, next, subscriber, clock, fannedOut } = useSubscriber(false, 1, 3_600_000);
+    expect(next()).to.equal("snapshot true");
+    clock.advance(5);
+    subscriber.written();
+    expect(fannedOut).to.deep.equal([]);
+    subscriber.giveUp();
+    publish();
+    expect(next()).to.equal("snapshot true");
+    clock.advance(7);
+    subscriber.written();
+    expect(fannedOut).to.deep.equal([7]);
   });
 });

@@ -242,6 +242,72 @@ describe("a topic", () => {
     ]);
   });
 
+  it("counts one that leaves as behind only if it was: it does not stand for one that is slow", () => {
+    const { topic, tell, counts } = useTopic();
+    const [has, alsoHas, slow] = [new Reader(topic), new Reader(topic), new Reader(topic)];
+    slow.isSlow = true;
+    tell(1);
+    for (const reader of [has, alsoHas]) reader.subscription.close();
+    expect(topic.convergence.behind).to.equal(1);
+    expect(counts.converged.map(([share]) => share)).to.deep.equal([0.5]);
+    slow.read();
+    expect(counts.converged.map(([share]) => share)).to.deep.equal([0.5, 0.99, 1]);
+  });
+
+  it("expects nobody to get the newest version any more once it has ended all, by the policy close", () => {
+    const { topic, clock, tell, turn } = useTopic({ deletionPolicy: "close" });
+    const slow = new Reader(topic);
+    slow.isSlow = true;
+    tell(1);
+    expect(topic.convergence.behind).to.equal(1);
+    topic.deleted();
+    clock.advance(graceMs);
+    while (turn());
+    expect(topic.convergence.behind).to.equal(0);
+  });
+
+  it("wakes those who are told of it once when the source goes stale and once when it is back, and no others", () => {
+    const { topic, tell } = useTopic();
+    tell(1);
+    const woken: string[] = [];
+    const refuse = (): void => undefined;
+    topic.subscribe({
+      readsFreshness: true,
+      wake: () => woken.push(topic.staleReason?.message ?? "fresh"),
+      refuse,
+    });
+    topic.subscribe({ wake: () => woken.push("an agent"), refuse });
+    const away = new Error("away");
+    topic.stale(away);
+    topic.stale(away);
+    tell(1);
+    expect(woken).to.deep.equal(["away", "fresh"]);
+  });
+
+  it("remembers of the versions before the newest only those that somebody holds, once all have the one before", () => {
+    const { topic, tell } = useTopic();
+    const reader = new Reader(topic);
+    const digests: string[] = [];
+    const remembered = (): readonly number[] =>
+      digests.flatMap((digest) => topic.versions.withDigest(digest)?.sequence ?? []);
+    const acknowledge = (): void => {
+      const now = topic.newest?.digest ?? "";
+      topic.acks.hold(digests.at(-1) ?? "", now);
+      digests.push(now);
+    };
+    for (const number of [1, 2, 3, 4]) {
+      tell(number);
+      acknowledge();
+    }
+    expect(remembered(), "all have acknowledged each").to.deep.equal([3, 4]);
+    reader.isSlow = true;
+    for (const number of [5, 6]) {
+      tell(number);
+      digests.push(topic.newest?.digest ?? "");
+    }
+    expect(remembered(), "one is behind").to.deep.equal([4, 5, 6]);
+  });
+
   it("reports once that it is idle when the last subscription is closed, however often that is closed", () => {
     const use = useTopic();
     const a = new Reader(use.topic);
