@@ -23,7 +23,12 @@ export interface TokenVerifierOptions {
   readonly keys: Pick<KeySet, "find" | "issuers">;
   readonly audience: string;
   readonly clock: Clock;
+  /** Replaced by tests. */
+  readonly loadJose?: () => Promise<TokenJose>;
 }
+
+/** What verifying needs of jose. */
+type TokenJose = Pick<Jose, "decodeProtectedHeader" | "jwtVerify" | "errors">;
 
 /** Verifies the signature and the claims of tokens. What it costs depends on the length of the token only, which the caller has limited. */
 export class TokenVerifier {
@@ -38,7 +43,7 @@ export class TokenVerifier {
   /** Rejects with an IdentityError that says what is wrong. */
   async verify(token: string): Promise<VerifiedToken> {
     const { keys, audience, clock } = this.#options;
-    const jose = await loadJose();
+    const jose = await (this.#options.loadJose ?? loadJose)();
     const { kid, algorithm } = readHeader(jose, token);
     const { key, algorithm: ofKey, digest } = await keys.find(kid);
     // A key is for one algorithm: a token can't choose how it is verified.
@@ -74,7 +79,7 @@ export class TokenVerifier {
     }
   }
 
-  #refusalOf({ errors }: Jose, error: unknown): unknown {
+  #refusalOf({ errors }: TokenJose, error: unknown): unknown {
     if (error instanceof errors.JWSSignatureVerificationFailed)
       return new IdentityError("TOKEN_SIGNATURE", "the signature of the token is wrong");
     // From here on the signature was right.
@@ -116,7 +121,7 @@ export class TokenVerifier {
   }
 }
 
-function readHeader(jose: Jose, token: string): { readonly kid: string; readonly algorithm: string } {
+function readHeader(jose: TokenJose, token: string): { readonly kid: string; readonly algorithm: string } {
   let header: ReturnType<typeof jose.decodeProtectedHeader>;
   try {
     header = jose.decodeProtectedHeader(token);

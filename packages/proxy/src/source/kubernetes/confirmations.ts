@@ -4,11 +4,13 @@ import type { FlagRecord } from "./flag-record.js";
 import type { RecordIndex } from "./record-index.js";
 import type { ScopeWatch } from "./scope-watch.js";
 
+type ReportingWatch = Pick<ScopeWatch, "isSynced" | "relist">;
+
 export interface ConfirmationsOptions {
   readonly records: RecordIndex;
   readonly clock: Clock;
   /** The watch that is to report the record, if there is one. */
-  readonly watchOf: (record: FlagRecord) => ScopeWatch | undefined;
+  readonly watchOf: (record: FlagRecord) => ReportingWatch | undefined;
   /** Reads the record by an object watch. */
   readonly read: (record: FlagRecord) => void;
 }
@@ -79,7 +81,7 @@ export class Confirmations {
       if (leftMs <= 0) due.push(record);
       else nextMs = Math.min(nextMs, leftMs);
     }
-    const byWatch = new Map<ScopeWatch | undefined, FlagRecord[]>();
+    const byWatch = new Map<ReportingWatch | undefined, FlagRecord[]>();
     for (const record of due) {
       const watch = watchOf(record);
       const group = byWatch.get(watch);
@@ -88,7 +90,7 @@ export class Confirmations {
     }
     for (const [watch, group] of byWatch) {
       if (watch !== undefined && group.length > maxSingleReads) {
-        // A watch that is down reads everything as soon as it is up.
+        // A watch that is down reads everything as soon as it is up; to ask it would end its backoff.
         if (watch.isSynced) watch.relist();
         // Records that this read leaves undecided are looked at again.
         nextMs = Math.min(nextMs, patienceMs);

@@ -1,0 +1,81 @@
+import { Epochs, type KubeObject } from "@bunting/kube";
+import { createLogger } from "@bunting/runtime";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { CountingMetrics, flags, RecordingSink, textOf } from "../source.fixture.js";
+import { FlagRecord } from "./flag-record.js";
+import { KubernetesLog } from "./kubernetes-log.js";
+import { inShort } from "./kubernetes.fixture.js";
+import { RecordIndex } from "./record-index.js";
+import { beginRecordRead } from "./record-read.js";
+import { clusterKey } from "./watch-key.js";
+
+function useRecord() {
+  const clock = new ManualClock();
+  const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+  const log = new KubernetesLog(logger, new CountingMetrics(), clock, "auto");
+  const sink = new RecordingSink();
+  const record = new FlagRecord({ topic: "ns/a", sink, clock, log, onChange: () => undefined });
+  const records = new RecordIndex();
+  records.add(record);
+  const epochs = new Epochs();
+  return {
+    record,
+    records,
+    epochs,
+    sink,
+    told: () => sink.events.map(inShort),
+    read: () => beginRecordRead({ audience: records.audience(clusterKey), epochs, clock }),
+  };
+}
+
+function object(version: number, generation: number): KubeObject {
+  const metadata = { namespace: "ns", name: "a", uid: "u", generation };
+  return { metadata, spec: { flagSpec: flags(version) } };
+}
+
+describe("a FlagRecord", () => {
+  it("takes an event of its generation for an edit of metadata, but not where history was cut: the spec may be another", () => {
+    const { record, epochs, sink, told } = useRecord();
+    record.offer(object(1, 2), "10", epochs.current, true);
+    record.offer(object(1, 2), "11", epochs.current, true);
+    expect(sink.sameDocuments).to.equal(1);
+    epochs.cut(epochs.current);
+    record.offer(object(5, 2), "9", epochs.current, true);
+    expect(told()).to.deep.equal(["10", "11", "9"]);
+    expect(sink.sameDocuments).to.equal(1);
+    expect(sink.lastText).to.equal(textOf(5));
+  });
+});
+
+describe("a read of records", () => {
+  it("that finds out that history was cut answers nobody: the next read does", () => {
+    const { record, epochs, read } = useRecord();
+    record.offer(object(1, 1), "10", epochs.current, true);
+    // Of another FeatureFlag, by another watch.
+    epochs.observe(epochs.current, "20");
+    let done = 0;
+    record.awaitRead(() => done++);
+    const complete = (): void => {
+      const start = epochs.beginRead();
+      const one = read();
+      one.add(object(1, 1), "10");
+      const epoch = epochs.completeRead(start, "12");
+      if (epoch !== undefined) one.complete("12", epoch);
+    };
+    complete();
+    expect(epochs.current, "history was cut").to.equal(2);
+    expect(done).to.equal(0);
+    complete();
+    expect(done).to.equal(1);
+  });
+
+  it("says nothing of a record that was dropped meanwhile", () => {
+    const { record, records, epochs, read, told } = useRecord();
+    const one = read();
+    records.delete(record);
+    one.complete("12", epochs.current);
+    expect(told()).to.deep.equal([]);
+    expect(record.lastReadMs).to.equal(undefined);
+  });
+});

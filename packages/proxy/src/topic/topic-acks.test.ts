@@ -1,0 +1,37 @@
+import { createLogger, RateLimitedLog } from "@bunting/runtime";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { expect } from "chai";
+import { TopicAcks, type Rejection } from "./topic-acks.js";
+
+const maxPerConnection = 20;
+
+function useAcks() {
+  const clock = new ManualClock();
+  const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
+  const acks = new TopicAcks("demo/flags", clock, new RateLimitedLog(logger, clock));
+  /** An agent refuses a flag, and upholds that. */
+  const refuse = (connection: object, flag: string): Rejection | undefined => {
+    const rejection = acks.reject(connection, "d", flag, "no");
+    if (rejection !== undefined) acks.retain(rejection);
+    return rejection;
+  };
+  return { acks, refuse };
+}
+
+describe("TopicAcks", () => {
+  it("gives a connection its place back when nobody upholds what it has brought up, not when the first agent no longer does", () => {
+    const { acks, refuse } = useAcks();
+    const [first, other] = [{}, {}];
+    const refused = Array.from({ length: maxPerConnection }, (_, index) => refuse(first, `f${index}`));
+    const [shared] = refused;
+    if (shared === undefined) throw new Error("there was room");
+    expect(refuse(other, "f0"), "another agent refuses the same").to.equal(shared);
+    expect(refuse(first, "one more")).to.equal(undefined);
+    acks.release(shared);
+    expect(shared.subscribers).to.equal(1);
+    expect(refuse(first, "one more")).to.equal(undefined);
+    acks.release(shared);
+    expect(refuse(first, "one more")?.flag).to.equal("one more");
+    expect(refuse(first, "and another")).to.equal(undefined);
+  });
+});
