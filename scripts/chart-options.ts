@@ -1,4 +1,4 @@
-import { flagName, type OptionSpec, type OptionTable } from "@bunting/runtime";
+import { flagName, publicOptions, type OptionSpec, type OptionTable } from "@bunting/runtime";
 
 /** An option of the proxy as a value of the chart, under the name of its flag. */
 export interface ChartOption {
@@ -30,7 +30,7 @@ const notInChart = [
 ];
 
 export function chartOptions(table: OptionTable): ChartOption[] {
-  const all = (Object.entries(table) as [string, OptionSpec<unknown>][]).map(([key, spec]) => ({
+  const all = publicOptions(table).map(([key, spec]) => ({
     name: flagName(key, spec),
     spec,
     check: checkOf(spec),

@@ -39,6 +39,8 @@ export interface BackplaneOptions {
   readonly announcements?: number;
   /** How often followers compare their versions with those in Redis, in ms: what a lost announcement costs. Default 15,000. */
   readonly compareMs?: number;
+  /** How long Redis must have worked without a pause before a replica that lost it relies on it again, in ms. Default 10,000. */
+  readonly stableMs?: number;
 }
 
 type Files = "userFile" | "passwordFile" | "sentinelUserFile" | "sentinelPasswordFile";
@@ -60,6 +62,7 @@ const numbers = {
   shards: [16, 1, 256],
   announcements: [1_000, 1, 1_000_000],
   compareMs: [15_000, 10, 600_000],
+  stableMs: [10_000, 10, 300_000],
 } as const;
 
 /** @throws BackplaneError ADDRESS_INVALID or OPTION_INVALID */

@@ -93,4 +93,13 @@ export const backplaneOptionTable = {
     group: replicas,
     env: ["BUNTING_BACKPLANE_LEASE"],
   }),
+  backplaneStable: option({
+    type: duration({ minMs: 10, maxMs: 300_000, zero: "use a short time, such as 1s" }),
+    default: 10_000,
+    describe:
+      "How long Redis must have worked without a pause before a replica that lost it relies on it again; longer each time that it did not last.",
+    group: replicas,
+    isInternal: true,
+    env: [],
+  }),
 } as const;

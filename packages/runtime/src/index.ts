@@ -13,7 +13,14 @@ export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";
 export { Counter, createRegistry, Gauge, Histogram, Registry, renderMetricsReference } from "./metrics.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
-export { flagName, option, type OptionSpec, type OptionsOf, type OptionTable } from "./options/option.js";
+export {
+  flagName,
+  option,
+  publicOptions,
+  type OptionSpec,
+  type OptionsOf,
+  type OptionTable,
+} from "./options/option.js";
 export { readOptions } from "./options/read-options.js";
 export { renderOptionsReference } from "./options/render-reference.js";
 export {

@@ -2,7 +2,14 @@
 export { cut } from "./cut.js";
 export { errorCode } from "./error-code.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
-export { flagName, option, type OptionSpec, type OptionsOf, type OptionTable } from "./options/option.js";
+export {
+  flagName,
+  option,
+  publicOptions,
+  type OptionSpec,
+  type OptionsOf,
+  type OptionTable,
+} from "./options/option.js";
 export { readOptions } from "./options/read-options.js";
 export { renderHelp } from "./options/render-help.js";
 export { renderOptionsReference } from "./options/render-reference.js";

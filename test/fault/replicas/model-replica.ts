@@ -9,6 +9,7 @@ const options = [
   "--source=kubernetes",
   "--watch-scope=object",
   "--backplane-lease=1s",
+  "--backplane-stable=300ms",
   "--deletion-policy=empty",
   "--deletion-grace=10ms",
 ];

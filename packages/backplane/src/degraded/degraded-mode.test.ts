@@ -5,7 +5,12 @@ import { DegradedMode, type DegradedState } from "./degraded-mode.js";
 function start(random = 0) {
   const clock = new ManualClock();
   const states: DegradedState[] = [];
-  const mode = new DegradedMode({ clock, random: () => random, onChange: (state) => states.push(state) });
+  const mode = new DegradedMode({
+    clock,
+    random: () => random,
+    stableMs: 10_000,
+    onChange: (state) => states.push(state),
+  });
   return { clock, mode, states };
 }
 

@@ -12,6 +12,8 @@ export type DegradedState = "connected" | "degraded" | "recovering";
 export interface DegradedModeOptions {
   readonly clock: Clock;
   readonly onChange: (state: DegradedState, before: DegradedState) => void;
+  /** How long Redis must have worked without a pause before the replica relies on it again, in ms. */
+  readonly stableMs: number;
   /** In [0, 1); injected by tests. */
   readonly random?: () => number;
 }
@@ -22,8 +24,6 @@ const patienceMs = 2_000;
 const refill = 0.1;
 /** Replicas lose Redis at the same moment; the API server sees their watches spread over so long. */
 const degradeSpreadMs = 1_000;
-/** How long Redis must have worked without a pause before the replica relies on it again. */
-const stableMs = 10_000;
 /** A Redis that was away again soon after it was relied on has to work twice as long the next time, up to this. */
 const maxStableMs = 300_000;
 const calmMs = 60_000;
@@ -40,13 +40,14 @@ export class DegradedMode {
   #isUp = true;
   #changedMs: number;
   #patienceMs = patienceMs;
-  #stableMs = stableMs;
+  #stableMs: number;
   /** When the replica relied on Redis again; undefined if it always has. */
   #recoveredMs: number | undefined;
   #cancel = (): void => undefined;
 
   constructor(options: DegradedModeOptions) {
     this.#options = options;
+    this.#stableMs = options.stableMs;
     this.#changedMs = options.clock.monotonicMs();
   }
 
@@ -86,7 +87,7 @@ export class DegradedMode {
   #degrade(): void {
     const sinceMs = this.#recoveredMs === undefined ? Infinity : this.#nowMs() - this.#recoveredMs;
     if (sinceMs < calmMs) this.#distrust();
-    else this.#stableMs = stableMs;
+    else this.#stableMs = this.#options.stableMs;
     this.#set("degraded");
   }
 

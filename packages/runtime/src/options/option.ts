@@ -18,6 +18,11 @@ export interface OptionSpec<T> {
   readonly env: readonly string[];
   /** Why the option is accepted but has no effect, as a part of a sentence: using it logs a warning. */
   readonly ignoredBecause?: string;
+  /**
+   * True for what only our own tests set, such as a wait that they shorten: it is typed and checked as the others are, but no part of what we
+   * promise to users, and so not in `--help` and docs/reference.
+   */
+  readonly isInternal?: boolean;
 }
 
 // The type parameter occurs in parameters and results of functions, so options of different types have no common type but this union.
@@ -30,6 +35,12 @@ export type OptionsOf<Table> = {
 /** Names an option's type once; the identity function otherwise. */
 export function option<T>(spec: OptionSpec<T>): OptionSpec<T> {
   return spec;
+}
+
+/** The options that users are told of. */
+export function publicOptions(table: OptionTable): readonly (readonly [key: string, OptionSpec<unknown>])[] {
+  const all = Object.entries(table) as [string, OptionSpec<unknown>][];
+  return all.filter(([, spec]) => spec.isInternal !== true);
 }
 
 /** `managementPort` is `management-port` on the command line. */

@@ -363,4 +363,16 @@ describe("the documentation of options", () => {
       "[default 0; allowed 0 to 1h]",
     );
   });
+
+  it("leaves out what only our own tests set, which is read and checked all the same, and suggested to nobody", async () => {
+    const internal = { port: table.port, settleTime: { ...table.streamDeadline, isInternal: true } };
+    expect(
+      (await readOptions(internal, { argv: ["--settle-time=3s"], env: {} })).options.settleTime,
+    ).to.equal(3_000);
+    expect((await readOptions(internal, { argv: ["--setle-time=3s"], env: {} })).warnings).to.deep.equal([
+      "--setle-time is ignored: there is no such flag",
+    ]);
+    expect(renderHelp({ usage: "", describe: "", table: internal, epilogue: "" })).not.to.contain("settle");
+    expect(renderOptionsReference(internal)).not.to.contain("settle");
+  });
 });

@@ -1,6 +1,6 @@
 import { quoted } from "../quoted.js";
 import { RuntimeError } from "../runtime-error.js";
-import { flagName, type OptionSpec, type OptionsOf, type OptionTable } from "./option.js";
+import { flagName, publicOptions, type OptionSpec, type OptionsOf, type OptionTable } from "./option.js";
 import { readArgv } from "./read-argv.js";
 import { noConfig, readConfig, type Config } from "./read-config.js";
 
@@ -120,7 +120,7 @@ function suggestion(flag: string, table: OptionTable): string {
   const name = flag.replace(/^-+/, "");
   // A single letter is as near to one flag as to another.
   if (name.length < 2) return "";
-  const [nearest] = Object.entries(table)
+  const [nearest] = publicOptions(table)
     .map(([key, spec]) => flagName(key, spec))
     .map((one) => ({ one, edits: editsBetween(one, name) }))
     .filter(({ one, edits }) => edits <= 1 || one.startsWith(name.slice(0, 4)))

@@ -1,4 +1,4 @@
-import { flagName, type OptionSpec, type OptionTable } from "./option.js";
+import { flagName, publicOptions, type OptionSpec, type OptionTable } from "./option.js";
 
 export interface CommandHelp {
   /** `bunting-proxy start`. */
@@ -13,7 +13,7 @@ const lineWidth = 110;
 /** The text of `--help`: every option, by group, with its default, range and environment variables. */
 export function renderHelp({ usage, describe, table, epilogue }: CommandHelp): string {
   const groups = new Map<string, [flags: string, text: string][]>();
-  for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
+  for (const [key, spec] of publicOptions(table)) {
     const rows = groups.get(spec.group) ?? [];
     rows.push([flagsOf(key, spec), textOf(spec)]);
     groups.set(spec.group, rows);

@@ -1,9 +1,9 @@
-import { flagName, type OptionSpec, type OptionTable } from "./option.js";
+import { flagName, publicOptions, type OptionTable } from "./option.js";
 
 /** The options of a command as Markdown tables, one per group, for docs/reference. */
 export function renderOptionsReference(table: OptionTable): string {
   const groups = new Map<string, string[]>();
-  for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
+  for (const [key, spec] of publicOptions(table)) {
     const names = [flagName(key, spec), ...(spec.aliases ?? [])].map((name) => `\`--${name}\``);
     if (spec.short !== undefined) names.push(`\`-${spec.short}\``);
     const meaning = [

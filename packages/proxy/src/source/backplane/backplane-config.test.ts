@@ -17,8 +17,10 @@ describe("backplaneConfig", () => {
 
   it("passes on what is given", () => {
     const files = { backplaneUserFile: "/u", backplanePasswordFile: "/p" };
-    const config = backplaneConfig({ ...on, ...files, backplaneKeyPrefix: "x:", backplaneLease: 8_000 });
-    expect(config).to.deep.include({ userFile: "/u", passwordFile: "/p", keyPrefix: "x:", leaseMs: 8_000 });
+    const times = { backplaneLease: 8_000, backplaneStable: 300 };
+    const config = backplaneConfig({ ...on, ...files, ...times, backplaneKeyPrefix: "x:" });
+    expect(config).to.deep.include({ userFile: "/u", passwordFile: "/p", keyPrefix: "x:" });
+    expect(config).to.deep.include({ leaseMs: 8_000, stableMs: 300 });
   });
 
   it("accepts the longest lease that the option accepts", () => {

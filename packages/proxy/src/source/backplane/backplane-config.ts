@@ -18,12 +18,14 @@ export type BackplaneProxyOptions = Pick<
   | "backplaneKeyFile"
   | "backplaneKeyPrefix"
   | "backplaneLease"
+  | "backplaneStable"
 >;
 
 /** As the options of the proxy are called that the backplane knows by other names. */
 const names: Readonly<Record<string, string>> = {
   keyPrefix: "--backplane-key-prefix",
   leaseMs: "--backplane-lease",
+  stableMs: "--backplane-stable",
   tlsCertFile: "--backplane-cert-file",
   tlsKeyFile: "--backplane-tls-key-file",
   tlsCaFile: "--backplane-ca-file",
@@ -47,6 +49,7 @@ const useless = [
   "backplaneKeyFile",
   "backplaneKeyPrefix",
   "backplaneLease",
+  "backplaneStable",
 ] as const;
 
 /**
@@ -82,6 +85,7 @@ function checked(options: BackplaneProxyOptions): CheckedOptions {
       leaseMs: options.backplaneLease,
       // As long as a lease, and a little: who is gone owns nothing any more when others notice it.
       memberMs: Math.round(1.2 * options.backplaneLease),
+      stableMs: options.backplaneStable,
       ...Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== "")),
     });
   } catch (error) {

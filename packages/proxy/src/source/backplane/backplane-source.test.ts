@@ -275,7 +275,8 @@ describe("BackplaneSource", () => {
     const tcp = await FaultProxy.start(redis.port);
     stops.later(() => tcp.close());
     for (const one of [topic, "demo/other"] as const) cluster.publish(one);
-    const flapping = start({}, `redis://127.0.0.1:${tcp.port}`);
+    // Long enough to take a lease too early: membership and leases are renewed within it several times.
+    const flapping = start({ stableMs: 3_000 }, `redis://127.0.0.1:${tcp.port}`);
     flapping.watch(topic);
     // It wants what it can't read, and so leaves the lease to the other one for as long as the test takes.
     const blind = start();

@@ -14,6 +14,7 @@ export const fast: Omit<BackplaneOptions, "address"> = {
   leaseMs: 500,
   memberMs: 600,
   compareMs: 300,
+  stableMs: 300,
   commandTimeoutMs: 400,
   connectTimeoutMs: 400,
 };

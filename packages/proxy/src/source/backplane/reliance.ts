@@ -10,6 +10,8 @@ import { reasonOf } from "./backplane-report.js";
 
 export interface RelianceOptions {
   readonly connection: Pick<RedisConnection, "isUp" | "reason">;
+  /** As of the backplane's options. */
+  readonly stableMs: number;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "info" | "warn">;
   readonly metrics: Pick<BackplaneMetrics, "backplaneState">;
@@ -29,10 +31,13 @@ export class Reliance {
   #refusal: BackplaneError | undefined;
 
   constructor(options: RelianceOptions) {
-    const { clock, metrics } = options;
+    const { clock, metrics, stableMs } = options;
     this.#options = options;
     this.#sinceMs = clock.monotonicMs();
-    this.#degraded = new DegradedMode({ clock, onChange: (state, before) => this.#changed(state, before) });
+    this.#degraded = new DegradedMode({
+      ...{ clock, stableMs },
+      onChange: (state, before) => this.#changed(state, before),
+    });
     metrics.backplaneState(this.#degraded.state);
   }
 

@@ -140,10 +140,8 @@ export class ReplicatedTopics {
     });
     this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock });
     this.#reliance = new Reliance({
-      connection,
-      clock,
-      logger,
-      metrics,
+      ...{ connection, clock, logger, metrics },
+      stableMs: backplane.stableMs,
       onChange: () => this.#relianceChanged(),
     });
     this.#shared = {
