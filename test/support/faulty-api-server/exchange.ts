@@ -27,6 +27,7 @@ export class Exchange {
   #cut: { afterBytes: number; how: "reset" | "end" } | undefined;
   #queue: Promise<void> = Promise.resolve();
   readonly #connection: object;
+  #isHeld = false;
   #status: number | undefined;
   /** Writes after the end are dropped: node would reset the stream. */
   #isEnded = false;
@@ -52,6 +53,18 @@ export class Exchange {
   /** The status of the answer, once its head was sent. */
   get status(): number | undefined {
     return this.#status;
+  }
+
+  /** True while a fault keeps it without a head: nobody should wait for its answer. */
+  get isHeld(): boolean {
+    return this.#isHeld && !this.isClosed;
+  }
+
+  /** Keeps it without a head until then, or until it is closed. */
+  async hold(until: Promise<unknown>): Promise<void> {
+    this.#isHeld = true;
+    await Promise.race([until, this.closed]);
+    this.#isHeld = false;
   }
 
   /** Aborts when the answer is over. */

@@ -89,7 +89,7 @@ export const faults = {
   /** Served, but later. */
   delayed(ms: number): Fault {
     return async (exchange): Promise<Verdict> => {
-      await delay(ms, undefined, { signal: exchange.signal }).catch(() => undefined);
+      await exchange.hold(delay(ms, undefined, { signal: exchange.signal }).catch(() => undefined));
       return "serve";
     };
   },
@@ -97,7 +97,7 @@ export const faults = {
   /** Served once the promise has resolved. */
   heldUntil(released: Promise<void>): Fault {
     return async (exchange): Promise<Verdict> => {
-      await Promise.race([released, exchange.closed]);
+      await exchange.hold(released);
       return "serve";
     };
   },

@@ -246,6 +246,16 @@ export class FaultyApiServer {
     return this.#handler.requests.filter((request) => request.kind === kind).length;
   }
 
+  /** How many requests faults keep without an answer now. */
+  get heldRequests(): number {
+    return this.#handler.heldRequests;
+  }
+
+  /** Resolves once all that was written to open HTTP/2 connections has arrived there. */
+  async delivered(): Promise<void> {
+    await this.#listener.delivered();
+  }
+
   get connections(): number {
     return this.#listener.connections;
   }

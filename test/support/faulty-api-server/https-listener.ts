@@ -80,6 +80,17 @@ export class HttpsListener {
     }
   }
 
+  /** Resolves once the peers of all sessions have read what was sent to them: PING comes after it, and is answered. */
+  async delivered(): Promise<void> {
+    const pings = [...this.sessions].map(
+      async (session) =>
+        new Promise<void>((resolve) => {
+          if (session.closed || session.destroyed || !session.ping(() => resolve())) resolve();
+        }),
+    );
+    await Promise.all(pings);
+  }
+
   /** GOAWAY on every session; open streams continue, new ones need a new connection. */
   goAway(): void {
     for (const session of this.sessions) session.close();

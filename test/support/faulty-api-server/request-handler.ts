@@ -30,12 +30,24 @@ export class RequestHandler {
   watchesOpened = 0;
   maxConcurrentOpenings = 0;
   #openings = 0;
+  readonly #underway = new Set<Exchange>();
 
   constructor(behaviour: WatchBehaviour) {
     this.behaviour = behaviour;
   }
 
+  /** How many requests faults keep without an answer. */
+  get heldRequests(): number {
+    return [...this.#underway].filter(({ isHeld }) => isHeld).length;
+  }
+
   async serve(exchange: Exchange): Promise<void> {
+    this.#underway.add(exchange);
+    await this.#serve(exchange);
+    this.#underway.delete(exchange);
+  }
+
+  async #serve(exchange: Exchange): Promise<void> {
     const request = readRequest(exchange.method, exchange.uri, exchange.headers);
     this.requests.push(logged(request, exchange));
     const isWatch = request.kind === "watch" || request.kind === "watchlist";
@@ -52,7 +64,7 @@ export class RequestHandler {
     const fault = this.faults.take(request);
     if (fault !== undefined && (await fault(exchange, request)) === "handled") {
       // A fault without an answer holds the request until either side gives up.
-      if (exchange.status === undefined) await exchange.closed;
+      if (exchange.status === undefined) await exchange.hold(exchange.closed);
       return true;
     }
     const refusal = this.access.refusal(request);

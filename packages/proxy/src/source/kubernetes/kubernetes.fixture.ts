@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn, setTimeout as delay } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { Http2Transport, RestClient, type TransportTiming } from "@bunting/kube";
 import type { TopicKey } from "@bunting/protocol";
 import { createLogger, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
-import { eventually } from "@bunting/test/support/event-queue.js";
+import { eventually, patienceMs } from "@bunting/test/support/event-queue.js";
 import { FaultyApiServer, type FlagObject } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { CountingMetrics, flags, RecordingSink, type LogLine, type SinkEvent } from "../source.fixture.js";
@@ -28,13 +28,38 @@ export type SourceBenchOptions = Partial<KubernetesSourceOptions> & {
   readonly timing?: Partial<TransportTiming>;
 };
 
-/**
- * Lets what was asked of the API server be answered before the clock moves on. Both ends are in this process, so what they need is turns of the
- * event loop: on a busy machine a few milliseconds are less than one.
- */
-async function answered(): Promise<void> {
-  await delay(4);
-  for (let turn = 0; turn < 20; turn++) await nextTurn();
+/** Both ends of each connection are in this process, and need turns of its event loop until a frame is written or acted on. */
+const turnsOfAnEnd = 5;
+
+type KubeTransport = Pick<Http2Transport, "request">;
+
+/** Knows how many answers the source waits for: heads of watches, and calls to the end of their bodies. */
+class CountingTransport implements KubeTransport {
+  readonly #transport: KubeTransport;
+  #awaited = 0;
+
+  constructor(transport: KubeTransport) {
+    this.#transport = transport;
+  }
+
+  get awaited(): number {
+    return this.#awaited;
+  }
+
+  async request(
+    ...[request, signal]: Parameters<KubeTransport["request"]>
+  ): ReturnType<KubeTransport["request"]> {
+    this.#awaited++;
+    let isOver = true;
+    try {
+      const response = await this.#transport.request(request, signal);
+      isOver = request.kind === "watch" || response.body.destroyed;
+      if (!isOver) response.body.once("close", () => this.#awaited--);
+      return response;
+    } finally {
+      if (isOver) this.#awaited--;
+    }
+  }
 }
 
 /** The kubernetes source with an API server that fails on command, under a clock that a test moves. */
@@ -45,6 +70,7 @@ export class SourceBench<C extends Clock = ManualClock> {
   readonly source: KubernetesSource;
   readonly #lines: string[] = [];
   readonly #stopping = new AbortController();
+  #counting: CountingTransport | undefined;
   #running: Promise<void> = Promise.resolve();
 
   private constructor(api: FaultyApiServer, clock: C, options: SourceBenchOptions) {
@@ -65,9 +91,10 @@ export class SourceBench<C extends Clock = ManualClock> {
           namespace: undefined,
         };
         const transport = new Http2Transport(config, timing === undefined ? {} : { timing });
+        this.#counting = new CountingTransport(transport);
         return Promise.resolve({
           server: api.url,
-          client: new RestClient(transport),
+          client: new RestClient(this.#counting),
           connections: transport,
         });
       },
@@ -136,13 +163,13 @@ export class SourceBench<C extends Clock = ManualClock> {
 
   /** Waits for something while time passes, a little at a time. */
   async until(condition: () => boolean, what: string): Promise<void> {
-    const step = async (): Promise<boolean> => {
-      if (condition()) return true;
-      if (this.clock instanceof ManualClock) this.clock.advance(25);
-      await answered();
-      return condition();
-    };
-    await eventually(step, what);
+    if (!(this.clock instanceof ManualClock)) return eventually(condition, what);
+    const deadline = Date.now() + patienceMs;
+    while (!condition()) {
+      if (Date.now() > deadline) throw new Error(`${what}: not within ${patienceMs} ms`);
+      this.clock.advance(25);
+      await this.#settled();
+    }
   }
 
   /** Waits for something while time stands still. */
@@ -164,7 +191,23 @@ export class SourceBench<C extends Clock = ManualClock> {
     if (!(this.clock instanceof ManualClock)) throw new Error("this clock can't be moved");
     for (let left = ms; left > 0; left -= stepMs) {
       this.clock.advance(Math.min(stepMs, left));
-      await answered();
+      await this.#settled();
+    }
+  }
+
+  /**
+   * Lets what was asked of the API server be answered, and what it has sent arrive, before the clock moves on. It waits for no answer that a fault
+   * holds back.
+   */
+  async #settled(): Promise<void> {
+    const deadline = Date.now() + patienceMs;
+    for (;;) {
+      for (let turn = 0; turn < turnsOfAnEnd; turn++) await nextTurn();
+      await this.api.delivered();
+      for (let turn = 0; turn < turnsOfAnEnd; turn++) await nextTurn();
+      const awaited = this.#counting?.awaited ?? 0;
+      if (awaited <= this.api.heldRequests) return;
+      if (Date.now() > deadline) throw new Error(`${awaited} requests were not answered`);
     }
   }
 
