@@ -198,7 +198,8 @@ describe("a source of provider kubernetes", () => {
 
   it("survives restarts of the API server, expired watches, errors and lost connections", async () => {
     api.put("shop", "flags", spec(1));
-    const { probe } = run();
+    // It waits after most of these strikes, for longer each time.
+    const { probe } = run(["flags"], { clock: new FastClock(50) });
     await probe.nextDocument();
     const strikes: readonly (() => void | Promise<void>)[] = [
       () => api.restart(),
