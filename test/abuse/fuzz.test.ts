@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
+import { scaled } from "../support/scale.js";
 import { parseCases } from "./fuzz/fuzz-case.js";
 import { fuzz, replay } from "./fuzz/fuzz.js";
 import { keepFinding } from "./fuzz/keep-finding.js";
 
-const seconds = 6;
+const seconds = scaled(6, 2);
 /** The last is another one each day, so that CI does not look at the same cases for ever. */
 const seeds = [1, 2, Math.floor(Date.now() / 86_400_000)];
 const corpus = path.join(import.meta.dirname, "fuzz/corpus");

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { eventually } from "../support/event-queue.js";
+import { scaled } from "../support/scale.js";
 import { commands } from "./fan-out/command.js";
 import { FanOutModel } from "./fan-out/fan-out-model.js";
 import { ackTimeoutMs, graceMs, lingerMs } from "./fan-out/replica.js";
 
 /** `FAN_OUT_RUNS=400` tries more than a test run has time for. */
-const numRuns = Number(process.env["FAN_OUT_RUNS"] ?? 120);
+const numRuns = Number(process.env["FAN_OUT_RUNS"] ?? scaled(120, 24));
 
 describe("two proxies, whatever happens to them and to their subscribers", function () {
   this.timeout(Math.max(120_000, 2_000 * numRuns));

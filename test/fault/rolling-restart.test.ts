@@ -6,13 +6,18 @@ import { isReady, proxySources, startAgent } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { FaultyApiServer } from "../support/faulty-api-server/index.js";
 import { portOf, startProxyInPod, type ProxyProcess } from "../support/proxy-process.js";
+import { scaled } from "../support/scale.js";
 import { SyncClients, type ClientReport } from "../support/sync-clients.js";
 import { TcpSwitch } from "../support/tcp-switch.js";
 import { TempDirectory } from "../support/temp-directory.js";
 
-const processes = 4;
-const clientsEach = 250;
-const agentCount = 10;
+const processes = scaled(4, 2);
+const clientsEach = scaled(250, 50);
+const agentCount = scaled(10, 3);
+/** The defaults at full scale; time enough for clients to go one after the other in the gate. */
+const drain = scaled([], ["--drain-delay", "500ms", "--drain-window", "2s"]);
+/** How many evaluations each agent answers meanwhile, at least. */
+const leastAnswers = scaled(100, 20);
 const flag = "version";
 /** How often the flags are edited. */
 const editEveryMs = 100;
@@ -51,7 +56,7 @@ describe("a rolling restart of two proxies", function () {
     const allHave = async (what: string): Promise<void> => {
       let behind: number[] = [];
       const isSo = async (): Promise<boolean> => {
-        // Each look asks for a thousand reports.
+        // Each look asks for the reports of all clients.
         await delay(200);
         behind = (await reports()).map(({ last }) => last).filter((last) => last !== edits.version);
         return behind.length === 0;
@@ -86,7 +91,7 @@ describe("a rolling restart of two proxies", function () {
       await evaluation.end();
       expect(evaluation.failures).to.deep.equal([]);
       expect(evaluation.backwards).to.deep.equal([]);
-      expect(evaluation.answers).to.be.greaterThan(100);
+      expect(evaluation.answers).to.be.greaterThan(leastAnswers);
     }
     await Promise.all(clients.map((each) => each.stop()));
   });
@@ -97,7 +102,7 @@ describe("a rolling restart of two proxies", function () {
     writeFileSync(path.join(account, "ca.crt"), api.ca);
     writeFileSync(path.join(account, "token"), "a-token");
     const environment = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(api.port) };
-    const proxy = await startProxyInPod({ directory: account, environment });
+    const proxy = await startProxyInPod({ directory: account, environment }, drain);
     cleanUps.push(() => proxy.process.stop("SIGKILL"));
     await eventually(() => isReady(proxy.management), "the proxy is ready");
     return proxy;
