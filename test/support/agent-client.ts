@@ -68,6 +68,7 @@ export class AgentClientStream {
   readonly #stream: ClientHttp2Stream;
   #unread: Buffer = Buffer.alloc(0);
   #received = 0;
+  #fences = 0;
   /** By topic: the number of the last message that asked for an answer. */
   readonly #asked = new Map<string, number>();
 
@@ -159,6 +160,20 @@ export class AgentClientStream {
     return message.value as ResponseOf<Kind>;
   }
 
+  /**
+   * Fails unless all that the proxy had to say by now was taken: the next message answers what is asked for here, and so does the one after.
+   * Twice, since an answer that is an error overtakes a topic which is due while another message is being written. It leaves no trace.
+   */
+  async fence(): Promise<void> {
+    for (let i = 0; i < 2; i++) {
+      const topic = `fence ${++this.#fences}`;
+      this.subscribe(topic);
+      const message = await this.messages.nextEvent("the answer to what names no topic");
+      if (message.$case !== "topicError" || message.value.topic !== topic)
+        throw new Error(`nothing was to come, but ${message.$case} of ${topicOf(message)} did`);
+    }
+  }
+
   /** Closes its side. */
   end(): void {
     this.#stream.end();
@@ -194,6 +209,10 @@ export class AgentClientStream {
       (message.$case === "heartbeat" ? this.heartbeats : this.messages).push({ ...message, number });
     }
   }
+}
+
+function topicOf({ value }: AgentResponse): string {
+  return "topic" in value ? value.topic : "no topic";
 }
 
 /** The bytes behind their gRPC prefix. */

@@ -69,6 +69,14 @@ export class StockSyncClient {
     );
   }
 
+  /** Resolves once all that the server had written to this connection has been taken from it. */
+  async fence(): Promise<void> {
+    await this.fetchAll("what names no topic").then(
+      () => Promise.reject(new Error("a selector that names no topic was answered")),
+      () => undefined,
+    );
+  }
+
   metadata(): Promise<Readonly<Record<string, unknown>> | undefined> {
     return this.#unary(
       `${paths.current}/GetMetadata`,

@@ -117,9 +117,16 @@ describe("access to topics", () => {
 
       it("waits until it is known who calls", async () => {
         const who = later<Admission>();
-        access.admits = () => who.promise;
+        let hasAsked = false;
+        access.admits = () => {
+          hasAsked = true;
+          return who.promise;
+        };
         const stream = client.subscribe({ selector: topic, legacy });
-        await stream.messages.nothing(30);
+        await eventually(() => hasAsked, "the call");
+        access.admits = () => admission;
+        expect(await client.fetchAll(topic, legacy), "a later call").to.include("v1");
+        expect(stream.messages.size).to.equal(0);
         who.resolve(admission);
         await stream.messages.nextEvent();
         stream.cancel();
@@ -189,7 +196,10 @@ describe("access to topics", () => {
       const many = Array.from({ length: 100 }, () => other);
       for (const each of many) agent.unsubscribe(each);
       agent.subscribe(topic);
-      await agent.messages.nothing(30);
+      await agent.headers;
+      access.admits = () => admission;
+      await connection.stream().fence();
+      expect(agent.messages.size).to.equal(0);
       expect(server.topics.size).to.equal(0);
       who.resolve(admission);
       expect(await agent.messages.nextEvent()).to.have.property("$case", "snapshot");
@@ -211,15 +221,20 @@ describe("access to topics", () => {
 
     it("lets an agent take back a subscription that is being decided", async () => {
       const decision = later<ProxyError | undefined>();
-      access.authorizes = () => decision.promise;
+      let hasAsked = false;
+      access.authorizes = () => {
+        hasAsked = true;
+        return decision.promise;
+      };
       const agent = connection.stream();
       agent.subscribe(topic);
+      await eventually(() => hasAsked, "the question whether it may");
       agent.unsubscribe(topic);
       access.authorizes = () => undefined;
       agent.subscribe(other);
       expect(await agent.messages.nextEvent()).to.have.property("$case", "snapshot");
       decision.resolve(undefined);
-      await agent.messages.nothing(20);
+      await agent.fence();
       expect([...access.subscribers.values()]).to.deep.equal([other]);
     });
 

@@ -103,7 +103,8 @@ describe("a subscriber", () => {
     server.source.publish(topic, version("v1"));
     server.source.publish(topic, version("v2"));
     await eventually(() => first.last === "v2", "edits at the stream that has started");
-    await waiting.messages.nothing(30);
+    await client.fence();
+    expect(waiting.messages.size).to.equal(0);
     expect(counts["queued"]).to.equal(1);
     clock.advance(10);
     expect((await waiting.messages.nextEvent("flags")).text).to.include("v2");

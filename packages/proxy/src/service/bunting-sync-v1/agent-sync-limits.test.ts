@@ -85,7 +85,7 @@ describe("limits on streams of bunting.sync.v1", () => {
     const resuming = connection.stream();
     resuming.subscribe(topic, { digest: Buffer.from(HeldFlags.of(document).digest, "hex") });
     await resuming.next("unchanged");
-    await second.messages.nothing(30);
+    await second.fence();
     clock.advance(10);
     await second.next("snapshot");
   });
@@ -115,8 +115,10 @@ describe("limits on streams of bunting.sync.v1", () => {
     }
     agent.subscribe("demo/last");
     await eventually(() => decisions.length === 64, "as many as may wait");
-    await agent.messages.nothing(30);
+    // The agent's own stream is not read; another one of its connection is, after what that had sent.
+    await connection.stream().fence();
     expect(decisions).to.have.length(64);
+    expect(agent.messages.size).to.equal(0);
 
     for (const decide of decisions.splice(0)) decide();
     await eventually(() => decisions.length === 37, "the others");

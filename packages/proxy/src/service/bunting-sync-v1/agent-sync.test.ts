@@ -207,12 +207,12 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(2));
       await agent.next("delta");
       for (let number = 3; number <= 6; number++) server.source.publish(topic, version(number));
-      await agent.messages.nothing(30);
+      await agent.fence();
       agent.ack(topic, digestOf(version(2)));
       const delta = await agent.next("delta");
       expect(HeldFlags.of(version(2)).apply(delta).digest).to.equal(digestOf(version(6)).toString("hex"));
       agent.ack(topic, digestOf(version(6)));
-      await agent.messages.nothing(30);
+      await agent.fence();
     });
 
     it("holds up no other topic, and no other agent", async () => {
@@ -234,7 +234,7 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(3));
       server.source.publish(topic, version(2));
       agent.ack(topic, digestOf(version(2)));
-      await agent.messages.nothing(30);
+      await agent.fence();
     });
 
     it("starts a delta from what the agent says it holds, never from what was last sent", async () => {
@@ -255,7 +255,7 @@ describe("bunting.sync.v1", () => {
       agent.nack(topic, "no room", { held: digestOf(version(1)) });
       await eventually(() => counts.nacks.length === 1, "the nack");
       server.source.repeat(topic);
-      await agent.messages.nothing(30);
+      await agent.fence();
       server.source.publish(topic, version(1));
       expect((await agent.next("unchanged")).version?.digest.equals(digestOf(version(1)))).to.be.true;
       expect(counts.nacks).to.deep.equal(["refused"]);
@@ -269,7 +269,7 @@ describe("bunting.sync.v1", () => {
       const snapshot = await agent.next("snapshot");
       expect(snapshot.version?.digest.equals(digestOf(version(2)))).to.be.true;
       agent.nack(topic, "again", { held: digestOf(version(1)), isDeltaMismatch: true });
-      await agent.messages.nothing(30);
+      await agent.fence();
       expect(counts.nacks).to.deep.equal(["mismatch", "refused"]);
     });
 
@@ -289,14 +289,14 @@ describe("bunting.sync.v1", () => {
       const late = agent.lastNumber(topic);
       server.source.publish(topic, version(3));
       clock.advance(29_999);
-      await agent.messages.nothing(30);
+      await agent.fence();
       clock.advance(1);
       const snapshot = await agent.next("snapshot");
       expect(snapshot.version?.digest.equals(digestOf(version(3)))).to.be.true;
       expect(counts.ackTimeouts).to.equal(1);
       expect(theTopic().acks.held.size).to.equal(0);
       agent.ack(topic, digestOf(version(2)), [], late);
-      await agent.messages.nothing(30);
+      await agent.fence();
       expect(theTopic().acks.held.size).to.equal(0);
       agent.ack(topic, digestOf(version(3)));
       await holds(version(3));
@@ -319,7 +319,7 @@ describe("bunting.sync.v1", () => {
         answer(agent, late);
         answer(agent, late);
         server.source.publish(topic, version(3));
-        await agent.messages.nothing(30);
+        await agent.fence();
         expect(theTopic().acks.held.size).to.equal(0);
         expect(counts.nacks).to.deep.equal([]);
         agent.ack(topic, digestOf(version(2)));
@@ -341,7 +341,7 @@ describe("bunting.sync.v1", () => {
       server.source.publish(topic, version(4));
       agent.ack(topic, digestOf(version(3)), [], late[1]);
       agent.ack(topic, digestOf(version(2)), [], late[0]);
-      await agent.messages.nothing(30);
+      await agent.fence();
       agent.ack(topic, digestOf(version(2)), [], late[2]);
       expect((await agent.next("delta")).fromDigest.equals(digestOf(version(2)))).to.be.true;
     });
@@ -358,7 +358,7 @@ describe("bunting.sync.v1", () => {
       await agent.next("delta");
       agent.ack(topic, digestOf(version(2)), [], number);
       server.source.publish(topic, version(4));
-      await agent.messages.nothing(30);
+      await agent.fence();
       agent.ack(topic, digestOf(version(3)));
       await agent.next("delta");
       expect(counts.nacks).to.deep.equal([]);
@@ -399,11 +399,11 @@ describe("bunting.sync.v1", () => {
         const agent = await holdingOne();
         server.source.delete(topic);
         clock.advance(59_999);
-        await agent.messages.nothing(30);
+        await agent.fence();
         clock.advance(1);
         const policy = DeletionPolicy[`DELETION_POLICY_${deletionPolicy.toUpperCase() as "KEEP"}`];
         expect(await agent.next("deleted")).to.deep.equal({ topic, policy });
-        await agent.messages.nothing(30);
+        await agent.fence();
         server.source.publish(topic, version(1));
         if (deletionPolicy === "empty") await agent.next("snapshot");
         else await agent.next("unchanged");
@@ -424,11 +424,11 @@ describe("bunting.sync.v1", () => {
         agent.subscribe(topic);
         if (deletionPolicy === "keep") {
           await agent.next("snapshot");
-          await agent.messages.nothing(30);
+          await agent.fence();
           agent.ack(topic, digestOf(version(1)));
         }
         await agent.next("deleted");
-        await agent.messages.nothing(30);
+        await agent.fence();
         expect(theTopic().convergence.behind).to.equal(0);
       }
     });
@@ -440,7 +440,7 @@ describe("bunting.sync.v1", () => {
       await agent.next("delta");
       server.source.delete(topic);
       clock.advance(10_000);
-      await agent.messages.nothing(30);
+      await agent.fence();
       agent.ack(topic, digestOf(version(2)));
       await agent.next("deleted");
       expect(theTopic().acks.held.size).to.equal(0);
@@ -458,7 +458,7 @@ describe("bunting.sync.v1", () => {
       await eventually(() => server.source.refreshes.length === 1, "the refresh");
       expect(server.source.refreshes[0]?.topic).to.equal(topic);
       server.source.repeat(topic);
-      await agent.messages.nothing(30);
+      await agent.fence();
       expect(counts.heldBack).to.equal(1);
       server.source.publish(topic, version(2), { uid: "u", resourceVersion: "8" });
       server.source.refreshes[0]?.done();
@@ -476,7 +476,7 @@ describe("bunting.sync.v1", () => {
       await agent.next("unchanged");
       agent.ack(topic, digestOf(version(9)));
       server.source.refreshes[0]?.done();
-      await agent.messages.nothing(30);
+      await agent.fence();
     });
 
     it("does not send what it had of a FeatureFlag that a read finds deleted", async () => {
@@ -486,7 +486,7 @@ describe("bunting.sync.v1", () => {
       await eventually(() => server.source.refreshes.length === 1, "the refresh");
       server.source.delete(topic);
       server.source.refreshes[0]?.done();
-      await agent.messages.nothing(30);
+      await agent.fence();
       expect(counts.heldBack).to.equal(0);
       clock.advance(60_000);
       await agent.next("deleted");
@@ -508,7 +508,7 @@ describe("bunting.sync.v1", () => {
         const agents = [connection.stream(), connection.stream()];
         for (const agent of agents) agent.subscribe(topic, { ...newer, uid: "w", resourceVersion: "12" });
         await eventually(() => server.source.refreshes.length === 2, "the refreshes");
-        for (const agent of agents) await agent.messages.nothing(30);
+        for (const agent of agents) await agent.fence();
         server.source.refreshes[0]?.done();
         await agents[0]?.next("deleted");
         server.source.publish(topic, version(9), { uid: "w", resourceVersion: "12" });
@@ -684,11 +684,13 @@ describe("bunting.sync.v1", () => {
       agent.ack(topic, digestOf(version(1)));
       await holds(version(1));
       clock.advance(19_999);
-      await agent.heartbeats.nothing(30);
-      clock.advance(1);
-      await agent.heartbeats.nextEvent();
-      clock.advance(20_000);
-      await agent.heartbeats.nextEvent();
+      // Its answers are messages, so the 20 s begin again.
+      await agent.fence();
+      expect(agent.heartbeats.size).to.equal(0);
+      for (let i = 0; i < 2; i++) {
+        clock.advance(20_000);
+        await agent.heartbeats.nextEvent();
+      }
     });
 
     it("draining: with the newest version, then UNAVAILABLE, when what was sent is answered", async () => {
@@ -703,7 +705,7 @@ describe("bunting.sync.v1", () => {
       for (const stream of streams)
         expect(server.agentSync.drain(stream, { code: "UNAVAILABLE", message: "shutting down" })).to.be.true;
       expect(await waiting.ended).to.include({ status: grpcStatus.UNAVAILABLE, message: "shutting down" });
-      await agent.messages.nothing(30);
+      await agent.fence();
       expect(agent.hasEnded).to.be.false;
       agent.ack(topic, digestOf(version(2)));
       expect((await agent.next("delta")).version?.digest.equals(digestOf(version(3)))).to.be.true;
@@ -716,7 +718,7 @@ describe("bunting.sync.v1", () => {
       agent.unsubscribe(topic);
       await eventually(() => theTopic().size === 0, "the leave");
       server.source.publish(topic, version(2));
-      await agent.messages.nothing(30);
+      await agent.fence();
       agent.subscribe(topic, { digest: digestOf(version(1)) });
       await agent.next("delta");
     });
@@ -734,7 +736,7 @@ describe("bunting.sync.v1", () => {
       // It answers a message of the subscription before.
       agent.nack(topic, "", { number });
       server.source.publish(topic, version(3));
-      await agent.messages.nothing(30);
+      await agent.fence();
       agent.ack(topic, digestOf(version(2)));
       await agent.next("delta");
       expect(counts.nacks).to.deep.equal([]);
