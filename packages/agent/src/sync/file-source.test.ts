@@ -78,7 +78,8 @@ describe("FileSource", () => {
       const delivery = await probe.deliveries.nextEvent();
       expect(delivery).to.deep.equal({ sourceIndex: 1, bytes: Buffer.from(text) });
       expect(source.status()).to.include({ state: "connected", error: undefined });
-      await probe.deliveries.nothing(60);
+      directory.replace("flags.json", document(2));
+      expect(await probe.nextDocument(), "what comes next").to.equal(document(2));
     });
 
     it("of YAML is delivered as JSON", async () => {
@@ -194,7 +195,6 @@ describe("FileSource", () => {
         await probe.nextDocument();
         lose(directory.file("sub/flags.json"));
         await probe.failure(reason);
-        await probe.deliveries.nothing(60);
         expect(source.status().state).to.equal("disconnected");
         expect(source.status().error).to.be.a("string").and.include(directory.file("sub/flags.json"));
         expect(probe.logs.filter(({ level }) => level === "warn").length).to.equal(1);
@@ -203,6 +203,7 @@ describe("FileSource", () => {
         directory.replace("sub/flags.json", document(2));
         expect(await probe.nextDocument()).to.equal(document(2));
         expect(source.status()).to.include({ state: "connected", error: undefined });
+        expect(probe.failures.filter((each) => each === reason)).to.have.length(1);
       });
     }
 

@@ -366,9 +366,11 @@ describe("GrpcSource over bunting.sync.v1", () => {
         error: `the proxy refused ${topic}: RESOURCE_EXHAUSTED: too many topics`,
       });
       expect(probe.text).to.equal(encodeDocument(one));
+      const { pendingTimers } = clock;
       clock.advance(6_999);
-      await stream.requests.nothing(30);
+      expect(clock.pendingTimers, "no timer has fired").to.equal(pendingTimers);
       clock.advance(1);
+      expect(clock.pendingTimers).to.equal(pendingTimers - 1);
       expect((await stream.next("subscribe")).held).to.deep.equal(versionOf(one, { uid: "u" }));
       stream.send({ heartbeat: {} });
       stream.send({ unchanged: { topic, version: versionOf(one, { uid: "u" }) } });
@@ -393,8 +395,9 @@ describe("GrpcSource over bunting.sync.v1", () => {
         if (i === 2) {
           clock.advance(10_000);
         } else {
+          const { pendingTimers } = clock;
           clock.advance(boundMs / 2 - 1);
-          await stream.requests.nothing(20);
+          expect(clock.pendingTimers, "no timer has fired").to.equal(pendingTimers);
           clock.advance(boundMs * 2);
         }
         await stream.next("subscribe");

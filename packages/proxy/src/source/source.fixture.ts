@@ -86,9 +86,9 @@ export class RecordingSink implements SourceSink {
     }
   }
 
-  async nothing(withinMs: number): Promise<void> {
-    const event = await this.#take(withinMs);
-    expect(event, "an event that was not to come").to.equal(undefined);
+  /** How many events wait to be taken. */
+  get untaken(): number {
+    return this.events.length - this.#read;
   }
 
   async #take(withinMs: number): Promise<SinkEvent | undefined> {

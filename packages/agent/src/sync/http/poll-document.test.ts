@@ -5,6 +5,7 @@ import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FastClock } from "@bunting/test/support/fast-clock.js";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createSource } from "../create-sources.js";
 import type { FlagSource } from "../flag-source.js";
@@ -150,13 +151,22 @@ describe("an http source", () => {
     });
   }
 
-  it("waits for as long as Retry-After says", async () => {
-    server.answer = (_request, response) => void response.writeHead(503, { "retry-after": "3600" }).end();
-    const { probe } = run();
-    await probe.failure("server_error");
-    await next();
-    await server.requests.nothing(500);
-  });
+  for (const [says, waitMs] of [
+    ["30", 30_000],
+    ["3600", 60_000],
+  ] as const)
+    it(`waits for as long as Retry-After says, a minute at the most (${says} s)`, async () => {
+      server.answer = (_request, response) => void response.writeHead(503, { "retry-after": says }).end();
+      const still = new ManualClock();
+      const { probe } = run({}, new SourceProbe(still));
+      await probe.failure("server_error");
+      await next();
+      await eventually(() => still.pendingTimers === 1, "the wait");
+      still.advance(waitMs - 1);
+      expect(still.pendingTimers, "no timer has fired").to.equal(1);
+      still.advance(1);
+      await next();
+    });
 
   it("follows redirects, and sends secrets to the first origin only", async () => {
     server.answer = ({ path: at }, response) =>

@@ -29,6 +29,13 @@ import {
 } from "../source.fixture.js";
 import { DirectorySource } from "./directory-source.js";
 
+interface Frozen {
+  readonly clock: ManualClock;
+  readonly sink: RecordingSink;
+  /** Fails if what was done to the files so far is reported at once, without time that passes. */
+  readonly nothingAtOnce: () => Promise<void>;
+}
+
 describe("DirectorySource", () => {
   const directory = useDirectory();
   const at = (...names: string[]): string => join(directory.path, ...names);
@@ -122,7 +129,7 @@ describe("DirectorySource", () => {
       put("a.json", flags(1));
       const other = source.watch("default/a");
       await other.until(textOf(1));
-      await sink.nothing(0);
+      expect(sink.untaken).to.equal(0);
     });
 
     it("begins again for a topic that is watched again", async () => {
@@ -146,7 +153,7 @@ describe("DirectorySource", () => {
       const noticedMs = clock.monotonicMs();
       replace("a.json", flags(2));
       await eventually(() => clock.nextDelayMs <= 25, "the rest");
-      await sink.nothing(0);
+      expect(sink.untaken).to.equal(0);
       expect(await textInTime(clock, sink)).to.equal(textOf(2));
       expect(sink.last).to.deep.equal({ kind: "document", text: textOf(2), version: { noticedMs } });
     });
@@ -154,15 +161,32 @@ describe("DirectorySource", () => {
 
   describe("how it follows files, as time passes", () => {
     /** A source whose clock stands still after the start: whatever waits for a rest waits for ever. */
-    const startFrozen = async (topic: string): Promise<{ clock: ManualClock; sink: RecordingSink }> => {
+    const startFrozen = async (topic: string): Promise<Frozen> => {
       const clock = new ManualClock();
+      lead("fence.json", 0);
       const source = directory.run((options) => new DirectorySource(options), clock);
       while (!source.source.hasSynced) await clock.advance(1);
-      const sink = source.watch(topic);
+      const [sink, fence] = [source.watch(topic), source.watch("default/fence")];
       await sink.next();
+      await fence.next();
       // Files that were just written, and links, are read once more after a rest.
       await clock.advance(80);
-      return { clock, sink };
+      let fences = 0;
+      const nothingAtOnce = async (): Promise<void> => {
+        // Twice: the second one is looked at after all that was found together with the first.
+        for (let i = 0; i < 2; i++) {
+          lead("fence.json", ++fences);
+          expect(await fence.nextText()).to.equal(textOf(fences));
+        }
+        expect(sink.untaken).to.equal(0);
+      };
+      return { clock, sink, nothingAtOnce };
+    };
+    /** Makes a link lead to another file, which is reported at once. */
+    const lead = (name: string, version: number): void => {
+      put(`${name}-${version}.txt`, flags(version));
+      symlinkSync(`${name}-${version}.txt`, at("..leading"));
+      renameSync(at("..leading"), at(name));
     };
 
     it("reports a rename over a file once that has rested, again and again", async () => {
@@ -176,18 +200,18 @@ describe("DirectorySource", () => {
 
     it("reports a rename from a folder that is not watched once it has rested", async () => {
       put("a.json", flags(0));
-      const { clock, sink } = await startFrozen("default/a");
+      const { clock, sink, nothingAtOnce } = await startFrozen("default/a");
       writeFileSync(`${directory.path}.other`, JSON.stringify(flags(1)));
       renameSync(`${directory.path}.other`, at("a.json"));
-      await sink.nothing(50);
+      await nothingAtOnce();
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
 
     it("reports a file that is renamed to a new name once it has rested", async () => {
-      const { clock, sink } = await startFrozen("default/a");
+      const { clock, sink, nothingAtOnce } = await startFrozen("default/a");
       put("..writing", flags(1));
       renameSync(at("..writing"), at("a.json"));
-      await sink.nothing(50);
+      await nothingAtOnce();
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
 
@@ -227,12 +251,12 @@ describe("DirectorySource", () => {
 
     it("reports a write in place only after size and time rested for 25 ms", async () => {
       put("a.json", flags(0));
-      const { clock, sink } = await startFrozen("default/a");
+      const { clock, sink, nothingAtOnce } = await startFrozen("default/a");
       put("a.json", flags(1));
-      await sink.nothing(100);
+      await nothingAtOnce();
       const writtenMs = clock.monotonicMs();
       await clock.advance(24);
-      await sink.nothing(20);
+      await nothingAtOnce();
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
       expect(clock.monotonicMs() - writtenMs).to.be.at.least(25);
     });
@@ -245,18 +269,18 @@ describe("DirectorySource", () => {
         appendFileSync(at("a.yaml"), line);
         await clock.advance(15);
       }
-      await sink.nothing(0);
+      expect(sink.untaken).to.equal(0);
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
       expect(sink.events).to.have.length(2);
     });
 
     it("takes a new file that is being written for a write in place", async () => {
-      const { clock, sink } = await startFrozen("default/a");
+      const { clock, sink, nothingAtOnce } = await startFrozen("default/a");
       const text = JSON.stringify(flags(1));
       put("a.json", "");
       await wait(5);
       appendFileSync(at("a.json"), text);
-      await sink.nothing(100);
+      await nothingAtOnce();
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
 
@@ -282,13 +306,12 @@ describe("DirectorySource", () => {
     it("finds by its re-scan what no event reported", async () => {
       put("a.json", flags(0));
       linkSync(at("a.json"), `${directory.path}.other`);
-      const { clock, sink } = await startFrozen("default/a");
+      const { clock, sink, nothingAtOnce } = await startFrozen("default/a");
       await clock.advance(1_100);
       // Written by another name of the file, which makes no event in this directory.
       writeFileSync(`${directory.path}.other`, JSON.stringify(flags(1)));
-      await sink.nothing(50);
+      await nothingAtOnce();
       clock.jump(30_000);
-      await wait(50);
       expect(await textInTime(clock, sink)).to.equal(textOf(1));
     });
   });
@@ -390,9 +413,12 @@ describe("DirectorySource", () => {
       await sink.next();
       utimesSync(at("a.json"), 1, 1);
       chmodSync(at("a.json"), 0o600);
-      put("b.json", flags(2));
-      await other.until(textOf(2));
-      await sink.nothing(50);
+      // The second edit of the other one is noticed after the first was reported.
+      for (const version of [2, 3]) {
+        put("b.json", flags(version));
+        await other.until(textOf(version));
+      }
+      expect(sink.untaken).to.equal(0);
     });
   });
 
@@ -420,7 +446,12 @@ describe("DirectorySource", () => {
       const reason = await sink.nextStale();
       expect(reason.message).to.contain(`${at("a.yaml")}:`);
       utimesSync(at("a.yaml"), 1, 1);
-      await sink.nothing(150);
+      const other = source.watch("default/b");
+      for (const version of [2, 3]) {
+        put("b.json", flags(version));
+        await other.until(textOf(version));
+      }
+      expect(sink.untaken).to.equal(0);
       const [error, ...more] = source.logged("error");
       expect(more).to.deep.equal([]);
       expect(error?.file).to.equal(at("a.yaml"));
@@ -562,7 +593,7 @@ describe("DirectorySource", () => {
       expect(error).to.include({ file: at("b.yaml"), line: 2, topic: "default/a" });
       expect(error?.reason).to.contain(`${at("z.yaml")}:1`);
       expect(source.metrics.counts).to.deep.equal({ "invalid:duplicate": 1 });
-      await sink.nothing(0);
+      expect(sink.untaken).to.equal(0);
       replace("z.yaml", manifest("a", 3));
       expect(await sink.nextText()).to.equal(textOf(3));
       unlinkSync(at("z.yaml"));
@@ -637,7 +668,6 @@ describe("DirectorySource", () => {
       await Promise.all([a.next(), b.next()]);
       renameSync(directory.path, `${directory.path}.away`);
       await Promise.all([a.nextStale(), b.nextStale()]);
-      await a.nothing(100);
       renameSync(`${directory.path}.away`, directory.path);
       expect(await a.nextText()).to.equal(textOf(1));
       expect(await b.nextText()).to.equal(textOf(1));

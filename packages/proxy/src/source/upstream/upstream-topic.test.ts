@@ -5,6 +5,7 @@ import {
   writeVersion,
   type Request,
 } from "@bunting/sync-client/internal/bunting-messages.fixture.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
@@ -471,10 +472,10 @@ describe("UpstreamTopic", () => {
         return new WeakRef(message.document);
       };
       const document = await refuse();
-      await turn();
-      collect();
-      await turn();
-      expect(document.deref()).to.equal(undefined);
+      await eventually(() => {
+        collect();
+        return document.deref() === undefined;
+      }, "the document to be collected");
       expect(reason()).to.contain("MB of heap");
     });
 
