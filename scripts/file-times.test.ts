@@ -14,5 +14,10 @@ describe("FileTimes", () => {
     end("b.test.ts", 14_000);
     end("c.test.ts", 64_000);
     expect(times.slowest()).to.deep.equal(["   50 s c.test.ts", "   12 s a.test.ts"]);
+    expect(Object.fromEntries(times.seconds())).to.deep.equal({
+      "a.test.ts": 12,
+      "b.test.ts": 1.5,
+      "c.test.ts": 50,
+    });
   });
 });

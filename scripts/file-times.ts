@@ -20,6 +20,11 @@ export class FileTimes {
     this.#sinceMs = nowMs;
   }
 
+  /** In seconds, by file. */
+  seconds(): Map<string, number> {
+    return new Map([...this.#ms].map(([file, ms]) => [file, ms / 1_000]));
+  }
+
   /** The slowest files, each with its seconds; none if all were fast. */
   slowest(): string[] {
     return [...this.#ms]

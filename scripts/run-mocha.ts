@@ -2,7 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { realpathSync } from "node:fs";
 import path from "node:path";
-import { recordCounts, type TestCounts } from "./test-counts.js";
+import { recordCounts } from "./test-counts.js";
+import { heldVariable, type TestReport } from "./test-report.js";
 
 const root = path.dirname(import.meta.dirname);
 /** mocha without its bin, which would only start a second process with the flags of .mocharc.json. It compares its real path with argv[1]. */
@@ -21,8 +22,8 @@ export interface MochaRun {
   readonly environment?: Readonly<Record<string, string>>;
   /** What mocha and the processes of its tests print; without it, that goes where the output of this process goes. */
   readonly onOutput?: (text: string) => void;
-  /** Called once all tests have ended. */
-  readonly onCounts?: (counts: TestCounts) => void;
+  /** How far mocha is; the last report has the counts, once all tests have ended. */
+  readonly onReport?: (report: TestReport) => void;
 }
 
 /**
@@ -35,7 +36,7 @@ export async function runMocha(args: readonly string[], run: MochaRun = {}): Pro
   const output = run.onOutput === undefined ? "inherit" : "pipe";
   const child = spawn(process.execPath, [...watch, ...nodeFlags, mocha, ...args], {
     cwd: root,
-    env: { ...process.env, ...run.environment },
+    env: { ...process.env, ...(output === "pipe" ? { [heldVariable]: "1" } : {}), ...run.environment },
     stdio: ["inherit", output, output, "ipc"],
     // A group of its own, so that a kill reaches the processes that tests have started.
     detached: true,
@@ -47,10 +48,10 @@ export async function runMocha(args: readonly string[], run: MochaRun = {}): Pro
   const forward = (signal: NodeJS.Signals): void => killGroup(child, isWatching ? "SIGKILL" : signal);
   process.on("SIGINT", forward).on("SIGTERM", forward);
   let overdue: NodeJS.Timeout | undefined;
-  // The summary reporter sends its counts once the last test has ended.
-  child.on("message", (counts) => {
-    run.onCounts?.(counts as TestCounts);
-    if (!isWatching) overdue ??= setTimeout(() => giveUp(child), patienceMs);
+  child.on("message", (message) => {
+    const report = message as TestReport;
+    run.onReport?.(report);
+    if (report.kind === "ended" && !isWatching) overdue ??= setTimeout(() => giveUp(child), patienceMs);
   });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);

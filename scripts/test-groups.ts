@@ -1,5 +1,6 @@
 import { recordCounts, summaryLine, totalOf, type TestCounts } from "./test-counts.js";
 import { runMocha, type MochaRun } from "./run-mocha.js";
+import type { TestReport } from "./test-report.js";
 
 /** Arguments of mocha for each of several runs. */
 export type TestGroups = readonly (readonly string[])[];
@@ -12,11 +13,13 @@ export async function runGroups([first, ...others]: TestGroups, run: MochaRun = 
   if (first === undefined) throw new Error("there is no group of tests to run");
   if (others.length === 0) return runMocha(first, run);
   const counts: TestCounts[] = [];
-  const onCounts = (ended: TestCounts): void => void counts.push(ended);
-  const shown = runMocha(first, { ...run, onCounts });
+  const onReport = (report: TestReport): void => {
+    if (report.kind === "ended") counts.push(report.counts);
+  };
+  const shown = runMocha(first, { ...run, onReport });
   const held = others.map((group) => {
     const output: string[] = [];
-    return { output, code: runMocha(group, { ...run, onCounts, onOutput: (text) => output.push(text) }) };
+    return { output, code: runMocha(group, { ...run, onReport, onOutput: (text) => output.push(text) }) };
   });
   const codes = [await shown];
   for (const { output, code } of held) {
