@@ -24,14 +24,14 @@ export class FileTimes {
   seconds(): Map<string, number> {
     return new Map([...this.#ms].map(([file, ms]) => [file, ms / 1_000]));
   }
+}
 
-  /** The slowest files, each with its seconds; none if all were fast. */
-  slowest(): string[] {
-    return [...this.#ms]
-      .map(([file, ms]) => ({ file, seconds: Math.round(ms / 1_000) }))
-      .filter(({ seconds }) => seconds >= slowSeconds)
-      .sort((a, b) => b.seconds - a.seconds)
-      .slice(0, mostLines)
-      .map(({ file, seconds }) => `${String(seconds).padStart(5)} s ${file}`);
-  }
+/** The slowest files, each with its seconds; none if all were fast. */
+export function slowestFiles(times: ReadonlyMap<string, number>): string[] {
+  return [...times]
+    .map(([file, seconds]) => ({ file, seconds: Math.round(seconds) }))
+    .filter(({ seconds }) => seconds >= slowSeconds)
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, mostLines)
+    .map(({ file, seconds }) => `${String(seconds).padStart(5)} s ${file}`);
 }

@@ -4,6 +4,8 @@ import { realpathSync } from "node:fs";
 import path from "node:path";
 import { recordCounts } from "./test-counts.js";
 import { heldVariable, type TestReport } from "./test-report.js";
+import { takeSlot } from "./test-slot.js";
+import { slotVariable } from "../test/support/port-slice.js";
 
 const root = path.dirname(import.meta.dirname);
 /** mocha without its bin, which would only start a second process with the flags of .mocharc.json. It compares its real path with argv[1]. */
@@ -34,9 +36,15 @@ export async function runMocha(args: readonly string[], run: MochaRun = {}): Pro
   const isWatching = run.watch === true;
   const watch = isWatching ? ["--watch", "--watch-preserve-output"] : [];
   const output = run.onOutput === undefined ? "inherit" : "pipe";
+  const slot = await takeSlot();
   const child = spawn(process.execPath, [...watch, ...nodeFlags, mocha, ...args], {
     cwd: root,
-    env: { ...process.env, ...(output === "pipe" ? { [heldVariable]: "1" } : {}), ...run.environment },
+    env: {
+      ...process.env,
+      [heldVariable]: output === "pipe" ? "1" : undefined,
+      [slotVariable]: slot?.slot.toString(),
+      ...run.environment,
+    },
     stdio: ["inherit", output, output, "ipc"],
     // A group of its own, so that a kill reaches the processes that tests have started.
     detached: true,
@@ -59,6 +67,7 @@ export async function runMocha(args: readonly string[], run: MochaRun = {}): Pro
   });
   if (run.onOutput !== undefined) await outputEnds(child);
   clearTimeout(overdue);
+  slot?.release();
   process.removeListener("SIGINT", forward).removeListener("SIGTERM", forward);
   return code ?? 1;
 }

@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import path from "node:path";
 import mocha from "mocha";
-import { FileTimes } from "./file-times.js";
+import { FileTimes, slowestFiles } from "./file-times.js";
 import { timesAsLines, timesVariable } from "./recorded-times.js";
 import { recordCounts, summaryLine, type TestCounts, type TestFailure } from "./test-counts.js";
 import { heldVariable, type TestReport } from "./test-report.js";
@@ -46,7 +46,7 @@ class SummaryReporter extends mocha.reporters.Base {
   #failed(test: mocha.Test): void {
     this.#current.failed++;
     if (!this.#isHeld) console.log(`  failed: ${test.fullTitle()}`);
-    send({ kind: "test", file: fileOf(test), failed: test.fullTitle() });
+    send({ kind: "failed", file: fileOf(test), title: test.fullTitle() });
   }
 
   #ended(file: string): void {
@@ -66,8 +66,8 @@ class SummaryReporter extends mocha.reporters.Base {
   #end(): void {
     this.#showFile();
     this.epilogue();
-    const slowest = this.#times.slowest();
-    if (slowest.length > 0) console.log(`the slowest files:\n${slowest.join("\n")}`);
+    const slowest = slowestFiles(this.#times.seconds());
+    if (slowest.length > 0 && !this.#isHeld) console.log(`the slowest files:\n${slowest.join("\n")}`);
     const counts = this.#counts();
     console.log(summaryLine(counts));
     recordCounts(counts, this.failures.map(failureOf));

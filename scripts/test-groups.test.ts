@@ -40,17 +40,28 @@ describe("groups of tests that run at once", function () {
       `it("says something", () => console.log("a word"));`,
     );
     expect(status).to.equal(0);
-    expect(stdout).to.match(/2 passed, 0 failed[^]*a word[^]*1 passed, 0 failed[^]*\n3 passed, 0 failed\n$/);
+    expect(stdout).to.match(/\n2 passed, 0 failed\n/);
+    expect(stdout).to.match(/2 of 2 runs at once:\na word\n[^-]*\n1 passed, 0 failed\n/);
+    expect(stdout).to.match(/\n3 passed, 0 failed\n$/);
     expect(totalOf(recordedRuns(counts))).to.deep.equal({ passed: 3, failed: 0, skipped: 0 });
   });
 
   it("fail if a test of any group fails", () => {
-    const { stdout, status } = run(
+    const { stdout, stderr, status } = run(
       `it("passes", () => undefined);`,
       `it("fails", () => { throw new Error("on purpose"); });`,
     );
     expect(status).to.equal(1);
+    expect(stderr, "as it happens").to.match(/^bunting: failed: .*1\.test\.mjs: fails$/m);
     expect(stdout).to.match(/on purpose[^]*\n1 passed, 1 failed\n$/);
+  });
+
+  it("have ports of their own", () => {
+    const printSlot = `it("has a slot", () => console.log("slot " + process.env.BUNTING_TEST_SLOT));`;
+    const { stdout } = run(printSlot, printSlot, printSlot);
+    const slots = [...stdout.matchAll(/slot (\d+)/g)].map(([, slot]) => slot);
+    expect(slots).to.have.lengthOf(3);
+    expect(new Set(slots).size).to.equal(3);
   });
 
   it("fail if a group ends before its tests have", () => {

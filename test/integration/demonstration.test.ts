@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect, createServer, type AddressInfo, type Server } from "node:net";
+import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
+import { freePort } from "../support/free-port.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 
@@ -39,22 +40,10 @@ function listen(port: number): Promise<Server> {
   );
 }
 
-function isTaken(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1");
-    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
-    socket.once("connect", () => socket.destroy());
-  });
-}
-
-/** Below those that systems give to who asks for any: tests that run at the same time would be given them before they are used here. */
 async function freePorts(count: number): Promise<number[]> {
-  const ports = new Set<number>();
-  while (ports.size < count) {
-    const port = 10_000 + Math.floor(Math.random() * 20_000);
-    if (!ports.has(port) && !(await isTaken(port))) ports.add(port);
-  }
-  return [...ports];
+  const ports: number[] = [];
+  while (ports.length < count) ports.push(await freePort());
+  return ports;
 }
 
 describe("npm start", () => {

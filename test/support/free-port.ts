@@ -1,20 +1,19 @@
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
+import { ownSlot, sliceOf } from "./port-slice.js";
 
 const taken = new Set<number>();
 
-/**
- * A free port of 127.0.0.1, below the range that the kernel gives to outgoing connections: a client that tries to reach a server which is
- * being restarted could otherwise be given the server's own port, and keep it from starting.
- */
+/** A free port of 127.0.0.1, from the slice of this run: two that run at once would otherwise draw the same one before either listens on it. */
 export async function freePort(): Promise<number> {
+  const { low, high } = sliceOf(ownSlot());
   for (let attempt = 0; attempt < 100; attempt++) {
-    const port = randomInt(18_000, 32_000);
+    const port = randomInt(low, high);
     if (taken.has(port) || !(await isFree(port))) continue;
     taken.add(port);
     return port;
   }
-  throw new Error("no free port between 18000 and 32000");
+  throw new Error(`no free port from ${low} to ${high - 1}`);
 }
 
 function isFree(port: number): Promise<boolean> {

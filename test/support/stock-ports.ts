@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:net";
 import { eventually } from "./event-queue.js";
 
-/** Not used by anything of ours; below the range of ephemeral ports. */
-const lockPort = 28_015;
+/** Not used by anything of ours; below all ports that tests and the kernel choose (port-slice.ts). */
+const lockPort = 17_815;
 /** Longer than the tests of another run take, all together. */
 const patienceMs = 150_000;
 
