@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect } from "chai";
 import { runAgain, type RunFiles } from "./run-again.js";
 import { failedFor, failureLines, recordedRuns, summaryLine, totalOf, type TestRun } from "./test-counts.js";
@@ -47,9 +48,11 @@ describe("the results of several test runs", function () {
   const again: RunFiles = (step, files, into) => runMocha(step, files, into).status;
 
   function total(...failedSteps: string[]): string[] {
-    const script = path.join(root, "scripts/total.ts");
-    const args = ["--import=tsx", script, counts, ...failedSteps];
-    return spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" }).stdout.trim().split("\n");
+    const module = pathToFileURL(path.join(root, "scripts/conclude.ts")).href;
+    const script = `import { conclude } from ${JSON.stringify(module)}; conclude(${JSON.stringify(counts)}, ${JSON.stringify(failedSteps)});`;
+    const args = ["--import=tsx", "--input-type=module", "--eval", script];
+    const env = { ...process.env, XDG_CACHE_HOME: directory };
+    return spawnSync(process.execPath, args, { cwd: root, env, encoding: "utf8" }).stdout.trim().split("\n");
   }
 
   it("end with each failed test, its step and its error, then the sum", () => {

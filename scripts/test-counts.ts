@@ -14,11 +14,13 @@ export interface TestFailure {
   readonly error: string;
   /** Its file passed when it was run again by itself. */
   readonly passedAgain?: boolean;
+  /** It passed again, but has done the same on this day, as in "2026-11-26": now it is a failure. */
+  readonly unstableSince?: string;
 }
 
 /** One run of mocha, or what a step says that can't run it. */
 export interface TestRun extends TestCounts {
-  /** The npm script, such as `test:node24`. */
+  /** The npm script, such as `test:cluster`. */
   readonly step: string;
   readonly failures: readonly TestFailure[];
 }
@@ -55,14 +57,20 @@ export function totalOf(runs: readonly TestCounts[]): TestCounts {
  */
 export function failureLines(runs: readonly TestRun[], failedSteps: readonly string[]): string[] {
   const tests = runs.flatMap(({ step, failures }) =>
-    failures.flatMap(({ title, file, error, passedAgain }) => [
-      `${step}: ${file}: ${title}${passedAgain === true ? " (UNSTABLE: passed when its file was run again; mend it)" : ""}`,
-      `    ${error}`,
+    failures.flatMap((failure) => [
+      `${step}: ${failure.file}: ${failure.title}${remarkOn(failure)}`,
+      `    ${failure.error}`,
     ]),
   );
   const named = new Set(runs.filter(({ failures }) => failures.length > 0).map(({ step }) => step));
   const others = failedSteps.filter((step) => !named.has(step));
   return [...tests, ...others.map((step) => `${step}: failed, but not in a test: see its output`)];
+}
+
+function remarkOn({ passedAgain, unstableSince }: TestFailure): string {
+  if (unstableSince !== undefined)
+    return ` (UNSTABLE for the second time: it passed when its file was run again, as on ${unstableSince}; twice within 14 days is a failure)`;
+  return passedAgain === true ? " (UNSTABLE: passed when its file was run again; mend it)" : "";
 }
 
 /** Those of the steps that failed for something else than tests that passed when they were run again. */

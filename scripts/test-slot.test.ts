@@ -23,7 +23,7 @@ describe("slots of test runs", () => {
     const slots = [];
     for (let slot = await takeSlot(lockPort); slot !== undefined; slot = await takeSlot(lockPort))
       slots.push(slot);
-    for (const { release } of slots) release();
+    for (const slot of slots) slot.release();
     expect(slots).to.have.lengthOf(slotCount);
   });
 });

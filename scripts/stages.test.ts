@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect } from "chai";
+import { parseStages, Stages, stageTable, type StageResult } from "./stages.js";
+
+describe("stages of the gate", () => {
+  let directory: string;
+  beforeEach(() => {
+    directory = mkdtempSync(path.join(tmpdir(), "bunting-stages-"));
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  async function run(
+    table: string,
+  ): Promise<{ readonly results: readonly StageResult[]; readonly order: string[] }> {
+    const order: string[] = [];
+    const stages = new Stages(parseStages(table), path.join(directory, "stages"));
+    const results = await stages.run(({ stage }) => order.push(stage.name));
+    return { results, order };
+  }
+
+  it("wait for those they name, also if these fail, and run beside all others", async () => {
+    const { results } = await run(`
+      # Each of the first two ends only once the other has started.
+      a |   | 0 | touch ${directory}/a; until [ -e ${directory}/b ]; do sleep 0.02; done
+      b |   | 5 | touch ${directory}/b; until [ -e ${directory}/a ]; do sleep 0.02; done; exit 3
+      c | b | 0 | echo after b`);
+    const [a, b, c] = results;
+    expect([a?.code, b?.code, c?.code]).to.deep.equal([0, 3, 0]);
+    expect(c?.startedMs).to.be.at.least(b?.endedMs ?? Number.NaN);
+    expect(c?.output).to.equal("after b\n");
+  });
+
+  it("are told of in the order of the table, with all they have printed", async () => {
+    const { order, results } = await run(`
+      slow | | 0 | until [ -e ${directory}/done ]; do sleep 0.02; done; echo out; echo err >&2
+      fast | | 0 | echo first | tr f F; touch ${directory}/done`);
+    expect(order).to.deep.equal(["slow", "fast"]);
+    expect(results.map(({ output }) => output)).to.deep.equal(["out\nerr\n", "First\n"]);
+  });
+
+  it("fail if a signal ends them", async () => {
+    const { results } = await run("killed | | 0 | kill -9 $$");
+    expect(results[0]?.code).to.equal(1);
+  });
+
+  it("end with a table of their minutes, in which failures are seen", async () => {
+    const { results } = await run("fine | | 0 | true\nlonger-name | | 0 | false");
+    expect(stageTable(results).slice(1)).to.deep.equal([
+      "  fine          0.0 to  0.0:  0.0",
+      "  longer-name   0.0 to  0.0:  0.0  FAILED",
+    ]);
+  });
+
+  it("are refused if one waits for what is not above it, or is none", () => {
+    expect(() => parseStages("a | b | 0 | true\nb | | 0 | true")).to.throw(
+      "the stage a waits for b: there is no such stage above it",
+    );
+    expect(() => parseStages("a | 0 | true")).to.throw("is no stage: write name | after | nice | command");
+    expect(() => parseStages("a | | 0 | true\na | | 0 | true")).to.throw("there are two stages a");
+  });
+});

@@ -1,0 +1,156 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+/** A step of the gate. */
+export interface Stage {
+  /** The npm script that it runs, if its tests are counted; names its output. */
+  readonly name: string;
+  /** Names of stages; it starts when they have ended, however they have. */
+  readonly after: readonly string[];
+  /** 0 to 19: what mostly computes leaves the processors to tests, which mostly wait. */
+  readonly nice: number;
+  /** For bash. */
+  readonly command: string;
+}
+
+export interface StageResult {
+  readonly stage: Stage;
+  readonly code: number;
+  readonly output: string;
+  /** When it started and ended, in milliseconds from the start of all stages. */
+  readonly startedMs: number;
+  readonly endedMs: number;
+}
+
+/**
+ * Reads a table of stages: lines of `name | after | nice | command`, names after each other with blanks. Empty lines and those that begin with `#`
+ * say nothing.
+ *
+ * @throws Error for a line that is no stage, and for one that waits for a stage which is not above it.
+ */
+export function parseStages(table: string): Stage[] {
+  const stages: Stage[] = [];
+  for (const line of table.split("\n").map((each) => each.trim())) {
+    if (line === "" || line.startsWith("#")) continue;
+    const [name = "", after = "", nice = "", ...command] = line.split("|").map((part) => part.trim());
+    if (command.join("") === "" || !/^\d+$/.test(nice))
+      throw new Error(`"${line}" is no stage: write name | after | nice | command`);
+    const waitsFor = after.split(/\s+/).filter(Boolean);
+    const unknown = waitsFor.find((other) => !stages.some((stage) => stage.name === other));
+    if (unknown !== undefined)
+      throw new Error(`the stage ${name} waits for ${unknown}: there is no such stage above it`);
+    if (stages.some((stage) => stage.name === name)) throw new Error(`there are two stages ${name}`);
+    // A pipe belongs to the command.
+    stages.push({ name, after: waitsFor, nice: Number(nice), command: command.join(" | ") });
+  }
+  return stages;
+}
+
+/**
+ * Runs stages at once where none waits for another. The output of each goes into a file, and `onEnded` is called in the order of the table:
+ * with a stage once all above it have ended, too.
+ */
+export class Stages {
+  readonly #stages: readonly Stage[];
+  readonly #directory: string;
+  readonly #ended = new Map<string, StageResult>();
+  readonly #running = new Map<string, { readonly child: ChildProcess; readonly startedMs: number }>();
+  readonly #sinceMs = performance.now();
+
+  /** @param directory For the outputs; it is made. */
+  constructor(stages: readonly Stage[], directory: string) {
+    this.#stages = stages;
+    this.#directory = directory;
+  }
+
+  async run(onEnded: (result: StageResult) => void): Promise<readonly StageResult[]> {
+    mkdirSync(this.#directory, { recursive: true });
+    const runs = new Map<string, Promise<StageResult>>();
+    for (const stage of this.#stages) {
+      const before = stage.after.map((name) => runs.get(name));
+      runs.set(
+        stage.name,
+        Promise.all(before).then(() => this.#runOne(stage)),
+      );
+    }
+    const results: StageResult[] = [];
+    for (const run of runs.values()) {
+      const result = await run;
+      results.push(result);
+      onEnded(result);
+    }
+    return results;
+  }
+
+  /** A line on what has ended, what runs, and the last line that each of these has printed. */
+  progress(): string {
+    const ended = `${this.#ended.size} of ${this.#stages.length} stages have ended`;
+    const lines = [...this.#running].map(([name, { startedMs }]) => {
+      const last = this.#outputOf(name).trimEnd().split("\n").at(-1)?.trim().slice(0, 150) ?? "";
+      return `    ${minutes(this.#now() - startedMs)} min  ${name}${last === "" ? "" : `: ${last}`}`;
+    });
+    return [`bunting: ${minutes(this.#now())} min, ${ended}; running:`, ...lines].join("\n");
+  }
+
+  /** Ends what runs. */
+  kill(signal: NodeJS.Signals): void {
+    for (const { child } of this.#running.values()) {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, signal);
+      } catch {
+        // It has ended by itself.
+      }
+    }
+  }
+
+  async #runOne(stage: Stage): Promise<StageResult> {
+    const startedMs = this.#now();
+    const file = openSync(this.#fileOf(stage.name), "w");
+    const child = spawn("nice", ["-n", String(stage.nice), "bash", "-c", stage.command], {
+      stdio: ["ignore", file, file],
+      // A group of its own, that `kill` reaches as a whole.
+      detached: true,
+    });
+    closeSync(file);
+    this.#running.set(stage.name, { child, startedMs });
+    // A stage that a signal ended has no code.
+    const code = await new Promise<number>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (status) => resolve(status ?? 1));
+    });
+    this.#running.delete(stage.name);
+    const result = { stage, code, output: this.#outputOf(stage.name), startedMs, endedMs: this.#now() };
+    this.#ended.set(stage.name, result);
+    return result;
+  }
+
+  #now(): number {
+    return performance.now() - this.#sinceMs;
+  }
+
+  #outputOf(name: string): string {
+    return readFileSync(this.#fileOf(name), "utf8");
+  }
+
+  #fileOf(name: string): string {
+    return path.join(this.#directory, `${name.replaceAll(/[^\w-]/g, "-")}.log`);
+  }
+}
+
+/** Minutes by stage, for who wants to make the gate shorter: what the last one waited for is its way through the table. */
+export function stageTable(results: readonly StageResult[]): string[] {
+  const width = Math.max(...results.map(({ stage }) => stage.name.length));
+  return [
+    "minutes by stage (from the first stage's start):",
+    ...results.map(
+      ({ stage, code, startedMs, endedMs }) =>
+        `  ${stage.name.padEnd(width)}  ${minutes(startedMs)} to ${minutes(endedMs)}: ${minutes(endedMs - startedMs)}` +
+        (code === 0 ? "" : "  FAILED"),
+    ),
+  ];
+}
+
+function minutes(ms: number): string {
+  return (ms / 60_000).toFixed(1).padStart(4);
+}
