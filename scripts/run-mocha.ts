@@ -19,8 +19,6 @@ const patienceMs = 30_000;
 const lastOutputMs = 5_000;
 
 export interface MochaRun {
-  /** Run again whenever a file that was loaded changes. */
-  readonly watch?: boolean;
   readonly environment?: Readonly<Record<string, string>>;
   /** What mocha and the processes of its tests print; without it, that goes where the output of this process goes. */
   readonly onOutput?: (text: string) => void;
@@ -33,11 +31,9 @@ export interface MochaRun {
  * test is killed and fails. This can't be left to the process itself: it may spin in node's clean-up, past its last line of JavaScript.
  */
 export async function runMocha(args: readonly string[], run: MochaRun = {}): Promise<number> {
-  const isWatching = run.watch === true;
-  const watch = isWatching ? ["--watch", "--watch-preserve-output"] : [];
   const output = run.onOutput === undefined ? "inherit" : "pipe";
   const slot = await takeSlot();
-  const child = spawn(process.execPath, [...watch, ...nodeFlags, mocha, ...args], {
+  const child = spawn(process.execPath, [...nodeFlags, mocha, ...args], {
     cwd: root,
     env: {
       ...process.env,
@@ -52,14 +48,13 @@ export async function runMocha(args: readonly string[], run: MochaRun = {}): Pro
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding("utf8").on("data", (text: string) => run.onOutput?.(text));
   }
-  // `node --watch` does not end on a signal between two runs.
-  const forward = (signal: NodeJS.Signals): void => killGroup(child, isWatching ? "SIGKILL" : signal);
+  const forward = (signal: NodeJS.Signals): void => killGroup(child, signal);
   process.on("SIGINT", forward).on("SIGTERM", forward);
   let overdue: NodeJS.Timeout | undefined;
   child.on("message", (message) => {
     const report = message as TestReport;
     run.onReport?.(report);
-    if (report.kind === "ended" && !isWatching) overdue ??= setTimeout(() => giveUp(child), patienceMs);
+    if (report.kind === "ended") overdue ??= setTimeout(() => giveUp(child), patienceMs);
   });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);

@@ -92,9 +92,7 @@ export class TestProgress {
 
   show(): void {
     const line = this.line();
-    this.#write(
-      this.#isTerminal ? `\r\x1b[K${line.slice(0, process.stderr.columns - 1)}` : `${line}\n`,
-    );
+    this.#write(this.#isTerminal ? `\r\x1b[K${line.slice(0, process.stderr.columns - 1)}` : `${line}\n`);
   }
 
   line(): string {

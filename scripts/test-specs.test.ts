@@ -4,23 +4,25 @@ import { expect } from "chai";
 import { mochaCount } from "./mocha-count.js";
 import { readDurations } from "./recorded-times.js";
 import { allTestFiles } from "./test-files.js";
-import { packed, testArguments } from "./test-specs.js";
+import { groupsOf, packed, startPrograms, testArguments } from "./test-specs.js";
 
 const root = path.dirname(import.meta.dirname);
 
 describe("the arguments of npm test", () => {
   it("are all files, each in one group, if there are none", () => {
-    const { groups, needsBuild } = testArguments([]);
+    const { groups, files, isAll } = testArguments([]);
     expect(groups.flat().sort()).to.deep.equal([...allTestFiles()].sort());
     expect(groups.length).to.be.within(1, mochaCount());
-    expect(needsBuild).to.equal(true);
+    expect(isAll).to.equal(true);
+    expect(startPrograms(files)).to.equal(true);
   });
 
   it("are the files of a folder, without what needs a build for a package", () => {
-    const { groups, needsBuild } = testArguments(["packages/runtime/"]);
+    const { groups, files, isAll } = testArguments(["packages/runtime/"]);
     expect(groups.flat()).to.include("packages/runtime/src/backoff.test.ts");
     expect(groups.flat().filter((file) => !file.startsWith("packages/runtime/src/"))).to.deep.equal([]);
-    expect(needsBuild).to.equal(false);
+    expect(isAll).to.equal(false);
+    expect(startPrograms(files)).to.equal(false);
   });
 
   it("are one group with an option of mocha, whose tests may be in any file", () => {
@@ -34,14 +36,19 @@ describe("the arguments of npm test", () => {
     expect(() => testArguments(["docs"])).to.throw("there are no tests in docs");
   });
 
-  it("know the options of their own", () => {
-    expect(testArguments(["--record-times", "scripts"])).to.include({ recordTimes: true, watch: false });
-    const { groups, watch } = testArguments(["--watch", "packages"]);
-    expect({ watch, groups: groups.length }).to.deep.equal({ watch: true, groups: 1 });
+  it("know the option of their own", () => {
+    expect(testArguments(["--record-times", "scripts"])).to.deep.include({ recordTimes: true, options: [] });
   });
 });
 
 describe("packing by recorded times", () => {
+  it("starts more mochas for who wants to wait less", () => {
+    const files = ["packages/runtime/src/backoff.test.ts", "packages/runtime/src/clock.test.ts"];
+    expect(groupsOf([], files, 0.1)).to.have.lengthOf(2);
+    expect(groupsOf([], files)).to.have.lengthOf(1);
+    expect(groupsOf(["--bail"], files, 0.1)).to.have.lengthOf(1);
+  });
+
   it("starts no second mocha for what takes seconds", () => {
     expect(
       packed(["packages/runtime/src/backoff.test.ts", "packages/runtime/src/clock.test.ts"], 4),

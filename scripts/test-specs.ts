@@ -12,15 +12,17 @@ const leastSeconds = 15;
 export interface TestArguments {
   /** For mocha: options as given, and what to run as files and globs. Several groups only if no option is given and it saves time. */
   readonly groups: TestGroups;
-  readonly watch: boolean;
+  /** What the groups are made of: mocha's options, and the files and globs. */
+  readonly options: readonly string[];
+  readonly files: readonly string[];
+  /** No file or folder was named: all tests are meant. */
+  readonly isAll: boolean;
   /** Write to test/durations.json how long each file has taken. */
   readonly recordTimes: boolean;
-  /** Whether a test outside of packages/ and scripts/ runs: those start the built binaries, while unit tests run from sources. */
-  readonly needsBuild: boolean;
 }
 
 /**
- * What `npm test -- …` was asked for: `--watch`, `--record-times`, mocha's options, and files, folders or globs; without any of these, all tests.
+ * What `npm test -- …` was asked for: `--record-times`, mocha's options, and files, folders or globs; without any of these, all tests.
  *
  * @throws Error if there is nothing at a path, since all tests would run instead.
  */
@@ -28,7 +30,6 @@ export function testArguments(argv: readonly string[]): TestArguments {
   const { tokens } = parseArgs({
     args: [...argv],
     options: {
-      watch: { type: "boolean", short: "w" },
       "record-times": { type: "boolean" },
       // Options whose value could be taken for a folder.
       grep: { type: "string", short: "g" },
@@ -42,7 +43,7 @@ export function testArguments(argv: readonly string[]): TestArguments {
   const own = new Set<string>();
   let followsOption = false;
   for (const token of tokens) {
-    if (token.kind === "option" && (token.name === "watch" || token.name === "record-times")) {
+    if (token.kind === "option" && token.name === "record-times") {
       own.add(token.name);
       dropped.add(token.index);
     }
@@ -56,22 +57,42 @@ export function testArguments(argv: readonly string[]): TestArguments {
   }
   const options = argv.filter((_, index) => !dropped.has(index));
   const chosen = specs.length === 0 ? allTestFiles() : [...new Set(specs)];
-  const watch = own.has("watch");
   return {
-    // With --grep or --bail, a group of its own would fail without a test of that name, or go on; a glob has an unknown number of files.
-    groups: options.length > 0 || watch || chosen.some(isGlob) ? [[...options, ...chosen]] : packed(chosen),
-    watch,
+    groups: groupsOf(options, chosen),
+    options,
+    files: chosen,
+    isAll: specs.length === 0,
     recordTimes: own.has("record-times"),
-    needsBuild: !chosen.every((spec) => /^(packages|scripts)\//.test(spec)),
   };
 }
 
+/** Several groups, unless an option or a glob is among the arguments. `secondsEach` is what makes one more worth its start. */
+export function groupsOf(
+  options: readonly string[],
+  files: readonly string[],
+  secondsEach?: number,
+): TestGroups {
+  // With --grep or --bail, a group of its own would fail without a test of that name, or go on; a glob has an unknown number of files.
+  return options.length > 0 || files.some(isGlob)
+    ? [[...options, ...files]]
+    : packed(files, mochaCount(), secondsEach);
+}
+
+/** Whether any of the files starts the built programs, as those of test/ do. */
+export function startPrograms(files: readonly string[]): boolean {
+  return !files.every((file) => /^(packages|scripts)\//.test(file));
+}
+
 /** Groups that take about as long as each other. */
-export function packed(files: readonly string[], most: number = mochaCount()): TestGroups {
+export function packed(
+  files: readonly string[],
+  most: number = mochaCount(),
+  secondsEach: number = leastSeconds,
+): TestGroups {
   const durations = readDurations();
   const seconds = (file: string): number => secondsOf(durations, file);
   const sum = files.reduce((total, file) => total + seconds(file), 0);
-  const count = Math.min(most, Math.max(1, Math.ceil(sum / leastSeconds)));
+  const count = Math.min(most, Math.max(1, Math.ceil(sum / secondsEach)));
   // One that runs alone keeps the order in which the files were named.
   return count === 1 ? [files] : packFiles(files, seconds, count);
 }
@@ -81,7 +102,7 @@ function isPlainWord(value: string): boolean {
   return !/[/\\]|\.ts$/.test(value);
 }
 
-function isGlob(spec: string): boolean {
+export function isGlob(spec: string): boolean {
   return /[*{]/.test(spec);
 }
 
