@@ -7,8 +7,13 @@ const maxOpeningBytes = 64 * 1024;
 const surplus = "Command queue state error";
 
 /**
- * Ends a connection on which something else than replies comes. The client's parser throws at lengths that cannot be, which nobody would catch,
- * takes the memory of whatever is announced to come, and keeps what has come of a reply for as long as the rest does not come.
+ * ReplyGuard ends a connection on which something else than replies comes, before the client's parser sees it.
+ *
+ * The attack that needs it is test/abuse/hostile-redis.test.ts: whatever answers in place of Redis announces arrays
+ * within arrays, without end. ioredis's parser allocates each array as soon as it is announced, 264 MB for 11 bytes,
+ * and calls itself for each level, until a RangeError that nothing catches ends the proxy. A MAC of each record does
+ * not help: the parser fails before there is a record. The parser also keeps what has come of a reply for as long as the
+ * rest does not come, and throws at lengths that cannot be.
  */
 export class ReplyGuard {
   readonly #maxReplyBytes: number;

@@ -10,8 +10,8 @@ const carriageReturn = 13;
 const lineFeed = 10;
 
 /**
- * Walks over the frames of replies as they come (RESP2), without keeping any of them, and throws where what is announced or comes can't be an
- * answer to the backplane: a few bytes can make the client's parser take gigabytes, or call itself until there is no stack left.
+ * ReplyScanner walks over the frames of replies (RESP2) as they come, keeps none of them, and throws where a length that
+ * is announced, or the bytes that have come, exceed any answer to the backplane. ReplyGuard names the attack.
  */
 export class ReplyScanner {
   /** How large a whole reply may be. */
