@@ -4,7 +4,7 @@ import { readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { expect } from "chai";
-import { isReady, proxySources, startAgent } from "../support/agent-process.js";
+import { proxySources, startAgent } from "../support/agent-process.js";
 import { FollowedCommand, runBunting } from "../support/cli-process.js";
 import { eventually } from "../support/event-queue.js";
 import { startFlagdServer } from "../support/flagd-server.js";
@@ -82,7 +82,7 @@ describe("the command bunting", () => {
       return execFileSync("bash", ["-c", script], { encoding: "utf8" }).trim().split(" ");
     };
     expect(completed("l")).to.deep.equal(["lint"]);
-    expect(completed("")).to.include.members(["lint", "eval", "diff", "tail", "status", "bench", "help"]);
+    expect(completed("")).to.include.members(["lint", "eval", "diff", "tail", "status", "help"]);
     expect(completed("help", "ta")).to.deep.equal(["tail"]);
     expect(completed("lint", "--ma")).to.deep.equal(["--max-document"]);
     // Then bash completes names of files.
@@ -265,34 +265,6 @@ describe("the command bunting", () => {
       const wrong = await runBunting(["status", "--address", proxy.sync]);
       expect(wrong.code).to.equal(2);
       expect(wrong.err).to.contain("answered 505");
-    });
-
-    it("bench ends in time, with what it counted", async () => {
-      const agent = await startAgent(proxySources(proxy.sync, "default/a"));
-      try {
-        await eventually(() => isReady(agent.management), "the agent is ready");
-        const short = ["--duration", "300ms", "--warm-up", "100ms"];
-        const { code, out } = await runBunting([
-          ...["bench", "--json", "--flag", "on-off", "--callers", "4", ...short],
-          ...["--grpc", agent.evaluation, "--ofrep", agent.ofrep.replace("http://", "")],
-        ]);
-        const results = Object.values(JSON.parse(out) as Record<string, { answers: number; errors: number }>);
-        expect(results).to.have.length(2);
-        for (const { answers, errors } of results) {
-          expect(answers).to.be.greaterThan(0);
-          expect(errors).to.equal(0);
-        }
-        expect(code).to.equal(0);
-        const none = await runBunting(["bench", "--flag", "nope", "--grpc", agent.evaluation, ...short]);
-        expect(none.code).to.equal(2);
-        expect(none.err).to.match(/nothing was answered: /);
-      } finally {
-        await agent.process.stop("SIGKILL");
-      }
-      const plan = ["--subscribers", "20", "--connections", "3", "--duration", "3s"];
-      const subscribed = await runBunting(["bench", "--proxy", proxy.sync, "--topic", "default/a", ...plan]);
-      expect(subscribed.out).to.contain("20 have the flags");
-      expect(subscribed.code).to.equal(0);
     });
   });
 });

@@ -27,11 +27,6 @@ export const commands: readonly CommandEntry[] = [
     load: async () => (await import("./status/status-command.js")).statusCommand,
   },
   {
-    name: "bench",
-    summary: "put an agent or a proxy under load",
-    load: async () => (await import("./bench/bench-command.js")).benchCommand,
-  },
-  {
     name: "completion",
     summary: "print a script that completes commands in a shell",
     load: async () => (await import("./completion/completion-command.js")).completionCommand,
