@@ -4,9 +4,10 @@ import { healthV1, reflectionV1 } from "@bunting/protocol";
 import { Client, credentials, status } from "@grpc/grpc-js";
 import { proxyOptionTable } from "@bunting/proxy";
 import { expect } from "chai";
+import { AgentConnection } from "../support/agent-client.js";
 import { eventually } from "../support/event-queue.js";
 import { manifest, versionOf } from "../support/manifests.js";
-import { startProxy } from "../support/proxy-process.js";
+import { portOf, startProxy } from "../support/proxy-process.js";
 import { binaries, ServiceProcess } from "../support/service-process.js";
 import { StalledSubscriber } from "../support/stalled-subscribers.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
@@ -170,17 +171,20 @@ describe("bunting-proxy as a process", () => {
 
     it("serves a deleted FeatureFlag on to old and new subscribers by default", async () => {
       directory.replace("flags.yaml", manifest("flags", 1));
-      const { client, process } = await start(["--deletion-grace", "50ms"]);
+      const { client, process, sync } = await start(["--deletion-grace", "50ms"]);
       const old = client.subscribe({ selector: "default/flags" });
       await old.messages.nextEvent();
+      const connection = await AgentConnection.open(portOf({ sync }));
+      const agent = connection.stream();
+      agent.subscribe("default/flags");
+      agent.ack("default/flags", (await agent.next("snapshot")).version?.digest);
       rmSync(directory.file("flags.yaml"));
-      await eventually(
-        () => process.logs.some(({ msg }) => msg.includes("deleted")),
-        "a log line on the deletion",
-      );
-      await old.messages.nothing(200);
+      await agent.next("deleted");
+      connection.close();
+      expect(process.logs.some(({ msg }) => msg.includes("deleted"))).to.equal(true);
       const late = await client.subscribe({ selector: "default/flags" }).messages.nextEvent();
       expect(versionOf(late.text)).to.equal(1);
+      expect(old.messages.size).to.equal(0);
     });
 
     it("keeps the last good flags of a file that became invalid, and says once where it is wrong", async () => {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { status as grpcStatus } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { AgentConnection, type AgentClientStream } from "../support/agent-client.js";
@@ -128,7 +129,9 @@ describe("bunting-proxy with --source upstream of a proxy that asks who it is", 
     const stream = await observe(leaf);
     edit(1);
     expect(await nextVersion(stream)).to.equal(1);
-    await stream.messages.nothing(1_500);
+    await delay(1_500);
+    edit(2);
+    expect(await nextVersion(stream), "what comes next").to.equal(2);
     expect(await reason()).to.contain(denial);
     expect(middle.process.output).to.contain(denial);
   });
