@@ -1,22 +1,25 @@
 /**
- * `npm run test:cluster`: runs test/cluster on a real API server, which it builds first if necessary. Arguments go to mocha
+ * `npm run test:cluster`: runs test/cluster on a real API server, which it builds first if necessary. Arguments are files, and mocha's options
  * (`npm run test:cluster -- --grep CRD`). Without Go it says so, and the tests count as skipped.
  */
 import { buildMachinery } from "./cluster-machinery.js";
-import { recordCounts } from "./test-counts.js";
+import { skipTests } from "./skip-tests.js";
+import { testFilesBelow } from "./test-files.js";
 import { runGroups } from "./test-groups.js";
+import { packed } from "./test-specs.js";
 
+/** Each starts API servers of its own, and mostly waits. */
+const mostGroups = 3;
+
+const args = process.argv.slice(2);
+const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : testFilesBelow("test/cluster");
 const machinery = await buildMachinery();
 if ("missing" in machinery) {
-  console.log(`bunting: tests on a real API server are skipped: ${machinery.missing}`);
-  recordCounts({ passed: 0, failed: 0, skipped: 1 });
+  process.exitCode = await skipTests("tests on a real API server", "go", machinery.missing, [
+    ...args,
+    ...specs,
+  ]);
 } else {
-  const args = process.argv.slice(2);
-  const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/cluster/**/*.test.ts"];
-  // Each group starts API servers of its own; the files about watches take more than half of the time.
-  const groups =
-    args.length > 0
-      ? [[...args, ...specs]]
-      : [["test/cluster/watch*.test.ts"], ["test/cluster/!(watch*).test.ts"]];
+  const groups = args.length > 0 ? [[...args, ...specs]] : packed(specs, mostGroups);
   process.exitCode = await runGroups(groups, { environment: { BUNTING_CLUSTER_BIN: machinery.directory } });
 }

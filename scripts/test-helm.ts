@@ -5,11 +5,17 @@
 import { buildMachinery } from "./cluster-machinery.js";
 import { buildHelm } from "./helm-machinery.js";
 import { findPromtool } from "./promtool.js";
+import { exitIfMissing, refusalOf } from "./required-parts.js";
 import { runMocha } from "./run-mocha.js";
 
-const helm = await buildHelm();
+// The API server first, which the tests of the cluster wait for, too.
 const cluster = await buildMachinery();
+const helm = await buildHelm();
 const promtool = findPromtool();
+exitIfMissing(() => [
+  "missing" in cluster ? refusalOf("go", cluster.missing) : undefined,
+  "missing" in promtool ? refusalOf("promtool", promtool.missing) : undefined,
+]);
 for (const [what, found] of Object.entries({ Helm: helm, "a real API server": cluster, promtool })) {
   if ("missing" in found) console.log(`bunting: tests with ${what} are skipped: ${found.missing}`);
 }

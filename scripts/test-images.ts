@@ -4,14 +4,12 @@
  */
 import { missingForImages } from "./images/buildah.js";
 import { runMocha } from "./run-mocha.js";
-import { recordCounts } from "./test-counts.js";
+import { skipTests } from "./skip-tests.js";
 
+const args = process.argv.slice(2);
+const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/images/**/*.test.ts"];
 const missing = missingForImages("runc");
-if (missing === undefined) {
-  const args = process.argv.slice(2);
-  const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/images/**/*.test.ts"];
-  process.exitCode = await runMocha([...args, ...specs]);
-} else {
-  console.log(`bunting: tests of the images are skipped: ${missing}`);
-  recordCounts({ passed: 0, failed: 0, skipped: 1 });
-}
+process.exitCode =
+  missing === undefined
+    ? await runMocha([...args, ...specs])
+    : await skipTests("tests of the images", "images", missing, [...args, ...specs]);

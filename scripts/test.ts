@@ -15,6 +15,7 @@ import {
   timesVariable,
   writeDurations,
 } from "./recorded-times.js";
+import { exitIfMissing, missingForTests } from "./required-parts.js";
 import { runGroups, type TestGroups } from "./test-groups.js";
 import { groupsOf, startPrograms, testArguments } from "./test-specs.js";
 import { watchTests } from "./watch-tests.js";
@@ -22,6 +23,7 @@ import { watchTests } from "./watch-tests.js";
 /** A mocha for each so many seconds of tests, if they have been narrowed down: somebody waits for them. */
 const quickestSeconds = 4;
 
+exitIfMissing(() => missingForTests());
 process.exitCode = await runTests().catch((error: unknown) => {
   console.error(`bunting: ${(error as Error).message}`);
   return 1;
