@@ -1,6 +1,7 @@
 /** What commands need to read their options. The package's main entry also loads the logger and the metrics, which take longer than a short command runs. */
 export { cut } from "./cut.js";
 export { errorCode } from "./error-code.js";
+export { completeOptions } from "./options/complete-options.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
 export {
   flagName,
@@ -13,6 +14,7 @@ export {
 export { readOptions } from "./options/read-options.js";
 export { renderHelp } from "./options/render-help.js";
 export { renderOptionsReference } from "./options/render-reference.js";
+export { suggestFlag } from "./options/suggest-flag.js";
 export {
   byteSize,
   byteSizeOrAuto,

@@ -9,6 +9,8 @@ export interface ValueType<T> {
   readonly placeholder: string;
   /** Which values are allowed, for `--help` and the reference ("1s to 1h, or 0"); absent where that is plain. */
   readonly range?: string | undefined;
+  /** All values that are allowed, where they are few. */
+  readonly choices?: readonly string[];
   /** True if the flag needs no value (`--debug`) and takes one only after `=` (`--debug=false`). */
   readonly isSwitch: boolean;
   /** `texts` are all values, in order: more than one if a flag was repeated. Never empty. */
@@ -52,11 +54,12 @@ export const port: ValueType<number> = {
 };
 
 export function choice<const T extends string>(...choices: readonly T[]): ValueType<T> {
-  return scalar(choices.join("|"), (value) => {
+  const type = scalar(choices.join("|"), (value) => {
     const found = choices.find((one) => one === value);
     if (found === undefined) throw new Error(`expected ${alternatives(choices)}, got ${quoted(value)}`);
     return found;
   });
+  return { ...type, choices };
 }
 
 /** "a", "a or b", "a, b or c". */
