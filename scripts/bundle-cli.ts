@@ -24,6 +24,7 @@ const { metafile } = await build({
   platform: "node",
   target: "node20",
   conditions: ["@bunting/source"],
+  alias: { "string-width": path.join(root, "scripts/width-of-narrow-text.ts") },
   legalComments: "linked",
   logLevel: "warning",
   metafile: true,

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
 import { prometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { usageOf } from "@bunting/cli/internal/command.js";
 import { commands as cliCommands } from "@bunting/cli/internal/commands.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
 import { prometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
@@ -36,7 +37,7 @@ rmSync(reference, { recursive: true, force: true });
 mkdirSync(reference, { recursive: true });
 write("proxy-options.md", "Options of bunting-proxy", precedence, renderOptionsReference(proxyOptionTable));
 write("agent-options.md", "Options of bunting-agent", precedence, renderOptionsReference(agentOptionTable));
-write("cli.md", "Commands of bunting", await cliReference());
+write("cli.md", "Commands of bunting", cliReference());
 write("proxy-metrics.md", "Metrics of bunting-proxy", await metricsOf(proxyMetrics, true));
 write(
   "agent-metrics.md",
@@ -75,15 +76,15 @@ async function metricsOf(
   return `${table}${rest}`;
 }
 
-async function cliReference(): Promise<string> {
-  const sections = await Promise.all(
-    cliCommands.map(async ({ load }) => {
-      const { usage, describe, table, epilogue } = await load();
-      // The headings of the groups are one level deeper than in the reference of a single command.
-      const options = renderOptionsReference(table).replaceAll(/^## /gm, "### ");
-      return [`## bunting ${usage}`, describe, options, epilogue].filter((part) => part !== "").join("\n\n");
-    }),
-  );
+function cliReference(): string {
+  const sections = cliCommands.map((command) => {
+    const { describe, table, examples, epilogue } = command;
+    // The headings of the groups are one level deeper than in the reference of a single command.
+    const options = renderOptionsReference(table).replaceAll(/^## /gm, "### ");
+    const lines = examples.map(({ line, meaning }) => `# ${meaning}\n${line}`).join("\n");
+    const parts = [`## ${usageOf(command)}`, describe, options, `\`\`\`sh\n${lines}\n\`\`\``, epilogue];
+    return parts.filter((part) => part !== "").join("\n\n");
+  });
   return ["A flag overrides its environment variable, which overrides the default.", ...sections].join(
     "\n\n",
   );

@@ -1,43 +1,58 @@
 import type { OptionsOf, OptionTable } from "@bunting/runtime/options";
 import type { Io } from "./terminal/io.js";
 
-/** A command of `bunting`. */
+/**
+ * A command of `bunting`: the single definition for the parser, `--help`, completion and docs/reference. What the command does is loaded
+ * when it runs: a check of flags must not load what the others need.
+ */
 export interface Command {
   readonly name: string;
-  /** The command line behind `bunting`: `lint [options] FILE…`. */
-  readonly usage: string;
-  /** What it does, in a few sentences. */
+  /** One line for the list of all commands. */
+  readonly summary: string;
+  /** What the command line has besides options: `FILE…`. Empty: nothing. */
+  readonly words: string;
+  /** The first word, where it is one of a few. */
+  readonly word?: { readonly name: string; readonly choices: readonly string[] };
+  /** What the command does, in a few sentences. */
   readonly describe: string;
   readonly table: OptionTable;
-  /** What its exit codes mean, and whatever else the end of `--help` says. */
+  readonly examples: readonly Example[];
+  /** The meaning of the exit codes. */
   readonly epilogue: string;
+  /** Imports the module that runs it. */
+  readonly load: () => Promise<CommandModule<OptionTable>>;
+}
+
+export interface Example {
+  /** A command line. */
+  readonly line: string;
+  readonly meaning: string;
+}
+
+export interface CommandModule<Table> {
   /** Resolves with the exit code. */
-  run(call: CommandCall<OptionTable>): Promise<number>;
+  run(call: CommandCall<Table>): Promise<number>;
 }
 
 export interface CommandCall<Table> {
-  /** All commands, this one included. */
-  readonly commands: readonly CommandEntry[];
   readonly options: OptionsOf<Table>;
-  /** What stands on the command line beside options. */
+  /** What stands on the command line besides options. */
   readonly words: readonly string[];
   readonly io: Io;
 }
 
-/** A command, loaded when it is needed: a check of flags must not load what the others need. */
-export interface CommandEntry {
-  readonly name: string;
-  /** One line for the list of all commands. */
-  readonly summary: string;
-  readonly load: () => Promise<Command>;
-}
-
 /** Names the type of a command's options once. */
 export function command<const Table extends OptionTable>(
-  definition: Omit<Command, "table" | "run"> & {
+  definition: Omit<Command, "table" | "load"> & {
     readonly table: Table;
-    run(call: CommandCall<Table>): Promise<number>;
+    readonly load: () => Promise<CommandModule<Table>>;
   },
 ): Command {
   return definition;
+}
+
+/** The command line of a command, without what its words are replaced by: `bunting lint [options] FILE…`. */
+export function usageOf({ name, words, table }: Command): string {
+  const options = Object.keys(table).length > 0 ? "[options]" : "";
+  return ["bunting", name, options, words].filter((part) => part !== "").join(" ");
 }

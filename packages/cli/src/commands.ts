@@ -1,34 +1,117 @@
-import type { CommandEntry } from "./command.js";
+import { command, type Command } from "./command.js";
+import { shells } from "./completion/shells.js";
+import { diffOptionTable } from "./diff/diff-options.js";
+import { evalOptionTable } from "./evaluate/eval-options.js";
+import { lintOptionTable } from "./lint/lint-options.js";
+import { statusOptionTable } from "./status/status-options.js";
+import { tailOptionTable } from "./tail/tail-options.js";
 
-export const commands: readonly CommandEntry[] = [
-  {
+export const commands: readonly Command[] = [
+  command({
     name: "lint",
     summary: "check FeatureFlag manifests and flagd files",
-    load: async () => (await import("./lint/lint-command.js")).lintCommand,
-  },
-  {
+    words: "FILE…",
+    describe:
+      "Checks FeatureFlag manifests and flagd files, in YAML or JSON, with the reader of the proxy and the parser of the agents. FILE is a file, a directory with its subdirectories, or - for the standard input. Files of a directory that hold no flags are skipped.",
+    table: lintOptionTable,
+    examples: [
+      { line: "bunting lint deploy/flags", meaning: "Check all files of a directory." },
+      { line: "bunting lint --fail-on=error flags.yaml", meaning: "Exit with 1 for errors only." },
+      { line: "kubectl get featureflags -o yaml | bunting lint -", meaning: "Check what is in a cluster." },
+    ],
+    epilogue:
+      "Exit code: 0 without findings, 1 with findings, 2 if a file can't be read or the command line is wrong.",
+    load: () => import("./lint/run-lint.js"),
+  }),
+  command({
     name: "eval",
-    summary: "evaluate a flag of a file, and show which way its rule took",
-    load: async () => (await import("./evaluate/eval-command.js")).evalCommand,
-  },
-  {
+    summary: "evaluate a flag of a file, and show the branch that its rule took",
+    words: "FILE KEY",
+    describe:
+      "Evaluates a flag of a FeatureFlag manifest or a flagd file with the agent's evaluator. Shows the operators of the rule that were evaluated, their results, and the branch that was taken. FILE may be - for the standard input.",
+    table: evalOptionTable,
+    examples: [
+      { line: "bunting eval flags.yaml banner", meaning: "Evaluate without a context." },
+      {
+        line: `bunting eval flags.yaml banner -c '{"email":"ada@example.com"}'`,
+        meaning: "Evaluate for a user.",
+      },
+      {
+        line: "bunting eval flags.yaml banner -t string -c @user.json",
+        meaning: "Ask for a text, with the context of a file.",
+      },
+    ],
+    epilogue:
+      "Exit code: 0 if the flag has a value or applications use the default in their code, 1 if the answer is an error, 2 if the file or the flag does not exist or the command line is wrong.",
+    load: () => import("./evaluate/run-eval.js"),
+  }),
+  command({
     name: "diff",
-    summary: "show which flags differ between files, directories or a proxy",
-    load: async () => (await import("./diff/diff-command.js")).diffCommand,
-  },
-  {
+    summary: "show the flags that differ between files, directories or a proxy",
+    words: "A B",
+    describe:
+      "Shows the flags that were added, removed or changed in meaning from A to B. A and B are each a file, a directory, - for the standard input, or proxy://HOST:PORT/NAMESPACE/NAME or proxy://unix:PATH/NAMESPACE/NAME for the flags that a proxy serves now. Two single documents are compared whatever their names are; of several, those with the same NAMESPACE/NAME are compared.",
+    table: diffOptionTable,
+    examples: [
+      { line: "bunting diff before.yaml after.yaml", meaning: "Compare two files." },
+      {
+        line: "bunting diff flags.yaml proxy://localhost:8015/default/storefront",
+        meaning: "Show what is not rolled out yet.",
+      },
+    ],
+    epilogue:
+      "Exit code: 0 if all flags have the same meaning, 1 if some differ, 2 if A or B can't be read or the command line is wrong.",
+    load: () => import("./diff/run-diff.js"),
+  }),
+  command({
     name: "tail",
     summary: "subscribe to a FeatureFlag and print each change",
-    load: async () => (await import("./tail/tail-command.js")).tailCommand,
-  },
-  {
+    words: "NAMESPACE/NAME",
+    describe:
+      "Subscribes to a FeatureFlag at a proxy, and prints each change as it arrives. The command subscribes as an agent does: it is counted as a subscriber, and shows what agents get. It uses bunting.sync.v1, or flagd.sync.v1 if the server has nothing else. A lost connection is opened again.",
+    table: tailOptionTable,
+    examples: [
+      { line: "bunting tail default/storefront", meaning: "Follow a FeatureFlag." },
+      {
+        line: "bunting tail default/storefront --json --limit 1",
+        meaning: "Print the present version as JSON, and end.",
+      },
+    ],
+    epilogue:
+      "Exit code: 0 after Ctrl-C or --limit, 2 if the server serves no flags or the command line is wrong.",
+    load: () => import("./tail/run-tail.js"),
+  }),
+  command({
     name: "status",
     summary: "show topics, versions and subscribers of a proxy",
-    load: async () => (await import("./status/status-command.js")).statusCommand,
-  },
-  {
+    words: "",
+    describe:
+      "Shows the status of a proxy, or of all its replicas in a namespace: topics with their versions and subscribers, subscribers that are behind, and flags that agents refuse.",
+    table: statusOptionTable,
+    examples: [
+      { line: "bunting status --watch", meaning: "Show the proxy on this machine, again and again." },
+      {
+        line: "bunting status -n bunting-system",
+        meaning: "Ask every replica in a namespace of the cluster.",
+      },
+    ],
+    epilogue:
+      "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if a proxy is not ready; 2 if a proxy can't be asked or the command line is wrong.",
+    load: () => import("./status/run-status.js"),
+  }),
+  command({
     name: "completion",
-    summary: "print a script that completes commands in a shell",
-    load: async () => (await import("./completion/completion-command.js")).completionCommand,
-  },
+    summary: "print a script that completes commands, options and values in a shell",
+    words: shells.join("|"),
+    word: { name: "shell", choices: shells },
+    describe: "Prints a script with which a shell completes commands, options and their values.",
+    table: {},
+    examples: [
+      { line: "source <(bunting completion bash)", meaning: "Complete in this bash; in ~/.bashrc, in all." },
+      { line: "source <(bunting completion zsh)", meaning: "Complete in zsh, after compinit." },
+      { line: "bunting completion fish | source", meaning: "Complete in fish." },
+    ],
+    epilogue: "Exit code: 0, or 2 for an unknown shell.",
+    load: () => import("./completion/run-completion.js"),
+  }),
 ];

@@ -12,10 +12,13 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
+import { flagName, type OptionSpec } from "@bunting/runtime/options";
 import { expect } from "chai";
+import { readCommandLine } from "./command-line/read-command-line.js";
 import { commands } from "./commands.js";
 import { runCli } from "./run-cli.js";
 import { coloursFor } from "./terminal/colours.js";
+import type { Io } from "./terminal/io.js";
 
 interface Ran {
   readonly code: number;
@@ -27,10 +30,11 @@ interface Around {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  readonly columns?: number;
 }
 
 async function run(argv: readonly string[], around: Around = {}): Promise<Ran> {
-  const { stdin = "", env = {}, signal = new AbortController().signal } = around;
+  const { stdin = "", env = {}, signal = new AbortController().signal, columns = 80 } = around;
   const out: string[] = [];
   const err: string[] = [];
   const code = await runCli(argv, {
@@ -38,6 +42,7 @@ async function run(argv: readonly string[], around: Around = {}): Promise<Ran> {
     stdin: Readable.from([Buffer.from(stdin)]),
     colours: coloursFor(false, env),
     isTerminal: false,
+    columns,
     signal,
     print: (line) => out.push(line),
     note: (line) => err.push(line),
@@ -45,6 +50,11 @@ async function run(argv: readonly string[], around: Around = {}): Promise<Ran> {
     clear: () => undefined,
   });
   return { code, out: out.join("\n"), err: err.join("\n") };
+}
+
+/** A text without the line ends that wrapping gave it, nor the types and defaults at its right. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ");
 }
 
 const good = "flags:\n  a: { state: ENABLED, variants: { v: 1, w: 2 }, defaultVariant: v }\n";
@@ -64,31 +74,96 @@ describe("bunting", () => {
     return full;
   }
 
-  it("lists its commands, and explains each with all of its options", async () => {
-    const { out, code } = await run(["--help"]);
+  it("lists its commands, and explains each with all of its options and examples", async () => {
+    // Wide enough for every line.
+    const columns = 1_000;
+    const { out, code } = await run(["--help"], { columns });
     expect(code).to.equal(0);
-    for (const { name, summary, load } of commands) {
-      expect(out).to.contain(name).and.contain(summary);
-      const help = await run(["help", name]);
-      expect(help).to.deep.equal(await run([name, "--help"]));
-      const command = await load();
-      expect(command.name).to.equal(name);
-      expect(help.out).to.contain(`Usage: bunting ${command.usage}`).and.contain("Exit code: ");
-      for (const [key, { describe, env }] of Object.entries(command.table)) {
-        expect(describe, key).to.match(/\.$/);
-        expect(env, `${name} ${key}`).not.to.deep.equal([]);
+    expect(await run(["help"], { columns })).to.deep.equal({ code, out, err: "" });
+    for (const { name, summary, words, table, examples } of commands) {
+      expect(oneLine(out)).to.contain(name).and.contain(summary);
+      const help = await run(["help", name], { columns });
+      expect(help).to.deep.equal(await run([name, "--help"], { columns }));
+      expect(await run([name, "-h", "--bogus"], { columns })).to.deep.equal(help);
+      const text = oneLine(help.out);
+      // The bundle counts one column for each character.
+      expect(help.out).to.match(/^[\n\x20-\x7e…]*$/);
+      expect(text).to.contain(`Usage: bunting ${name}`).and.contain(words).and.contain("Exit code: ");
+      expect(examples).not.to.have.length(0);
+      for (const { line, meaning } of examples) expect(text).to.contain(line).and.contain(meaning);
+      for (const [key, spec] of Object.entries(table) as [string, OptionSpec<unknown>][]) {
+        expect(spec.describe, key).to.match(/\.$/);
+        expect(text).to.contain(` --${flagName(key, spec)} ${spec.describe}`);
+        expect(spec.env, `${name} ${key}`).not.to.deep.equal([]);
+        for (const variable of spec.env) expect(text).to.contain(variable);
       }
     }
-    expect((await run([])).code).to.equal(2);
+    expect(await run([], { columns })).to.deep.equal({ code: 2, out, err: "" });
     expect((await run(["--version"])).out).to.match(/^bunting: \d+\.\d+\.\d+ \(node v/);
+  });
+
+  it("wraps help to the terminal", async () => {
+    for (const columns of [60, 80, 110]) {
+      const lines = (await run(["status", "--help"], { columns })).out.split("\n");
+      const longest = Math.max(...lines.map(({ length }) => length));
+      expect(longest).to.be.within(columns - 5, columns);
+    }
+  });
+
+  it("takes flags in the forms that the services take, and each of them in the examples", async () => {
+    const path = file("good.yaml", good);
+    const text = (await run(["eval", path, "a", "--type", "integer", "--json"])).out;
+    for (const argv of [
+      ["eval", path, "a", "--type=integer", "--json=yes"],
+      ["eval", "-t", "integer", path, "--json=1", "a"],
+      ["eval", "-tinteger", "--json", "--", path, "a"],
+      ["eval", "-t=object", "-t=integer", path, "a", "--json=true"],
+    ])
+      expect((await run(argv)).out, argv.join(" ")).to.equal(text);
+    expect((await run(["eval", path, "a", "--json=false", "-c", "{}"])).out).to.match(/^a = 1\n/);
+    // The key of a flag, not a request for help.
+    expect((await run(["eval", path, "help"])).err).to.contain('there is no flag "help"');
+    for (const { examples } of commands) {
+      for (const { line } of examples) {
+        const [, words = ""] = /\bbunting ([^|)]*)/.exec(line) ?? [];
+        const argv = [...words.matchAll(/'([^']*)'|(\S+)/g)].map(
+          ([, quoted, plain]) => quoted ?? plain ?? "",
+        );
+        expect(readCommandLine(argv, commands, { env: {}, columns: 80 } as Io).kind, line).to.equal("run");
+      }
+    }
+  });
+
+  it("completes commands, flags and values", async () => {
+    const completed = async (...words: readonly string[]): Promise<string[]> =>
+      (await run(["--get-yargs-completions", "bunting", ...words])).out.split("\n");
+    expect(await completed("")).to.include.members([...commands.map(({ name }) => name), "help"]);
+    expect(await completed("lint", "--ma")).to.include("--max-document");
+    expect(await completed("lint", "--fail-on", "")).to.deep.equal(["warning", "error"]);
+    expect(await completed("eval", "x", "-t", "b")).to.deep.equal(["boolean"]);
+    expect(await completed("help", "ta")).to.deep.equal(["tail"]);
+    expect(await completed("completion", "z")).to.deep.equal(["zsh"]);
+    // The shell completes names of files then.
+    expect(await completed("lint", "fl")).to.deep.equal([""]);
+    for (const shell of ["bash", "zsh", "fish"])
+      expect((await run(["completion", shell])).out).to.contain("bunting --get-yargs-completions");
   });
 
   it("explains mistakes on the command line in a sentence, with exit code 2", async () => {
     const mistakes: readonly (readonly [argv: readonly string[], sentence: RegExp])[] = [
       [["frobnicate"], /^bunting: "frobnicate" is not a command: use one of lint, /],
+      [["lnit", "x"], /^bunting: "lnit" is not a command: did you mean lint\?$/],
+      [["help", "frobnicate"], /^bunting: "frobnicate" is not a command: use one of lint, /],
       [["lint"], /^bunting: name the files or directories to check/],
       [["lint", "--jsn", "x"], /^bunting: unknown flag: --jsn \(did you mean --json\?\)/],
       [["lint", "/nowhere.yaml"], /^bunting: there is no file or directory \/nowhere\.yaml$/],
+      [["completion", "csh"], /^bunting: expected one shell: bash, zsh, fish, got "csh"$/],
+      [["completion"], /^bunting: expected one shell: bash, zsh, fish$/],
+      [["lint", "--no-json", "x"], /^bunting: unknown flag: --no-json; /],
+      [["lint", "-x", "x"], /^bunting: unknown flag: -x; --help lists all flags$/],
+      [["lint", "--json=maybe", "x"], /^bunting: --json: expected true or false, got "maybe"$/],
+      [["lint", "x", "--fail-on"], /^bunting: --fail-on needs a value; --help says which$/],
+      [["eval", "x", "y", "-c"], /^bunting: -c needs a value; --help says which$/],
       [["lint", "--fail-on=all", "x"], /^bunting: --fail-on: expected warning or error, got "all"$/],
       [["eval", "x"], /^bunting: expected a file and the key of a flag/],
       [["eval", "-", "a", "--context", "-"], /can't both come from the standard input$/],

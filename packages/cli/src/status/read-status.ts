@@ -66,7 +66,7 @@ function request(
     const isLocal = connection !== undefined || "socketPath" in server.address;
     const host = isLocal ? "localhost" : addressText(server.address);
     const call = get({
-      agent: new ServerAgent(server, {}, connection),
+      agent: new ServerAgent(server, connection),
       path: "/status",
       signal,
       headers: { host, accept: "application/json", ...authorizationFor(server) },

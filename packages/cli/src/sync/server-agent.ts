@@ -1,4 +1,4 @@
-import { Agent, type AgentOptions } from "node:http";
+import { Agent } from "node:http";
 import type { Duplex } from "node:stream";
 import { openConnection, type Server } from "./server.js";
 
@@ -7,8 +7,8 @@ export class ServerAgent extends Agent {
   readonly #server: Server;
   readonly #dialled: Duplex | undefined;
 
-  constructor(server: Server, options: AgentOptions = {}, dialled?: Duplex) {
-    super(options);
+  constructor(server: Server, dialled?: Duplex) {
+    super();
     this.#server = server;
     this.#dialled = dialled;
   }

@@ -13,6 +13,7 @@ describe("What bunting tail prints", () => {
         stdin: Readable.from([]),
         colours: coloursFor(false, {}),
         isTerminal: false,
+        columns: 80,
         signal: new AbortController().signal,
         print: (line) => lines.push(line.replace(/^\d{4}-\S+ /, "")),
         note: () => undefined,

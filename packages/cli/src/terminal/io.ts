@@ -9,6 +9,8 @@ export interface Io {
   readonly colours: Colours;
   /** True if the standard output is a terminal. */
   readonly isTerminal: boolean;
+  /** How wide lines of help may be: the width of the terminal up to what reads well, else 80. */
+  readonly columns: number;
   /** Aborted when the user or a closed pipe ends the command. */
   readonly signal: AbortSignal;
   /** Writes a line of the result to the standard output, without control characters. */

@@ -2,6 +2,8 @@ import { coloursFor, hasColours } from "./colours.js";
 import type { Io } from "./io.js";
 import { escapedControls } from "./escaped-controls.js";
 
+const maxColumns = 110;
+
 /** The input and output of a process. `closed` is called when the reader of the standard output is gone, as after `| head -1`. */
 export function processIo(process: NodeJS.Process, signal: AbortSignal, closed: () => void): Io {
   const { stdin, stdout, stderr, env } = process;
@@ -22,6 +24,7 @@ export function processIo(process: NodeJS.Process, signal: AbortSignal, closed: 
     stdin,
     signal,
     isTerminal: stdout.isTTY,
+    columns: stdout.isTTY ? Math.min(maxColumns, stdout.columns) : 80,
     colours: coloursFor(stdout.isTTY, env),
     print: (line) => {
       clear();

@@ -1,24 +1,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CliError } from "../cli-error.js";
-import { command, type CommandCall } from "../command.js";
+import type { CommandCall } from "../command.js";
 import { addressText, parseAddress } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import type { Io } from "../terminal/io.js";
 import { asProxyStatus } from "./proxy-status.js";
 import { readStatus, type StatusServer } from "./read-status.js";
 import { statusLines } from "./status-lines.js";
-import { statusOptionTable } from "./status-options.js";
-
-export const statusCommand = command({
-  name: "status",
-  usage: "status [options]",
-  describe:
-    "Shows the status of a proxy, or of all replicas in a namespace: topics with their versions and subscribers, who is behind, and what agents refuse.",
-  table: statusOptionTable,
-  epilogue:
-    "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if one is not ready; 2 if one can't be asked or the command line is wrong.",
-  run,
-});
+import type { statusOptionTable } from "./status-options.js";
 
 const managementPort = 8016;
 
@@ -29,7 +18,8 @@ interface Answer {
   readonly status: object;
 }
 
-async function run({ options, words, io }: CommandCall<typeof statusOptionTable>): Promise<number> {
+/** `bunting status`; resolves with the exit code. */
+export async function run({ options, words, io }: CommandCall<typeof statusOptionTable>): Promise<number> {
   if (words.length > 0)
     throw new CliError("USAGE_INVALID", "status takes options only: name a proxy with --address");
   const servers = await serversOf(options, io);

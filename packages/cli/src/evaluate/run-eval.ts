@@ -1,28 +1,18 @@
 import { explain, type Explanation, type RuleStep } from "@bunting/evaluation";
 import { CliError } from "../cli-error.js";
-import { command, type CommandCall } from "../command.js";
+import type { CommandCall } from "../command.js";
 import { readDocuments } from "../input/read-documents.js";
 import { standardInput } from "../input/read-input.js";
 import { singleLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
-import { evalOptionTable } from "./eval-options.js";
+import type { evalOptionTable } from "./eval-options.js";
 import { findFlag, type FoundFlag } from "./find-flag.js";
 import { readContext } from "./read-context.js";
 import { ruleTree } from "./rule-tree.js";
 import { typedAnswer, type Answer } from "./typed-answer.js";
 
-export const evalCommand = command({
-  name: "eval",
-  usage: "eval [options] FILE KEY",
-  describe:
-    "Evaluates a flag of a FeatureFlag manifest or a flagd file as the agent does, and shows which operators of its rule were evaluated, what each gave, and which branch was taken. FILE may be - for the standard input.",
-  table: evalOptionTable,
-  epilogue:
-    "Exit code: 0 if the flag was evaluated, also if applications use the default in their code; 1 if the answer is an error; 2 if there is no such file or flag, or the command line is wrong.",
-  run,
-});
-
-async function run({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
+/** `bunting eval`; resolves with the exit code. */
+export async function run({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
   const [file, key, ...rest] = words;
   if (file === undefined || key === undefined || rest.length > 0)
     throw new CliError(

@@ -1,24 +1,13 @@
 import { emptyFlagDocument, type FlagDocument } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
-import { command, type CommandCall } from "../command.js";
+import type { CommandCall } from "../command.js";
 import { standardInput } from "../input/read-input.js";
 import { singleLine } from "../terminal/escaped-controls.js";
 import { plural } from "../terminal/plural.js";
 import { compareDocuments, type FlagDifference } from "./compare-documents.js";
-import { diffOptionTable } from "./diff-options.js";
+import type { diffOptionTable } from "./diff-options.js";
 import { differenceLines } from "./print-differences.js";
 import { readSide } from "./read-side.js";
-
-export const diffCommand = command({
-  name: "diff",
-  usage: "diff [options] A B",
-  describe:
-    "Shows which flags were added, removed or mean something else in B than in A. Each is a file, a directory, - for the standard input, or proxy://HOST:PORT/NAMESPACE/NAME or proxy://unix:PATH/NAMESPACE/NAME for what a proxy serves now. With one document on each side these are compared, else those of the same NAMESPACE/NAME.",
-  table: diffOptionTable,
-  epilogue:
-    "Exit code: 0 if the flags mean the same, 1 if they differ, 2 if a side can't be read or the command line is wrong.",
-  run,
-});
 
 interface TopicDifference {
   readonly topic: string;
@@ -28,7 +17,8 @@ interface TopicDifference {
 
 type Side = Awaited<ReturnType<typeof readSide>>;
 
-async function run({ options, words, io }: CommandCall<typeof diffOptionTable>): Promise<number> {
+/** `bunting diff`; resolves with the exit code. */
+export async function run({ options, words, io }: CommandCall<typeof diffOptionTable>): Promise<number> {
   const [a, b, ...rest] = words;
   if (a === undefined || b === undefined || rest.length > 0)
     throw new CliError("USAGE_INVALID", "expected two sides to compare: bunting diff before.yaml after.yaml");

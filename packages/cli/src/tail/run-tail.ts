@@ -1,30 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { parseAnySelector } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
-import { command, type CommandCall } from "../command.js";
+import type { CommandCall } from "../command.js";
 import { followTopic } from "../sync/follow-topic.js";
 import { grpcStatus, type CallEnd } from "../sync/grpc-session.js";
 import { addressText, parseAddress, syncPort } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import { TopicCopy } from "../sync/topic-copy.js";
-import { tailOptionTable } from "./tail-options.js";
+import type { tailOptionTable } from "./tail-options.js";
 import { TailPrinter } from "./tail-printer.js";
-
-export const tailCommand = command({
-  name: "tail",
-  usage: "tail [options] NAMESPACE/NAME",
-  describe:
-    "Subscribes to a FeatureFlag at a proxy and prints each change as it arrives. It subscribes as agents do, so it counts as a subscriber and shows what they get; it speaks bunting.sync.v1, or flagd.sync.v1 where the server has no other. A connection that is lost is opened again.",
-  table: tailOptionTable,
-  epilogue:
-    "Exit code: 0 if it was ended with Ctrl-C or by --limit, 2 if the server serves no flags or the command line is wrong.",
-  run,
-});
 
 const firstDelayMs = 300;
 const maxDelayMs = 5_000;
 
-async function run({ options, words, io }: CommandCall<typeof tailOptionTable>): Promise<number> {
+/** `bunting tail`; resolves with the exit code. */
+export async function run({ options, words, io }: CommandCall<typeof tailOptionTable>): Promise<number> {
   const [word, ...rest] = words;
   if (word === undefined || rest.length > 0)
     throw new CliError("USAGE_INVALID", "expected one FeatureFlag: bunting tail default/storefront");

@@ -1,6 +1,6 @@
 import { plainTopicOf } from "@bunting/files/manifests";
 import { CliError } from "../cli-error.js";
-import { command, type CommandCall } from "../command.js";
+import type { CommandCall } from "../command.js";
 import { findFiles, type FoundFile } from "../input/find-files.js";
 import { nameOf, readInput } from "../input/read-input.js";
 import type { Io } from "../terminal/io.js";
@@ -12,18 +12,8 @@ import { printAnnotations, printFindings } from "./print-findings.js";
 
 const defaultMaxDocumentBytes = lintOptionTable.maxDocument.default as number;
 
-export const lintCommand = command({
-  name: "lint",
-  usage: "lint [options] FILE…",
-  describe:
-    "Checks FeatureFlag manifests and flagd files, YAML or JSON, as the proxy reads them and agents take them over. FILE is a file, a directory with its subdirectories, or - for the standard input. In a directory, files that hold no flags are passed over.",
-  table: lintOptionTable,
-  epilogue:
-    "Exit code: 0 if there is nothing to find, 1 if there are findings, 2 if a file can't be read or the command line is wrong.",
-  run,
-});
-
-async function run({ options, words, io }: CommandCall<typeof lintOptionTable>): Promise<number> {
+/** `bunting lint`; resolves with the exit code. */
+export async function run({ options, words, io }: CommandCall<typeof lintOptionTable>): Promise<number> {
   if (words.length === 0)
     throw new CliError(
       "USAGE_INVALID",

@@ -1,0 +1,101 @@
+import {
+  completeOptions,
+  flagName,
+  quoted,
+  suggestFlag,
+  type OptionSpec,
+  type OptionTable,
+} from "@bunting/runtime/options";
+import type { Arguments } from "yargs";
+import { CliError } from "../cli-error.js";
+import type { Command, CommandCall } from "../command.js";
+import type { Io } from "../terminal/io.js";
+import { longFlags } from "./long-flags.js";
+import { completions, parserFor } from "./parser.js";
+
+/** What a command line asks for. */
+export type Asked =
+  | { readonly kind: "help"; readonly command?: Command | undefined }
+  | { readonly kind: "completions"; readonly lines: string }
+  | { readonly kind: "run"; readonly command: Command; readonly call: CommandCall<OptionTable> };
+
+/**
+ * Reads a command line. yargs splits it into flags and words, and suggests commands; values come from there or from the environment, and
+ * the types of the command's table read them, as those of the services.
+ *
+ * @throws CliError USAGE_INVALID, or RuntimeError OPTION_INVALID
+ */
+export function readCommandLine(argv: readonly string[], commands: readonly Command[], io: Io): Asked {
+  const [first] = argv;
+  const isCompletion = first === completions;
+  const find = (name: string): Command | undefined => commands.find((one) => one.name === name);
+  const command = find(first ?? "");
+  const words = command === undefined ? argv : longFlags(command.table, argv);
+  const found: { asked?: Asked } = {};
+  const parser = parserFor(words, commands, io.columns, {
+    command: (chosen, args) => {
+      if (!isCompletion) found.asked = read(chosen, args, io);
+    },
+    help: (name) => {
+      const asked = name === undefined ? undefined : (find(name) ?? unknown(name, commands));
+      found.asked = { kind: "help", command: asked };
+    },
+  });
+  let lines = "";
+  const args = parser.parse([...words], {}, (_error, _args, output) => {
+    lines = output;
+  }) as Arguments;
+  if (isCompletion) return { kind: "completions", lines };
+  if (found.asked !== undefined) return found.asked;
+  if (args["help"] === true || first === undefined) return { kind: "help" };
+  return unknown(first, commands);
+}
+
+/** The text of `--help`, of a command or of all. */
+export function helpOf(
+  command: Command | undefined,
+  commands: readonly Command[],
+  columns: number,
+): Promise<string> {
+  const words = command === undefined ? [] : [command.name];
+  const chosen = { command: () => undefined, help: () => undefined };
+  return parserFor(words, commands, columns, chosen).getHelp();
+}
+
+function unknown(name: string, commands: readonly Command[]): never {
+  const names = commands.map((one) => one.name).join(", ");
+  throw new CliError("USAGE_INVALID", `${quoted(name)} is not a command: use one of ${names}, or --help`);
+}
+
+/** `args` are what yargs has parsed: texts by the flags' names, and words in `_` behind the command, and in `--` behind that. */
+function read(command: Command, args: Arguments, io: Io): Asked {
+  const { help, $0: _program, _: before, "--": after = [], ...named } = args as ParsedArguments;
+  if (help === true) return { kind: "help", command };
+  const entries = Object.entries(command.table) as [string, OptionSpec<unknown>][];
+  const keys = new Map(entries.map(([key, spec]) => [flagName(key, spec), key]));
+  const given = new Map<string, readonly string[]>();
+  const words = [...before.slice(1), ...after].map(String);
+  for (const [name, value] of Object.entries(named)) {
+    const key = keys.get(name);
+    if (name === command.word?.name) words.unshift(oneOf(command.word, String(value)));
+    else if (key === undefined) throw unknownFlag(name, command);
+    else given.set(key, [String(value)]);
+  }
+  const { options } = completeOptions(command.table, given, io.env);
+  return { kind: "run", command, call: { options, words, io } };
+}
+
+function oneOf({ name, choices }: NonNullable<Command["word"]>, value: string): string {
+  if (choices.includes(value)) return value;
+  throw new CliError("USAGE_INVALID", `expected one ${name}: ${choices.join(", ")}, got ${quoted(value)}`);
+}
+
+type ParsedArguments = Arguments & { readonly "--"?: readonly string[] };
+
+function unknownFlag(name: string, { table }: Command): Error {
+  const flag = name.length === 1 ? `-${name}` : `--${name}`;
+  return new CliError(
+    "USAGE_INVALID",
+    `unknown flag: ${flag}${suggestFlag(flag, table)}; --help lists all flags`,
+  );
+}
