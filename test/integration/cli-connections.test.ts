@@ -169,7 +169,7 @@ describe("connections of the command bunting", () => {
         expect(await runBunting(["status", "--address", address])).to.deep.equal({
           code: 2,
           out: "",
-          err: `bunting: ${address} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default; agents have none, but metrics at /metrics of theirs\n`,
+          err: `bunting: ${address} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default. That of an agent has metrics only, at /metrics\n`,
         });
       }
     });

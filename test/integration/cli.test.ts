@@ -180,7 +180,7 @@ describe("the command bunting", () => {
       expect(missing).to.deep.equal({
         code: 2,
         out: "",
-        err: `bunting: ${proxy.sync} knows no FeatureFlag default/b\n`,
+        err: `bunting: ${proxy.sync} has no FeatureFlag default/b\n`,
       });
       const nobody = await runBunting(["diff", directory.file("a.yaml"), "proxy://127.0.0.1:1/default/a"]);
       expect(nobody.code).to.equal(2);

@@ -78,6 +78,8 @@ describe("bunting status on a real node", () => {
       refused = await runBunting(["status", "-n", proxyNamespace, "--kubeconfig", kubeconfig]);
       return refused.code === 2;
     }, "the command to be refused");
-    expect(refused.err).to.contain("The command needs list of pods, and get and create of pods/portforward");
+    expect(refused.err).to.contain(
+      "The command needs the verb list on pods, and get and create on pods/portforward",
+    );
   });
 });

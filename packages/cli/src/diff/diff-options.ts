@@ -6,7 +6,7 @@ export const diffOptionTable = {
   timeout: option({
     type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
     default: 10_000,
-    describe: "How long to wait for the flags of a proxy.",
+    describe: "Maximum wait for the flags of a proxy.",
     group: "Proxy",
     env: ["BUNTING_TIMEOUT"],
   }),

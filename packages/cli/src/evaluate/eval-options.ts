@@ -8,8 +8,7 @@ export const evalOptionTable = {
     type: text,
     default: "{}",
     short: "c",
-    describe:
-      "The evaluation context: a JSON object, @FILE for a file with one, or - for the standard input.",
+    describe: "Evaluation context: a JSON object, @FILE for a file with one, or - for the standard input.",
     group: evaluation,
     env: ["BUNTING_CONTEXT"],
   }),
@@ -17,23 +16,21 @@ export const evalOptionTable = {
     type: choice("any", "boolean", "string", "integer", "float", "object"),
     default: "any",
     short: "t",
-    describe:
-      "The type that the application asks for; a value of another type is an error, as it is for the agent.",
+    describe: "Type that the application asks for. A value of another type is an error, as in the agent.",
     group: evaluation,
     env: ["BUNTING_TYPE"],
   }),
   topic: option({
     type: text,
     default: "",
-    describe: "NAMESPACE/NAME of the FeatureFlag, if the file has several with that flag.",
+    describe: "NAMESPACE/NAME of the FeatureFlag, if several in the file have the flag.",
     group: evaluation,
     env: ["BUNTING_TOPIC"],
   }),
   at: option({
     type: text,
     default: "",
-    describe:
-      "The time that rules read as $flagd.timestamp, such as 2026-11-22T12:00:00Z; if not given, now.",
+    describe: "Time that rules read as $flagd.timestamp, such as 2026-11-22T12:00:00Z. If not given: now.",
     group: evaluation,
     env: ["BUNTING_AT"],
   }),

@@ -51,5 +51,5 @@ function unknownText(documents: readonly ReadDocument[], key: string): string {
   const start = key.slice(0, 3).toLowerCase();
   const near = keys.filter((one) => one.toLowerCase().includes(start));
   const listed = (near.length > 0 ? near : keys).slice(0, maxListed).map((one) => quoted(one));
-  return `there is no flag ${quoted(key)}: ${listed.length === 0 ? "the file has none" : `there is ${listed.join(", ")}`}`;
+  return `there is no flag ${quoted(key)}: ${listed.length === 0 ? "the file has no flags" : `the file has ${listed.join(", ")}`}`;
 }

@@ -1,4 +1,5 @@
 import { explain, type Explanation, type RuleStep } from "@bunting/evaluation";
+import { quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { readDocuments } from "../input/read-documents.js";
@@ -40,7 +41,7 @@ function timeOf(text: string): number | undefined {
   if (Number.isNaN(ms))
     throw new CliError(
       "USAGE_INVALID",
-      `--at: ${JSON.stringify(text)} is no time: write it as 2026-11-22T12:00:00Z`,
+      `--at: expected a time such as 2026-11-22T12:00:00Z, got ${quoted(text)}`,
     );
   return ms;
 }

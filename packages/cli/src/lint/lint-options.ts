@@ -10,7 +10,7 @@ export const lintOptionTable = {
     type: toggle,
     default: false,
     describe:
-      "Check the files together, as the proxy reads a directory of --source dir:PATH: a FeatureFlag in two files, a file without flags and a flagd file whose name is no topic are errors.",
+      "Check the files as one source, as the proxy does with --source dir:PATH. Further errors: a FeatureFlag in two files, a file without flags, a flagd file whose name is not a valid topic.",
     group: checks,
     env: ["BUNTING_LINT_SOURCE"],
   }),
@@ -18,14 +18,14 @@ export const lintOptionTable = {
     type: byteSizeOrAuto({ min: 1, max: 16 * mebibyte }),
     default: 1.5 * mebibyte,
     describe:
-      "The most bytes that a document may have as JSON. The default, auto, is what the API server stores in one object; an agent with a memory limit of 64Mi takes a little more.",
+      "Maximum size of a document as JSON. The default, also written as auto, is what the API server stores in one object; an agent with a memory limit of 64Mi takes a little more.",
     group: checks,
     env: ["BUNTING_LINT_MAX_DOCUMENT"],
   }),
   failOn: option({
     type: choice("warning", "error"),
     default: "warning",
-    describe: "From which severity on a finding makes the exit code 1.",
+    describe: "Lowest severity of a finding that makes the exit code 1.",
     group: checks,
     env: ["BUNTING_LINT_FAIL_ON"],
   }),
@@ -34,7 +34,7 @@ export const lintOptionTable = {
     type: toggle,
     default: false,
     describe:
-      "Print findings as annotations of GitHub Actions, which GitHub shows beside the lines of a pull request.",
+      "Print findings as annotations of GitHub Actions, which GitHub shows at the lines of a pull request.",
     group: output,
     env: ["BUNTING_GITHUB", "GITHUB_ACTIONS"],
   }),

@@ -76,6 +76,6 @@ function isRunning({ metadata, status }: KubeObject): boolean {
 /** What the permission is for, beside the API server's words. */
 function explained(error: unknown, namespace: string): unknown {
   if (!(error instanceof KubeError) || error.code !== "FORBIDDEN") return error;
-  const message = `${error.message}. The command needs list of pods, and get and create of pods/portforward, in ${namespace}`;
+  const message = `${error.message}. The command needs the verb list on pods, and get and create on pods/portforward, in the namespace ${namespace}`;
   return new CliError("SERVER_REFUSED", message, { cause: error });
 }

@@ -43,7 +43,7 @@ export async function readStatus(
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof CliError) throw cause;
-    if (errorCode(cause)?.startsWith("HPE_") === true) throw noStatus(name, "its answer is no HTTP");
+    if (errorCode(cause)?.startsWith("HPE_") === true) throw noStatus(name, "its answer is not HTTP");
     const reason = limit.aborted
       ? `no answer came within ${timeoutMs / 1_000} s`
       : connectionError(cause as Error, server);
@@ -103,6 +103,6 @@ function parsed(name: string, body: string): object {
 function noStatus(name: string, reason: string): CliError {
   return new CliError(
     "SERVER_REFUSED",
-    `${name} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default; agents have none, but metrics at /metrics of theirs`,
+    `${name} has no status of a proxy: ${reason}. Name the management port of a bunting-proxy, 8016 by default. That of an agent has metrics only, at /metrics`,
   );
 }

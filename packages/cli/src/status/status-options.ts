@@ -12,7 +12,7 @@ export const statusOptionTable = {
     default: "localhost:8016",
     short: "a",
     describe:
-      "HOST:PORT or unix:PATH of the management port of a proxy. Without --status=all it answers on loopback only.",
+      "HOST:PORT or unix:PATH of a proxy's management port. Without --status=all of the proxy, the port answers on loopback only.",
     group: proxy,
     env: ["BUNTING_MANAGEMENT_ADDRESS"],
   }),
@@ -20,7 +20,7 @@ export const statusOptionTable = {
   timeout: option({
     type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a long time instead" }),
     default: 10_000,
-    describe: "How long a proxy may take to answer.",
+    describe: "Maximum wait for the answer of a proxy.",
     group: proxy,
     env: ["BUNTING_TIMEOUT"],
   }),
@@ -29,7 +29,7 @@ export const statusOptionTable = {
     default: "",
     short: "n",
     describe:
-      "Namespace of the proxy's Pods: asks each of them through a port-forward, which needs list of pods, and get and create of pods/portforward.",
+      "Namespace of the proxy's Pods. Each Pod is asked through a port-forward, which needs the verb list on pods, and get and create on pods/portforward.",
     group: cluster,
     env: ["BUNTING_NAMESPACE"],
   }),
@@ -38,7 +38,7 @@ export const statusOptionTable = {
     default: "app.kubernetes.io/name in (bunting-proxy,flagd-proxy)",
     short: "l",
     describe:
-      "Labels of the proxy's Pods; by default those of our manifests, and those of the open-feature-operator.",
+      "Label selector of the proxy's Pods. The default selects those of our manifests and of the open-feature-operator.",
     group: cluster,
     env: ["BUNTING_SELECTOR"],
   }),
@@ -54,14 +54,14 @@ export const statusOptionTable = {
     type: toggle,
     default: false,
     short: "w",
-    describe: "Ask again and again, until Ctrl-C.",
+    describe: "Repeat until Ctrl-C.",
     group: output,
     env: ["BUNTING_WATCH"],
   }),
   interval: option({
     type: duration({ minMs: 100, maxMs: 3_600_000, zero: "use a short time, such as 100ms" }),
     default: 2_000,
-    describe: "Time between two questions of --watch.",
+    describe: "Time between two repetitions of --watch.",
     group: output,
     env: ["BUNTING_WATCH_INTERVAL"],
   }),

@@ -24,7 +24,7 @@ export function connectionOptions(group: string): Table {
       type: text,
       default: "",
       describe:
-        "PEM file with the authorities that the server's certificate may come from, instead of those that Node.js knows. Implies --tls.",
+        "PEM file with the certificate authorities to trust, instead of those of Node.js. Implies --tls.",
       group,
       env: ["BUNTING_CA_FILE"],
     }),
@@ -32,7 +32,7 @@ export function connectionOptions(group: string): Table {
       type: text,
       default: "",
       describe:
-        "The name that the server's certificate must have, if that is another one than the host in its address, as it is behind a port-forward.",
+        "Name that the server's certificate must have, if it differs from the host of the address, as behind a port-forward.",
       group,
       env: ["BUNTING_TLS_SERVER_NAME"],
     }),
@@ -40,7 +40,7 @@ export function connectionOptions(group: string): Table {
       type: text,
       default: "",
       describe:
-        "File with a bearer token for the server, read for each connection. It is sent with TLS, to this machine or to a unix socket only.",
+        "File with a bearer token for the server, read for each connection. The token is sent over TLS, to this machine or to a unix socket only.",
       group,
       env: ["BUNTING_TOKEN_FILE"],
     }),

@@ -28,7 +28,7 @@ export async function fetchTopic(
   const listener = {
     opened: () => undefined,
     version: ({ document }: { readonly document: FlagDocument }) => settle({ document }),
-    missing: () => settle({ error: new CliError("INPUT_INVALID", `${name} knows no FeatureFlag ${topic}`) }),
+    missing: () => settle({ error: new CliError("INPUT_INVALID", `${name} has no FeatureFlag ${topic}`) }),
     // A policy that keeps the flags sends them before.
     deleted: () => settle({ error: new CliError("INPUT_INVALID", `the FeatureFlag ${topic} was deleted`) }),
     refused: (message: string) =>

@@ -21,7 +21,7 @@ export function parseAddress(text: string, defaultPort: number): ServerAddress {
   if (host === undefined || Number(port) > 65_535 || Number(port) === 0)
     throw new CliError(
       "USAGE_INVALID",
-      `${quoted(text)} is no address: write it as HOST:PORT, such as localhost:${defaultPort}, or as unix:PATH`,
+      `invalid address ${quoted(text)}: write HOST:PORT, such as localhost:${defaultPort}, or unix:PATH`,
     );
   return { host, port: Number(port) };
 }
@@ -49,7 +49,7 @@ export function parseProxyUrl(
   if (slash < 0)
     throw new CliError(
       "USAGE_INVALID",
-      `${quoted(text)} names no flags: write it as proxy://HOST:PORT/NAMESPACE/NAME`,
+      `invalid address ${quoted(text)}: write proxy://HOST:PORT/NAMESPACE/NAME or proxy://unix:PATH/NAMESPACE/NAME`,
     );
   return {
     address: parseAddress(rest.slice(0, slash), syncPort),

@@ -111,7 +111,7 @@ function contextOf(caFile: string): SecureContext {
     if (!ca.includes("-----BEGIN CERTIFICATE-----")) throw new Error("there is no certificate in it");
     return createSecureContext({ ca });
   } catch (cause) {
-    const message = `${quoted(caFile)} can't be used as authorities: ${(cause as Error).message}`;
+    const message = `${quoted(caFile)} can't be used for --ca-file: ${(cause as Error).message}`;
     throw new CliError("INPUT_INVALID", message, { cause });
   }
 }

@@ -18,7 +18,7 @@ export const tailOptionTable = {
   limit: option({
     type: integer({ min: 0, max: 1_000_000 }),
     default: 0,
-    describe: "End after so many versions, the first included; 0 goes on until Ctrl-C.",
+    describe: "Number of versions to print before the command ends, the first included. 0: until Ctrl-C.",
     group: "Output",
     env: ["BUNTING_TAIL_LIMIT"],
   }),
