@@ -35,6 +35,7 @@ const stageRules = Object.entries(stages).flatMap(([service, names]) =>
       path: [
         ...names.slice(index + 1).map((later) => `^packages/${service}/src/${later}/`),
         `^packages/${service}/src/(${service}|main|index)\\.ts$`,
+        `^packages/${service}/src/wiring/`,
       ],
     },
   })),

@@ -44,6 +44,7 @@ export { processSignals } from "./process-signals.js";
 export { quoted } from "./quoted.js";
 export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";
+export { Signal } from "./signal.js";
 export { singleLine } from "./single-line.js";
 export { readSmallFile, stampOfFile } from "./small-file.js";
 export { tokenSyntax } from "./token-syntax.js";

@@ -8,11 +8,8 @@ function useReadiness(hasSynced: boolean) {
   const source = { hasSynced, onSynced: (listener: () => void) => void listeners.push(listener) };
   /** What was told, whenever something may have changed. */
   const told: boolean[] = [];
-  const readiness: ProxyReadiness = new ProxyReadiness({
-    source,
-    clock,
-    onChange: () => told.push(readiness.check().isReady),
-  });
+  const readiness = new ProxyReadiness({ source, clock });
+  readiness.changed.listen(() => told.push(readiness.check().isReady));
   const sync = (): void => {
     source.hasSynced = true;
     for (const listener of listeners) listener();

@@ -1,11 +1,9 @@
-import type { Clock, Readiness } from "@bunting/runtime";
+import { Signal, type Clock, type Readiness } from "@bunting/runtime";
 import type { FlagSource } from "../source/flag-source.js";
 
 export interface ProxyReadinessOptions {
   readonly source: Pick<FlagSource, "hasSynced" | "onSynced">;
   readonly clock: Clock;
-  /** Called whenever `check` may have another result, so that watchers can be notified. */
-  readonly onChange?: () => void;
   /** How long after it began to listen the proxy waits for its source before it is ready without it, in ms; 10 s if not given. */
   readonly syncTimeoutMs?: number;
 }
@@ -16,10 +14,11 @@ export interface ProxyReadinessOptions {
  * it every agent's connection, out of service.
  */
 export class ProxyReadiness {
+  /** `check` may have another result, so that watchers can be notified. */
+  readonly changed = new Signal();
   readonly #source: Pick<FlagSource, "hasSynced">;
   readonly #clock: Clock;
   readonly #syncTimeoutMs: number;
-  readonly #onChange: () => void;
   #listeningSinceMs: number | undefined;
   #cancelTimeout: (() => void) | undefined;
   #wasReady = false;
@@ -29,22 +28,21 @@ export class ProxyReadiness {
     this.#source = options.source;
     this.#clock = options.clock;
     this.#syncTimeoutMs = options.syncTimeoutMs ?? 10_000;
-    this.#onChange = options.onChange ?? (() => undefined);
-    options.source.onSynced(() => this.#changed());
+    options.source.onSynced(() => this.#settled());
   }
 
   /** To be called when the port of the sync services accepts connections. */
   listening(): void {
     this.#listeningSinceMs ??= this.#clock.monotonicMs();
     if (!this.#source.hasSynced)
-      this.#cancelTimeout ??= this.#clock.after(this.#syncTimeoutMs, () => this.#changed());
-    this.#onChange();
+      this.#cancelTimeout ??= this.#clock.after(this.#syncTimeoutMs, () => this.#settled());
+    this.changed.emit();
   }
 
   /** To be called when the proxy starts to shut down; it still serves for a while. */
   draining(): void {
     this.#isDraining = true;
-    this.#changed();
+    this.#settled();
   }
 
   /** Whether a load balancer may have been told to send clients here. */
@@ -66,8 +64,8 @@ export class ProxyReadiness {
   }
 
   /** The source has synced, has used up its time, or no longer matters. */
-  #changed(): void {
+  #settled(): void {
     this.#cancelTimeout?.();
-    this.#onChange();
+    this.changed.emit();
   }
 }

@@ -1,0 +1,66 @@
+import {
+  defaultPeerMemoryBytes,
+  refusals,
+  type DropReason,
+  type ListenEndpoint,
+  type PeerMemory,
+  type RefusalReason,
+} from "@bunting/server";
+import type { ProxyWiring } from "./proxy-parts.js";
+
+/** What clients that bundle many streams into few connections may hold at least, if the budget is an operator's choice. */
+const minSurplusBytes = 64 * 1024 * 1024;
+
+/** Of connections that the proxy ends; the others end for reasons that no peer can cause at will. */
+const endedMessages: Partial<Record<DropReason, string>> = {
+  flood: "ended a connection that flooded the proxy with PING or SETTINGS frames",
+  memory:
+    "ended or refused a connection: clients hold as much memory as --peer-memory allows, or a few of them hold more than their share of it",
+  settings: "ended a connection whose client has not acknowledged SETTINGS",
+  stalled: "ended a connection whose peer does not read",
+  unfinished_headers: "ended a connection, because the headers of a request did not end within 10 s",
+};
+
+/** What clients of the sync port may make the proxy hold. */
+export function syncLimits({ options, parts, metrics }: ProxyWiring): PeerMemory {
+  const { peerMemory } = options;
+  const memory =
+    peerMemory === "auto"
+      ? new parts.PeerMemory(defaultPeerMemoryBytes(1))
+      : new parts.PeerMemory(
+          peerMemory,
+          "none",
+          Math.min(peerMemory / 2, Math.max(minSurplusBytes, peerMemory / 4)),
+        );
+  metrics.peerMemory(memory);
+  return memory;
+}
+
+/** What is logged and counted where a port holds peers to its limits. */
+export interface PortEvents {
+  readonly onDropped: (reason: DropReason, detail?: string, peer?: string) => void;
+  readonly onRefused: (reason: RefusalReason) => void;
+}
+
+export function portEvents({ metrics, log }: ProxyWiring): PortEvents {
+  return {
+    onDropped: (reason, detail, peer) => {
+      metrics.connectionEnded(reason);
+      if (detail !== undefined)
+        log.warn(`connection ${reason} ${detail}`, { peer }, `ended a connection: ${detail}`);
+      const message = endedMessages[reason];
+      if (message !== undefined) log.warn(`connection ${reason}`, {}, message);
+    },
+    onRefused: (reason) => {
+      metrics.requestRefused(reason);
+      // Stalled streams have a line of their own.
+      if (reason !== "stalled")
+        log.warn(`refused ${reason}`, { reason }, `refused a request: ${refusals[reason]}`);
+    },
+  };
+}
+
+/** Where a port listens. */
+export function endpointOf(port: number, host: string): ListenEndpoint {
+  return host === "" ? { port } : { port, host };
+}

@@ -1,0 +1,77 @@
+import type { Method, RpcStatus, StartQueue, TransportStream } from "@bunting/rpc";
+import type { Access } from "../access/access.js";
+import type { AgentSync } from "../service/bunting-sync-v1/agent-sync.js";
+import type { ConnectionAge } from "../service/connection-age.js";
+import { flagdSyncService } from "../service/flagd-sync-v1/flagd-sync-service.js";
+import { legacySyncService } from "../service/sync-v1/legacy-sync-service.js";
+import type { TierPath } from "../source/upstream/tier-path.js";
+import type { TopicRegistry } from "../topic/topic-registry.js";
+import type { ProxyWiring } from "./proxy-parts.js";
+
+/** How long a connection being drained may take to send its last bytes. */
+export const drainGraceMs = 1_000;
+
+/** The services of the sync port. */
+export interface SyncServices {
+  readonly methods: readonly Method[];
+  readonly programs: AgentSync["programs"];
+  /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
+  readonly drain: (stream: TransportStream, status: RpcStatus) => boolean;
+}
+
+export interface SyncServicesParts {
+  readonly topics: TopicRegistry;
+  readonly access: Access;
+  readonly tierPath: TierPath;
+}
+
+/** What serves topics to agents, to other proxies, and to providers. */
+export function syncServices(
+  wiring: ProxyWiring,
+  { topics, access, tierPath }: SyncServicesParts,
+): SyncServices {
+  const { options, parts, clock, metrics, log } = wiring;
+  const { allowFileSelectors } = options;
+  const prefixes = parts.topicPrefixes(options);
+  const subscribing = {
+    topics,
+    access,
+    parseSelector: (selector: string) => parts.parseSelector(selector, { allowFileSelectors, prefixes }),
+    clock,
+    metrics,
+    log,
+    startQueue: startQueueOf(wiring),
+  };
+  const agentSync = new parts.AgentSync({ ...subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
+  const flagSync = new parts.FlagSync({ ...subscribing, compresses: options.compression === "auto" });
+  return {
+    methods: [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)],
+    programs: agentSync.programs,
+    drain: (stream, status) => agentSync.drain(stream, status) || flagSync.drain(stream, status),
+  };
+}
+
+/** Undefined if first snapshots are not to wait. */
+function startQueueOf({ options, parts, clock, metrics }: ProxyWiring): StartQueue | undefined {
+  const { firstSnapshotRate: perSecond, firstSnapshotBurst: burst } = options;
+  if (perSecond === 0) return undefined;
+  return new parts.StartQueue({ perSecond, burst, clock, onWaiting: (delta) => metrics.queuedStarts(delta) });
+}
+
+/** Undefined if connections may get as old as they like. */
+export function connectionAgeOf(
+  { options, parts, clock, metrics }: ProxyWiring,
+  services: SyncServices,
+): ConnectionAge | undefined {
+  const { maxConnectionAge: maxAgeMs } = options;
+  if (maxAgeMs === 0) return undefined;
+  return new parts.ConnectionAge({
+    maxAgeMs,
+    graceMs: drainGraceMs,
+    clock,
+    metrics,
+    drain: (stream, status) => {
+      if (!services.drain(stream, status)) stream.end(status);
+    },
+  });
+}
