@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import { createConnection, type Socket } from "node:net";
-import { FlagdProvider } from "@openfeature/flagd-provider";
-import { OpenFeature, ProviderStatus } from "@openfeature/server-sdk";
 import { expect } from "chai";
 import { isReady, startAgent } from "../../support/agent-process.js";
 import { eventually, patienceMs } from "../../support/event-queue.js";
 import { readMetric } from "../../support/read-metric.js";
 import { TempDirectory } from "../../support/temp-directory.js";
+import { BooleanClient } from "./boolean-client.js";
 import { HostilePeer, type HostilePeerOptions } from "./hostile-peer.js";
 import { mebibyte, Vitals } from "./vitals.js";
 
@@ -18,22 +17,22 @@ export const flagBytes = 800_000;
 
 export type AgentPort = "evaluation" | "sync" | "ofrep" | "management";
 
-/** An agent as in its image, with 800 KB of flags, an OpenFeature client of its evaluation port, and attackers. */
+/** An agent as in its image, with 800 KB of flags, a gRPC client of its evaluation port, and attackers. */
 export class AttackedAgent {
   readonly #agent: Awaited<ReturnType<typeof startAgent>>;
   readonly #directory: TempDirectory;
-  readonly #domain: string;
+  readonly #client: BooleanClient;
   readonly #vitals: Vitals;
   readonly #sockets: Socket[] = [];
 
   private constructor(
     agent: Awaited<ReturnType<typeof startAgent>>,
     directory: TempDirectory,
-    domain: string,
+    client: BooleanClient,
   ) {
     this.#agent = agent;
     this.#directory = directory;
-    this.#domain = domain;
+    this.#client = client;
     this.#vitals = new Vitals(agent.process.pid);
   }
 
@@ -42,16 +41,9 @@ export class AttackedAgent {
     directory.replace("flags.json", JSON.stringify({ flags: flags() }));
     const agent = await startAgent(["--uri", `file:${directory.file("flags.json")}`, ...args]);
     await eventually(() => isReady(agent.management), "the agent is ready");
-    const domain = `attacked-${agent.process.pid}`;
-    const provider = new FlagdProvider({
-      resolverType: "rpc",
-      host: "127.0.0.1",
-      port: agent.ports.get("evaluation") ?? 0,
-      cache: "disabled",
-      deadlineMs: patienceMs,
-    });
-    await OpenFeature.setProviderAndWait(domain, provider);
-    return new AttackedAgent(agent, directory, domain);
+    const client = new BooleanClient(agent.evaluation, patienceMs);
+    expect(await client.evaluate(), "an evaluation before the attack").to.equal(true);
+    return new AttackedAgent(agent, directory, client);
   }
 
   /** Replaces its flags by others, and resolves once they are served. */
@@ -97,26 +89,22 @@ export class AttackedAgent {
   }
 
   /**
-   * An evaluation by the OpenFeature client, and one over OFREP, are answered; probes too; and the agent has not grown too much.
+   * An evaluation by the gRPC client, and one over OFREP, are answered; probes too; and the agent has not grown too much.
    *
    * @param attackBytes what it would hold outside of V8's heap with the defect. Heap of that size would end it.
    */
   async isWell(attackBytes?: number): Promise<void> {
-    const client = OpenFeature.getClient(this.#domain);
-    await eventually(async () => client.getBooleanValue("on", false), "an evaluation over gRPC");
+    await eventually(async () => this.#client.evaluate(), "an evaluation over gRPC");
     await eventually(async () => (await this.#ask()) === true, "an evaluation over OFREP");
     expect((await fetch(this.url("management", "/readyz"))).status).to.equal(200);
     if (attackBytes === undefined) this.#vitals.expectWithinContainer(maxGrowthMebibytes);
     else this.#vitals.expectGrowth({ below: maxGrowthMebibytes, attack: attackBytes / mebibyte });
   }
 
-  /** How many of so many evaluations at once, all on the one connection of the OpenFeature client, fail. */
+  /** How many of so many evaluations at once, all on the one connection of the gRPC client, fail. */
   async failuresOf(evaluations: number): Promise<number> {
-    const client = OpenFeature.getClient(this.#domain);
-    const details = await Promise.all(
-      Array.from({ length: evaluations }, () => client.getBooleanDetails("on", false)),
-    );
-    return details.filter(({ errorCode, value }) => errorCode !== undefined || !value).length;
+    const values = await Promise.all(Array.from({ length: evaluations }, () => this.#client.evaluate()));
+    return values.filter((value) => !value).length;
   }
 
   /** The value of a metric's series. */
@@ -127,10 +115,7 @@ export class AttackedAgent {
   async stop(): Promise<void> {
     this.#vitals.stop();
     for (const socket of this.#sockets.splice(0)) socket.destroy();
-    // A provider that is closed while it reconnects goes on trying, which keeps the process of the tests alive.
-    const client = OpenFeature.getClient(this.#domain);
-    await eventually(() => client.providerStatus === ProviderStatus.READY, "the provider is connected");
-    await OpenFeature.clearProviders();
+    this.#client.close();
     const exitCode = await this.#agent.process.stop();
     this.#directory.remove();
     expect(exitCode, this.#agent.process.output).to.equal(0);
