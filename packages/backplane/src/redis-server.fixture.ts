@@ -27,6 +27,7 @@ export class RedisServer {
   readonly #args: readonly string[];
   #child: ChildProcess | undefined;
   #output = "";
+  #isAsStarted = true;
 
   private constructor(port: number, args: readonly string[]) {
     this.port = port;
@@ -62,6 +63,11 @@ export class RedisServer {
     await server?.stop();
   }
 
+  /** False once it was killed or paused, or its configuration was changed: then the next test needs another one. */
+  get isAsStarted(): boolean {
+    return this.#isAsStarted;
+  }
+
   get address(): string {
     return `redis://127.0.0.1:${this.port}`;
   }
@@ -89,6 +95,7 @@ export class RedisServer {
 
   /** Stops it like a machine that hangs: connections stay, and nothing answers. */
   pause(): void {
+    this.#isAsStarted = false;
     this.#child?.kill("SIGSTOP");
   }
 
@@ -98,6 +105,7 @@ export class RedisServer {
 
   /** Ends it without a chance to save anything. */
   async kill(): Promise<void> {
+    this.#isAsStarted = false;
     const child = this.#child;
     if (child?.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
@@ -111,6 +119,7 @@ export class RedisServer {
 
   /** Runs one command as an operator would. */
   async command(name: string, ...args: readonly (string | number | Buffer)[]): Promise<unknown> {
+    if (name === "CONFIG") this.#isAsStarted = false;
     const redis = new Redis({
       host: "127.0.0.1",
       port: this.port,
@@ -123,5 +132,25 @@ export class RedisServer {
     } finally {
       redis.disconnect();
     }
+  }
+}
+
+/** One redis-server for a file of tests: each gets it empty, or another one after a test that has not left it as it was. */
+export class SharedRedis {
+  #server: RedisServer | undefined;
+
+  /** For `beforeEach` hooks. */
+  async next(): Promise<RedisServer> {
+    if (this.#server?.isAsStarted !== true) {
+      await this.stop();
+      this.#server = await RedisServer.start();
+    } else await this.#server.command("FLUSHALL");
+    return this.#server;
+  }
+
+  /** For `after` hooks, which run also where there is no redis-server. */
+  async stop(): Promise<void> {
+    await this.#server?.stop();
+    this.#server = undefined;
   }
 }

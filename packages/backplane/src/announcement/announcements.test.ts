@@ -11,7 +11,7 @@ import { RecordKeys } from "../record/record-keys.js";
 import { Records } from "../record/records.js";
 import { shardOf } from "../record/shard-of.js";
 import type { StoredRecord, TopicRecord } from "../record/topic-record.js";
-import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { needsRedisServer, SharedRedis, type RedisServer } from "../redis-server.fixture.js";
 import { Stops, TestReplica } from "../replica.fixture.js";
 import { AnnouncementReader } from "./announcement-reader.js";
 import { Follower, type FollowerSink } from "./follower.js";
@@ -53,10 +53,12 @@ describe("Announcements", () => {
   before(function () {
     needsRedisServer(this);
   });
+  const shared = new SharedRedis();
   beforeEach(async () => {
-    server = stops.add(await RedisServer.start());
+    server = await shared.next();
   });
   afterEach(() => stops.stop());
+  after(() => shared.stop());
 
   async function start(options: Partial<BackplaneOptions> = {}) {
     const replica = stops.add(

@@ -1,7 +1,7 @@
 import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
-import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { needsRedisServer, SharedRedis, type RedisServer } from "../redis-server.fixture.js";
 import { Stops, TestReplica } from "../replica.fixture.js";
 import { LeaseKeeper } from "./lease-keeper.js";
 import { Leases } from "./leases.js";
@@ -12,10 +12,12 @@ describe("LeaseKeeper", () => {
   before(function () {
     needsRedisServer(this);
   });
+  const shared = new SharedRedis();
   beforeEach(async () => {
-    server = stops.add(await RedisServer.start());
+    server = await shared.next();
   });
   afterEach(() => stops.stop());
+  after(() => shared.stop());
 
   /** A keeper whose time stands still: it tends its leases when the test says so. */
   async function keeper(holder: string, leaseMs = 60_000) {

@@ -1,7 +1,7 @@
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
-import { needsRedisServer, RedisServer } from "../redis-server.fixture.js";
+import { needsRedisServer, SharedRedis, type RedisServer } from "../redis-server.fixture.js";
 import { Stops, TestReplica } from "../replica.fixture.js";
 import { Membership } from "./membership.js";
 
@@ -11,10 +11,12 @@ describe("Membership", () => {
   before(function () {
     needsRedisServer(this);
   });
+  const shared = new SharedRedis();
   beforeEach(async () => {
-    server = stops.add(await RedisServer.start());
+    server = await shared.next();
   });
   afterEach(() => stops.stop());
+  after(() => shared.stop());
 
   async function join(member: string, { memberMs = 60_000, clock = new ManualClock(), runs = false } = {}) {
     const options = { address: server.address, commandTimeoutMs: 200, connectTimeoutMs: 200 };

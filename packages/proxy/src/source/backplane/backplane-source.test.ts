@@ -1,6 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Rendezvous } from "@bunting/backplane";
-import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
+import {
+  needsRedisServer,
+  SharedRedis,
+  type RedisServer,
+} from "@bunting/backplane/internal/redis-server.fixture.js";
 import { Stops } from "@bunting/backplane/internal/replica.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
@@ -18,11 +22,13 @@ describe("BackplaneSource", () => {
   before(function () {
     needsRedisServer(this);
   });
+  const shared = new SharedRedis();
   beforeEach(async () => {
-    redis = stops.add(await RedisServer.start());
+    redis = await shared.next();
     cluster = new TestCluster();
   });
   afterEach(() => stops.stop());
+  after(() => shared.stop());
 
   const start = (
     options?: ConstructorParameters<typeof BackplaneReplica>[2],
