@@ -10,6 +10,7 @@ import {
 import { expect } from "chai";
 import path from "node:path";
 import { EventQueue, eventually, patienceMs } from "../support/event-queue.js";
+import { scaled } from "../support/scale.js";
 import { createProvider, resolve, TestbedAgent } from "./testbed/testbed-agent.js";
 
 const ways = ["rpc", "in-process"] as const;
@@ -111,7 +112,9 @@ describe("the connections that flagd-testbed describes", () => {
         const domain = `connection ${domains++}`;
         const client = OpenFeature.getClient(domain);
         const events = new Events(client);
-        const failure = await OpenFeature.setProviderAndWait(domain, createProvider(way, agent)).catch(
+        // It is in error once its first try to connect has taken so long.
+        const provider = createProvider(way, agent, { deadlineMs: scaled(patienceMs, 3_000) });
+        const failure = await OpenFeature.setProviderAndWait(domain, provider).catch(
           (error: unknown) => error,
         );
         expect(failure).to.be.instanceOf(Error);

@@ -87,6 +87,8 @@ interface ProviderOptions {
   readonly cache?: "lru" | "disabled";
   /** After how many seconds without a connection the provider is in error. */
   readonly retryGracePeriod?: number;
+  /** How long a call, and a try to connect, may take. */
+  readonly deadlineMs?: number;
 }
 
 const ignore = (): void => undefined;
@@ -97,7 +99,13 @@ const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignor
 export function createProvider(
   way: WayName,
   agent: TestbedAgent,
-  { selector, headers = {}, cache = "disabled", retryGracePeriod = 1 }: ProviderOptions = {},
+  {
+    selector,
+    headers = {},
+    cache = "disabled",
+    retryGracePeriod = 1,
+    deadlineMs = patienceMs,
+  }: ProviderOptions = {},
 ): Provider {
   if (way === "OFREP") {
     const selected = selector === undefined ? {} : { "Flagd-Selector": selector };
@@ -111,7 +119,7 @@ export function createProvider(
     host: "127.0.0.1",
     port: agent.port(way === "rpc" ? "evaluation" : "sync"),
     cache,
-    deadlineMs: patienceMs,
+    deadlineMs,
     retryBackoffMs: 100,
     retryBackoffMaxMs: 200,
     retryGracePeriod,
