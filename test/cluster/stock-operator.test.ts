@@ -42,6 +42,7 @@ describe("our proxy in the place of the stock operator's", function () {
         (isLegacy) =>
           new FlagStream(
             client.subscribe({ selector: `core.openfeature.dev/${namespace}/checkout`, legacy: isLegacy }),
+            client,
           ),
       );
       await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));

@@ -4,6 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { eventually } from "../support/event-queue.js";
 import { expectSubsequence } from "../support/expect-subsequence.js";
 import { faults, internalError, watchExpired, type OpenWatch } from "../support/faulty-api-server/index.js";
+import { testSeed } from "../support/seed.js";
 import { seededRandom } from "../support/seeded-random.js";
 import { featureFlagPath, type Cluster } from "./support/cluster.js";
 import { FaultyPath } from "./support/faulty-path.js";
@@ -13,7 +14,7 @@ import { sharedCluster } from "./support/use-cluster.js";
 
 /*
  * Random writes, random faults between the proxy and a real API server, and subscribers that come and go in such numbers that watches
- * widen and narrow; then all faults end, and every subscriber must have what the API server has. The same seed (BUNTING_MODEL_SEED) gives
+ * widen and narrow; then all faults end, and every subscriber must have what the API server has. The same seed (BUNTING_TEST_SEED) gives
  * the same steps, though not the same interleaving.
  */
 
@@ -259,8 +260,7 @@ describe("the proxy's watches, whatever happens in whatever order", function () 
   const cluster = sharedCluster();
 
   it("bring every subscriber to the newest version, by existing versions, in order", async () => {
-    const seed = Number(process.env["BUNTING_MODEL_SEED"] ?? Date.now() % 1_000_000);
-    const random = randomFrom(seed);
+    const random = randomFrom(testSeed);
     const flags: Flag[] = [];
     for (const count of [36, 34, 6]) {
       const namespace = await cluster().createNamespace();
@@ -286,7 +286,7 @@ describe("the proxy's watches, whatever happens in whatever order", function () 
         await model.settle();
       } catch (error) {
         const log = proxy.process.logs.filter(({ level }) => level !== "info");
-        throw new Error(`BUNTING_MODEL_SEED=${seed}, round ${round}: ${(error as Error).message}`, {
+        throw new Error(`seed ${testSeed}, round ${round}: ${(error as Error).message}`, {
           cause: { error, log },
         });
       } finally {

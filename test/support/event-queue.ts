@@ -6,7 +6,10 @@ import { setTimeout as delay } from "node:timers/promises";
  */
 export const patienceMs = 30_000;
 
-/** Queues events, to be awaited one by one. */
+/**
+ * Queues events, to be awaited one by one. That none comes is shown by a later event that is the next one: to wait for a while and look shows
+ * nothing on a slow machine.
+ */
 export class EventQueue<T> {
   readonly #events: T[] = [];
   readonly #waiting: ((event: T) => void)[] = [];
@@ -49,13 +52,6 @@ export class EventQueue<T> {
       const event = await this.nextEvent(what, Math.max(1, deadline - Date.now()));
       if (matches(event)) return event;
     }
-  }
-
-  /** Fails if an event comes within the time. */
-  async nothing(withinMs: number): Promise<void> {
-    await delay(withinMs);
-    const event = this.#events.shift();
-    if (event !== undefined) throw new Error(`expected nothing, but got ${JSON.stringify(event)}`);
   }
 }
 

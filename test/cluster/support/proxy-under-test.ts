@@ -41,7 +41,7 @@ export class ProxyUnderTest {
       this.#clients.unshift(new StockSyncClient(this.#proxy.sync));
     const [client] = this.#clients;
     if (client === undefined) throw new Error("there is a client by now");
-    return new FlagStream(client.subscribe({ selector: `${namespace}/${name}` }));
+    return new FlagStream(client.subscribe({ selector: `${namespace}/${name}` }), client);
   }
 
   async metrics(): Promise<string> {
@@ -68,9 +68,11 @@ export class FlagStream {
   readonly seen: (number | "empty")[] = [];
   /** The padding of the last one. */
   padding: string | undefined;
+  readonly #client: StockSyncClient;
 
-  constructor(subscription: SyncSubscription) {
+  constructor(subscription: SyncSubscription, client: StockSyncClient) {
     this.subscription = subscription;
+    this.#client = client;
   }
 
   /** The next message's version. */
@@ -97,8 +99,10 @@ export class FlagStream {
     }
   }
 
-  async nothing(withinMs: number): Promise<void> {
-    await this.subscription.messages.nothing(withinMs);
+  /** Fails if the proxy has sent a version by now that was not taken. */
+  async fence(): Promise<void> {
+    await this.#client.fence();
+    expect(this.subscription.messages.size, "versions that were not to come").to.equal(0);
   }
 
   cancel(): void {
