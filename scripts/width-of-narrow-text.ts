@@ -1,4 +1,6 @@
 /** The columns that a text takes if each of its characters takes one, as in all help of `bunting`. In place of string-width, whose tables load for 25 ms. */
-export default function widthOfNarrowText(text: string): number {
+function widthOfNarrowText(text: string): number {
   return text.length;
 }
+
+export { widthOfNarrowText as default };

@@ -81,7 +81,7 @@ export function parserFor(
     isCommand = true;
     return one
       .positional("command", { choices: commands.map(({ name }) => name) })
-      .middleware(({ command }) => chosen.help(command as string | undefined), true);
+      .middleware(({ command }) => chosen.help(command), true);
   });
 }
 

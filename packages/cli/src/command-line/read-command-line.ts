@@ -69,13 +69,15 @@ function unknown(name: string, commands: readonly Command[]): never {
 
 /** `args` are what yargs has parsed: texts by the flags' names, and words in `_` behind the command, and in `--` behind that. */
 function read(command: Command, args: Arguments, io: Io): Asked {
-  const { help, $0: _program, _: before, "--": after = [], ...named } = args as ParsedArguments;
+  const { help, _: before, "--": after = [], ...named } = args as ParsedArguments;
   if (help === true) return { kind: "help", command };
   const entries = Object.entries(command.table) as [string, OptionSpec<unknown>][];
   const keys = new Map(entries.map(([key, spec]) => [flagName(key, spec), key]));
   const given = new Map<string, readonly string[]>();
   const words = [...before.slice(1), ...after].map(String);
   for (const [name, value] of Object.entries(named)) {
+    // The name of the program.
+    if (name === "$0") continue;
     const key = keys.get(name);
     if (name === command.word?.name) words.unshift(oneOf(command.word, String(value)));
     else if (key === undefined) throw unknownFlag(name, command);

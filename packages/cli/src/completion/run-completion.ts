@@ -24,7 +24,7 @@ function completionScript(shell: (typeof shells)[number]): string {
   process.env["SHELL"] = shell;
   try {
     let script = "";
-    yargs([])
+    void yargs([])
       .scriptName("bunting")
       .exitProcess(false)
       .completion("completion")
