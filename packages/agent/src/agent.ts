@@ -6,6 +6,7 @@ import { Evaluator } from "@bunting/evaluation";
 import {
   chargeAnswer,
   defaultPeerMemoryBytes,
+  LongRequests,
   PeerMemory,
   PortListener,
   ReadTurns,
@@ -36,7 +37,6 @@ import { createConnectListener } from "./api/connect/connect-listener.js";
 import { OfrepAnswers } from "./api/ofrep/ofrep-answers.js";
 import { createOfrepListener } from "./api/ofrep/ofrep-listener.js";
 import { wholeOfrepRequests } from "./api/ofrep/whole-ofrep-requests.js";
-import { LongRequests } from "./api/long-requests.js";
 import { schemaV1 } from "./api/schema-v1.js";
 import { createSelections } from "./api/selection.js";
 import { syncHttp } from "./api/sync/sync-http.js";

@@ -1,3 +1,14 @@
+export { etagOf, isNoneMatchFor } from "./exchange/etag.js";
+export {
+  HttpExchange,
+  type Callers,
+  type Cors,
+  type ExchangeMetrics,
+  type HttpExchangeOptions,
+  type HttpRequestRecord,
+} from "./exchange/http-exchange.js";
+export { LongRequests, longRequestBytes, turnsBetween } from "./exchange/long-requests.js";
+export { readBody } from "./exchange/request-body.js";
 export { PeerMemory } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
 export { ReadTurns } from "./limits/read-turns.js";

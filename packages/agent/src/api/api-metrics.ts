@@ -1,5 +1,5 @@
 import type { Reason } from "@bunting/evaluation";
-import type { DropReason, RefusalReason } from "@bunting/server";
+import type { DropReason, HttpRequestRecord, RefusalReason } from "@bunting/server";
 import type { OnCallEnd } from "@bunting/rpc";
 import type { AnswerReason } from "./answer.js";
 import type { ApiErrorCode } from "./evaluation-error.js";
@@ -38,19 +38,6 @@ export interface ApiMetrics {
     reason: SyncStreamEndReason,
     durationMs: number,
   ): void;
-}
-
-/** One request over HTTP, as it ended. */
-export interface HttpRequestRecord {
-  readonly method: string;
-  /** What was really sent. */
-  readonly status: number;
-  readonly durationMs: number;
-  readonly requestBytes: number;
-  readonly responseBytes: number;
-  readonly httpVersion: string;
-  /** The Host header. */
-  readonly host: string;
 }
 
 /** The protocols of an RPC, as OpenTelemetry names them. */

@@ -1,4 +1,4 @@
-import { LongRequests } from "./long-requests.js";
+import { LongRequests, type PortListener } from "@bunting/server";
 import {
   evaluationV1 as v1,
   evaluationV2 as v2,
@@ -6,7 +6,6 @@ import {
   type JsonObject,
   type JsonValue,
 } from "@bunting/protocol";
-import type { PortListener } from "@bunting/server";
 import { expect } from "chai";
 import { grpcMethods } from "./grpc/grpc-methods.js";
 import {

@@ -10,7 +10,7 @@ import {
 } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import type { ApiMetrics } from "../api/api-metrics.js";
-import type { Callers } from "../api/callers.js";
+import type { Callers } from "@bunting/server";
 import type { AgentOptions } from "../options.js";
 
 export interface CallerTokensOptions {

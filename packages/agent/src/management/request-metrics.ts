@@ -1,5 +1,5 @@
 import { Gauge, ScrapedHistogram, type Registry } from "@bunting/runtime";
-import type { HttpRequestRecord } from "../api/api-metrics.js";
+import type { HttpRequestRecord } from "@bunting/server";
 import { boundedLabels, otherLabel } from "../api/bounded-labels.js";
 import { durationBoundsMs, RequestTally, seriesOf, sizeBounds, tallyOf } from "./request-tally.js";
 import { overflowLabels } from "./series-limit.js";

@@ -1,6 +1,7 @@
 import { expect } from "chai";
 import { Overdue } from "./overdue.js";
-import { eventually, ManualClock } from "@bunting/test/support/grpc-port.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 
 describe("Overdue", () => {
   let clock: ManualClock;
@@ -47,7 +48,7 @@ describe("Overdue", () => {
     clock.advance(2_000);
     expect(reported.length).to.be.within(1, 999);
     overdue.delete("item 999");
-    await eventually(() => reported.length === 999);
+    await eventually(() => reported.length === 999, "all are reported");
   });
 
   it("has no timer after it was stopped", () => {

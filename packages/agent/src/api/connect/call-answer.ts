@@ -1,5 +1,5 @@
 import { statusTrailers, type RpcError, type RpcStatus, type StatusName } from "@bunting/rpc";
-import type { HttpExchange } from "../http/http-exchange.js";
+import type { HttpExchange } from "@bunting/server";
 import type { OutgoingStream } from "../outgoing-stream.js";
 import { encodeBase64 } from "./base64-body.js";
 import { compress, encodingHeaders, type Compression } from "./compression.js";

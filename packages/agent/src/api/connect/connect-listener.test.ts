@@ -1,5 +1,4 @@
-import { LongRequests } from "../long-requests.js";
-import type { HttpRequestRecord } from "../api-metrics.js";
+import { type HttpRequestRecord, LongRequests } from "@bunting/server";
 import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";

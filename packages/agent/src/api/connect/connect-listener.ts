@@ -1,16 +1,21 @@
 import type { RequestListener } from "node:http";
-import { accountOf } from "@bunting/server";
+import {
+  accountOf,
+  type Callers,
+  type Cors,
+  HttpExchange,
+  type HttpExchangeOptions,
+  longRequestBytes,
+  type LongRequests,
+  readBody,
+} from "@bunting/server";
 import { RpcError, type StatusName } from "@bunting/rpc";
 import type { Clock, Logger } from "@bunting/runtime";
 import type { ApiMetrics, RpcSystem } from "../api-metrics.js";
-import { challenge, unadmitted, type Callers } from "../callers.js";
+import { challenge, unadmitted } from "../callers.js";
 import { checkUnread } from "../check-unread.js";
 import type { EvaluationService } from "../evaluation-service.js";
 import { clientDeadlineStatus, type EventStreams } from "../events/event-stream.js";
-import type { Cors } from "../http/cors.js";
-import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
-import { readBody } from "../http/request-body.js";
-import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { decodeBase64 } from "./base64-body.js";
 import { CallAnswer } from "./call-answer.js";
 import { callTimeoutMs } from "./call-timeout.js";

@@ -8,7 +8,7 @@ import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { afterwards, createWorld, listen, type World } from "../api.fixture.js";
 import { EventStreams } from "../events/event-stream.js";
 import { createCors } from "../http/cors.js";
-import { LongRequests } from "../long-requests.js";
+import { LongRequests } from "@bunting/server";
 import { createConnectListener } from "./connect-listener.js";
 
 export interface Frame {

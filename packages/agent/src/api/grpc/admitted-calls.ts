@@ -1,5 +1,5 @@
-import type { TransportHandler } from "@bunting/server";
-import { unadmitted, type Callers } from "../callers.js";
+import { type Callers, type TransportHandler } from "@bunting/server";
+import { unadmitted } from "../callers.js";
 
 /** A gRPC server of which only admitted calls reach a method. */
 export function admittedCalls(server: TransportHandler, callers: Callers | undefined): TransportHandler {

@@ -5,7 +5,7 @@ import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { EvaluationService } from "../evaluation-service.js";
 import type { EventStreams } from "../events/event-stream.js";
-import { longRequestBytes, type LongRequests } from "../long-requests.js";
+import { longRequestBytes, type LongRequests } from "@bunting/server";
 import { accessors } from "../typed-value.js";
 
 type UnaryMethod = Extract<Method, { kind: "unary" }>;

@@ -1,12 +1,5 @@
 import type { IncomingMessage } from "node:http";
-
-/** What browsers are told about calls from other origins. */
-export interface Cors {
-  /** The headers of the answer to a preflight; undefined if the request is none. */
-  preflight(request: IncomingMessage): Headers | undefined;
-  /** The headers to add to the answer of any other request. */
-  headers(request: IncomingMessage): Headers;
-}
+import type { Cors } from "@bunting/server";
 
 type Headers = Readonly<Record<string, string>>;
 

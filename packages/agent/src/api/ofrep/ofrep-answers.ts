@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { RpcError } from "@bunting/rpc";
-import { type RefusalReason } from "@bunting/server";
+import { etagOf, isNoneMatchFor, type RefusalReason } from "@bunting/server";
 import type { Logger } from "@bunting/runtime";
 import type { EvaluationContext, EvaluationErrorCode, Resolution } from "@bunting/evaluation";
 import { AnswerSize } from "../answer-size.js";
 import type { ApiMetrics } from "../api-metrics.js";
 import type { FlagEvaluator } from "../backend.js";
 import { emptyContext, type ContextEnrichment } from "../context.js";
-import { etagOf, isNoneMatchFor } from "../http/etag.js";
 import { jsonHeaders } from "../http/json-body.js";
 import { textHeader, type RequestHeaders } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";

@@ -1,10 +1,9 @@
-import { LongRequests } from "../long-requests.js";
+import { type HttpRequestRecord, LongRequests } from "@bunting/server";
 import type { JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import { createHash } from "node:crypto";
 import { createCors } from "../http/cors.js";
-import type { HttpRequestRecord } from "../api-metrics.js";
 import { OfrepAnswers } from "./ofrep-answers.js";
 import { createOfrepListener } from "./ofrep-listener.js";
 import { wholeOfrepRequests } from "./whole-ofrep-requests.js";

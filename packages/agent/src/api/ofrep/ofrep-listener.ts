@@ -2,12 +2,17 @@ import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
 import type { Clock } from "@bunting/runtime";
 import type { ApiMetrics } from "../api-metrics.js";
-import { challenge, unadmitted, type Callers } from "../callers.js";
-import type { Cors } from "../http/cors.js";
-import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
+import { challenge, unadmitted } from "../callers.js";
+import {
+  type Callers,
+  type Cors,
+  HttpExchange,
+  type HttpExchangeOptions,
+  longRequestBytes,
+  type LongRequests,
+  readBody,
+} from "@bunting/server";
 import { jsonHeaders } from "../http/json-body.js";
-import { readBody } from "../http/request-body.js";
-import { longRequestBytes, type LongRequests } from "../long-requests.js";
 import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selections } from "../selection.js";
 import { ssePath, type EventStreamsOptions } from "../sse/event-streams-json.js";

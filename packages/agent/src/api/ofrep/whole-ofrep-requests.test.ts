@@ -3,7 +3,7 @@ import { createConnection } from "node:net";
 import { expect } from "chai";
 import { createCors } from "../http/cors.js";
 import { createWorld, listen, releaseAfterEach, type World } from "../api.fixture.js";
-import { LongRequests } from "../long-requests.js";
+import { LongRequests } from "@bunting/server";
 import { OfrepAnswers } from "./ofrep-answers.js";
 import { createOfrepListener } from "./ofrep-listener.js";
 import { wholeOfrepRequests } from "./whole-ofrep-requests.js";

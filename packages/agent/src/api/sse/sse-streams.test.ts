@@ -4,7 +4,7 @@ import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { expect } from "chai";
 import { afterwards, createWorld, listen, post, releaseAfterEach, type World } from "../api.fixture.js";
 import { createCors } from "../http/cors.js";
-import { LongRequests } from "../long-requests.js";
+import { LongRequests } from "@bunting/server";
 import { OfrepAnswers } from "../ofrep/ofrep-answers.js";
 import { createOfrepListener } from "../ofrep/ofrep-listener.js";
 import { SseStreams } from "./sse-streams.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { FlagChange } from "../../store/flag-change.js";
-import type { HttpExchange } from "../http/http-exchange.js";
+import type { HttpExchange } from "@bunting/server";
 import type { OutgoingStream } from "../outgoing-stream.js";
 import { PacedStream } from "../paced-stream.js";
 import type { Selection } from "../selection.js";

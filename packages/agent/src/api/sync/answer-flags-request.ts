@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { isNoneMatchFor } from "../http/etag.js";
-import type { HttpExchange } from "../http/http-exchange.js";
+import { type HttpExchange, isNoneMatchFor } from "@bunting/server";
 import type { Selection } from "../selection.js";
 import type { FlagsDocument } from "./shared-fetches.js";
 

@@ -1,7 +1,7 @@
 import type { RequestListener } from "node:http";
 import { RpcError } from "@bunting/rpc";
 import type { Component } from "@bunting/runtime";
-import { HttpExchange, type HttpExchangeOptions } from "../http/http-exchange.js";
+import { HttpExchange, type HttpExchangeOptions } from "@bunting/server";
 import { challenge, unadmitted } from "../callers.js";
 import type { Selection, Selections } from "../selection.js";
 import type { FlagsRequestOptions } from "./answer-flags-request.js";

@@ -1,17 +1,54 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { accountOf, authorizationOf, type RefusalReason } from "@bunting/server";
+import { accountOf } from "@bunting/http2";
+import type { RefusalReason } from "@bunting/http2/status";
 import type { Clock } from "@bunting/runtime";
-import type { ApiMetrics, HttpServiceName } from "../api-metrics.js";
-import type { Callers } from "../callers.js";
-import type { LongRequests } from "../long-requests.js";
-import type { RequestHeaders } from "../request-headers.js";
-import type { Cors } from "./cors.js";
+import { authorizationOf } from "../port/authorization-of.js";
+import type { LongRequests } from "./long-requests.js";
+
+/** One request over HTTP, as it ended. */
+export interface HttpRequestRecord {
+  readonly method: string;
+  /** What was really sent. */
+  readonly status: number;
+  readonly durationMs: number;
+  readonly requestBytes: number;
+  readonly responseBytes: number;
+  readonly httpVersion: string;
+  /** The Host header. */
+  readonly host: string;
+}
+
+/** What is counted of requests over HTTP. */
+export interface ExchangeMetrics {
+  /** `http.server.request.duration` and `http.server.response.body.size`; "" is the route of a request that has none. */
+  httpRequest(service: string, route: string, record: HttpRequestRecord): void;
+  /** `http.server.active_requests`: 1 when a request's route is known, -1 when it is answered or its client has gone. */
+  httpActiveRequests(route: string, method: string, change: 1 | -1): void;
+  /** A request was refused, or ended early, by a limit. */
+  requestRefused(reason: RefusalReason): void;
+}
+
+/** What browsers are told about calls from other origins. */
+export interface Cors {
+  /** The headers of the answer to a preflight; undefined if the request is none. */
+  preflight(request: IncomingMessage): Headers | undefined;
+  /** The headers to add to the answer of any other request. */
+  headers(request: IncomingMessage): Headers;
+}
+
+/** Who may call. */
+export interface Callers {
+  /** Whether a request with this header `authorization` is answered; one that is not is counted. */
+  admits(authorization: string | undefined): boolean;
+}
 
 export interface HttpExchangeOptions {
-  readonly service: HttpServiceName;
-  readonly metrics: ApiMetrics;
+  /** Under which name the requests are counted. */
+  readonly service: string;
+  readonly metrics: ExchangeMetrics;
   readonly clock: Clock;
-  readonly cors: Cors;
+  /** Absent: browsers are told nothing, and may call from the same origin only. */
+  readonly cors?: Cors | undefined;
   /** Absent: anybody is answered. */
   readonly callers?: Callers | undefined;
 }
@@ -33,7 +70,7 @@ const none: Headers = {};
 const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"]);
 
 /** One HTTP request and its answer, measured. */
-export class HttpExchange implements RequestHeaders {
+export class HttpExchange {
   readonly request: IncomingMessage;
   /** The request's path without its query. */
   get path(): string {
@@ -108,6 +145,7 @@ export class HttpExchange implements RequestHeaders {
     this.onClose(takeBack);
   }
 
+  /** A header by its lower-case name; the first value where there are several. */
   header(name: string): string | undefined {
     const value = this.request.headers[name];
     if (value === undefined) return undefined;
@@ -121,7 +159,7 @@ export class HttpExchange implements RequestHeaders {
 
   /** Answers a preflight of CORS; false if the request is none. */
   answersPreflight(): boolean {
-    const headers = this.#options.cors.preflight(this.request);
+    const headers = this.#options.cors?.preflight(this.request);
     if (headers === undefined) return false;
     this.request.resume();
     this.#answer(204, headers, none, "");
@@ -136,7 +174,7 @@ export class HttpExchange implements RequestHeaders {
 
   /** Answers; does nothing if the client has gone. `headers` is not modified and may be shared. */
   reply(status: number, headers: Headers, body: string | Buffer, trailers?: Headers): void {
-    this.#answer(status, this.#options.cors.headers(this.request), headers, body, trailers);
+    this.#answer(status, this.#corsHeaders(), headers, body, trailers);
   }
 
   /** Counts that this request is refused because of a limit, if it is. */
@@ -150,10 +188,14 @@ export class HttpExchange implements RequestHeaders {
     this.reply(status, headers, body);
   }
 
-  /** Refuses a request whose target can't be read, before anything that looks at it: without the headers of CORS, as flagd. */
+  /** Refuses a request whose target can't be read, before anything that looks at it: without the headers of CORS. */
   refuseMalformed(headers: Headers, body: string): void {
     this.request.resume();
     this.#answer(400, headers, none, body);
+  }
+
+  #corsHeaders(): Headers {
+    return this.#options.cors?.headers(this.request) ?? none;
   }
 
   #answer(status: number, first: Headers, others: Headers, body: string | Buffer, trailers?: Headers): void {
@@ -182,7 +224,7 @@ export class HttpExchange implements RequestHeaders {
     this.#begun = { status, bytes: 0 };
     this.charge(openAnswerBytes);
     accountOf(this.request)?.beginStream();
-    response.writeHead(status, { ...this.#options.cors.headers(this.request), ...headers });
+    response.writeHead(status, { ...this.#corsHeaders(), ...headers });
     response.flushHeaders();
   }
 
