@@ -3,8 +3,8 @@ import type { Socket } from "node:net";
 import { currentTurn } from "../limits/event-loop-turn.js";
 import type { Reader, TurnShare } from "@bunting/http2";
 import type { ReadTurns } from "../limits/read-turns.js";
-import { readOn, stopReading } from "../limits/socket-state.js";
-import { dropBody } from "./drop-body.js";
+import { readOn, stopReading } from "../node-internals/socket-handle.js";
+import { dropBody } from "../node-internals/drop-body.js";
 
 /** Pieces that cost as much as a request. */
 const piecesPerWork = 32;

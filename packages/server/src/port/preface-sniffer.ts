@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { currentTurn } from "../limits/event-loop-turn.js";
 import type { TurnShare } from "@bunting/http2";
 import type { ReadTurns } from "../limits/read-turns.js";
-import { startReading, stopReading } from "../limits/socket-state.js";
+import { startReading, stopReading } from "../node-internals/socket-handle.js";
 
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
 export const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");

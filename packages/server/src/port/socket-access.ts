@@ -1,5 +1,5 @@
 import type { SocketAccess } from "@bunting/http2";
-import { startReading, stopReading, unsentBytes } from "../limits/socket-state.js";
+import { startReading, stopReading, unsentBytes } from "../node-internals/socket-handle.js";
 import { isEncrypted, peerCertificateOf } from "../tls/peer-certificate.js";
 
 export const socketAccess: SocketAccess = {

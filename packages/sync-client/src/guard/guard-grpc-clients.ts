@@ -5,7 +5,7 @@ import http2, {
   type OutgoingHttpHeaders,
   type SecureClientSessionOptions,
 } from "node:http2";
-import { keepSession } from "./keep-client-sessions.js";
+import { keepSession } from "./keep-session.js";
 import { MessagePieces } from "./message-pieces.js";
 import { UnfinishedMessages } from "./unfinished-messages.js";
 
