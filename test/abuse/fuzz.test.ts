@@ -2,18 +2,17 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect } from "chai";
 import { scaled } from "../support/scale.js";
+import { modelSeeds } from "../support/seed.js";
 import { parseCases } from "./fuzz/fuzz-case.js";
 import { fuzz, replay } from "./fuzz/fuzz.js";
 import { keepFinding } from "./fuzz/keep-finding.js";
 
 const seconds = scaled(6, 2);
-/** The last is another one each day, so that CI does not look at the same cases for ever. */
-const seeds = [1, 2, Math.floor(Date.now() / 86_400_000)];
 const corpus = path.join(import.meta.dirname, "fuzz/corpus");
 
 /** `npm run fuzz -- --seconds 600` does this for longer. */
 describe("the fuzzer", () => {
-  for (const seed of seeds) {
+  for (const seed of modelSeeds(3)) {
     it(`finds nothing wrong with seed ${seed}`, async () => {
       const { finding, cases } = await fuzz({ seed, seconds });
       expect(cases).to.be.greaterThan(0);

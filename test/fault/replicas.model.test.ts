@@ -1,8 +1,8 @@
 import { needsRedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
+import { modelSeeds } from "../support/seed.js";
 import { ReplicasModel } from "./replicas/replicas-model.js";
 
-/** `REPLICAS_SEEDS=5,6,7` tries others, and REPLICAS_STEPS more, than a test run has time for. */
-const seeds = (process.env["REPLICAS_SEEDS"] ?? "1").split(",").map(Number);
+/** REPLICAS_STEPS tries more than a test run has time for. */
 const steps = Number(process.env["REPLICAS_STEPS"] ?? 60);
 
 /*
@@ -26,7 +26,7 @@ describe("three replicas on one Redis, whatever happens to them, to Redis, to th
     needsRedisServer(this);
   });
 
-  for (const seed of seeds)
+  for (const seed of modelSeeds(1))
     it(`bring every agent to the last version, through nothing but versions in their order, and watch once in the end (seed ${seed})`, async () => {
       const model = await ReplicasModel.start(seed);
       try {

@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { systemClock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
+import { modelSeeds } from "@bunting/test/support/seed.js";
 import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { AnnouncementReader } from "./announcement/announcement-reader.js";
@@ -210,7 +211,7 @@ describe("Replicas on one Redis", () => {
   });
   afterEach(() => stops.stop());
 
-  for (const seed of [1, 2, 3]) {
+  for (const seed of modelSeeds(3)) {
     it(`never go backwards and end at the last version, whatever fails (seed ${seed})`, async () => {
       const random = seededRandom(seed);
       const server = stops.add(await RedisServer.start("--appendonly", "yes", "--appendfsync", "always"));

@@ -20,6 +20,8 @@ import {
 import path from "node:path";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
+import { testSeed } from "@bunting/test/support/seed.js";
+import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { lastKnownGoodFile, type CopySource } from "./last-known-good-file.js";
 import { LastKnownGood } from "./last-known-good.js";
@@ -358,7 +360,7 @@ describe("LastKnownGood", () => {
       },
     );
     await once(writer.stdout, "data");
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 20));
+    await new Promise((resolve) => setTimeout(resolve, seededRandom(testSeed)() * 20));
     writer.kill("SIGKILL");
     await once(writer, "exit");
     const source = { provider: "file", uri: "written", selector: "" };

@@ -3,6 +3,7 @@ import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis
 import type { TopicKey } from "@bunting/protocol";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";
+import { modelSeeds } from "@bunting/test/support/seed.js";
 import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import type { RecordingSink } from "../source.fixture.js";
@@ -13,11 +14,11 @@ import { BackplaneReplica, TestCluster, textOf } from "./backplane.fixture.js";
  * replicas stop, start, and lose Redis or the cluster, and Redis hangs, dies and comes back empty. What a subscriber is told must go forward in the
  * history of its topic; and when all faults are over, everyone must have the newest, nothing may be said to be stale, and one replica watch each topic.
  *
- * BUNTING_MODEL_SEEDS sets other seeds, separated by commas; BUNTING_MODEL_STEPS how many steps each takes.
+ * BUNTING_MODEL_STEPS sets how many steps each takes.
  */
 
 const topics: readonly TopicKey[] = ["a/one", "a/two", "b/one", "c/one"];
-const seeds = (process.env["BUNTING_MODEL_SEEDS"] ?? "1,2,3").split(",").map(Number);
+const seeds = modelSeeds(3);
 const steps = Number(process.env["BUNTING_MODEL_STEPS"] ?? 120);
 /** Of the watches of each replica. */
 const lagsMs = [0, 20, 300];
