@@ -16,7 +16,7 @@ export type { WholeRequest } from "./http1/whole-request.js";
 export type { WholeAnswer, WholeRequestHandler } from "./http1/whole-request-server.js";
 export { authorizationOf } from "./port/authorization-of.js";
 export type { ListenEndpoint } from "./port/listen-endpoint.js";
-export { PortListener, type DropReason } from "./port/port-listener.js";
+export { PortListener, type DropReason, type PortListenerOptions } from "./port/port-listener.js";
 export { requestPeer } from "./port/request-peer.js";
 export { serverMetrics, type ServerMetrics } from "./port/server-metrics.js";
 export { ClientAuthorities } from "./tls/client-authorities.js";

@@ -1,0 +1,72 @@
+import {
+  LongRequests,
+  ReadTurns,
+  type Callers,
+  type PortListener,
+  type TlsTermination,
+} from "@bunting/server";
+import type { Component } from "@bunting/runtime";
+import { admittedCalls } from "../api/grpc/admitted-calls.js";
+import { evaluationGrpcHeaders } from "../api/grpc/grpc-headers.js";
+import { evaluationMethods } from "../api/grpc/grpc-methods.js";
+import { syncGrpcHeaders } from "../api/sync/sync-headers.js";
+import type { NamedEndpoint } from "../endpoints.js";
+import type { AgentWiring } from "./agent-parts.js";
+import type { FlagServices } from "./flag-services.js";
+import { ofrepPort } from "./ofrep-port.js";
+import { grpcCalls, type PortLimits } from "./port-limits.js";
+
+export interface ApplicationPorts {
+  readonly evaluation: PortListener;
+  readonly sync: PortListener;
+  readonly ofrep: PortListener;
+  /** What is loaded before the sync port listens; undefined without --sync-http-enabled. */
+  readonly syncHttp: Component | undefined;
+}
+
+export interface ApplicationPortsParts {
+  readonly services: FlagServices;
+  readonly limits: PortLimits;
+  /** Undefined if anybody is answered. */
+  readonly callers: Callers | undefined;
+  readonly tls: TlsTermination | undefined;
+}
+
+/** The ports that applications call. */
+export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsParts): ApplicationPorts {
+  const { options, parts, clock, logger, metrics } = wiring;
+  const { services, limits, callers } = ports;
+  const { events, sync, selections } = services;
+  const { evaluationEndpoint, syncEndpoint, ofrepEndpoint } = parts.endpoints(options);
+  const tlsOf = ({ endpoint }: NamedEndpoint): TlsTermination | undefined =>
+    "socketPath" in endpoint ? undefined : ports.tls;
+  // One for all of them: probes have their own turns, for the same reason as their own memory.
+  const listening = { ...limits.listening, memory: limits.memory, turns: new ReadTurns() };
+  const longRequests = new LongRequests();
+  metrics.longRequests(longRequests);
+  const { maxRequestBody: maxRequestBodyBytes } = options;
+  const cors = parts.createCors(options.corsOrigin);
+  const shared = { cors, callers, metrics, clock, logger, maxRequestBodyBytes, longRequests };
+
+  const methods = evaluationMethods(services.evaluation, events, longRequests);
+  const evaluationCalls = grpcCalls(wiring, methods, metrics.grpcCalls(true), "connect-go");
+  const evaluation = new parts.PortListener({
+    ...evaluationEndpoint,
+    ...listening,
+    tls: tlsOf(evaluationEndpoint),
+    grpc: admittedCalls(evaluationCalls, callers),
+    grpcHeaders: evaluationGrpcHeaders,
+    http: parts.createConnectListener({ services: services.evaluation, events, ...shared }),
+  });
+  const http = options.syncHttpEnabled ? parts.syncHttp({ sync, selections, ...shared }) : undefined;
+  const syncPort = new parts.PortListener({
+    ...syncEndpoint,
+    ...listening,
+    tls: tlsOf(syncEndpoint),
+    grpc: admittedCalls(grpcCalls(wiring, sync.methods(), metrics.grpcCalls(false)), callers),
+    grpcHeaders: syncGrpcHeaders,
+    ...(http && { http: http.listener }),
+  });
+  const ofrep = ofrepPort(wiring, services, { ...ofrepEndpoint, ...listening }, shared);
+  return { evaluation, sync: syncPort, ofrep, syncHttp: http?.component };
+}

@@ -1,0 +1,66 @@
+import type { Evaluator } from "@bunting/evaluation";
+import type { ContextEnrichment } from "../api/context.js";
+import { createEvaluationService, type EvaluationService } from "../api/evaluation-service.js";
+import { evaluationV1 } from "../api/evaluation-v1.js";
+import { evaluationV2 } from "../api/evaluation-v2.js";
+import type { EventStreams } from "../api/events/event-stream.js";
+import { schemaV1 } from "../api/schema-v1.js";
+import { createSelections, type Selections } from "../api/selection.js";
+import type { SseStreams } from "../api/sse/sse-streams.js";
+import type { SyncService } from "../api/sync/sync-service.js";
+import type { FlagStore } from "../store/flag-store.js";
+import type { Telemetry } from "../telemetry/telemetry.js";
+import type { AgentWiring } from "./agent-parts.js";
+
+/** What answers applications, before any protocol. */
+export interface FlagServices {
+  readonly evaluator: Evaluator;
+  readonly telemetry: Telemetry;
+  readonly selections: Selections;
+  readonly context: ContextEnrichment;
+  /** One for each dialect of the evaluation protocol. */
+  readonly evaluation: readonly EvaluationService[];
+  readonly events: EventStreams;
+  /** Undefined without --ofrep-sse-enabled. */
+  readonly sse: SseStreams | undefined;
+  readonly sync: SyncService;
+}
+
+export interface FlagServicesParts {
+  readonly store: FlagStore;
+  readonly evaluator: Evaluator;
+  readonly telemetry: Telemetry;
+}
+
+/** The services over the store, which follow its changes. */
+export function servicesOf(
+  { options, parts, clock, logger, metrics }: AgentWiring,
+  { store, evaluator, telemetry }: FlagServicesParts,
+): FlagServices {
+  const selections = createSelections();
+  const { contextValue: contextValues, contextFromHeader, streamDeadline: streamDeadlineMs } = options;
+  const context = parts.createContextEnrichment({ contextValues, contextFromHeader });
+  const evaluation = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
+    telemetry.evaluations(
+      createEvaluationService(dialect, { evaluator, selections, context, metrics, logger }),
+    ),
+  );
+  const events = new parts.EventStreams({ selections, clock, streamDeadlineMs });
+  const sse = options.ofrepSseEnabled ? new parts.SseStreams({ clock, streamDeadlineMs }) : undefined;
+  const sync = new parts.SyncService({
+    reader: store,
+    selections,
+    metrics,
+    clock,
+    contextValues,
+    isMetadataDisabled: options.disableSyncMetadata,
+    streamDeadlineMs,
+  });
+  store.onChange(({ changes, upserted, removed }) => {
+    evaluator.apply({ upserted, removed });
+    events.publish(changes);
+    sse?.publish(changes);
+    sync.publish(changes);
+  });
+  return { evaluator, telemetry, selections, context, evaluation, events, sse, sync };
+}

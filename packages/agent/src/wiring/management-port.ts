@@ -1,0 +1,29 @@
+import { healthService, type ReadinessHealth } from "@bunting/rpc";
+import { chargeAnswer, type PortListener } from "@bunting/server";
+import type { Registry } from "@bunting/runtime";
+import type { AgentReadiness } from "../management/agent-readiness.js";
+import type { AgentWiring } from "./agent-parts.js";
+import { grpcCalls, type PortLimits } from "./port-limits.js";
+
+export interface ManagementPortParts {
+  readonly readiness: AgentReadiness;
+  readonly health: ReadinessHealth;
+  readonly registry: Registry;
+  readonly limits: PortLimits;
+}
+
+/** The port of probes and metrics. */
+export function managementPort(
+  wiring: AgentWiring,
+  { readiness, health, registry, limits }: ManagementPortParts,
+): PortListener {
+  const { options, parts } = wiring;
+  return new parts.PortListener({
+    ...parts.endpoints(options).managementEndpoint,
+    ...limits.listening,
+    // Of its own, so that probes are answered while the other ports are under attack, and always with room for them.
+    memory: new parts.PeerMemory(limits.memory.budgetBytes / 8, "any"),
+    grpc: grpcCalls(wiring, healthService(health)),
+    http: parts.managementHandler(() => readiness.check(), registry, { onMetrics: chargeAnswer }),
+  });
+}

@@ -1,0 +1,28 @@
+import type { PortListener, PortListenerOptions } from "@bunting/server";
+import { OfrepAnswers } from "../api/ofrep/ofrep-answers.js";
+import type { OfrepListenerOptions } from "../api/ofrep/ofrep-listener.js";
+import type { AgentWiring } from "./agent-parts.js";
+import type { FlagServices } from "./flag-services.js";
+
+/** The port of OFREP, which speaks HTTP/1.1 only. */
+export function ofrepPort(
+  { options, parts, logger, metrics }: AgentWiring,
+  { evaluator, telemetry, selections, context, sse }: FlagServices,
+  listening: PortListenerOptions,
+  shared: Omit<OfrepListenerOptions, "answers" | "selections" | "sse">,
+): PortListener {
+  const events = sse && {
+    streams: sse,
+    inactivityDelaySec: options.ofrepSseInactivityDelay,
+    publicUrl: options.ofrepSsePublicUrl,
+  };
+  const answers = new OfrepAnswers({ evaluator, selections, context, metrics, logger, sse: events });
+  const contextHeaders = Object.keys(options.contextFromHeader);
+  // Requests with a token to check, or with a trace to go on, cost more than what this saves.
+  const isPlain = shared.callers === undefined && !telemetry.isOn;
+  return new parts.PortListener({
+    ...listening,
+    http: telemetry.ofrep(parts.createOfrepListener({ answers, selections, ...shared, sse: events })),
+    ...(isPlain && { wholeRequests: parts.wholeOfrepRequests({ answers, contextHeaders, ...shared }) }),
+  });
+}

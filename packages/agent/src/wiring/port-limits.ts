@@ -1,0 +1,60 @@
+import type { GrpcServer, Method, OnCallEnd } from "@bunting/rpc";
+import { defaultPeerMemoryBytes, type PeerMemory, type PortListenerOptions } from "@bunting/server";
+import { endedConnections, refusedRequests } from "../management/report-limits.js";
+import { collectReleased } from "../v8/collect-released.js";
+import type { AgentWiring } from "./agent-parts.js";
+
+/** What all ports have in common. */
+export interface PortLimits {
+  /** Of the ports that applications call. */
+  readonly memory: PeerMemory;
+  readonly listening: Pick<
+    PortListenerOptions,
+    "logger" | "limits" | "onDropped" | "onRefused" | "onHeld" | "onStreamLimit"
+  >;
+}
+
+/** What applications may make the agent hold, and what is logged and counted where it holds them to that. */
+export function portLimits({ options, parts, clock, logger, metrics }: AgentWiring): PortLimits {
+  // A quarter of the heap, which is small: the flags and the requests need the rest.
+  const memory = new parts.PeerMemory(
+    options.peerMemory === "auto" ? defaultPeerMemoryBytes(1 / 4) : options.peerMemory,
+    "idle",
+  );
+  metrics.peerMemory(memory);
+  collectReleased(memory);
+  return {
+    memory,
+    listening: {
+      logger,
+      limits: {
+        maxHeaderBytes: options.maxRequestHeader === 0 ? 1024 * 1024 : options.maxRequestHeader,
+        // Clients queue further requests. One that may open more would be ended for a burst of ordinary ones.
+        maxStreamsPerConnection: memory.streamsPerConnection,
+      },
+      onDropped: endedConnections({ metrics, logger, clock }),
+      onRefused: refusedRequests({ metrics, logger, clock }),
+      onHeld: () => metrics.readingHeld(),
+      onStreamLimit: () => metrics.streamLimitReached(),
+    },
+  };
+}
+
+/** The gRPC calls of a port. */
+export function grpcCalls(
+  { options, parts, clock, logger }: AgentWiring,
+  methods: readonly Method[],
+  onCallEnd?: OnCallEnd,
+  malformed?: "connect-go",
+): GrpcServer {
+  const { maxRequestBody } = options;
+  const maxMessageBytes = maxRequestBody === 0 ? Infinity : maxRequestBody;
+  return new parts.GrpcServer({
+    methods,
+    logger,
+    clock,
+    maxMessageBytes,
+    onCallEnd,
+    ...(malformed && { malformed }),
+  });
+}

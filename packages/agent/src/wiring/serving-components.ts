@@ -1,0 +1,59 @@
+import type { ReadinessHealth } from "@bunting/rpc";
+import type { PortListener } from "@bunting/server";
+import type { Component } from "@bunting/runtime";
+import type { AgentReadiness } from "../management/agent-readiness.js";
+import type { AgentWiring } from "./agent-parts.js";
+import type { ApplicationPorts } from "./application-ports.js";
+import type { FlagServices } from "./flag-services.js";
+
+export interface ServingComponentsParts {
+  readonly management: PortListener;
+  readonly ports: ApplicationPorts;
+  readonly services: FlagServices;
+  readonly readiness: AgentReadiness;
+  readonly health: ReadinessHealth;
+}
+
+/** The ports as components: how each of them ends what clients have open. */
+export function servingComponents(
+  { parts, logger }: AgentWiring,
+  { management, ports, services, readiness, health }: ServingComponentsParts,
+): Readonly<Record<"management" | "ofrep" | "sync" | "evaluation", Component>> {
+  const { events, sse, sync } = services;
+  return {
+    management: parts.servingComponent({
+      name: "management",
+      reason: "starts first and stops last: probes and Prometheus see the start and the drain",
+      port: management,
+      logger,
+    }),
+    ofrep: parts.servingComponent({
+      name: "ofrep",
+      reason: "called by applications",
+      port: ports.ofrep,
+      logger,
+      ...(sse && { drainHttp: () => sse.drain() }),
+    }),
+    sync: parts.servingComponent({
+      name: "sync",
+      reason: "called by applications",
+      port: ports.sync,
+      logger,
+      drain: (stream) => sync.drain(stream),
+      onStopped: () => sync.shutdown(),
+    }),
+    evaluation: parts.servingComponent({
+      name: "evaluation",
+      reason: "starts last and stops first: everything else still runs for the calls in progress",
+      port: ports.evaluation,
+      logger,
+      drain: (stream) => events.drain(stream),
+      drainHttp: () => events.drainHttp(),
+      onStopping: () => {
+        readiness.stopping();
+        health.changed();
+      },
+      onStopped: () => events.shutdown(),
+    }),
+  };
+}

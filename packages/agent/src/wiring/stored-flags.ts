@@ -1,0 +1,88 @@
+import type { Evaluator } from "@bunting/evaluation";
+import type { Component, Signal } from "@bunting/runtime";
+import { AgentError } from "../agent-error.js";
+import { FlagIntake } from "../store/flag-intake.js";
+import type { FlagStore } from "../store/flag-store.js";
+import { HeapBudget } from "../store/heap-budget.js";
+import type { LastKnownGood } from "../store/last-known-good.js";
+import type { FlagSource } from "../sync/flag-source.js";
+import type { SourceConfig } from "../sync/source-config.js";
+import type { SourceFreshness } from "../sync/source-freshness.js";
+import type { AgentWiring } from "./agent-parts.js";
+
+/** The flags that the agent holds, and how they get there. */
+export interface StoredFlags {
+  readonly store: FlagStore;
+  readonly sources: readonly FlagSource[];
+  readonly freshness: SourceFreshness;
+  readonly copies: Component;
+}
+
+/**
+ * The sources that the options name.
+ *
+ * @throws AgentError OPTION_INVALID or SOURCE_UNSUPPORTED, with a message that says what to change.
+ */
+export function sourceConfigsOf({ options, parts, logger }: AgentWiring): readonly SourceConfig[] {
+  const configs = parts.parseSources(
+    { uris: options.uri, sources: options.sources, credentials: options },
+    (warning) => logger.warn(warning),
+  );
+  if (configs.length > 0) return configs;
+  throw new AgentError(
+    "OPTION_INVALID",
+    "there is no source of flags: name one with --uri file:PATH, --uri grpc://HOST:PORT, or --sources",
+  );
+}
+
+/** @param answered each answer of a source, with its index, whether or not it has flags */
+export function sourcesOf(
+  { options, parts, clock, logger, metrics }: AgentWiring,
+  configs: readonly SourceConfig[],
+  evaluator: Evaluator,
+  answered: Signal<number>,
+): StoredFlags {
+  const store = new parts.FlagStore({ sources: configs, budget: new HeapBudget(), logger, clock, metrics });
+  const { maxDocumentBytes } = store;
+  const lastKnownGood = new parts.LastKnownGood({
+    directory: options.cacheDir,
+    sources: configs,
+    logger,
+    clock,
+    metrics,
+    maxDocumentBytes,
+  });
+  const intake = new FlagIntake({ store, lastKnownGood, accepted: (index) => answered.emit(index) });
+  const freshness = new parts.SourceFreshness({
+    sources: configs,
+    staleAfterMs: options.staleAfter,
+    evaluator,
+    clock,
+    logger,
+    metrics,
+  });
+  const sources = parts.createSources(configs, {
+    deliver: (delivery) => intake.deliver(delivery),
+    held: (sourceIndex) => store.held(sourceIndex),
+    answered: (sourceIndex) => answered.emit(sourceIndex),
+    confirm: (sourceIndex, version) => intake.confirm(sourceIndex, version),
+    contact: (...contact) => freshness.contact(...contact),
+    logger,
+    clock,
+    metrics,
+    pod: { environment: process.env, serviceAccountDirectory: options.serviceAccountDirectory },
+    deletionPolicy: options.deletionPolicy,
+    deletionGraceMs: options.deletionGrace,
+    maxDocumentBytes,
+  });
+  return { store, sources, freshness, copies: copiesComponent(intake, lastKnownGood) };
+}
+
+function copiesComponent(intake: FlagIntake, lastKnownGood: LastKnownGood): Component {
+  return {
+    name: "last-known-good",
+    reason: "before the sources, so that newer documents replace it; written out after the last of them",
+    start: () => intake.load(),
+    stop: () => lastKnownGood.flush(),
+  };
+}
