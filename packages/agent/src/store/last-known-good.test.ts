@@ -191,12 +191,12 @@ describe("LastKnownGood", () => {
 
   it("loads a file again that one agent did not survive, and sets it aside after two in a row", async () => {
     const crash = new Error("as if the process ended here");
-    const loadAndEnd = (): Promise<void> =>
-      lastKnownGoodOf([proxy])
-        .load(() => {
-          throw crash;
-        })
-        .catch((error: unknown) => expect(error).to.equal(crash)) as Promise<void>;
+    const loadAndEnd = async (): Promise<void> => {
+      const loading = lastKnownGoodOf([proxy]).load(() => {
+        throw crash;
+      });
+      expect(await loading.catch((error: unknown) => error)).to.equal(crash);
+    };
     const file = await keepOnDisk(proxy, newer);
     for (let round = 0; round < 2; round++) {
       await loadAndEnd();

@@ -97,7 +97,11 @@ describe(`A directory in a process with a heap of ${heapMb} MB`, () => {
   it("survives as many merges as are let through", async function () {
     this.timeout(120_000);
     writeFileSync(join(directory, "a.yaml"), mergesOf(2_000, 480));
-    await read();
+    const { counts, log } = await read();
+    expect(counts, "of what is beside the flags").to.deep.equal({ "warning:other": 1 });
+    expect(log.some((line) => line.includes('"topics":1'))).to.equal(true);
+    writeFileSync(join(directory, "a.yaml"), mergesOf(2_000, 520));
+    expect((await read()).counts, "more of them").to.deep.equal({ "invalid:syntax": 1 });
   });
 });
 
