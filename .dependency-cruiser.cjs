@@ -119,7 +119,10 @@ module.exports = {
       name: "sync-client-knows-no-service",
       severity: "error",
       from: { path: "^packages/sync-client/" },
-      to: { path: "^packages/", pathNot: "^packages/(sync-client|protocol|runtime)/" },
+      to: {
+        path: "^packages/",
+        pathNot: "^packages/(sync-client/|protocol/|runtime/|server/src/clients\\.ts$)",
+      },
     },
     {
       name: "jose-is-loaded-on-first-use",
@@ -254,7 +257,7 @@ module.exports = {
       severity: "error",
       from: {
         path: "^packages/(proxy|agent|runtime|protocol|http2|server|rpc|sync-client)/",
-        pathNot: `^packages/sync-client/src/guard/|${tests}`,
+        pathNot: `^packages/(sync-client/src/guard|server/src/node-internals)/|${tests}`,
       },
       to: { path: "^(node:)?http2$" },
     },

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import { currentTurn } from "../limits/event-loop-turn.js";
 import type { Reader, TurnShare } from "@bunting/http2";
 import type { ReadTurns } from "../limits/read-turns.js";
+import { interceptPush } from "../node-internals/intercept-push.js";
 import { readOn, stopReading } from "../node-internals/socket-handle.js";
 import { dropBody } from "../node-internals/drop-body.js";
 
@@ -52,10 +53,9 @@ export class BodyPieces implements Reader {
 
   /** Watches the chunked body of a request, of which nothing has been parsed yet. */
   watch(request: IncomingMessage): void {
-    const push = request.push.bind(request);
     let pieces = 0;
     let bytes = 0;
-    request.push = (piece: Buffer | null): boolean => {
+    interceptPush(request, (piece, push) => {
       if (piece === null) return push(null);
       if (this.#hasRefused) {
         // The listener of the request may have asked for more.
@@ -69,7 +69,7 @@ export class BodyPieces implements Reader {
       if (pieces <= free + bytes / bytesPerPiece) return push(piece);
       this.#refuse(request);
       return false;
-    };
+    });
   }
 
   /** Called by the read turns only. */

@@ -4,6 +4,7 @@ import { type OpenAccount, SocketStall, type WatchedSession, type WatchedStream 
 import { currentTurn } from "../limits/event-loop-turn.js";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { readOn, stopReading, unsentBytes } from "../node-internals/socket-handle.js";
+import { stopParsing } from "../node-internals/stop-parsing.js";
 import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
 import { watchHeadParts, type HeadPartListener } from "../node-internals/head-parts.js";
@@ -22,9 +23,6 @@ const maxInTurn = 64;
 
 /** The bytes of a head that count as a request. */
 const headBytesPerWork = 8 * 1024;
-
-/** Node's parser of a connection, which is not in the types. It calls back with each request, and stops parsing if 2 is returned. */
-type Parsed = Socket & { readonly parser?: { onIncoming?: () => number } | null };
 
 export interface Http1ConnectionOptions {
   readonly account: OpenAccount | undefined;
@@ -144,9 +142,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     }
     this.#options.onRefused("pipelining");
     this.#socket.destroy();
-    // Or it would go on to the end of the chunk, with node's objects and an error for each request in it.
-    const { parser } = this.#socket as Parsed;
-    if (parser?.onIncoming) parser.onIncoming = () => 2;
+    stopParsing(this.#socket);
   }
 
   #countInTurn(): void {

@@ -6,6 +6,8 @@ import { Http1Connection } from "./http1-connection.js";
 import { type OpenAccount, peerAddress, setAccount, type WatchedSession } from "@bunting/http2";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ReadTurns } from "../limits/read-turns.js";
+import { isAnswerUnderWay } from "../node-internals/answer-under-way.js";
+import { serveConnection, trackConnections } from "../node-internals/unbound-server.js";
 import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "@bunting/http2/status";
 import type { Answer } from "./waiting-request.js";
@@ -53,11 +55,7 @@ const overloaded = lastAnswer(
   "retry-after: 1\r\n",
 );
 
-/** Node's answer to the request before, as long as it has not ended; not in the types. Node looks at it for the same reason. */
-type Answering = Duplex & {
-  readonly _httpMessage?: { readonly headersSent: boolean } | null;
-  destroySoon(): void;
-};
+type Ending = Duplex & { destroySoon(): void };
 
 const connection = Symbol("the Http1Connection of a socket");
 type Connected = Socket & { [connection]: Http1Connection };
@@ -91,7 +89,7 @@ export class Http1Server {
       take,
     );
     this.#server.on("checkExpectation", take);
-    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Answering));
+    this.#server.on("clientError", (error, socket) => this.#refuseRequest(error, socket as Ending));
     if (options.wholeRequests !== undefined)
       this.#whole = new WholeRequestServer(options.wholeRequests, {
         maxHeaderBytes: options.maxHeaderBytes,
@@ -105,9 +103,7 @@ export class Http1Server {
 
   /** Begins to enforce the timeouts. */
   start(): void {
-    // Node sets up its connection tracking when a server begins to listen, which this one never does. Without the event there would
-    // be no timeouts, and `closeIdleConnections` would do nothing.
-    this.#server.emit("listening");
+    trackConnections(this.#server);
   }
 
   /** Open connections, for the stall watch. */
@@ -158,9 +154,7 @@ export class Http1Server {
 
   #begin(socket: Socket, accepted: Http1Connection): void {
     const isPaused = socket.isPaused();
-    // Not in the types: node reads it when a connection begins.
-    (this.#server as { maxHeaderSize?: number }).maxHeaderSize = this.#headerLimit() + headerSlackBytes;
-    this.#server.emit("connection", socket);
+    serveConnection(this.#server, socket, this.#headerLimit() + headerSlackBytes);
     accepted.begin();
     if (isPaused) socket.resume();
   }
@@ -213,8 +207,8 @@ export class Http1Server {
   }
 
   /** Node's own answers to what its parser refuses, with a reason. */
-  #refuseRequest({ code }: NodeJS.ErrnoException, socket: Answering): void {
-    if (socket._httpMessage?.headersSent === true) {
+  #refuseRequest({ code }: NodeJS.ErrnoException, socket: Ending): void {
+    if (isAnswerUnderWay(socket)) {
       // A second answer would be a part of this one, or come after one that said that it was the last.
       socket.destroySoon();
       return;

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { interceptPush } from "../node-internals/intercept-push.js";
 import type { PeerAccount } from "@bunting/http2";
 
 /** What a request that waits takes: node's objects for it and its answer, and an ordinary head. What a larger head takes is charged by the connection. */
@@ -24,13 +25,11 @@ export class WaitingRequest {
     this.headBytes = headBytes;
     this.#answer = answer;
     this.#account = account;
-    const { req } = answer;
     this.#hold(requestBytes);
-    const push = req.push.bind(req);
-    req.push = (piece: Buffer | null): boolean => {
+    interceptPush(answer.req, (piece, push) => {
       if (piece !== null && this.#isWaiting) this.#hold(pieceBytes + piece.length);
       return push(piece);
-    };
+    });
   }
 
   /** Ends the wait. */

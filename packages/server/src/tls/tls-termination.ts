@@ -4,6 +4,7 @@ import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { OpenAccount } from "@bunting/http2";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ClientAuthorities } from "./client-authorities.js";
+import { rawSocketOf, secureConnection } from "../node-internals/raw-socket.js";
 import {
   certificateFailure,
   certificateMissing,
@@ -204,7 +205,7 @@ export class TlsTermination {
         this.#begunInTurn = 0;
         this.#beginNext();
       });
-      this.#server.emit("connection", socket);
+      secureConnection(this.#server, socket);
     }
   }
 
@@ -285,11 +286,6 @@ export class TlsTermination {
       this.#fail(socket, { result: "timeout", detail });
     }
   }
-}
-
-/** The socket below. Node's types do not have it; node:tls itself relies on it. */
-function rawSocketOf(socket: TLSSocket): Socket {
-  return (socket as unknown as { readonly _parent: Socket })._parent;
 }
 
 function ignore(): void {

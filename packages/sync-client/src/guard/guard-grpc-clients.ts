@@ -1,10 +1,5 @@
-import http2, {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  type ClientSessionOptions,
-  type OutgoingHttpHeaders,
-  type SecureClientSessionOptions,
-} from "node:http2";
+import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
+import { interceptPush, interceptRequests, replaceConnect } from "@bunting/server/clients";
 import { keepSession } from "./keep-session.js";
 import { MessagePieces } from "./message-pieces.js";
 import { UnfinishedMessages } from "./unfinished-messages.js";
@@ -33,21 +28,15 @@ const mostInterimResponses = 16;
 export function guardGrpcClients(): void {
   if (isGuarded) return;
   isGuarded = true;
-  const { connect } = http2;
-  const guarded = (
-    authority: string | URL,
-    options: ClientSessionOptions | SecureClientSessionOptions = {},
-    listener?: Parameters<typeof connect>[2],
-  ): ClientHttp2Session =>
+  replaceConnect((connect, authority, options = {}, listener) =>
     guardStreams(
       connect(authority, { ...options, settings: { ...options.settings, enablePush: false } }, listener),
-    );
-  http2.connect = guarded as typeof connect;
+    ),
+  );
 }
 
 function guardStreams(session: ClientHttp2Session): ClientHttp2Session {
-  const request = session.request.bind(session);
-  session.request = (...args) => {
+  interceptRequests(session, (request, ...args) => {
     const headers = headersOf(args[0]);
     const isPlain = String(headers?.[":path"]).startsWith(uncompressedPaths);
     if (isPlain && headers !== undefined) headers[acceptEncoding] = "identity";
@@ -56,7 +45,7 @@ function guardStreams(session: ClientHttp2Session): ClientHttp2Session {
     guardInterimResponses(stream);
     if (String(headers?.["content-type"]).startsWith("application/grpc")) guardMessages(stream, isPlain);
     return stream;
-  };
+  });
   return session;
 }
 
@@ -72,10 +61,8 @@ function guardInterimResponses(stream: ClientHttp2Stream): void {
   });
 }
 
-/** Not by listening to `data`, which would read from streams that nobody reads, or that are held back. */
 function guardMessages(stream: ClientHttp2Stream, isPlain: boolean): void {
   const pieces = new MessagePieces();
-  const push = stream.push.bind(stream);
   let heldBytes = 0;
   const hold = (bytes: number): boolean => {
     const fits = unfinished.change(heldBytes, bytes);
@@ -90,11 +77,11 @@ function guardMessages(stream: ClientHttp2Stream, isPlain: boolean): void {
     return undefined;
   };
   stream.once("close", () => hold(0));
-  stream.push = (chunk: Buffer | null): boolean => {
+  interceptPush(stream, (chunk, push) => {
     if (chunk === null || stream.destroyed) return push(chunk);
     const refusal = refusalOf(chunk);
     if (refusal === undefined) return push(chunk);
     stream.destroy(new Error(refusal));
     return false;
-  };
+  });
 }

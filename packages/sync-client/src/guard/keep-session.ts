@@ -1,6 +1,5 @@
-import type { ClientHttp2Session, ClientHttp2Stream, Http2Session } from "node:http2";
-
-let handleKey: symbol | undefined;
+import type { ClientHttp2Session, ClientHttp2Stream } from "node:http2";
+import { nativeSessionOf } from "@bunting/server/clients";
 
 const collections = new FinalizationRegistry<object>(() => {
   // Nothing is left to do: what mattered was the reference to the session.
@@ -17,12 +16,6 @@ export function keepSession(session: ClientHttp2Session, stream: ClientHttp2Stre
 }
 
 function keep(session: ClientHttp2Session, stream: ClientHttp2Stream): void {
-  const native = nativeSession(session);
+  const native = nativeSessionOf(session);
   if (native !== undefined) collections.register(stream, native);
-}
-
-/** Undefined where node keeps it elsewhere; then nothing is kept. */
-function nativeSession(session: Http2Session): object | undefined {
-  handleKey ??= Object.getOwnPropertySymbols(session).find(({ description }) => description === "kHandle");
-  return handleKey === undefined ? undefined : (session as unknown as Record<symbol, object>)[handleKey];
 }
