@@ -4,7 +4,8 @@ import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
-import { freePort } from "../support/free-port.js";
+import { eventually } from "../support/event-queue.js";
+import { freePort, isFree } from "../support/free-port.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 
@@ -96,7 +97,7 @@ describe("npm start", () => {
       if (way === "its terminal is closed") child.kill("SIGHUP");
       else child.stdout.destroy();
       await closed;
-      while (await isTaken(ports[0] ?? 0)) await new Promise((resolve) => setTimeout(resolve, 20));
+      await eventually(() => isFree(ports[0] ?? 0), "nothing listens any more");
     });
   }
 

@@ -16,7 +16,8 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port from ${low} to ${high - 1}`);
 }
 
-function isFree(port: number): Promise<boolean> {
+/** True if nothing listens on the port of 127.0.0.1. */
+export function isFree(port: number): Promise<boolean> {
   const server = createServer();
   return new Promise((resolve) => {
     server.once("error", () => resolve(false));
