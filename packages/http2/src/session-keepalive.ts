@@ -1,4 +1,4 @@
-import { type Clock, sweepInTurns, systemClock } from "@bunting/runtime";
+import { forEachInSlices, Sweep, systemClock, type Clock } from "@bunting/runtime";
 import type { Http2Session } from "./http2-session.js";
 
 export interface KeepaliveOptions {
@@ -24,14 +24,12 @@ export type KeepaliveReason = "silent" | "unfinished_headers";
  */
 export class SessionKeepalive {
   readonly #sessions: Iterable<Http2Session>;
-  readonly #clock: Clock;
   readonly #onDrop: (reason: KeepaliveReason) => void;
-  readonly #stepMs: number;
   /** After how many sweeps without a byte a PING is sent, and the connection dropped. */
   readonly #probeAfter: number;
   readonly #dropAfter: number;
   readonly #dropHeadersAfter: number;
-  #cancelNext: (() => void) | undefined;
+  readonly #sweep: Sweep;
 
   /** @param onDrop called for each connection that is dropped. */
   constructor(
@@ -41,25 +39,23 @@ export class SessionKeepalive {
   ) {
     const { intervalMs, timeoutMs, headersTimeoutMs = 10_000, clock = systemClock } = options;
     this.#sessions = sessions;
-    this.#clock = clock;
     this.#onDrop = onDrop;
     const silenceMs = intervalMs === 0 ? Number.POSITIVE_INFINITY : intervalMs;
-    this.#stepMs = Math.min(silenceMs / 2, timeoutMs / 2, maxStepMs);
-    this.#probeAfter = Math.ceil(silenceMs / this.#stepMs);
-    this.#dropAfter = this.#probeAfter + Math.ceil(timeoutMs / this.#stepMs);
-    this.#dropHeadersAfter = 1 + Math.ceil(headersTimeoutMs / this.#stepMs);
-  }
-
-  start(): void {
-    this.#cancelNext = this.#clock.after(this.#stepMs, () => {
-      this.start();
-      sweepInTurns(this.#sessions, (session) => this.#look(session));
+    const stepMs = Math.min(silenceMs / 2, timeoutMs / 2, maxStepMs);
+    this.#probeAfter = Math.ceil(silenceMs / stepMs);
+    this.#dropAfter = this.#probeAfter + Math.ceil(timeoutMs / stepMs);
+    this.#dropHeadersAfter = 1 + Math.ceil(headersTimeoutMs / stepMs);
+    this.#sweep = new Sweep(clock, stepMs, () => {
+      void forEachInSlices(this.#sessions, (session) => this.#look(session));
     });
   }
 
+  start(): void {
+    this.#sweep.start();
+  }
+
   stop(): void {
-    this.#cancelNext?.();
-    this.#cancelNext = undefined;
+    this.#sweep.stop();
   }
 
   #look(session: Http2Session): void {

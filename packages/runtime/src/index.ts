@@ -52,12 +52,12 @@ export { mostUnreadBytes } from "./unread-bytes.js";
 export { WatchedFiles, type ReloadOptions } from "./watched-files.js";
 export { within } from "./within.js";
 export { Overdue } from "./scheduling/overdue.js";
-export { sweepInTurns } from "./scheduling/sweep-in-turns.js";
 export {
   Backoff,
   type BackoffOptions,
   currentTurn,
   Deadlines,
+  Expiries,
   FairQueue,
   forEachInSlices,
   nextTurn,

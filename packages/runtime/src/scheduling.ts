@@ -2,6 +2,7 @@
 export { Backoff, type BackoffOptions } from "./scheduling/backoff.js";
 export { Deadlines } from "./scheduling/deadlines.js";
 export { currentTurn, nextTurn, onNextTurn } from "./scheduling/event-loop.js";
+export { Expiries } from "./scheduling/expiries.js";
 export { FairQueue } from "./scheduling/fair-queue.js";
 export { Semaphore } from "./scheduling/semaphore.js";
 export { shareInFlight } from "./scheduling/share-in-flight.js";

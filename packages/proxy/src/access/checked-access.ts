@@ -10,13 +10,19 @@ import {
 } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
-import { forEachInSlices, sleep, type Clock, type RateLimitedLog, type Runnable } from "@bunting/runtime";
+import {
+  Expiries,
+  forEachInSlices,
+  sleep,
+  type Clock,
+  type RateLimitedLog,
+  type Runnable,
+} from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { anonymous, type Access, type Admission, type Admitted } from "./access.js";
 import type { AccessMetrics } from "./access-metrics.js";
 import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
-import { Expiries } from "./expiries.js";
 import { Grants, type Grant } from "./grants.js";
 import { RefusalLog } from "./refusal-log.js";
 import { topicName } from "./topic-name.js";

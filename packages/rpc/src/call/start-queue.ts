@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import { FairQueue, TokenBucket, type Clock } from "@bunting/runtime";
 
 /** A stream that waits for its turn. */
 export interface Starter {
@@ -26,28 +26,23 @@ const turnMs = 10;
  */
 export class StartQueue {
   readonly #options: StartQueueOptions;
-  /** By connection, in the order of their turns; each has at least one stream. */
-  readonly #waiting = new Map<object, Set<Starter>>();
-  #tokens: number;
-  #countedMs: number;
+  readonly #tokens: TokenBucket;
+  readonly #waiting = new FairQueue<Starter>();
   #isTurnDue = false;
 
   constructor(options: StartQueueOptions) {
+    const { clock, burst, perSecond } = options;
     this.#options = options;
-    this.#tokens = options.burst;
-    this.#countedMs = options.clock.monotonicMs();
+    this.#tokens = new TokenBucket(clock, { burst, perSecond });
   }
 
   /** True if the stream may start at once; else `start` is called when its turn comes, unless it leaves. */
   enter(starter: Starter): boolean {
-    this.#countTokens();
-    if (this.#waiting.size === 0 && this.#tokens >= 1) {
-      this.#tokens--;
+    if (this.#waiting.size === 0 && this.#tokens.waitMs === 0) {
+      this.#tokens.take();
       return true;
     }
-    const ofConnection = this.#waiting.get(starter.connection);
-    if (ofConnection === undefined) this.#waiting.set(starter.connection, new Set([starter]));
-    else ofConnection.add(starter);
+    this.#waiting.add(starter.connection, starter);
     this.#options.onWaiting(1);
     this.#askForTurn();
     return false;
@@ -55,10 +50,7 @@ export class StartQueue {
 
   /** The stream has ended, or has started otherwise. Does nothing if it does not wait. */
   leave(starter: Starter): void {
-    const starters = this.#waiting.get(starter.connection);
-    if (starters?.delete(starter) !== true) return;
-    this.#options.onWaiting(-1);
-    if (starters.size === 0) this.#waiting.delete(starter.connection);
+    if (this.#waiting.delete(starter.connection, starter)) this.#options.onWaiting(-1);
   }
 
   #askForTurn(): void {
@@ -66,31 +58,18 @@ export class StartQueue {
     this.#isTurnDue = true;
     this.#options.clock.after(turnMs, () => {
       this.#isTurnDue = false;
-      this.#countTokens();
       this.#startSome();
       if (this.#waiting.size > 0) this.#askForTurn();
     });
   }
 
   #startSome(): void {
-    for (const [connection, starters] of this.#waiting) {
-      if (this.#tokens < 1) return;
-      // To the end of the map, where this loop reaches it again.
-      this.#waiting.delete(connection);
-      const [first] = starters;
-      if (first === undefined) continue;
-      starters.delete(first);
-      if (starters.size > 0) this.#waiting.set(connection, starters);
-      this.#tokens--;
-      this.#options.onWaiting(-1);
-      first.start();
+    for (const starter of this.#waiting) {
+      if (this.#tokens.waitMs > 0) return;
+      this.#tokens.take();
+      this.#waiting.moveToBack(starter.connection);
+      this.leave(starter);
+      starter.start();
     }
-  }
-
-  #countTokens(): void {
-    const { clock, perSecond, burst } = this.#options;
-    const nowMs = clock.monotonicMs();
-    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#countedMs) * perSecond) / 1_000);
-    this.#countedMs = nowMs;
   }
 }

@@ -19,11 +19,13 @@ export class FairQueue<Item> {
     this.#size++;
   }
 
-  delete(key: unknown, item: Item): void {
+  /** False if the item did not wait. */
+  delete(key: unknown, item: Item): boolean {
     const items = this.#byKey.get(key);
-    if (items?.delete(item) !== true) return;
+    if (items?.delete(item) !== true) return false;
     this.#size--;
     if (items.size === 0) this.#byKey.delete(key);
+    return true;
   }
 
   /** To be called when an item of the key was served: all other keys come before it. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock.js";
-import { sweepInTurns } from "./sweep-in-turns.js";
+import { forEachInSlices } from "./slices.js";
+import { Sweep } from "./sweep.js";
 
 /** How many items are reported in one turn of the event loop. */
 const itemsPerTurn = 256;
@@ -10,8 +11,6 @@ const itemsPerTurn = 256;
  * what has arrived while the event loop was blocked is read before it is missed.
  */
 export class Overdue<Item> {
-  readonly #clock: Clock;
-  readonly #timeoutMs: number;
   readonly #onOverdue: (item: Item) => void;
   /** Added since the last sweep. */
   #recent = new Set<Item>();
@@ -19,27 +18,21 @@ export class Overdue<Item> {
   #older = new Set<Item>();
   /** Found overdue, and being reported. */
   readonly #due = new Set<Item>();
-  #cancelSweep: (() => void) | undefined;
+  readonly #sweep: Sweep;
 
   constructor(clock: Clock, timeoutMs: number, onOverdue: (item: Item) => void) {
-    this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
+    this.#sweep = new Sweep(clock, timeoutMs, () => this.#look());
     this.#onOverdue = onOverdue;
   }
 
   /** Begins to sweep; to be called when there may be items, unless it already sweeps. */
   start(): void {
-    this.#cancelSweep ??= this.#clock.after(this.#timeoutMs, () => {
-      this.#cancelSweep = undefined;
-      this.start();
-      this.#sweep();
-    });
+    this.#sweep.start();
   }
 
   /** Ends the sweeps; to be called when there are no more items. */
   stop(): void {
-    this.#cancelSweep?.();
-    this.#cancelSweep = undefined;
+    this.#sweep.stop();
   }
 
   /** Begins to wait for the item, which must not be waited for already. */
@@ -51,7 +44,7 @@ export class Overdue<Item> {
     if (!this.#recent.delete(item) && !this.#older.delete(item)) this.#due.delete(item);
   }
 
-  #sweep(): void {
+  #look(): void {
     for (const item of this.#older) this.#due.add(item);
     this.#older = this.#recent;
     this.#recent = new Set();
@@ -59,6 +52,6 @@ export class Overdue<Item> {
       this.#due.delete(item);
       this.#onOverdue(item);
     };
-    sweepInTurns(this.#due, report, itemsPerTurn);
+    void forEachInSlices(this.#due, report, { perSlice: itemsPerTurn });
   }
 }

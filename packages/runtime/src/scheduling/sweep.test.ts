@@ -29,4 +29,11 @@ describe("Sweep", () => {
     clock.advance(1_000);
     expect([looks, clock.pendingTimers]).to.deep.equal([1, 0]);
   });
+
+  it("takes no timer where it never is to sweep", () => {
+    const clock = new ManualClock();
+    const sweep = new Sweep(clock, Infinity, () => undefined);
+    sweep.start();
+    expect([clock.pendingTimers, sweep.isRunning]).to.deep.equal([0, false]);
+  });
 });

@@ -22,8 +22,9 @@ export class Sweep {
     return this.#cancelNext !== undefined;
   }
 
-  /** Begins to sweep. Does nothing if it already does. */
+  /** Begins to sweep. Does nothing if it already does, or never is to. */
   start(): void {
+    if (this.#everyMs === Infinity) return;
     this.#cancelNext ??= this.#clock.after(this.#everyMs, () => {
       this.#cancelNext = undefined;
       // Before the look, which may stop the sweep.

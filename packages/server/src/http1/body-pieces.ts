@@ -1,6 +1,6 @@
+import { currentTurn } from "@bunting/runtime";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { currentTurn } from "../limits/event-loop-turn.js";
 import type { Reader, TurnShare } from "@bunting/http2";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { interceptPush } from "../node-internals/intercept-push.js";

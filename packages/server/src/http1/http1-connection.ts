@@ -1,7 +1,7 @@
+import { currentTurn, onNextTurn } from "@bunting/runtime";
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { type OpenAccount, SocketStall, type WatchedSession, type WatchedStream } from "@bunting/http2";
-import { currentTurn } from "../limits/event-loop-turn.js";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { readOn, stopReading, unsentBytes } from "../node-internals/socket-handle.js";
 import { stopParsing } from "../node-internals/stop-parsing.js";
@@ -154,7 +154,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
 
   #restUntilNextTurn(): void {
     stopReading(this.#socket);
-    setImmediate(() => {
+    onNextTurn(() => {
       if (!this.#pieces.isHeld) readOn(this.#socket);
     });
   }

@@ -1,3 +1,4 @@
+import { onNextTurn } from "@bunting/runtime";
 import { streamBytes, type AccountBook, type OpenAccount } from "@bunting/http2";
 import {
   Account,
@@ -171,7 +172,7 @@ export class PeerMemory implements AccountBook {
     this.#releasedBytes += bytes;
     if (isDue || this.#releasedBytes < everyBytes) return;
     // Later, because what was released is often still in use by the caller.
-    setImmediate(() => {
+    onNextTurn(() => {
       this.#releasedBytes = 0;
       listener();
     });

@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { systemClock, type Clock } from "@bunting/runtime";
+import { onNextTurn, systemClock, type Clock } from "@bunting/runtime";
 import type { Reader, SharedTurns, TurnShare } from "@bunting/http2";
 
 export interface ReadTurnsOptions {
@@ -7,7 +7,7 @@ export interface ReadTurnsOptions {
   readonly perConnection?: number;
   /** Work of all connections in a turn, after which nothing more is read at all in that turn. */
   readonly perTurn?: number;
-  /** Calls back when the event loop has read what was readable; `setImmediate` does. */
+  /** Calls back when the event loop has read what was readable; `onNextTurn` does. */
   readonly afterTurn?: (callback: () => void) => void;
   /**
    * For how long connections that have spent their share are not read after a turn in which some were, in relation to the time that it took.
@@ -63,7 +63,7 @@ export class ReadTurns implements SharedTurns {
   constructor(options: ReadTurnsOptions = {}) {
     this.#perConnection = options.perConnection ?? perConnection;
     this.#perTurn = options.perTurn ?? defaultPerTurn();
-    this.#afterTurn = options.afterTurn ?? setImmediate;
+    this.#afterTurn = options.afterTurn ?? onNextTurn;
     this.#restFactor = options.restFactor ?? 0;
     this.#clock = options.clock ?? systemClock;
   }

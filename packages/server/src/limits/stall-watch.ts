@@ -1,4 +1,4 @@
-import { type Clock, sweepInTurns, systemClock } from "@bunting/runtime";
+import { forEachInSlices, Sweep, systemClock, type Clock } from "@bunting/runtime";
 import type { WatchedSession, WatchedStream } from "@bunting/http2";
 
 export interface StallOptions {
@@ -21,11 +21,17 @@ export class StallWatch {
   readonly #options: StallOptions;
   readonly #onSessionStalled: () => void;
   #tick = 0;
-  #cancelNext: (() => void) | undefined;
+  readonly #sweep: Sweep;
+  #sessions: Iterable<WatchedSession> = [];
 
   constructor(options: StallOptions, onSessionStalled: () => void) {
     this.#options = options;
     this.#onSessionStalled = onSessionStalled;
+    const { timeoutMs, clock = systemClock } = options;
+    this.#sweep = new Sweep(clock, timeoutMs === 0 ? Infinity : timeoutMs / ticksPerTimeout, () => {
+      this.#tick++;
+      this.#resetStalled();
+    });
   }
 
   /** Counts up with time. */
@@ -35,29 +41,23 @@ export class StallWatch {
 
   /** Watches these sessions until `stop`. */
   start(sessions: Iterable<WatchedSession>): void {
-    const { timeoutMs, clock = systemClock } = this.#options;
-    if (timeoutMs === 0) return;
-    this.#cancelNext = clock.after(timeoutMs / ticksPerTimeout, () => {
-      this.start(sessions);
-      this.#tick++;
-      this.#sweep(sessions);
-    });
+    this.#sessions = sessions;
+    this.#sweep.start();
   }
 
   stop(): void {
-    this.#cancelNext?.();
-    this.#cancelNext = undefined;
+    this.#sweep.stop();
   }
 
-  #sweep(sessions: Iterable<WatchedSession>): void {
+  #resetStalled(): void {
     // One tick more than the timeout: the one in which the write began was not complete.
     const since = this.#tick - ticksPerTimeout - 1;
-    sweepInTurns(streamsOf(sessions), (stream) => {
+    void forEachInSlices(streamsOf(this.#sessions), (stream) => {
       if (!stream.isStalledSince(since)) return;
       this.#options.onStreamStalled?.();
       stream.reset("REFUSED_STREAM");
     });
-    sweepInTurns(sessions, (session) => {
+    void forEachInSlices(this.#sessions, (session) => {
       if (!session.isStalledSince(since)) return;
       this.#onSessionStalled();
       session.destroy();

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
 import { expect } from "chai";
-import { currentTurn } from "../limits/event-loop-turn.js";
+import { currentTurn } from "@bunting/runtime";
 import { ReadTurns } from "../limits/read-turns.js";
 import { afterwards, eventually, releaseAfterEach } from "@bunting/test/support/grpc-port.js";
 import { preface, PrefaceSniffer } from "./preface-sniffer.js";

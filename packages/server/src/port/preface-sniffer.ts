@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { currentTurn } from "../limits/event-loop-turn.js";
+import { currentTurn, Sweep, systemClock } from "@bunting/runtime";
 import type { TurnShare } from "@bunting/http2";
 import type { ReadTurns } from "../limits/read-turns.js";
 import { startReading, stopReading } from "../node-internals/socket-handle.js";
@@ -53,10 +53,11 @@ export class PrefaceSniffer {
   readonly #options: PrefaceSnifferOptions;
   readonly #unknown = new Map<Socket, Unknown>();
   readonly #onReadable: (this: Socket) => void;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #sweep: Sweep;
 
   constructor(options: PrefaceSnifferOptions) {
     this.#options = options;
+    this.#sweep = new Sweep(systemClock, options.timeoutMs / sweepsPerTimeout, () => this.#look());
     const read = this.#read.bind(this);
     this.#onReadable = function () {
       read(this);
@@ -76,7 +77,7 @@ export class PrefaceSniffer {
     const unknown: Unknown = { share, seen: undefined, sweeps: 0, turn };
     this.#unknown.set(socket, unknown);
     socket.on("readable", this.#onReadable);
-    this.#timer ??= setInterval(() => this.#sweep(), this.#options.timeoutMs / sweepsPerTimeout);
+    this.#sweep.start();
     if (this.#unknown.size > this.#options.bearsWith) this.#giveUpSome();
   }
 
@@ -89,9 +90,7 @@ export class PrefaceSniffer {
     if (unknown.share.isHeld) startReading(socket);
     unknown.share.leave();
     socket.off("readable", this.#onReadable);
-    if (this.#unknown.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    if (this.#unknown.size === 0) this.#sweep.stop();
   }
 
   #read(socket: Socket): void {
@@ -121,7 +120,7 @@ export class PrefaceSniffer {
     }
   }
 
-  #sweep(): void {
+  #look(): void {
     let tooMany = this.#unknown.size - this.#options.patientWith;
     for (const [socket, unknown] of this.#unknown) {
       // What it has sent is not read meanwhile.

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { drainSessions, peerAddress, type PeerCertificate, type TransportSession } from "@bunting/http2";
-import { sweepInTurns } from "@bunting/runtime";
+import { forEachInSlices, Sweep, systemClock } from "@bunting/runtime";
 import { peerCertificateOf } from "./peer-certificate.js";
 import { VerifiedCertificate, type Distrust } from "./verified-certificate.js";
 
@@ -12,8 +12,8 @@ export interface WatchedConnections {
 
 /** What a connection that is ended has for the trailers of its streams. */
 const graceMs = 1_000;
-/** How many certificates are looked at in a turn of the event loop: after a change of the authorities, each takes some tenths of a millisecond. */
-const certificatesPerTurn = 32;
+/** How many certificates are looked at in one slice: after a change of the authorities, each takes some tenths of a millisecond. */
+const slices = { perSlice: 32 };
 const reasons: Readonly<Record<Distrust, string>> = {
   expired: "the client's certificate has expired",
   untrusted: "the client's certificate is no longer trusted: its authority was removed",
@@ -24,7 +24,7 @@ export class ClientCertificateWatch {
   readonly #connections: WatchedConnections;
   readonly #onEnd: (reason: string, peer: string) => void;
   readonly #ending = new WeakSet<TransportSession>();
-  #timer: NodeJS.Timeout | undefined;
+  #sweep: Sweep | undefined;
 
   constructor(connections: WatchedConnections, onEnd: (reason: string, peer: string) => void) {
     this.#connections = connections;
@@ -33,17 +33,19 @@ export class ClientCertificateWatch {
 
   /** Looks at them every so often; never if that is undefined. */
   start(everyMs: number | undefined): void {
-    if (everyMs !== undefined) this.#timer = setInterval(() => this.#look(), everyMs);
+    if (everyMs === undefined) return;
+    this.#sweep = new Sweep(systemClock, everyMs, () => this.#look());
+    this.#sweep.start();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#sweep?.stop();
   }
 
   #look(): void {
     const { sessions, sockets } = this.#connections;
-    sweepInTurns(sessions, (session) => this.#checkSession(session), certificatesPerTurn);
-    sweepInTurns(sockets, (socket) => this.#checkSocket(socket), certificatesPerTurn);
+    void forEachInSlices(sessions, (session) => this.#checkSession(session), slices);
+    void forEachInSlices(sockets, (socket) => this.#checkSocket(socket), slices);
   }
 
   #checkSession(session: TransportSession): void {

@@ -2,6 +2,7 @@ import { constants, randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type Server, type TLSSocket } from "node:tls";
 import type { OpenAccount } from "@bunting/http2";
+import { onNextTurn, Sweep, systemClock } from "@bunting/runtime";
 import type { PeerMemory } from "../limits/peer-memory.js";
 import type { ClientAuthorities } from "./client-authorities.js";
 import { rawSocketOf, secureConnection } from "../node-internals/raw-socket.js";
@@ -93,8 +94,8 @@ export class TlsTermination {
   readonly #stepMs: number;
   readonly #waiting = new Map<Socket, Handshake>();
   readonly #running = new Map<Socket, Handshake>();
-  #timer: NodeJS.Timeout | undefined;
-  #nextTurn: NodeJS.Immediate | undefined;
+  readonly #sweep: Sweep;
+  #isNextTurnAsked = false;
   #begunInTurn = 0;
   #pair: CertificatePair | undefined;
   #ticketKeySinceMs = 0;
@@ -109,6 +110,7 @@ export class TlsTermination {
     this.#timeoutMs = timeoutMs;
     this.#crowdedTimeoutMs = options.crowdedTimeoutMs ?? 1_000;
     this.#stepMs = Math.min(maxStepMs, timeoutMs / 4);
+    this.#sweep = new Sweep(systemClock, this.#stepMs, () => this.#look());
     this.#maxHandshakes = maxHandshakes;
     // It never listens: connections are emitted to it.
     this.#server = createServer({
@@ -157,10 +159,10 @@ export class TlsTermination {
     socket.once("close", () => {
       account?.close();
       // A turn later, because node may know more: the socket of TLS closes after this one.
-      if (this.#running.has(socket)) setImmediate(() => this.#fail(socket, connectionClosed));
+      if (this.#running.has(socket)) onNextTurn(() => this.#fail(socket, connectionClosed));
       else this.#leave(socket);
     });
-    this.#timer ??= setInterval(() => this.#sweep(), this.#stepMs);
+    this.#sweep.start();
     this.#beginNext();
   }
 
@@ -200,13 +202,19 @@ export class TlsTermination {
       this.#running.set(socket, handshake);
       handshake.authoritiesVersion = this.#clients?.authorities.version ?? 0;
       this.#begunInTurn++;
-      this.#nextTurn ??= setImmediate(() => {
-        this.#nextTurn = undefined;
-        this.#begunInTurn = 0;
-        this.#beginNext();
-      });
+      this.#askForNextTurn();
       secureConnection(this.#server, socket);
     }
+  }
+
+  #askForNextTurn(): void {
+    if (this.#isNextTurnAsked) return;
+    this.#isNextTurnAsked = true;
+    onNextTurn(() => {
+      this.#isNextTurnAsked = false;
+      this.#begunInTurn = 0;
+      this.#beginNext();
+    });
   }
 
   #finish(socket: TLSSocket): void {
@@ -266,11 +274,10 @@ export class TlsTermination {
     if (this.#running.delete(raw)) this.#beginNext();
     // Those that wait begin in the next turn, with the time that this counts.
     if (this.#running.size + this.#waiting.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#sweep.stop();
   }
 
-  #sweep(): void {
+  #look(): void {
     const isCrowded = this.#waiting.size > 0;
     const timeoutMs = isCrowded ? Math.min(this.#crowdedTimeoutMs, this.#timeoutMs) : this.#timeoutMs;
     for (const [socket, handshake] of this.#running) {

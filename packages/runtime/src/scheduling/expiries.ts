@@ -1,4 +1,4 @@
-import type { Clock } from "@bunting/runtime";
+import type { Clock } from "../clock.js";
 
 /** How often the wall clock is looked at: it may be set, so no timer runs for as long as a token is valid. */
 const tickMs = 1_000;
