@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { scaled } from "@bunting/test/support/scale.js";
 import { AgentError } from "../agent-error.js";
 import type { ChildReport } from "./heap-budget.child.js";
 import { shapes, type Shape } from "./heap-budget-shapes.fixture.js";
@@ -74,7 +75,7 @@ describe("a process with a small heap", function () {
   // BUNTING_HEAP_LIMITS=24,32,40,64,96 measures every shape in small steps: this is what the budget was found with, and takes ten minutes.
   const measured = process.env["BUNTING_HEAP_LIMITS"];
   const limits = (measured ?? "32").split(",").map(Number);
-  const growth = measured === undefined ? 1.6 : 1.2;
+  const growth = measured === undefined ? scaled(1.6, 2.4) : 1.2;
   const fed = Object.entries(shapes).filter(([name]) => measured !== undefined || usualShapes.includes(name));
   let directory: TempDirectory;
   before(() => {
