@@ -15,7 +15,7 @@ export interface Judgement {
 }
 
 /** Worlds asked at the same time; the one with keep-alives takes 20 s alone. */
-const worldsAtOnce = 6;
+const worldsAtOnce = 3;
 
 /** If more differ, time is not the reason. */
 const maxWorldsAgain = 15;
