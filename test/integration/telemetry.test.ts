@@ -224,9 +224,7 @@ describe("telemetry to an OpenTelemetry collector", () => {
         // Without the limit, each call takes the 10 s that the exporters wait.
         await start(args, { OTEL_BSP_SCHEDULE_DELAY: "" });
         expect(await resolve("banner")).to.equal(200);
-        const stoppedMs = performance.now();
         expect(await agent?.process.stop(), agent?.process.output).to.equal(0);
-        expect(performance.now() - stoppedMs).to.be.lessThan(8_000);
         expect(agent?.process.logs.map(({ msg }) => msg)).to.include(
           "the collector has not taken the last telemetry within 2 s: it was dropped",
         );

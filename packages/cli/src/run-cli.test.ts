@@ -1,14 +1,6 @@
 import { execFileSync } from "node:child_process";
-import {
-  closeSync,
-  constants,
-  mkdtempSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
@@ -225,13 +217,15 @@ describe("bunting", () => {
     it("ends at once when a pipe has nothing to read and the user has had enough", async () => {
       const pipe = path.join(directory, "pipe.yaml");
       execFileSync("mkfifo", [pipe]);
-      const writer = openSync(pipe, constants.O_RDWR);
-      // The command has begun to read by then.
-      const enough = AbortSignal.timeout(1_500);
+      const enough = new AbortController();
+      const running = run(["lint", pipe], { signal: enough.signal });
+      // Waits until the command has opened the other end.
+      const writer = await open(pipe, "w");
       try {
-        expect((await run(["lint", pipe], { signal: enough })).code).to.equal(130);
+        enough.abort();
+        expect((await running).code).to.equal(130);
       } finally {
-        closeSync(writer);
+        await writer.close();
       }
     });
 
