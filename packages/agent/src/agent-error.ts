@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime";
+
 /**
  * What can go wrong in the agent.
  *
@@ -11,12 +13,6 @@ export type AgentErrorCode =
   "OPTION_INVALID" | "SOURCE_UNSUPPORTED" | "DOCUMENT_INVALID" | "DOCUMENT_TOO_LARGE" | "BIND_FAILED";
 
 /** The one error of this package. Its message says what to do. */
-export class AgentError extends Error {
+export class AgentError extends CodedError<AgentErrorCode> {
   override readonly name = "AgentError";
-  readonly code: AgentErrorCode;
-
-  constructor(code: AgentErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }

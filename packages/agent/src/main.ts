@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { createLogger, endProcess, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
+import { AgentError } from "./agent-error.js";
 import { createAgent } from "./agent.js";
 import { collectEarly } from "./v8/collect-early.js";
 import { delayOptimisation } from "./v8/delay-optimisation.js";
@@ -15,7 +16,7 @@ void runProgram(
     version,
     describe: "Keeps feature flags next to a workload and answers its evaluations.",
     table: agentOptionTable,
-    userErrors: ["AgentError"],
+    userErrors: [AgentError],
     unknownFlags: "refuse",
     start: async (options, warnings) => {
       const logger = createLogger({ format: options.logFormat, debug: options.debug });

@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime";
+
 /**
  * What can go wrong between a replica and Redis.
  *
@@ -41,9 +43,8 @@ export type BackplaneErrorCode =
   | "RECORD_NO_ROOM";
 
 /** The only error of this package. */
-export class BackplaneError extends Error {
+export class BackplaneError extends CodedError<BackplaneErrorCode> {
   override readonly name = "BackplaneError";
-  readonly code: BackplaneErrorCode;
   /** How much of the heap has to be free before it is worth another attempt; of RECORD_NO_ROOM. */
   readonly neededBytes: number | undefined;
 
@@ -52,8 +53,7 @@ export class BackplaneError extends Error {
     message: string,
     { neededBytes, ...options }: ErrorOptions & { readonly neededBytes?: number } = {},
   ) {
-    super(message, options);
-    this.code = code;
+    super(code, message, options);
     this.neededBytes = neededBytes;
   }
 }

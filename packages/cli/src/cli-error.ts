@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime/options";
+
 /**
  * The errors of the CLI. Each ends a command with exit code 2.
  *
@@ -19,12 +21,6 @@ export type CliErrorCode =
   | "PROXY_UNKNOWN";
 
 /** Its message is a sentence for the user, and says what to do about it. */
-export class CliError extends Error {
+export class CliError extends CodedError<CliErrorCode> {
   override readonly name = "CliError";
-  readonly code: CliErrorCode;
-
-  constructor(code: CliErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }

@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime";
+
 /**
  * Why a caller's identity is not accepted.
  *
@@ -35,9 +37,8 @@ export type IdentityErrorCode =
   | "CERTIFICATE_SUBJECT";
 
 /** The only error of this package. Its message is for the caller: it says what to present, and contains nothing of what was presented. */
-export class IdentityError extends Error {
+export class IdentityError extends CodedError<IdentityErrorCode> {
   override readonly name = "IdentityError";
-  readonly code: IdentityErrorCode;
   /** Who the credential names, where that is proven all the same (by an expired token, for instance); for the log. */
   readonly subject: string | undefined;
 
@@ -46,8 +47,7 @@ export class IdentityError extends Error {
     message: string,
     options: ErrorOptions & { readonly subject?: string | undefined } = {},
   ) {
-    super(message, options);
-    this.code = code;
+    super(code, message, options);
     this.subject = options.subject;
   }
 }

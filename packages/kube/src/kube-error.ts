@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime";
+
 /**
  * What can go wrong between us and an API server.
  *
@@ -44,16 +46,14 @@ export interface KubeErrorOptions extends ErrorOptions {
 }
 
 /** The only error of this package. Its message is a sentence for an operator, and names the remedy where there is one. */
-export class KubeError extends Error {
+export class KubeError extends CodedError<KubeErrorCode> {
   override readonly name = "KubeError";
-  readonly code: KubeErrorCode;
   readonly status: number | undefined;
   readonly reason: string | undefined;
   readonly retryAfterMs: number | undefined;
 
   constructor(code: KubeErrorCode, message: string, options: KubeErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.code = code;
+    super(code, message, options.cause === undefined ? undefined : { cause: options.cause });
     this.status = options.status;
     this.reason = options.reason;
     this.retryAfterMs = options.retryAfterMs;

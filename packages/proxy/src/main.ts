@@ -1,7 +1,9 @@
 #!/usr/bin/env node
+import { KubeError } from "@bunting/kube";
 import { createLogger, endProcess, logNodeWarnings, processSignals, runProgram } from "@bunting/runtime";
 import { boundGarbage } from "./bound-garbage.js";
 import { proxyOptionTable } from "./options.js";
+import { ProxyError } from "./proxy-error.js";
 import { createProxy } from "./proxy.js";
 import { version } from "./version.js";
 
@@ -12,7 +14,7 @@ void runProgram(
     version,
     describe: "Watches feature flags and streams every change to agents and OpenFeature providers.",
     table: proxyOptionTable,
-    userErrors: ["ProxyError", "KubeError"],
+    userErrors: [ProxyError, KubeError],
     start: async (options, warnings) => {
       const logger = createLogger({ format: options.logFormat, debug: options.debug });
       logNodeWarnings(logger);

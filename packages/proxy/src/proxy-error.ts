@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime";
+
 /**
  * The errors of the proxy.
  *
@@ -29,12 +31,6 @@ export type ProxyErrorCode =
   | "SHUTTING_DOWN";
 
 /** The only error class of this package. The message says what to do about it, where something can be done. */
-export class ProxyError extends Error {
+export class ProxyError extends CodedError<ProxyErrorCode> {
   override readonly name = "ProxyError";
-  readonly code: ProxyErrorCode;
-
-  constructor(code: ProxyErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }

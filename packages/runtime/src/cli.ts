@@ -1,3 +1,4 @@
+import type { CodedError } from "./coded-error.js";
 import { renderHelp } from "./options/render-help.js";
 import { readOptions } from "./options/read-options.js";
 import type { OptionsOf, OptionTable } from "./options/option.js";
@@ -13,8 +14,8 @@ export interface Program<Table extends OptionTable> {
   readonly table: Table;
   /** Runs until the process is stopped by a signal. `warnings` are sentences about the command line, to be logged. */
   readonly start: (options: OptionsOf<Table>, warnings: readonly string[]) => Promise<void>;
-  /** Errors with these names are a user's mistake and shown by their message; any other is a defect and shown with its stack. */
-  readonly userErrors: readonly string[];
+  /** Errors of these classes are a user's mistake and shown by their message; any other is a defect and shown with its stack. */
+  readonly userErrors: readonly (abstract new (...parts: never) => CodedError)[];
   /** What happens to a flag that is not in the table. Default: a warning. */
   readonly unknownFlags?: "warn" | "refuse";
 }
@@ -81,7 +82,7 @@ function describe(program: Pick<Program<OptionTable>, "name" | "userErrors">, er
   return errors
     .map((one) => {
       if (!(one instanceof Error)) return `${program.name}: ${String(one)}`;
-      const isUsers = one instanceof RuntimeError || program.userErrors.includes(one.name);
+      const isUsers = [RuntimeError, ...program.userErrors].some((userError) => one instanceof userError);
       return `${program.name}: ${isUsers ? one.message : (one.stack ?? one.message)}`;
     })
     .join("\n");

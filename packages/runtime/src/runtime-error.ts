@@ -1,3 +1,5 @@
+import { CodedError } from "./coded-error.js";
+
 /**
  * What can go wrong when a process is started and stopped.
  *
@@ -8,12 +10,6 @@
  */
 export type RuntimeErrorCode = "OPTION_INVALID" | "CONFIG_UNREADABLE" | "COMMAND_UNKNOWN" | "STOP_TIMED_OUT";
 
-export class RuntimeError extends Error {
+export class RuntimeError extends CodedError<RuntimeErrorCode> {
   override readonly name = "RuntimeError";
-  readonly code: RuntimeErrorCode;
-
-  constructor(code: RuntimeErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }

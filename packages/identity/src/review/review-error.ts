@@ -1,3 +1,5 @@
+import { CodedError } from "@bunting/runtime";
+
 /**
  * Why there is no answer of the API server about a peer.
  *
@@ -7,12 +9,6 @@
 export type ReviewErrorCode = "UNANSWERED" | "EXHAUSTED";
 
 /** There is no answer, and therefore no permission, for now. */
-export class ReviewError extends Error {
+export class ReviewError extends CodedError<ReviewErrorCode> {
   override readonly name = "ReviewError";
-  readonly code: ReviewErrorCode;
-
-  constructor(code: ReviewErrorCode, message: string) {
-    super(message);
-    this.code = code;
-  }
 }
