@@ -94,6 +94,18 @@ describe("bunting", () => {
     expect((await run(["--version"])).out).to.match(/^bunting: \d+\.\d+\.\d+ \(node v/);
   });
 
+  it("is in English everywhere, as its sentences are", async () => {
+    const { out } = await run(["--help"]);
+    const { LC_ALL } = process.env;
+    process.env["LC_ALL"] = "de_DE.UTF-8";
+    try {
+      expect((await run(["--help"])).out).to.equal(out);
+    } finally {
+      if (LC_ALL === undefined) delete process.env["LC_ALL"];
+      else process.env["LC_ALL"] = LC_ALL;
+    }
+  });
+
   it("wraps help to the terminal", async () => {
     for (const columns of [60, 80, 110]) {
       const lines = (await run(["status", "--help"], { columns })).out.split("\n");
@@ -152,6 +164,7 @@ describe("bunting", () => {
       [["completion", "csh"], /^bunting: expected one shell: bash, zsh, fish, got "csh"$/],
       [["completion"], /^bunting: expected one shell: bash, zsh, fish$/],
       [["lint", "--no-json", "x"], /^bunting: unknown flag: --no-json; /],
+      [["lint", "--a.b", "x"], /^bunting: unknown flag: --a\.b; /],
       [["lint", "-x", "x"], /^bunting: unknown flag: -x; --help lists all flags$/],
       [["lint", "--json=maybe", "x"], /^bunting: --json: expected true or false, got "maybe"$/],
       [["lint", "x", "--fail-on"], /^bunting: --fail-on needs a value; --help says which$/],

@@ -31,8 +31,7 @@ export function parserFor(
   const parser = yargs([...argv])
     .scriptName("bunting")
     .exitProcess(false)
-    // The sentences below are English, and so is the rest.
-    .detectLocale(false)
+    // The rest stays in English, too, then.
     .updateStrings({
       "Did you mean %s?": "did you mean %s?",
       "Not enough arguments following: %s": "--%s needs a value; --help says which",
@@ -42,8 +41,6 @@ export function parserFor(
       "camel-case-expansion": false,
       "dot-notation": false,
       "duplicate-arguments-array": false,
-      "parse-numbers": false,
-      "parse-positional-numbers": false,
       "strip-aliased": true,
     })
     // yargs's own help takes the last word "help" for a request of help, also where it is the key of a flag.
