@@ -43,7 +43,10 @@ describe("HttpExchange", () => {
           ...options,
         });
         exchange.route = "/review";
-        if (!exchange.isAdmitted()) return exchange.refuse(401, {}, "who are you?");
+        if (!exchange.isAdmitted()) {
+          exchange.refuse(401, {}, "who are you?");
+          return;
+        }
         request.on("data", () => heldBytes.push(memory.bytes));
         readBody(
           exchange,

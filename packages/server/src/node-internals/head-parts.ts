@@ -29,6 +29,13 @@ function gatherAndReport(this: Parser, texts: readonly string[], url: string): v
   onPart?.onHeadPart(texts, url);
 }
 
+/** Whether the parser of a connection, which node's server has taken, is as expected. */
+export function hasHeadParts(socket: Socket): boolean {
+  const { parser } = socket as Socket & { readonly parser?: Parser | null };
+  const index = parser?.constructor.kOnHeaders;
+  return typeof index === "number" && typeof parser?.[index] === "function";
+}
+
 /**
  * Calls back with what node gathers of a head before it is complete: two strings for each header, which take ten times as many bytes as small
  * headers have. Heads of fewer than 32 headers come without a call. Where the parser is another one than is expected, there are no calls.

@@ -1,4 +1,4 @@
-import type { Socket } from "node:net";
+import type { Server, Socket } from "node:net";
 
 /** What the handles of node's TCP, TLS and unix sockets have beyond the documented API. Where it is missing, nothing is concluded. */
 interface StreamHandle {
@@ -35,6 +35,16 @@ export function readOn(socket: Socket): void {
   if (handle?.reading === true) handle.readStart?.();
 }
 
-function handleOf(socket: Socket): StreamHandle | null | undefined {
+/** Whether connections of a server that listens will have such handles: its own has the same class. */
+export function hasStreamHandle(server: Server): boolean {
+  const handle = handleOf(server);
+  return (
+    typeof handle?.readStart === "function" &&
+    typeof handle.readStop === "function" &&
+    "writeQueueSize" in handle
+  );
+}
+
+function handleOf(socket: Socket | Server): StreamHandle | null | undefined {
   return (socket as unknown as { readonly _handle?: StreamHandle | null })._handle;
 }

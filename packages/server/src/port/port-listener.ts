@@ -29,6 +29,7 @@ import { ClientCertificateWatch } from "../tls/client-certificate-watch.js";
 import { isEncrypted } from "../tls/peer-certificate.js";
 import type { RefusalReason } from "@bunting/http2/status";
 import { socketAccess } from "./socket-access.js";
+import { warnOfMissingParts } from "../node-internals/self-check.js";
 import { bindWithMode, clearSocketPath, setOwnership } from "./unix-socket-file.js";
 
 export interface PortListenerOptions {
@@ -230,6 +231,7 @@ export class PortListener {
     this.#server.on("error", (error) =>
       logger.warn({ error, endpoint: describeEndpoint(endpoint) }, "a connection could not be accepted"),
     );
+    warnOfMissingParts(this.#server, logger);
     this.#http1?.start();
     this.#keepalive?.start();
     this.#stallWatch.start(this.#watched);

@@ -1,0 +1,54 @@
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { nextTurn } from "@bunting/runtime";
+import { serveConnection, trackConnections } from "./unbound-server.js";
+
+/** A connection of HTTP/1.1 within the process, which costs no socket. */
+export class MemoryConnection extends Duplex {
+  override _read(): void {
+    // What comes is pushed.
+  }
+
+  override _write(_chunk: unknown, _encoding: unknown, done: () => void): void {
+    done();
+  }
+
+  destroySoon(): void {
+    this.destroy();
+  }
+}
+
+export interface Probe {
+  readonly server: Server;
+  /** Where node's server expects a socket. */
+  readonly socket: Socket;
+  /** What the parser of the server has refused. */
+  readonly errors: readonly string[];
+  /** Resolves once node has handled these bytes. */
+  readonly send: (text: string) => Promise<void>;
+}
+
+/** Has a server of node handle a connection, and drops both afterwards. */
+export async function probe(
+  onRequest: RequestListener,
+  use: (probe: Probe) => Promise<boolean>,
+  maxHeadBytes = 16 * 1024,
+): Promise<boolean> {
+  const server = createServer(onRequest);
+  const connection = new MemoryConnection();
+  const errors: string[] = [];
+  server.on("clientError", ({ code }: NodeJS.ErrnoException) => errors.push(String(code)));
+  const send = async (text: string): Promise<void> => {
+    connection.push(Buffer.from(text, "latin1"));
+    await nextTurn();
+  };
+  try {
+    trackConnections(server);
+    serveConnection(server, connection, maxHeadBytes);
+    return await use({ server, socket: connection as unknown as Socket, errors, send });
+  } finally {
+    connection.destroy();
+    server.close();
+  }
+}

@@ -1,0 +1,53 @@
+import type { Server } from "node:net";
+import type { Logger } from "@bunting/runtime";
+import { httpParts } from "./http-parts.js";
+import type { NodePart } from "./node-part.js";
+import { withSample } from "./sample.js";
+import { hasStreamHandle } from "./socket-handle.js";
+
+type Missing = Pick<NodePart, "name" | "limit">;
+
+const handleLimit =
+  "peers are read beyond their share, and connections whose peer takes nothing are not ended";
+
+/**
+ * The parts that are not there, as far as that can be told at the start: within the process, at once, and without a connection. The tests try
+ * all parts.
+ */
+export function missingAtStart(
+  listening: Server,
+  parts: readonly NodePart[] = httpParts,
+): readonly Missing[] {
+  const missing: Missing[] = withSample((sample) =>
+    parts.filter(({ isThere }) => isThere?.(sample) === false),
+  );
+  if (!hasStreamHandle(listening)) missing.push({ name: "socket-handle", limit: handleLimit });
+  return missing;
+}
+
+/** Tries the parts, and returns those that do not do what is expected of them. */
+export async function selfCheck(parts: readonly NodePart[]): Promise<readonly NodePart[]> {
+  const missing: NodePart[] = [];
+  for (const part of parts) {
+    const works = await Promise.resolve()
+      .then(() => part.works())
+      .catch(() => false);
+    if (!works) missing.push(part);
+  }
+  return missing;
+}
+
+/** Says which limit is off. */
+export function warnOf({ name, limit }: Missing, logger: Logger): void {
+  const message = `this version of node lacks something that a limit needs: ${limit}`;
+  logger.warn({ node: process.version, part: name }, message);
+}
+
+let isChecked = false;
+
+/** Warns of missing parts, once in a process. */
+export function warnOfMissingParts(listening: Server, logger: Logger): void {
+  if (isChecked) return;
+  isChecked = true;
+  for (const part of missingAtStart(listening)) warnOf(part, logger);
+}
