@@ -25,6 +25,9 @@ describe("watchFiles", () => {
     expect([...(await changes.nextEvent("a change"))].sort()).to.deep.equal(
       ["a.ts", "b.ts"].map((name) => path.join(watched, name)),
     );
+    // The next is the next change: nothing was reported twice.
+    writeFileSync(path.join(watched, "d.ts"), "1");
+    expect(await changes.nextEvent("a second change")).to.deep.equal([path.join(watched, "d.ts")]);
     end();
   });
 });

@@ -15,10 +15,13 @@ describe("repeatedNames", () => {
     expect(functions?.offenders).to.deep.equal([{ file: "a.ts", line: 2, text: "open, and in b.ts:3" }]);
   });
 
-  it("counts neither names that are passed on, nor private ones, nor a type and a constant of one file", () => {
+  it("counts neither names that are passed on, nor private ones, nor what one file declares in several steps", () => {
     const figures = repeatedNames([
-      productFile("a.ts", "export type Kind = string;\nexport const Kind = {};\ninterface Own {}"),
-      productFile("b.ts", 'export { type Kind } from "./a.js";\nexport interface Own {}'),
+      productFile(
+        "a.ts",
+        "export interface Kind {}\nexport class Kind {}\nexport function f(a: string): void;\nexport function f(): void {}\ninterface Own {}",
+      ),
+      productFile("b.ts", 'export { Kind } from "./a.js";\nexport interface Own {}'),
     ]);
     expect(figures.map(({ now }) => now)).to.deep.equal([0, 0]);
   });

@@ -68,6 +68,18 @@ describe("ImportGraph", () => {
     expect([...graph.dependents(["b.ts"])]).to.deep.equal(["b.ts"]);
   });
 
+  it("follows a name that two indexes rename one after the other", () => {
+    const graph = graphOf({
+      "a.ts": "export const a = 1;",
+      "b.ts": "export const b = 1;",
+      "inner.ts": 'export { a as first } from "./a.js"; export { b as second } from "./b.js";',
+      "outer.ts": 'export { first as second } from "./inner.js";',
+      "a.test.ts": 'import { second } from "./outer.js";',
+    });
+    expect([...graph.dependents(["a.ts"])]).to.deep.equal(["a.ts", "a.test.ts"]);
+    expect([...graph.dependents(["b.ts"])]).to.deep.equal(["b.ts"]);
+  });
+
   it("tells what a file names, types and the index included", () => {
     expect([...graphOf(texts).imported("test/types.test.ts")]).to.deep.equal([index]);
   });
