@@ -57,7 +57,10 @@ describe("PrefaceSniffer", () => {
   }
 
   async function isNotRead(socket: Socket): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // What a later connection sends is read after all that was there to be read before.
+    const later = await connect();
+    later.send(burst);
+    await once(later.socket, "data");
     expect(socket.bytesRead).to.equal(0);
     for (const callback of due.splice(0)) callback();
     await eventually(() => sniffed.includes(socket), "the protocol to be known");
