@@ -68,7 +68,13 @@ function useSubscriber(isProxy: boolean, versions: number, subscribedAtMs = 0) {
     const value = { topic: key, number: String(number), heldDigest: Buffer.alloc(0), reason: "no" };
     subscriber.answer({ $case: "nack", value: { ...value, isDeltaMismatch: false } }, number);
   };
-  return { publish, next, nack, subscriber, clock, fannedOut };
+  /** The agent has applied it. */
+  const ack = (): void => {
+    const digest = Buffer.from(newest?.digest ?? "", "hex");
+    const value = { topic: key, number: String(number), digest, rejectedFlags: [] };
+    subscriber.answer({ $case: "ack", value }, number);
+  };
+  return { publish, next, nack, ack, subscriber, clock, fannedOut };
 }
 
 describe("TopicSubscriber", () => {
@@ -102,6 +108,17 @@ describe("TopicSubscriber", () => {
     publish(1);
     subscriber.giveUp();
     expect(next(), "edited back").to.equal("snapshot true");
+  });
+
+  it("sends what the agent refused again once it has taken another version: it may have been refused for what came before", () => {
+    const { publish, next, nack, ack } = useSubscriber(false, 1);
+    expect(next()).to.equal("snapshot true");
+    nack();
+    publish(2);
+    expect(next()).to.equal("snapshot true");
+    ack();
+    publish(1);
+    expect(next()).to.match(/ true$/);
   });
 
   it("measures the way of what was published while it was subscribed, and of nothing older", () => {
