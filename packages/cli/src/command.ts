@@ -19,8 +19,8 @@ export interface Command {
   readonly examples: readonly Example[];
   /** The meaning of the exit codes. */
   readonly epilogue: string;
-  /** Imports the module that runs it. */
-  readonly load: () => Promise<CommandModule<OptionTable>>;
+  /** Imports what runs it. */
+  readonly load: () => Promise<LoadedCommand<OptionTable>>;
 }
 
 export interface Example {
@@ -29,7 +29,7 @@ export interface Example {
   readonly meaning: string;
 }
 
-export interface CommandModule<Table> {
+export interface LoadedCommand<Table> {
   /** Resolves with the exit code. */
   run(call: CommandCall<Table>): Promise<number>;
 }
@@ -45,7 +45,7 @@ export interface CommandCall<Table> {
 export function command<const Table extends OptionTable>(
   definition: Omit<Command, "table" | "load"> & {
     readonly table: Table;
-    readonly load: () => Promise<CommandModule<Table>>;
+    readonly load: () => Promise<LoadedCommand<Table>>;
   },
 ): Command {
   return definition;

@@ -21,7 +21,7 @@ export const commands: readonly Command[] = [
     ],
     epilogue:
       "Exit code: 0 without findings, 1 with findings, 2 if a file can't be read or the command line is wrong.",
-    load: () => import("./lint/run-lint.js"),
+    load: async () => ({ run: (await import("./lint/run-lint.js")).runLint }),
   }),
   command({
     name: "eval",
@@ -43,7 +43,7 @@ export const commands: readonly Command[] = [
     ],
     epilogue:
       "Exit code: 0 if the flag has a value or applications use the default in their code, 1 if the answer is an error, 2 if the file or the flag does not exist or the command line is wrong.",
-    load: () => import("./evaluate/run-eval.js"),
+    load: async () => ({ run: (await import("./evaluate/run-eval.js")).runEval }),
   }),
   command({
     name: "diff",
@@ -61,7 +61,7 @@ export const commands: readonly Command[] = [
     ],
     epilogue:
       "Exit code: 0 if all flags have the same meaning, 1 if some differ, 2 if A or B can't be read or the command line is wrong.",
-    load: () => import("./diff/run-diff.js"),
+    load: async () => ({ run: (await import("./diff/run-diff.js")).runDiff }),
   }),
   command({
     name: "tail",
@@ -79,7 +79,7 @@ export const commands: readonly Command[] = [
     ],
     epilogue:
       "Exit code: 0 after Ctrl-C or --limit, 2 if the server serves no flags or the command line is wrong.",
-    load: () => import("./tail/run-tail.js"),
+    load: async () => ({ run: (await import("./tail/run-tail.js")).runTail }),
   }),
   command({
     name: "status",
@@ -97,7 +97,7 @@ export const commands: readonly Command[] = [
     ],
     epilogue:
       "Exit code: 0 if every proxy is ready, and after Ctrl-C; 1 if a proxy is not ready; 2 if a proxy can't be asked or the command line is wrong.",
-    load: () => import("./status/run-status.js"),
+    load: async () => ({ run: (await import("./status/run-status.js")).runStatus }),
   }),
   command({
     name: "completion",
@@ -112,6 +112,6 @@ export const commands: readonly Command[] = [
       { line: "bunting completion fish | source", meaning: "Complete in fish." },
     ],
     epilogue: "Exit code: 0, or 2 for an unknown shell.",
-    load: () => import("./completion/run-completion.js"),
+    load: async () => ({ run: (await import("./completion/run-completion.js")).runCompletion }),
   }),
 ];

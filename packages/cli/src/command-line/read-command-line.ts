@@ -14,7 +14,7 @@ import { longFlags } from "./long-flags.js";
 import { completions, parserFor } from "./parser.js";
 
 /** What a command line asks for. */
-export type Asked =
+export type CommandLine =
   | { readonly kind: "help"; readonly command?: Command | undefined }
   | { readonly kind: "completions"; readonly lines: string }
   | { readonly kind: "run"; readonly command: Command; readonly call: CommandCall<OptionTable> };
@@ -25,13 +25,13 @@ export type Asked =
  *
  * @throws CliError USAGE_INVALID, or RuntimeError OPTION_INVALID
  */
-export function readCommandLine(argv: readonly string[], commands: readonly Command[], io: Io): Asked {
+export function readCommandLine(argv: readonly string[], commands: readonly Command[], io: Io): CommandLine {
   const [first] = argv;
   const isCompletion = first === completions;
   const find = (name: string): Command | undefined => commands.find((one) => one.name === name);
   const command = find(first ?? "");
   const words = command === undefined ? argv : longFlags(command.table, argv);
-  const found: { asked?: Asked } = {};
+  const found: { asked?: CommandLine } = {};
   const parser = parserFor(words, commands, io.columns, {
     command: (chosen, args) => {
       if (!isCompletion) found.asked = read(chosen, args, io);
@@ -68,7 +68,7 @@ function unknown(name: string, commands: readonly Command[]): never {
 }
 
 /** `args` are what yargs has parsed: texts by the flags' names, and words in `_` behind the command, and in `--` behind that. */
-function read(command: Command, args: Arguments, io: Io): Asked {
+function read(command: Command, args: Arguments, io: Io): CommandLine {
   const { help, _: before, "--": after = [], ...named } = args as ParsedArguments;
   if (help === true) return { kind: "help", command };
   const entries = Object.entries(command.table) as [string, OptionSpec<unknown>][];

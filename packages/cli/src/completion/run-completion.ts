@@ -4,7 +4,7 @@ import type { CommandCall } from "../command.js";
 import { shells } from "./shells.js";
 
 /** `bunting completion SHELL`; resolves with the exit code. */
-export function run({ words, io }: CommandCall<object>): Promise<number> {
+export function runCompletion({ words, io }: CommandCall<object>): Promise<number> {
   const shell = shells.find((one) => one === words[0]);
   if (shell === undefined || words.length > 1)
     throw new CliError("USAGE_INVALID", `expected one shell: ${shells.join(", ")}`);

@@ -18,7 +18,7 @@ interface TopicDifference {
 type Side = Awaited<ReturnType<typeof readSide>>;
 
 /** `bunting diff`; resolves with the exit code. */
-export async function run({ options, words, io }: CommandCall<typeof diffOptionTable>): Promise<number> {
+export async function runDiff({ options, words, io }: CommandCall<typeof diffOptionTable>): Promise<number> {
   const [a, b, ...rest] = words;
   if (a === undefined || b === undefined || rest.length > 0)
     throw new CliError("USAGE_INVALID", "expected A and B to compare: bunting diff before.yaml after.yaml");

@@ -13,7 +13,7 @@ import { ruleTree } from "./rule-tree.js";
 import { typedAnswer, type Answer } from "./typed-answer.js";
 
 /** `bunting eval`; resolves with the exit code. */
-export async function run({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
+export async function runEval({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
   const [file, key, ...rest] = words;
   if (file === undefined || key === undefined || rest.length > 0)
     throw new CliError(

@@ -13,7 +13,7 @@ import { printAnnotations, printFindings } from "./print-findings.js";
 const defaultMaxDocumentBytes = lintOptionTable.maxDocument.default as number;
 
 /** `bunting lint`; resolves with the exit code. */
-export async function run({ options, words, io }: CommandCall<typeof lintOptionTable>): Promise<number> {
+export async function runLint({ options, words, io }: CommandCall<typeof lintOptionTable>): Promise<number> {
   if (words.length === 0)
     throw new CliError(
       "USAGE_INVALID",

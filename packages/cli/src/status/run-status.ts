@@ -19,7 +19,11 @@ interface Answer {
 }
 
 /** `bunting status`; resolves with the exit code. */
-export async function run({ options, words, io }: CommandCall<typeof statusOptionTable>): Promise<number> {
+export async function runStatus({
+  options,
+  words,
+  io,
+}: CommandCall<typeof statusOptionTable>): Promise<number> {
   if (words.length > 0)
     throw new CliError("USAGE_INVALID", "status takes options only: name a proxy with --address");
   const servers = await serversOf(options, io);

@@ -14,7 +14,7 @@ const firstDelayMs = 300;
 const maxDelayMs = 5_000;
 
 /** `bunting tail`; resolves with the exit code. */
-export async function run({ options, words, io }: CommandCall<typeof tailOptionTable>): Promise<number> {
+export async function runTail({ options, words, io }: CommandCall<typeof tailOptionTable>): Promise<number> {
   const [word, ...rest] = words;
   if (word === undefined || rest.length > 0)
     throw new CliError("USAGE_INVALID", "expected one FeatureFlag: bunting tail default/storefront");
