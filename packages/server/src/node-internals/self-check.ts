@@ -2,7 +2,7 @@ import type { Server } from "node:net";
 import type { Logger } from "@bunting/runtime";
 import { httpParts } from "./http-parts.js";
 import type { NodePart } from "./node-part.js";
-import { withSample } from "./sample.js";
+import { withSample } from "./parser-sample.js";
 import { hasStreamHandle } from "./socket-handle.js";
 
 type Missing = Pick<NodePart, "name" | "limit">;

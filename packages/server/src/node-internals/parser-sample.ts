@@ -6,7 +6,7 @@ import { serveConnection } from "./unbound-server.js";
 const maxHeadBytes = 16 * 1024;
 
 /** A connection within the process that node's server has taken. */
-export interface Sample {
+export interface ParserSample {
   readonly socket: Socket;
   /** Has node's parser read this at once, which must be one request. */
   readonly parse: (text: string, onRequest: (request: IncomingMessage) => void) => void;
@@ -15,11 +15,11 @@ export interface Sample {
 type Parsed = Socket & { readonly parser?: { execute?: (bytes: Buffer) => void } | null };
 
 /** Shows a sample to `look`, and drops it. */
-export function withSample<Result>(look: (sample: Sample) => Result): Result {
+export function withSample<Result>(look: (sample: ParserSample) => Result): Result {
   const server = createServer();
   const socket = new MemoryConnection() as unknown as Socket;
   serveConnection(server, socket, maxHeadBytes);
-  const parse: Sample["parse"] = (text, onRequest) => {
+  const parse: ParserSample["parse"] = (text, onRequest) => {
     server.once("request", onRequest);
     (socket as Parsed).parser?.execute?.(Buffer.from(text, "latin1"));
   };
