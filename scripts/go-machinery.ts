@@ -1,12 +1,13 @@
 /**
- * Builds the tools of a Go module: dependencies, or small programs of its own. The binaries are kept outside of the tree: a build takes
+ * Builds tools of a Go module: its dependencies, or small programs of its own. The binaries are kept outside of the tree: a build takes
  * minutes, and its result depends only on the files of the module and the version of Go.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import { CacheEntry } from "./cache-entry.js";
 import { Progress } from "./progress.js";
 
 const root = path.dirname(import.meta.dirname);
@@ -15,15 +16,17 @@ const leastGo = { major: 1, minor: 26 };
 /** Where the binaries are, or a sentence that says what is needed to build them. */
 export type Machinery = { readonly directory: string } | { readonly missing: string };
 
-export interface GoModule {
-  /** Of its go.mod, from the root of the repository. */
-  readonly directory: string;
-  /** Where the binaries are kept. */
-  readonly cache: string;
-  /** What is built, for the progress: "Kubernetes v1.36.4 for the cluster tests (once; 4 minutes on two cores)". */
+export interface GoTools {
+  /** Their name in the cache. */
+  readonly name: string;
+  /** Of the go.mod, from the root of the repository. */
+  readonly module: string;
+  /** Programs: packages of dependencies, or `./folder` for one of the module's own. */
+  readonly packages: readonly string[];
+  /** What is built, for the progress: "Kubernetes v1.36.4 (once; 4 minutes on two cores)". */
   readonly what: string;
   /** Such as `-X package.version=v1`. */
-  readonly linkerFlags: string;
+  readonly linkerFlags?: string;
 }
 
 /** The version that a go.mod requires of a module. */
@@ -33,16 +36,15 @@ export function requiredVersion(directory: string, module: string): string {
   return words.find(([name, version = ""]) => name === module && version.startsWith("v"))?.[1] ?? "";
 }
 
-/** Builds the binaries unless they are in the cache. Rejects if the build fails. */
-export async function buildGoModule(module: GoModule): Promise<Machinery> {
+/** Builds the tools unless they are in the cache. Rejects if the build fails. */
+export async function buildGoTools(tools: GoTools): Promise<Machinery> {
   const go = goVersion();
   if (go === undefined || !isNewEnough(go)) {
     const found = go === undefined ? "there is no `go` here" : `this is ${go}`;
     return { missing: `building it takes Go ${leastGo.major}.${leastGo.minor} or newer, and ${found}.` };
   }
-  const directory = path.join(module.cache, keyOf(module, go));
-  if (!existsSync(directory)) await build(module, directory);
-  return { directory };
+  const entry = new CacheEntry(tools.name, keyOf(tools, go));
+  return { directory: await entry.get((unfinished) => goBuild(tools, unfinished)) };
 }
 
 function goVersion(): string | undefined {
@@ -64,40 +66,30 @@ function isNewEnough(version: string): boolean {
   return major > leastGo.major || (major === leastGo.major && minor >= leastGo.minor);
 }
 
-function keyOf(module: GoModule, go: string): string {
+function keyOf({ module, packages, linkerFlags }: GoTools, go: string): string {
   const digest = createHash("sha256").update(`${go} ${process.platform} ${process.arch}`);
-  const directory = path.join(root, module.directory);
-  for (const file of ["go.mod", "go.sum", ...goSources(directory)]) {
+  digest.update(JSON.stringify([packages, linkerFlags]));
+  const directory = path.join(root, module);
+  const own = packages.filter((name) => name.startsWith("./")).flatMap((name) => sourcesOf(directory, name));
+  for (const file of ["go.mod", "go.sum", ...own]) {
     digest.update("\0").update(readFileSync(path.join(directory, file)));
   }
   return digest.digest("hex").slice(0, 16);
 }
 
-function goSources(directory: string): string[] {
-  const files = readdirSync(directory, { recursive: true, encoding: "utf8" });
-  return files.filter((file) => file.endsWith(".go")).sort();
+function sourcesOf(directory: string, folder: string): string[] {
+  const files = readdirSync(path.join(directory, folder), { recursive: true, encoding: "utf8" });
+  return files
+    .filter((file) => file.endsWith(".go"))
+    .sort()
+    .map((file) => path.join(folder, file));
 }
 
-/** Builds into a directory beside the final one and renames it at the end, so that the final one is never found half-built. */
-async function build(module: GoModule, directory: string): Promise<void> {
-  mkdirSync(module.cache, { recursive: true });
-  const unfinished = mkdtempSync(path.join(module.cache, ".building-"));
-  try {
-    await goBuild(module, unfinished);
-    if (!existsSync(directory)) renameSync(unfinished, directory);
-  } catch (error) {
-    // Another process may have finished the same build meanwhile.
-    if (!existsSync(directory)) throw error;
-  } finally {
-    rmSync(unfinished, { recursive: true, force: true });
-  }
-}
-
-async function goBuild(module: GoModule, output: string): Promise<void> {
-  const ldflags = `-ldflags=-s -w ${module.linkerFlags}`;
+async function goBuild(tools: GoTools, output: string): Promise<void> {
+  const ldflags = `-ldflags=-s -w ${tools.linkerFlags ?? ""}`;
   const flags = ["-v", "-mod=readonly", "-buildvcs=false", "-trimpath", "-pgo=off", ldflags];
-  const go = spawn("go", ["build", ...flags, "-o", `${output}/`, "tool"], {
-    cwd: path.join(root, module.directory),
+  const go = spawn("go", ["build", ...flags, "-o", `${output}/`, ...tools.packages], {
+    cwd: path.join(root, tools.module),
     env: { ...process.env, CGO_ENABLED: "0", GOTOOLCHAIN: "local", GOWORK: "off" },
     stdio: ["ignore", "ignore", "pipe"],
     detached: true,
@@ -106,7 +98,7 @@ async function goBuild(module: GoModule, output: string): Promise<void> {
     if (go.pid !== undefined) process.kill(-go.pid, "SIGKILL");
   };
   process.once("SIGINT", stop).once("SIGTERM", stop);
-  const progress = new Progress(`building ${module.what}`);
+  const progress = new Progress(`building ${tools.what}`);
   const tail: string[] = [];
   // With -v, go names each package that it downloads or compiles.
   createInterface(go.stderr).on("line", (line) => {
@@ -122,6 +114,6 @@ async function goBuild(module: GoModule, output: string): Promise<void> {
   process.removeListener("SIGINT", stop).removeListener("SIGTERM", stop);
   progress.end(result === 0 ? "done" : "failed");
   if (result !== 0) {
-    throw new Error([`go build in ${module.directory} ended with ` + String(result), ...tail].join("\n"));
+    throw new Error([`go build in ${tools.module} ended with ` + String(result), ...tail].join("\n"));
   }
 }

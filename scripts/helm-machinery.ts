@@ -1,16 +1,15 @@
-/** Builds Helm from the Go module test/helm/machinery. Run as a script (`node --import=tsx scripts/helm-machinery.ts`), it prints its directory. */
-import { cacheDirectory } from "./cache-directory.js";
-import { buildGoModule, requiredVersion, type Machinery } from "./go-machinery.js";
-
-const directory = "test/helm/machinery";
+/** Builds Helm from the Go module test/machinery. Run as a script (`node --import=tsx scripts/helm-machinery.ts`), it prints its directory. */
+import { machineryModule as module } from "./cluster-machinery.js";
+import { buildGoTools, requiredVersion, type Machinery } from "./go-machinery.js";
 
 /** Builds the binary unless it is in the cache. Rejects if the build fails. */
 export function buildHelm(): Promise<Machinery> {
-  const version = requiredVersion(directory, "helm.sh/helm/v4");
-  return buildGoModule({
-    directory,
-    cache: cacheDirectory("helm"),
-    what: `Helm ${version} for the tests of the chart (once; 2 minutes on two cores)`,
+  const version = requiredVersion(module, "helm.sh/helm/v4");
+  return buildGoTools({
+    name: "helm",
+    module,
+    packages: ["helm.sh/helm/v4/cmd/helm"],
+    what: `Helm ${version} for the tests of the chart (once; half a minute more than Kubernetes)`,
     linkerFlags: `-X helm.sh/helm/v4/internal/version.version=${version}`,
   });
 }

@@ -5,7 +5,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "n
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { withLock, withLockSync } from "./lock-file.js";
+import { withLock } from "./lock-file.js";
 
 describe("a lock between processes", () => {
   let directory: string;

@@ -1,6 +1,5 @@
-import { cacheDirectory } from "./cache-directory.js";
-import { buildMachinery } from "./cluster-machinery.js";
-import { buildGoModule, requiredVersion, type Machinery } from "./go-machinery.js";
+import { buildMachinery, kubernetes, machineryModule as module } from "./cluster-machinery.js";
+import { buildGoTools, type Machinery } from "./go-machinery.js";
 
 /** Where the programs of a node are. */
 export interface NodeMachinery {
@@ -24,22 +23,24 @@ export async function buildNodeMachinery(): Promise<NodeMachinery | { readonly m
   return { cluster: cluster.directory, node: node.directory, pods: pods.directory };
 }
 
-function buildNode(): Promise<Machinery> {
-  const directory = "test/node/machinery/node";
-  const version = requiredVersion(directory, "k8s.io/kubernetes");
-  return buildGoModule({
-    directory,
-    cache: cacheDirectory("node-machinery"),
+/** kubelet, kube-scheduler and kube-proxy. */
+export function buildNode(): Promise<Machinery> {
+  const { version, linkerFlags } = kubernetes();
+  return buildGoTools({
+    name: "kubelet",
+    module,
+    packages: ["kubelet", "kube-scheduler", "kube-proxy"].map((name) => `k8s.io/kubernetes/cmd/${name}`),
     what: `kubelet, kube-scheduler and kube-proxy ${version} (once; half a minute on two cores)`,
-    linkerFlags: `-X k8s.io/component-base/version.gitVersion=${version}`,
+    linkerFlags,
   });
 }
 
-function buildPods(): Promise<Machinery> {
-  return buildGoModule({
-    directory: "test/node/machinery/pods",
-    cache: cacheDirectory("node-machinery"),
-    what: "CoreDNS for the tests on a node (once; half a minute on two cores)",
-    linkerFlags: "",
+/** coredns and pause. */
+export function buildPods(): Promise<Machinery> {
+  return buildGoTools({
+    name: "coredns",
+    module,
+    packages: ["./coredns", "./pause"],
+    what: "CoreDNS for the tests on a node (once; some seconds)",
   });
 }

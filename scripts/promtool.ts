@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import path from "node:path";
-import { cacheDirectory } from "./cache-directory.js";
+import { CacheEntry } from "./cache-entry.js";
 
 /** The path of promtool, or a sentence that says why there is none here. */
 export type Promtool = { readonly binary: string } | { readonly missing: string };
@@ -16,33 +16,39 @@ export function findPromtool(): Promtool {
     .map((folder) => path.join(folder, "promtool"))
     .find((file) => existsSync(file));
   if (installed !== undefined) return { binary: installed };
-  const directory = cacheDirectory("promtool");
-  const binary = path.join(directory, "promtool");
-  if (existsSync(binary)) return { binary };
-  if (run(["apt-get", "--version"]) !== 0)
-    return { missing: "there is no promtool here, and no apt-get to fetch it." };
-  console.log("bunting: fetching promtool (once; Debian's package prometheus, 19 MB) …");
-  mkdirSync(path.dirname(directory), { recursive: true });
-  const unfinished = mkdtempSync(path.join(path.dirname(directory), ".promtool-"));
   try {
-    // Lists of packages may be absent or old; updating them takes root.
-    if (run(["apt-get", "download", "prometheus"], unfinished) !== 0) {
-      run(["apt-get", "update"], unfinished);
-      if (run(["apt-get", "download", "prometheus"], unfinished) !== 0) {
-        return { missing: "apt-get could not download the package prometheus." };
-      }
-    }
-    const [archive = ""] = readdirSync(unfinished).filter((name) => name.endsWith(".deb"));
-    if (run(["dpkg-deb", "-x", archive, "."], unfinished) !== 0)
-      return { missing: `dpkg-deb can't unpack ${archive}.` };
-    mkdirSync(directory, { recursive: true });
-    renameSync(path.join(unfinished, "usr/bin/promtool"), binary);
-    return { binary };
-  } finally {
-    rmSync(unfinished, { recursive: true, force: true });
+    const directory = new CacheEntry("promtool", "debian").getSync(fetchInto);
+    return { binary: path.join(directory, "promtool") };
+  } catch (error) {
+    return { missing: (error as Error).message };
   }
+}
+
+function fetchInto(directory: string): void {
+  if (run(["apt-get", "--version"]) !== 0)
+    throw new Error("there is no promtool here, and no apt-get to fetch it.");
+  console.log("bunting: fetching promtool (once; Debian's package prometheus, 19 MB) …");
+  const unpacked = path.join(directory, "package");
+  mkdirSync(unpacked);
+  // Lists of packages may be absent or old; updating them takes root.
+  if (run(["apt-get", "download", "prometheus"], unpacked) !== 0) {
+    run(["apt-get", "update"], unpacked);
+    if (run(["apt-get", "download", "prometheus"], unpacked) !== 0)
+      throw new Error("apt-get could not download the package prometheus.");
+  }
+  const [archive = ""] = readdirSync(unpacked).filter((name) => name.endsWith(".deb"));
+  if (run(["dpkg-deb", "-x", archive, "."], unpacked) !== 0)
+    throw new Error(`dpkg-deb can't unpack ${archive}.`);
+  renameSync(path.join(unpacked, "usr/bin/promtool"), path.join(directory, "promtool"));
+  rmSync(unpacked, { recursive: true });
 }
 
 function run([command = "", ...args]: readonly string[], cwd?: string): number | null {
   return spawnSync(command, args, { cwd, stdio: "ignore" }).status;
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const found = findPromtool();
+  console.log("missing" in found ? found.missing : found.binary);
+  process.exitCode = "missing" in found ? 2 : 0;
 }

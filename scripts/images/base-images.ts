@@ -1,12 +1,13 @@
 /**
  * The base images of our Dockerfiles, made from Debian's packages and npm's: for machines that reach no image registry, as CI's. They have
- * the shape of the published ones, so the Dockerfiles are built as they are, with other names for BUILD_IMAGE and RUNTIME_IMAGE.
+ * the shape of the published ones, so the Dockerfiles are built as they are, with other names for BUILD_IMAGE and RUNTIME_IMAGE. Run as a script
+ * (`node --import=tsx scripts/images/base-images.ts`), it makes those for this machine.
  */
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { node24Version } from "../node24.js";
-import { buildah, imageCache, report, run } from "./buildah.js";
+import { buildah, imageCache, missingForImages, report, run, whileNoOtherBuilds } from "./buildah.js";
 
 export type Architecture = "amd64" | "arm64";
 
@@ -37,6 +38,9 @@ staff:x:50:
 nonroot:x:65532:
 `;
 
+/** How many versions of the base images are kept, the newest ones. */
+const keptVersions = 2;
+
 /** Changes with whatever the images are made from. */
 const version = createHash("sha256")
   .update(readFileSync(import.meta.filename))
@@ -44,10 +48,18 @@ const version = createHash("sha256")
   .digest("hex")
   .slice(0, 12);
 
+/** Makes both for this machine, unless they are there, or returns a sentence that says what is needed to make them. */
+export function makeBaseImages(): string | undefined {
+  const missing = missingForImages();
+  if (missing === undefined) whileNoOtherBuilds(() => runtimeImage(hostArchitecture));
+  return missing;
+}
+
 /** The image of the build stage, of this machine's architecture: Debian with apt, node and npm, as node:24-bookworm-slim. Made once. */
 export function buildImage(): string {
   const name = `localhost/bunting/build:${version}`;
   if (isThere(name)) return name;
+  removeOldVersions();
   report("making the base image of the build stage (once; minutes)");
   return inDirectory((directory) => {
     const archive = path.join(directory, "debian.tar");
@@ -151,6 +163,22 @@ function isThere(name: string): boolean {
   return buildah("images", "--format", "{{.Name}}:{{.Tag}}").split("\n").includes(name);
 }
 
+/** Makes room for a new version. Containers are left only by builds that were killed: no other process is building now. */
+function removeOldVersions(): void {
+  buildah("rm", "--all");
+  const listed = buildah("images", "--format", "{{.CreatedAtRaw}} {{.Name}}:{{.Tag}}")
+    .split("\n")
+    .sort()
+    .reverse();
+  const names = listed.map((line) => line.slice(line.lastIndexOf(" ") + 1));
+  const versionOf = (name: string): string | undefined =>
+    /^localhost\/bunting\/(?:build|runtime):([0-9a-f]+)/.exec(name)?.[1];
+  const versions = [...new Set(names.map(versionOf).filter((each) => each !== undefined))];
+  const old = new Set(versions.slice(keptVersions - 1));
+  const doomed = names.filter((name) => old.has(versionOf(name) ?? ""));
+  if (doomed.length > 0) buildah("rmi", "--force", ...doomed);
+}
+
 function inDirectory<T>(work: (directory: string) => T): T {
   mkdirSync(imageCache, { recursive: true });
   const directory = mkdtempSync(path.join(imageCache, "making-"));
@@ -159,4 +187,10 @@ function inDirectory<T>(work: (directory: string) => T): T {
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const missing = makeBaseImages();
+  console.log(missing ?? runtimeImage(hostArchitecture));
+  if (missing !== undefined) process.exitCode = 2;
 }

@@ -3,26 +3,18 @@
  * (base-images.ts). What has not changed since the last time is not built again. Others import `buildImages`.
  */
 import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
+import { CacheEntry } from "../cache-entry.js";
 import { buildImage, hostArchitecture, runtimeImage, type Architecture } from "./base-images.js";
 import { imageBudgetsMiB } from "./image-budgets.js";
-import { buildah, imageCache, missingForImages, report, run } from "./buildah.js";
+import { buildah, imageCache, missingForImages, report, run, whileNoOtherBuilds } from "./buildah.js";
 import { readOciImage, type OciBlob, type OciImage } from "./oci-image.js";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const services = ["agent", "proxy"] as const;
-/** How long the layouts of other commits are kept. */
+/** How long what a killed build has left is kept. */
 const keptMs = 24 * 60 * 60_000;
 
 export interface BuiltImages {
@@ -41,12 +33,14 @@ export function buildImages(
   const missing = missingForImages();
   if (missing !== undefined) return { missing };
   const revision = git("rev-parse", "HEAD");
-  const runtime = runtimeImage(architecture);
-  const key = createHash("sha256")
-    .update(`${revision} ${runtime}`)
-    .update(readFileSync(import.meta.filename));
-  const layout = path.join(imageCache, "layouts", key.digest("hex").slice(0, 16));
-  if (!existsSync(layout)) build(architecture, revision, runtime, layout);
+  const layout = whileNoOtherBuilds(() => {
+    const runtime = runtimeImage(architecture);
+    const key = createHash("sha256")
+      .update(`${revision} ${runtime}`)
+      .update(readFileSync(import.meta.filename));
+    const entry = new CacheEntry("images/layouts", key.digest("hex").slice(0, 16));
+    return entry.getSync((unfinished) => build(architecture, revision, runtime, unfinished));
+  });
   const read = (name: string): OciImage => readOciImage(layout, name);
   return { agent: read("agent"), proxy: read("proxy"), runtime: read("runtime"), revision };
 }
@@ -63,11 +57,8 @@ export function ownSizes(image: OciImage, base: OciImage): readonly [packed: num
   return [layers.reduce((sum, { size }) => sum + size, 0), unpacked.reduce((sum, size) => sum + size, 0)];
 }
 
-/** Builds into a directory beside the final one, so that the final one is never found half-built. */
 function build(architecture: Architecture, revision: string, runtime: string, layout: string): void {
   report(`building both images for ${architecture}`);
-  mkdirSync(path.dirname(layout), { recursive: true });
-  const unfinished = mkdtempSync(path.join(path.dirname(layout), ".building-"));
   const checkout = mkdtempSync(path.join(imageCache, "checkout-"));
   try {
     const archive = path.join(checkout, "archive.tar");
@@ -87,31 +78,27 @@ function build(architecture: Architecture, revision: string, runtime: string, la
       // that it was first built from, which can differ between two architectures.
       ["--timestamp", "0"],
     ].flat();
-    const push = (image: string, name: string): unknown =>
-      buildah("push", image, `oci:${unfinished}:${name}`);
+    const push = (image: string, name: string): unknown => buildah("push", image, `oci:${layout}:${name}`);
     for (const service of services) {
       const dockerfile = path.join(checkout, `deploy/docker/${service}.Dockerfile`);
       // By its number: a name could be given to another commit's image meanwhile, in another checkout.
-      const number = path.join(unfinished, "number");
+      const number = path.join(layout, "number");
       buildah("build", ...common, "--file", dockerfile, "--iidfile", number, checkout);
       push(readFileSync(number, "utf8").trim(), service);
       rmSync(number);
     }
     push(runtime, "runtime");
-    if (!existsSync(layout)) renameSync(unfinished, layout);
     sweep();
   } finally {
     rmSync(checkout, { recursive: true, force: true });
-    rmSync(unfinished, { recursive: true, force: true });
   }
 }
 
-/** Removes what earlier builds have left, so that the cache does not grow with every commit. */
+/** Removes what earlier builds have left, so that the cache does not grow with every commit. Layouts are removed by the cache. */
 function sweep(): void {
-  const folders = [imageCache, path.join(imageCache, "layouts")];
-  for (const folder of folders.flatMap((each) => readdirSync(each).map((name) => path.join(each, name)))) {
-    if (/\/(storage|layouts)$/.test(folder) || Date.now() - statSync(folder).mtimeMs < keptMs) continue;
-    rmSync(folder, { recursive: true, force: true });
+  for (const name of readdirSync(imageCache).filter((each) => /^(checkout|making)-/.test(each))) {
+    const folder = path.join(imageCache, name);
+    if (Date.now() - statSync(folder).mtimeMs > keptMs) rmSync(folder, { recursive: true, force: true });
   }
   // buildah keeps an image of each step, of which a build has about 30.
   const steps = buildah("images", "--all", "--quiet").trim().split("\n");

@@ -1,10 +1,17 @@
 import { spawnSync } from "node:child_process";
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, mkdirSync } from "node:fs";
 import path from "node:path";
 import { cacheDirectory } from "../cache-directory.js";
+import { withLockSync } from "../lock-file.js";
 
 /** Where images, layers and what they are made of are kept. */
 export const imageCache = cacheDirectory("images");
+
+/** Does the work while no other process of this machine builds images, so that none makes what another is making. */
+export function whileNoOtherBuilds<T>(work: () => T): T {
+  mkdirSync(imageCache, { recursive: true });
+  return withLockSync(path.join(imageCache, ".lock"), work);
+}
 
 /** What this machine lacks to build images, as a sentence; undefined if it has everything. `more` names programs that are needed, too. */
 export function missingForImages(...more: readonly string[]): string | undefined {
