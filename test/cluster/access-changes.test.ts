@@ -5,7 +5,7 @@ import { eventually } from "../support/event-queue.js";
 import type { ProxyProcess } from "../support/proxy-process.js";
 import { StockSyncClient, type SyncSubscription } from "../support/stock-sync-client.js";
 import { AccessWorld } from "./support/access-world.js";
-import { freshCluster, sharedCluster } from "./support/use-cluster.js";
+import { restartableCluster, sharedCluster } from "./support/use-cluster.js";
 
 /** So that nothing here waits for the usual 20 s between two looks. */
 const often = ["--auth-recheck=1s"];
@@ -148,7 +148,7 @@ describe("what a caller may read, on a real API server", function () {
 
 describe("callers while the API server is away", function () {
   this.timeout(180_000);
-  const cluster = freshCluster();
+  const cluster = restartableCluster();
 
   it("stay, and come back, if they were known; no one else gets in", async () => {
     const world = await AccessWorld.create(cluster());

@@ -6,13 +6,13 @@ import { readOptions } from "@bunting/runtime";
 import { goModuleSource } from "../helm/support/go-module-source.js";
 import type { ApiObject } from "./support/api-client.js";
 import { applyType } from "./support/apply-type.js";
-import { freshCluster } from "./support/use-cluster.js";
+import { sharedCluster } from "./support/use-cluster.js";
 
 const base = path.resolve(import.meta.dirname, "../../deploy/kustomize/base");
 
 /** Applies the manifests as to any cluster. This one has no nodes, so only admission is tested. */
 describe("deploy/kustomize on a real API server", () => {
-  const cluster = freshCluster();
+  const cluster = sharedCluster();
   let objects: ApiObject[];
   const one = (kind: string): ApiObject => {
     const [found, another] = objects.filter((object) => object["kind"] === kind);

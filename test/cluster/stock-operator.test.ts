@@ -5,7 +5,7 @@ import { binaries, ServiceProcess } from "../support/service-process.js";
 import { holdStockPorts } from "../support/stock-ports.js";
 import { StockSyncClient } from "../support/stock-sync-client.js";
 import { FlagStream, flagSpec } from "./support/proxy-under-test.js";
-import { freshCluster } from "./support/use-cluster.js";
+import { sharedCluster } from "./support/use-cluster.js";
 
 interface Deployment {
   readonly spec: { readonly template: { readonly spec: { readonly containers: readonly Container[] } } };
@@ -21,7 +21,7 @@ const fixture = path.join(import.meta.dirname, "../fixtures/stock-operator/proxy
 describe("our proxy in the place of the stock operator's", function () {
   this.timeout(60_000);
   holdStockPorts();
-  const cluster = freshCluster();
+  const cluster = sharedCluster();
 
   it("serves the cluster with that operator's arguments, environment and role, on its ports", async () => {
     const [container] = (JSON.parse(readFileSync(fixture, "utf8")) as Deployment).spec.template.spec

@@ -10,13 +10,13 @@ import { StockSyncClient } from "../support/stock-sync-client.js";
 import { openToken, signToken, signWithSecret, unsigned } from "./support/forge-token.js";
 import { flagSpec } from "./support/proxy-under-test.js";
 import type { ServiceAccount } from "./support/service-account.js";
-import { freshCluster } from "./support/use-cluster.js";
+import { restartableCluster } from "./support/use-cluster.js";
 
 const audiences = ["bunting"];
 
 describe("the proxy with --auth=token, on a real API server", function () {
   this.timeout(180_000);
-  const cluster = freshCluster();
+  const cluster = restartableCluster();
   let namespace: string;
   let topic: string;
   let proxyAccount: ServiceAccount;

@@ -13,7 +13,7 @@ import { FaultyPath } from "./support/faulty-path.js";
 import { inParallel } from "./support/in-parallel.js";
 import { flagSpec, ProxyUnderTest, type FlagStream } from "./support/proxy-under-test.js";
 import type { ServiceAccount } from "./support/service-account.js";
-import { freshCluster, sharedCluster } from "./support/use-cluster.js";
+import { restartableCluster, sharedCluster } from "./support/use-cluster.js";
 
 /*
  * Faults between a proxy's watches and a real API server. Each strikes object watches and a namespace watch; subscribers must receive
@@ -447,7 +447,7 @@ describe("the proxy's watches, when the way to the API server", function () {
 
 describe("the proxy's watches, when the history of an API server with many FeatureFlags is cut", function () {
   this.timeout(120_000);
-  const cluster = freshCluster();
+  const cluster = restartableCluster();
 
   it("read each of them a few times, not all of them again and again", async () => {
     const namespace = await cluster().createNamespace();

@@ -3,14 +3,14 @@ import { eventually } from "../support/event-queue.js";
 import { inParallel } from "./support/in-parallel.js";
 import { flagSpec, ProxyUnderTest, type FlagStream } from "./support/proxy-under-test.js";
 import type { ServiceAccount } from "./support/service-account.js";
-import { freshCluster } from "./support/use-cluster.js";
+import { restartableCluster } from "./support/use-cluster.js";
 
 const outage = "FeatureFlags can't be watched; the last known versions are served";
 const over = "all FeatureFlags are watched again";
 
 describe("the proxy's watches, when the API server", function () {
   this.timeout(180_000);
-  const cluster = freshCluster();
+  const cluster = restartableCluster();
   let account: ServiceAccount;
   let namespace: string;
   let proxy: ProxyUnderTest;
@@ -165,7 +165,7 @@ describe("the proxy's watches, when the API server", function () {
 
 describe("the proxy's watches on an API server without WatchList", function () {
   this.timeout(120_000);
-  const cluster = freshCluster({ apiServerFlags: ["--feature-gates=WatchList=false"] });
+  const cluster = restartableCluster({ apiServerFlags: ["--feature-gates=WatchList=false"] });
 
   for (const scope of ["object", "namespace", "cluster"]) {
     it(`list, then watch (--watch-scope=${scope})`, async () => {
@@ -195,7 +195,7 @@ describe("the proxy's watches on an API server without WatchList", function () {
 
 describe("the proxy's watches on an API server that forgets its history", function () {
   this.timeout(120_000);
-  const cluster = freshCluster({ apiServerFlags: ["--watch-cache=false"] });
+  const cluster = restartableCluster({ apiServerFlags: ["--watch-cache=false"] });
 
   it("read again when they are too late to resume", async () => {
     const namespace = await cluster().createNamespace();

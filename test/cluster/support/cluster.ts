@@ -28,7 +28,8 @@ import { ServiceAccount } from "./service-account.js";
  *     });
  *   });
  *
- * The shared cluster is the same for all files of a run: use namespaces of your own, and restart, wipe, suspend or reconfigure only fresh ones.
+ * The shared cluster is the same for all files of a run: use namespaces of your own. There is a second one of a run for tests that kill, wipe or restart it, or
+ * give its API server other flags (restartableCluster); only a fresh one is without what earlier tests have written.
  */
 
 const root = path.resolve(import.meta.dirname, "../../..");
@@ -338,7 +339,7 @@ export class Cluster {
     return this.#processes[component].pid;
   }
 
-  // Doing things to it: only to fresh ones
+  // Doing things to it: never to the shared one
 
   /** SIGKILL. `startApiServer` and `startEtcd` start it again. */
   async kill(component: Component): Promise<void> {
@@ -408,6 +409,14 @@ export class Cluster {
   async restartApiServer(flags: readonly string[] = this.#apiServerFlags): Promise<void> {
     await this.kill("kube-apiserver");
     await this.startApiServer(flags);
+  }
+
+  /** Runs with these flags after tests that may have killed it or given it others; restarts the API server only if it must. */
+  async settle(flags: readonly string[]): Promise<void> {
+    const isAsBefore = JSON.stringify(flags) === JSON.stringify(this.#apiServerFlags);
+    if (!this.#processes.etcd.isRunning) await this.startEtcd();
+    if (!isAsBefore || !this.#processes["kube-apiserver"].isRunning) await this.restartApiServer(flags);
+    await this.untilServed();
   }
 
   /** Wipes etcd: resourceVersions start from the beginning and the API server is restarted; the resource types are installed again if they were. */

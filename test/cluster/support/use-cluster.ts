@@ -1,6 +1,7 @@
 import { Cluster, type ClusterOptions } from "./cluster.js";
 
 let shared: Promise<Cluster> | undefined;
+let restartable: Promise<Cluster> | undefined;
 
 /**
  * The cluster that all tests of a run share, started on first use. Call it in a describe block; the function it returns gives the cluster
@@ -12,6 +13,23 @@ export function sharedCluster(): () => Cluster {
     this.timeout(120_000);
     shared ??= Cluster.start();
     cluster = await shared;
+  });
+  return () => present(cluster);
+}
+
+/**
+ * The second cluster of a run, started on first use: its tests may kill, restart, wipe and set it back, and find it running with the flags that
+ * their describe block asks for. Use namespaces of your own: etcd has what other tests have written, unless they wiped it.
+ */
+export function restartableCluster({
+  apiServerFlags = [],
+}: Pick<ClusterOptions, "apiServerFlags"> = {}): () => Cluster {
+  let cluster: Cluster | undefined;
+  before("the cluster that may be restarted", async function () {
+    this.timeout(120_000);
+    restartable ??= Cluster.start({ apiServerFlags });
+    cluster = await restartable;
+    await cluster.settle(apiServerFlags);
   });
   return () => present(cluster);
 }
@@ -37,7 +55,7 @@ function present(cluster: Cluster | undefined): Cluster {
 
 // A hook of the root suite, because this is first imported while mocha loads a test file: runs once, after all files.
 after("no clusters are left", async () => {
-  await (await shared?.catch(() => undefined))?.stop();
+  for (const started of [shared, restartable]) await (await started?.catch(() => undefined))?.stop();
   const forgotten = [...Cluster.running];
   await Promise.all(forgotten.map((cluster) => cluster.stop()));
   if (forgotten.length > 0) throw new Error(`tests left ${forgotten.length} clusters running`);
