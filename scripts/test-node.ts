@@ -1,13 +1,15 @@
 /**
  * `npm run test:node`: runs test/node on a real Kubernetes node, in namespaces of its own, with the images of the last commit. What the node runs
- * and the images are built first if necessary. Arguments go to mocha (`npm run test:node -- --grep kubelet`). Where no node can run it says so,
- * and the tests count as skipped. BUNTING_IMAGES names a layout directory (OCI) with other images called agent and proxy.
+ * and the images are built first if necessary. Arguments are files, of which a word is enough (`npm run test:node -- sidecar`), and mocha's options.
+ * `npm run test:memory` runs the tests of memory, which this leaves out. Where no node can run it says so, and the tests count as skipped.
+ * BUNTING_IMAGES names a layout directory (OCI) with other images called agent and proxy.
  */
 import path from "node:path";
 import { buildImages } from "./images/build-images.js";
 import { missingForImages } from "./images/buildah.js";
 import { buildHelm } from "./helm-machinery.js";
 import { buildNodeMachinery } from "./node-machinery.js";
+import { nodeSpecs } from "./node-specs.js";
 import { runInNamespaces } from "./real-node/namespaces.js";
 import { missingForNode } from "./real-node/requirements.js";
 import { skipTests } from "./skip-tests.js";
@@ -24,7 +26,7 @@ if ("missing" in prepared) {
 } else {
   Object.assign(process.env, prepared.environment);
   const inside = path.join(import.meta.dirname, "real-node/inside.ts");
-  const mocha = ["--timeout", "120000", ...args, ...specs];
+  const mocha = ["--timeout", "120000", ...nodeSpecs(process.argv.slice(2))];
   process.exitCode = await runInNamespaces(
     [process.execPath, "--conditions=@bunting/source", "--import=tsx", inside, ...mocha],
     { deadlineMs },

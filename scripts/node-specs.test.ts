@@ -1,0 +1,25 @@
+import { expect } from "chai";
+import { readdirSync } from "node:fs";
+import { nodeSpecs } from "./node-specs.js";
+
+describe("which tests on a node are run", () => {
+  it("is all but those of memory, unless files are named", () => {
+    expect(nodeSpecs([])).to.deep.equal(["test/node/!(memory).test.ts"]);
+    expect(nodeSpecs(["--grep", "Pod"])).to.deep.equal(["--grep", "Pod", "test/node/!(memory).test.ts"]);
+  });
+
+  it("is a file that is named by a word or as a path, with mocha's options", () => {
+    expect(nodeSpecs(["memory", "--bail"])).to.deep.equal(["test/node/memory.test.ts", "--bail"]);
+    expect(nodeSpecs(["test/node/sidecar.test.ts"])).to.deep.equal(["test/node/sidecar.test.ts"]);
+  });
+
+  it("takes a word that is no file as the value of an option", () => {
+    expect(nodeSpecs(["--grep", "kubelet"])[1]).to.equal("kubelet");
+  });
+
+  it("leaves out no file in a folder below, since there is none", () => {
+    const folders = readdirSync("test/node", { withFileTypes: true }).filter((each) => each.isDirectory());
+    const below = folders.flatMap(({ name }) => readdirSync(`test/node/${name}`));
+    expect(below.filter((name) => name.endsWith(".test.ts"))).to.deep.equal([]);
+  });
+});
