@@ -23,7 +23,7 @@ export function kubernetes(): { readonly version: string; readonly linkerFlags: 
 /** Builds the binaries unless they are in the cache. Rejects if the build fails. */
 export function buildMachinery(): Promise<Machinery> {
   const { version, linkerFlags } = kubernetes();
-  const what = `Kubernetes ${version} for the cluster tests (once; 5 minutes on two cores)`;
+  const what = `Kubernetes ${version} for the cluster tests (once; 4 to 5 minutes on two cores)`;
   return buildGoTools({ name: "cluster", module: machineryModule, packages, what, linkerFlags });
 }
 

@@ -41,6 +41,6 @@ export function buildPods(): Promise<Machinery> {
     name: "coredns",
     module,
     packages: ["./coredns", "./pause"],
-    what: "CoreDNS for the tests on a node (once; some seconds)",
+    what: "CoreDNS for the tests on a node (once; half a minute)",
   });
 }

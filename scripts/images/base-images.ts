@@ -51,8 +51,10 @@ const version = createHash("sha256")
 /** Makes both for this machine, unless they are there, or returns a sentence that says what is needed to make them. */
 export function makeBaseImages(): string | undefined {
   const missing = missingForImages();
-  if (missing === undefined) whileNoOtherBuilds(() => runtimeImage(hostArchitecture));
-  return missing;
+  if (missing !== undefined) return missing;
+  // Looked for first, so as not to wait for a build of ours that stands on them.
+  if (!isThere(runtimeName(hostArchitecture))) whileNoOtherBuilds(() => runtimeImage(hostArchitecture));
+  return undefined;
 }
 
 /** The image of the build stage, of this machine's architecture: Debian with apt, node and npm, as node:24-bookworm-slim. Made once. */
@@ -86,7 +88,7 @@ export function buildImage(): string {
 
 /** The image that ours are based on, as distroless/nodejs24-debian12:nonroot: Debian's libraries, node, no shell. Made once. */
 export function runtimeImage(architecture: Architecture): string {
-  const name = `localhost/bunting/runtime:${version}-${architecture}`;
+  const name = runtimeName(architecture);
   if (isThere(name)) return name;
   const libraries = `${name}-libraries`;
   // A container of the build stage unpacks the packages, because this machine may run another Debian.
@@ -114,6 +116,10 @@ export function runtimeImage(architecture: Architecture): string {
       return name;
     });
   });
+}
+
+function runtimeName(architecture: Architecture): string {
+  return `localhost/bunting/runtime:${version}-${architecture}`;
 }
 
 /** A shell script that makes /rootfs of Debian's packages, without running anything of them. */
@@ -191,6 +197,6 @@ function inDirectory<T>(work: (directory: string) => T): T {
 
 if (process.argv[1] === import.meta.filename) {
   const missing = makeBaseImages();
-  console.log(missing ?? runtimeImage(hostArchitecture));
+  console.log(missing ?? runtimeName(hostArchitecture));
   if (missing !== undefined) process.exitCode = 2;
 }
