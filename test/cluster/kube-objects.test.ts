@@ -133,10 +133,11 @@ describe("what the operator needs of a real API server", function () {
 
   it("fields of the stock operator's proxy become ours, and go when we do not apply them", async () => {
     const stock = JSON.parse(readFileSync(path.join(recorded, "proxy-deployment.json"), "utf8")) as {
-      readonly metadata: { readonly name: string; readonly labels?: object };
+      readonly labels: object;
       readonly spec: { readonly template: { readonly spec: Readonly<Record<string, unknown>> } };
     };
-    const { name, labels } = stock.metadata;
+    const { labels } = stock;
+    const name = "flagd-proxy";
     const deployment = {
       ...{
         apiVersion: "apps/v1",
