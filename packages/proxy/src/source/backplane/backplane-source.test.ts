@@ -22,13 +22,11 @@ describe("BackplaneSource", () => {
   before(function () {
     needsRedisServer(this);
   });
-  const shared = new SharedRedis();
   beforeEach(async () => {
-    redis = await shared.next();
+    redis = stops.add(await RedisServer.start());
     cluster = new TestCluster();
   });
   afterEach(() => stops.stop());
-  after(() => shared.stop());
 
   const start = (
     options?: ConstructorParameters<typeof BackplaneReplica>[2],
