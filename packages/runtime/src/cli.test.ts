@@ -9,7 +9,7 @@ class GardenError extends CodedError<"GATE_SHUT"> {
 /** What a program writes that fails with this error when it starts. */
 async function writtenOn(error: Error): Promise<string> {
   const { stderr } = process;
-  const { write } = stderr;
+  const write = stderr.write.bind(stderr);
   const written: string[] = [];
   stderr.write = (text: string | Uint8Array): boolean => written.push(String(text)) > 0;
   try {

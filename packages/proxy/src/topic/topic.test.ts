@@ -284,6 +284,19 @@ describe("a topic", () => {
     expect(woken).to.deep.equal(["away", "fresh"]);
   });
 
+  it("wakes its subscribers for a tombstone, although the snapshot stays the same", () => {
+    const { topic, clock, tell, turn } = useTopic({ deletionPolicy: "keep" });
+    tell(1);
+    let woken = 0;
+    topic.subscribe({ readsTombstones: true, wake: () => woken++, refuse: () => undefined });
+    topic.deleted();
+    while (turn());
+    expect(woken, "in the grace").to.equal(0);
+    clock.advance(graceMs);
+    while (turn());
+    expect(woken).to.equal(1);
+  });
+
   it("remembers of the versions before the newest only those that somebody holds, once all have the one before", () => {
     const { topic, tell } = useTopic();
     const reader = new Reader(topic);
