@@ -3,7 +3,7 @@ import {
   accessMatrix,
   callers,
   topics,
-  type Answer,
+  type MatrixAnswer,
   type CallerKind,
   type TopicRelation,
 } from "@bunting/proxy/internal/access/access-matrix.js";
@@ -33,7 +33,7 @@ describe("the access matrix", function () {
   });
 
   for (const { args, callers: rows } of accessMatrix) {
-    for (const [kind, row] of Object.entries(rows) as [CallerKind, Record<TopicRelation, Answer>][]) {
+    for (const [kind, row] of Object.entries(rows) as [CallerKind, Record<TopicRelation, MatrixAnswer>][]) {
       describe(`${args.join(" ")}: ${callers[kind]}`, () => {
         let proxy: ProxyProcess;
         let client: StockSyncClient;
@@ -57,7 +57,7 @@ describe("the access matrix", function () {
           if (kind === "hostNetwork") await world.deletePod("agent");
         });
 
-        for (const [topic, expected] of Object.entries(row) as [TopicRelation, Answer][]) {
+        for (const [topic, expected] of Object.entries(row) as [TopicRelation, MatrixAnswer][]) {
           it(`${topics[topic]}: ${expected}`, async () => {
             const selector = world.topic(topic);
             const token = tokens.get(kind);

@@ -13,7 +13,7 @@ import { AnnouncementReader } from "./announcement/announcement-reader.js";
 import { Follower } from "./announcement/follower.js";
 import type { BackplaneError } from "./backplane-error.js";
 import { Leases, type Lease } from "./lease/leases.js";
-import { comparePositions, type Position } from "./record/position.js";
+import { comparePositions, type RecordPosition } from "./record/position.js";
 import { unlimitedRoom } from "./record/document-room.js";
 import { RecordCodec } from "./record/record-codec.js";
 import { RecordKeys } from "./record/record-keys.js";
@@ -51,7 +51,7 @@ class Cluster {
 
 /** Everything that was ever told to the readers of one follower; fails when one goes backwards. */
 class Reader {
-  readonly told = new Map<string, Position & { readonly fence: number }>();
+  readonly told = new Map<string, RecordPosition & { readonly fence: number }>();
   readonly wrongs: string[] = [];
 
   take({ record, fence }: StoredRecord): void {
@@ -188,11 +188,13 @@ async function watchRecords(address: string, signal: AbortSignal): Promise<reado
   const { connection, keys, options } = replica;
   const codec = new RecordCodec(100_000, () => RecordKeys.none, unlimitedRoom);
   const records = new Records({ connection, keys, codec, ...options, clock: systemClock });
-  const last = new Map<string, Position>();
+  const last = new Map<string, RecordPosition>();
   const wrongs: string[] = [];
   while (!signal.aborted) {
     // Where Redis is away, there is nothing to see.
-    for (const [topic, now] of await records.positions(topics).catch(() => new Map<string, Position>())) {
+    for (const [topic, now] of await records
+      .positions(topics)
+      .catch(() => new Map<string, RecordPosition>())) {
       const before = last.get(topic);
       if (before !== undefined && comparePositions(now, before) < 0)
         wrongs.push(`Redis went backwards: ${topic}: ${JSON.stringify([before, now])}`);

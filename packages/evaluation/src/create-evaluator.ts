@@ -1,6 +1,6 @@
 import type { JsonValue } from "@bunting/protocol";
 import { Evaluator, type EvaluatorOptions } from "./evaluator.js";
-import { parseDocument, type RejectedFlag } from "./parse-document.js";
+import { parseDocument, type InvalidFlag } from "./parse-document.js";
 
 /**
  * An evaluator of one flagd document, and the flags of the document that it does not serve.
@@ -10,7 +10,7 @@ import { parseDocument, type RejectedFlag } from "./parse-document.js";
 export function createEvaluator(
   document: JsonValue,
   options?: EvaluatorOptions,
-): { readonly evaluator: Evaluator; readonly rejectedFlags: readonly RejectedFlag[] } {
+): { readonly evaluator: Evaluator; readonly rejectedFlags: readonly InvalidFlag[] } {
   const { flags, rejectedFlags } = parseDocument(document);
   const evaluator = new Evaluator(options);
   evaluator.apply({ upserted: flags, removed: [] });

@@ -9,13 +9,13 @@ interface Bucket {
 }
 
 /** Variants, and the share of all hashes that each gets. */
-export interface Distribution {
+export interface VariantDistribution {
   readonly buckets: readonly Bucket[];
   readonly totalWeight: number;
 }
 
 /** Parses `["variant", weight]` lists; undefined if one has another form, or the sum of the weights is too large. */
-export function parseDistribution(shares: readonly Value[]): Distribution | undefined {
+export function parseDistribution(shares: readonly Value[]): VariantDistribution | undefined {
   const buckets: Bucket[] = [];
   let end = 0;
   for (const share of shares) {
@@ -30,7 +30,7 @@ export function parseDistribution(shares: readonly Value[]): Distribution | unde
 }
 
 /** The variant that a 32-bit hash falls into; null if all weights are zero. */
-export function pickVariant({ buckets, totalWeight }: Distribution, hash: number): Value {
+export function pickVariant({ buckets, totalWeight }: VariantDistribution, hash: number): Value {
   const place = scaled(hash, totalWeight);
   for (const { variant, end } of buckets) if (place < end) return variant;
   return null;

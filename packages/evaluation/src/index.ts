@@ -1,6 +1,6 @@
 export { checkTargeting, targetingProblems, type TargetingProblem } from "./check-targeting.js";
 export { createEvaluator } from "./create-evaluator.js";
-export { parseDistribution, type Distribution } from "./distribution.js";
+export { parseDistribution, type VariantDistribution } from "./distribution.js";
 export { Evaluator, type EvaluatorOptions, type FlagChanges, type ResolvedFlag } from "./evaluator.js";
 export { explain, type Explanation, type RuleStep } from "./explain.js";
 export { FlagError, type FlagErrorCode } from "./flag-error.js";
@@ -10,7 +10,7 @@ export {
   parseDocument,
   type DocumentOrigin,
   type ParsedDocument,
-  type RejectedFlag,
+  type InvalidFlag,
 } from "./parse-document.js";
 export type { FlagFilter } from "./flag-index.js";
 export { evaluatorsOf } from "./inline-references.js";

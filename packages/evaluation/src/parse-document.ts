@@ -5,7 +5,7 @@ import { evaluatorsOf } from "./inline-references.js";
 import { metadataOf, parseFlag, type FlagSetContext } from "./parse-flag.js";
 
 /** A flag that is rejected alone; the other flags of its document are served. */
-export interface RejectedFlag {
+export interface InvalidFlag {
   readonly key: string;
   readonly reason: string;
 }
@@ -13,7 +13,7 @@ export interface RejectedFlag {
 export interface ParsedDocument {
   /** Of flags with the same flagSetId and key, the last one. */
   readonly flags: readonly Flag[];
-  readonly rejectedFlags: readonly RejectedFlag[];
+  readonly rejectedFlags: readonly InvalidFlag[];
 }
 
 /** Where a document came from; its flags carry it, and selectors select by it. */
@@ -36,7 +36,7 @@ export function parseDocument(
     evaluators: evaluatorsOf(objectPart(document, "$evaluators")),
   };
   const flags = new Map<string, Flag>();
-  const rejectedFlags: RejectedFlag[] = [];
+  const rejectedFlags: InvalidFlag[] = [];
   for (const [key, definition] of definitionsIn(document)) {
     if (key === undefined) {
       rejectedFlags.push({ key: "(no key)", reason: 'a flag of the list has no "key"' });

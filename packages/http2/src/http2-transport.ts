@@ -63,7 +63,7 @@ const headerBytesPerWork = 8 * 1024;
  * unsent answers to PING and SETTINGS, and on requests that are invalid; FloodGuard, for PING and SETTINGS frames whose answers are read; the
  * stall watch, for responses that are not; the keepalive, for header blocks that do not end; and the turns, for all frames that cost time only.
  */
-export class Http2Transport {
+export class Http2ServerTransport {
   readonly #handler: TransportHandler;
   readonly #onRequest: RequestListener | undefined;
   readonly #grpcHeaders: GrpcHeaderRules;

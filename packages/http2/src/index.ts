@@ -2,7 +2,7 @@ export { streamBytes, type AccountBook, type OpenAccount, type PeerAccount } fro
 export { drainSessions } from "./drain-sessions.js";
 export { httpDate } from "./http-date.js";
 export { defaultGrpcHeaders } from "./http2-request-routing.js";
-export { Http2Transport } from "./http2-transport.js";
+export { Http2ServerTransport } from "./http2-transport.js";
 export { peerAddress } from "./peer-address.js";
 export { accountOf, chargeAnswer, setAccount } from "./request-account.js";
 export type { AdmissionReason } from "./session-admission.js";
@@ -23,4 +23,4 @@ export {
   type TransportSession,
   type TransportStream,
 } from "./transport.js";
-export type { Reader, SharedTurns, TurnShare } from "./turn-share.js";
+export type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";

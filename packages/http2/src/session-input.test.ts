@@ -1,7 +1,7 @@
 import { expect } from "chai";
 import { connectionBytes } from "@bunting/server/internal/limits/peer-account.js";
 import { streamBytes } from "./account.js";
-import { type DropReason, type PortListener, ReadTurns } from "@bunting/server";
+import { type DropReason, type PortListener, ReadFairness } from "@bunting/server";
 import type { TransportStream } from "./transport.js";
 import {
   answerOf,
@@ -79,7 +79,7 @@ describe("what a client sends", () => {
 
   it("is handled in later turns from where the connection has spent several times its share, in order", async () => {
     const due: (() => void)[] = [];
-    const turns = new ReadTurns({
+    const turns = new ReadFairness({
       perConnection: 2,
       perTurn: 1_000,
       afterTurn: (callback) => void due.push(callback),
@@ -116,7 +116,7 @@ describe("what a client sends", () => {
 
     beforeEach(async () => {
       due = [];
-      const turns = new ReadTurns({
+      const turns = new ReadFairness({
         perConnection: 250,
         perTurn: 10_000,
         afterTurn: (callback) => void due.push(callback),

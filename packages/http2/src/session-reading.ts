@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import type { PeerAccount } from "./account.js";
 import { countRead } from "./read-garbage.js";
 import type { SocketAccess } from "./socket-access.js";
-import type { Reader, SharedTurns, TurnShare } from "./turn-share.js";
+import type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";
 import { UnreadChunks } from "./unread-chunks.js";
 
 /** What is read from a socket at once: it may be on its way while reading is paused. */
@@ -23,7 +23,7 @@ export interface ReadingOwner {
 }
 
 /** When a connection is read: not while it is paused, and not beyond its share of the turns of the event loop. */
-export class SessionReading implements Reader {
+export class SessionReading implements TurnReader {
   readonly #owner: ReadingOwner;
   readonly #share: TurnShare;
   #isPaused = false;

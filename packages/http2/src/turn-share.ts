@@ -1,5 +1,5 @@
 /** A connection whose reading can be held. */
-export interface Reader {
+export interface TurnReader {
   /** Also called while reading is held, because the engine may have read on. */
   holdReading(): void;
   continueReading(): void;
@@ -20,7 +20,7 @@ export interface TurnShare {
 /** Shares the turns of the event loop out among connections. */
 export interface SharedTurns {
   /** Adds a connection. */
-  enter(reader: Reader): TurnShare;
+  enter(reader: TurnReader): TurnShare;
   /** Calls back at once, or, if this turn has had its work or others wait, in a later turn. */
   admit(accept: () => void): void;
 }

@@ -43,7 +43,7 @@ export { confirmAfterMs } from "./reflector/confirm-after.js";
 export { readConsistently } from "./reflector/consistent-list.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";
 export { ObjectOrder } from "./reflector/object-order.js";
-export { OpeningGate, type Opening } from "./reflector/opening-gate.js";
+export { WatchAdmission, type WatchRequest } from "./reflector/watch-admission.js";
 export type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector/reflector-handler.js";
 export { Reflector, type ReflectorShared } from "./reflector/reflector.js";
 export { compareResourceVersions } from "./reflector/resource-version.js";

@@ -8,7 +8,7 @@ export { ObjectTracker } from "./informer/object-tracker.js";
 export { KubeError } from "./kube-error.js";
 export { confirmAfterMs } from "./reflector/confirm-after.js";
 export { Epochs, type Epoch } from "./reflector/epochs.js";
-export { OpeningGate } from "./reflector/opening-gate.js";
+export { WatchAdmission } from "./reflector/watch-admission.js";
 export type { ConsistentRead, ReflectorHandler } from "./reflector/reflector-handler.js";
 export { Reflector, type ReflectorShared } from "./reflector/reflector.js";
 export { compareResourceVersions } from "./reflector/resource-version.js";

@@ -3,7 +3,7 @@ import { unservable } from "./document-depth.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
 import { quoted } from "./quoted.js";
-import { atOnce, flagsPerStep, type Work } from "./work.js";
+import { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
 
 /**
  * A flag document in the one form that every OpenFeature provider reads: map-form `flags`, only the fields that flagd defines, primitive
@@ -44,7 +44,7 @@ export function normaliseDocument(value: JsonValue | undefined): NormalisedDocum
 }
 
 /** `normaliseDocument` as work that can be done in turns: a document may have a million flags. */
-export function* normalising(value: JsonValue | undefined): Work<NormalisedDocument> {
+export function* normalising(value: JsonValue | undefined): DocumentWork<NormalisedDocument> {
   const warnings: DocumentWarning[] = [];
   if (!isJsonObject(value))
     throw invalid([], `a flag document is an object with "flags", but this is ${kindOf(value)}`);
@@ -75,7 +75,10 @@ export function encodeDocument(document: FlagDocument): string {
   return `{${parts.join(",")}}`;
 }
 
-function* normaliseFlags(value: JsonValue | undefined, warnings: DocumentWarning[]): Work<JsonObject> {
+function* normaliseFlags(
+  value: JsonValue | undefined,
+  warnings: DocumentWarning[],
+): DocumentWork<JsonObject> {
   if (Array.isArray(value)) return normaliseFlagList(value as readonly JsonValue[], warnings);
   // As in flagd: `flags:` with nothing below it in YAML means that there are none.
   if (value === null) return {};

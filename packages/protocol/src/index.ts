@@ -12,7 +12,7 @@ export {
   type FlagDocument,
   type NormalisedDocument,
 } from "./flag-document.js";
-export { atOnce, flagsPerStep, type Work } from "./work.js";
+export { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 export {
   boundedHistory,

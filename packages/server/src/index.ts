@@ -7,11 +7,11 @@ export {
   type HttpExchangeOptions,
   type HttpRequestRecord,
 } from "./exchange/http-exchange.js";
-export { LongRequests, longRequestBytes, turnsBetween } from "./exchange/long-requests.js";
+export { LongRequestQueue, longRequestBytes, turnsBetween } from "./exchange/long-request-queue.js";
 export { readBody } from "./exchange/request-body.js";
 export { PeerMemory } from "./limits/peer-memory.js";
 export { defaultPeerMemoryBytes } from "./limits/peer-memory-budget.js";
-export { ReadTurns } from "./limits/read-turns.js";
+export { ReadFairness } from "./limits/read-fairness.js";
 export type { WholeRequest } from "./http1/whole-request.js";
 export type { WholeAnswer, WholeRequestHandler } from "./http1/whole-request-server.js";
 export { authorizationOf } from "./port/authorization-of.js";

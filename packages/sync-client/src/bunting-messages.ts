@@ -23,7 +23,7 @@ export interface Unchanged {
   readonly version: DocumentVersion;
 }
 
-export interface Snapshot {
+export interface SnapshotMessage {
   readonly kind: "snapshot";
   readonly topic: string;
   readonly version: DocumentVersion;
@@ -65,7 +65,7 @@ export interface TopicError {
 }
 
 /** Sent to proxies only. */
-export interface Tier {
+export interface TierMessage {
   readonly kind: "tier";
   /** The proxy, and all that it is fed by. */
   readonly proxies: readonly string[];
@@ -74,7 +74,7 @@ export interface Tier {
 }
 
 /** Sent to proxies only. */
-export interface Freshness {
+export interface FreshnessMessage {
   readonly kind: "freshness";
   readonly topic: string;
   readonly isStale: boolean;
@@ -94,13 +94,13 @@ export interface History {
 /** `unknown` is a message that a later proxy may send. Documents share memory with the message. */
 export type SyncResponse =
   | Unchanged
-  | Snapshot
+  | SnapshotMessage
   | Delta
   | Missing
   | Deleted
   | TopicError
-  | Tier
-  | Freshness
+  | TierMessage
+  | FreshnessMessage
   | History
   | { readonly kind: "heartbeat" }
   | { readonly kind: "unknown" };

@@ -4,7 +4,7 @@ import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
 import { createSource } from "@bunting/agent/internal/sync/create-sources.js";
-import type { Delivery, DeliveryResult, FlagSource } from "@bunting/agent/internal/sync/flag-source.js";
+import type { Delivery, DeliveryResult, SyncSource } from "@bunting/agent/internal/sync/sync-source.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
 import { createLogger } from "@bunting/runtime";
@@ -23,7 +23,7 @@ export class RealAgent implements Subscriber {
   readonly #address: TcpSwitch;
   readonly #clock = new ManualClock();
   readonly #store: FlagStore;
-  readonly #source: FlagSource;
+  readonly #source: SyncSource;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
   #floor = -1;

@@ -1,8 +1,8 @@
-import { comparePositions, type Position } from "@bunting/backplane";
+import { comparePositions, type RecordPosition } from "@bunting/backplane";
 import type { RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { expect } from "chai";
 
-interface Stored extends Position {
+interface Stored extends RecordPosition {
   readonly fence: number;
 }
 

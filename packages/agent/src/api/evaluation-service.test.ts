@@ -1,4 +1,4 @@
-import { LongRequests, type PortListener } from "@bunting/server";
+import { LongRequestQueue, type PortListener } from "@bunting/server";
 import {
   evaluationV1 as v1,
   evaluationV2 as v2,
@@ -64,7 +64,7 @@ async function serve(
 ): Promise<{ world: World; client: GrpcClient; listener: PortListener }> {
   const world = createWorld({ documents: [document], ...options });
   const listener = await listen(
-    world.services.flatMap((service) => grpcMethods(service, new LongRequests())),
+    world.services.flatMap((service) => grpcMethods(service, new LongRequestQueue())),
   );
   return { world, listener, client: new GrpcClient(listener.port) };
 }

@@ -1,2 +1,2 @@
 /** How the messages of a call are encoded: protobuf, or its JSON form. */
-export type MessageCodec = "proto" | "json";
+export type EvaluationCodec = "proto" | "json";

@@ -13,7 +13,7 @@ const tooDeepMark = 1;
 const referenceMark = 2;
 
 /** Where one flag is in its document. */
-export interface Entry {
+export interface TableEntry {
   /** Offset of its first byte: in a map that of the key, in a list that of the flag. */
   readonly start: number;
   /** Offset of the flag's definition. */
@@ -43,7 +43,7 @@ export class EntryTable {
     return this.ids.length;
   }
 
-  push(id: string, entry: Entry): number {
+  push(id: string, entry: TableEntry): number {
     const row = this.ids.length;
     this.#makeRoom(row + 1);
     this.ids.push(id);
@@ -51,7 +51,7 @@ export class EntryTable {
     return row;
   }
 
-  overwrite(row: number, entry: Entry): void {
+  overwrite(row: number, entry: TableEntry): void {
     const marked = (entry.isTooDeep ? tooDeepMark : 0) | (entry.mentionsReference ? referenceMark : 0);
     this.#cells.set([entry.start, entry.valueStart, entry.end, entry.weight, marked, 0], row * columns);
   }

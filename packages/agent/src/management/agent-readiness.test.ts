@@ -1,6 +1,6 @@
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
-import type { SourceStatus } from "../sync/flag-source.js";
+import type { SourceStatus } from "../sync/sync-source.js";
 import { AgentReadiness } from "./agent-readiness.js";
 
 function status(over: Partial<SourceStatus>): SourceStatus {

@@ -1,5 +1,5 @@
 import type { Clock, Readiness } from "@bunting/runtime";
-import type { SourceStatus } from "../sync/flag-source.js";
+import type { SourceStatus } from "../sync/sync-source.js";
 
 /**
  * Whether the agent is ready: as soon as every source has answered, with a document, even one that is refused, or with the message that there is

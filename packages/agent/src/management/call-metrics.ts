@@ -8,7 +8,7 @@ import {
   seriesOf,
   sizeBounds,
   tallyOf,
-  type Labels,
+  type TallyLabels,
 } from "./request-tally.js";
 import { overflowLabels } from "./series-limit.js";
 
@@ -28,9 +28,9 @@ class CallTally extends RequestTally {
   readonly requests = new Distribution(countBounds);
   readonly responses = new Distribution(countBounds);
   /** Of the sizes of messages: streams count them without their status, which they do not have yet. */
-  readonly sizeLabels: Labels;
+  readonly sizeLabels: TallyLabels;
 
-  constructor(labels: Labels, sizeLabels: Labels) {
+  constructor(labels: TallyLabels, sizeLabels: TallyLabels) {
     super(labels);
     this.sizeLabels = sizeLabels;
   }
@@ -93,7 +93,7 @@ export class CallMetrics {
       "otel_metric_overflow",
     ];
     for (const { name, help, buckets, of, isSize = false } of callMetrics) {
-      const labelsOf = ({ labels, sizeLabels }: CallTally): Labels => (isSize ? sizeLabels : labels);
+      const labelsOf = ({ labels, sizeLabels }: CallTally): TallyLabels => (isSize ? sizeLabels : labels);
       new ScrapedHistogram({ name, help, labelNames, buckets, registers: [registry] }, () =>
         seriesOf(calls.values(), of, { labelsOf }),
       );

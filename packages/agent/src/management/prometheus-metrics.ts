@@ -2,7 +2,7 @@ import { serverMetrics, type DropReason, type ServerMetrics } from "@bunting/ser
 import { Counter, Gauge, Histogram, type Registry } from "@bunting/runtime";
 import type { ApiMetrics } from "../api/api-metrics.js";
 import type { StoreMetrics } from "../store/store-metrics.js";
-import type { SyncMetrics, WatchMetrics } from "../sync/sync-metrics.js";
+import type { SyncMetrics, FeatureFlagWatchMetrics } from "../sync/sync-metrics.js";
 import { syncProtocols } from "../sync/sync-protocol.js";
 import { EvaluationCounts } from "./evaluation-counts.js";
 import { CallMetrics } from "./call-metrics.js";
@@ -119,7 +119,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
     labelNames: ["source", "result"],
     registers,
   });
-  let watches: WatchMetrics | undefined;
+  let watches: FeatureFlagWatchMetrics | undefined;
   return {
     watches: () => (watches ??= watchMetrics(registry)),
     connected: (source, isConnected) => connected.set({ source }, isConnected ? 1 : 0),

@@ -5,17 +5,17 @@ import { Distribution } from "./distribution.js";
 export const durationBoundsMs = [5, 10, 25, 50, 75, 100, 250, 500, 750, 1_000, 2_500, 5_000, 7_500, 10_000];
 export const sizeBounds = [100, 1_000, 10_000, 100_000, 1_000_000];
 
-export type Labels = Readonly<Record<string, string>>;
+export type TallyLabels = Readonly<Record<string, string>>;
 
 /** What is counted of the requests that have the same labels. */
 export class RequestTally {
   readonly durationMs = new Distribution(durationBoundsMs);
   readonly requestBytes = new Distribution(sizeBounds);
   readonly responseBytes = new Distribution(sizeBounds);
-  readonly labels: Labels;
+  readonly labels: TallyLabels;
   open = 0;
 
-  constructor(labels: Labels) {
+  constructor(labels: TallyLabels) {
     this.labels = labels;
   }
 }

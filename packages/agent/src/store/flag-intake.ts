@@ -1,6 +1,6 @@
 import type { DocumentVersion } from "@bunting/sync-client/messages";
 import { AgentError } from "../agent-error.js";
-import type { Delivery, DeliveryResult } from "../sync/flag-source.js";
+import type { Delivery, DeliveryResult } from "../sync/sync-source.js";
 import type { FlagStore } from "./flag-store.js";
 import type { LastKnownGood } from "./last-known-good.js";
 

@@ -1,5 +1,5 @@
 import type { DocumentVersion } from "@bunting/sync-client/messages";
-import { compareFlagSetIds, type Flag, type RejectedFlag } from "@bunting/evaluation";
+import { compareFlagSetIds, type Flag, type InvalidFlag } from "@bunting/evaluation";
 import { compareUtf8 } from "@bunting/protocol";
 import { cut, RateLimitedLog, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
@@ -27,7 +27,7 @@ export interface ReplaceResult {
   readonly upserted: readonly Flag[];
   readonly removed: readonly Flag[];
   /** All flags of the document that were rejected, including those rejected before. */
-  readonly rejectedFlags: readonly RejectedFlag[];
+  readonly rejectedFlags: readonly InvalidFlag[];
 }
 
 export interface FlagStoreOptions {
@@ -196,7 +196,7 @@ export class FlagStore {
     }
   }
 
-  #logRejections(sourceIndex: number, rejected: readonly RejectedFlag[]): void {
+  #logRejections(sourceIndex: number, rejected: readonly InvalidFlag[]): void {
     const [first] = rejected;
     if (first === undefined) return;
     this.#log.warn(

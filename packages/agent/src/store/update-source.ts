@@ -13,7 +13,7 @@ import {
   parseFlag,
   type Flag,
   type FlagSetContext,
-  type RejectedFlag,
+  type InvalidFlag,
 } from "@bunting/evaluation";
 import { isSameSlice, parseSlice, parseText, type Slice } from "../document/slice.js";
 
@@ -27,7 +27,7 @@ export interface SourceDocument {
   /** By row of the index; undefined for a rejected flag that had no previous value. */
   readonly flags: readonly (Flag | undefined)[];
   /** Rejected flags by their id in the index. */
-  readonly rejected: ReadonlyMap<string, RejectedFlag>;
+  readonly rejected: ReadonlyMap<string, InvalidFlag>;
   /** The heap that the flags take, in bytes, as JsonScanner counts it. */
   readonly weight: number;
 }
@@ -39,7 +39,7 @@ export interface SourceUpdate {
   /** Flags that were removed; none of them has a successor with the same key and flagSetId in `put`. */
   readonly removed: readonly Flag[];
   /** Those of `state.rejected` that were not rejected before, or for another reason. */
-  readonly newlyRejected: readonly RejectedFlag[];
+  readonly newlyRejected: readonly InvalidFlag[];
 }
 
 /**
@@ -62,7 +62,7 @@ export function updateSource(
   onWeight(ownWeight);
   const flags = indexed.previousRows.map((row) => (row < 0 ? undefined : previous?.flags[row]));
   const rejected = stillRejected(indexed, rows, previous);
-  const newlyRejected: RejectedFlag[] = [];
+  const newlyRejected: InvalidFlag[] = [];
   const derived = new Map<number, Flag>();
   const replaced = new Map<string, Flag>();
   const { entries } = indexed.index;
@@ -184,8 +184,8 @@ function stillRejected(
   { index }: IndexedDocument,
   derivedRows: readonly number[],
   previous: SourceDocument | undefined,
-): Map<string, RejectedFlag> {
-  const rejected = new Map<string, RejectedFlag>();
+): Map<string, InvalidFlag> {
+  const rejected = new Map<string, InvalidFlag>();
   if (previous === undefined || previous.rejected.size === 0) return rejected;
   const derivedAgain = new Set(derivedRows);
   index.entries.ids.forEach((id, row) => {
@@ -200,7 +200,7 @@ function deriveFlag(
   { bytes, entries, isList }: DocumentIndex,
   row: number,
   set: FlagSetContext,
-): Flag | RejectedFlag {
+): Flag | InvalidFlag {
   const id = entries.ids[row] ?? "";
   const { start, end } = entries.value(row);
   const definition = parseDefinition(bytes.toString("utf8", start, end), start, isList ? undefined : id);

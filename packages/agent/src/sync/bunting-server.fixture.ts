@@ -22,7 +22,7 @@ import {
   type Response,
 } from "@bunting/sync-client/internal/bunting-messages.fixture.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
-import type { Delivery, SourceOptions } from "./flag-source.js";
+import type { Delivery, SyncSourceOptions } from "./sync-source.js";
 import { SourceProbe, TcpRelay } from "./sync.fixture.js";
 
 export const topic = "demo/flags";
@@ -140,7 +140,7 @@ export class StoreProbe {
   readonly nacks: string[] = [];
   readonly messages: string[] = [];
   readonly renewals: string[] = [];
-  readonly options: SourceOptions;
+  readonly options: SyncSourceOptions;
 
   constructor(clock?: Clock, maxDocumentBytes?: number) {
     this.#base = new SourceProbe(clock, maxDocumentBytes);
@@ -190,7 +190,7 @@ export class StoreProbe {
     return this.store.held(2)?.layout.bytes.toString();
   }
 
-  #deliver(delivery: Delivery): ReturnType<SourceOptions["deliver"]> {
+  #deliver(delivery: Delivery): ReturnType<SyncSourceOptions["deliver"]> {
     this.deliveries.push(delivery);
     try {
       return this.store.replace(delivery.sourceIndex, delivery.bytes, delivery.version);

@@ -1,6 +1,6 @@
 import { version } from "../version.js";
 import { FileSource } from "./file-source.js";
-import type { FlagSource, SourceOptions } from "./flag-source.js";
+import type { SyncSource, SyncSourceOptions } from "./sync-source.js";
 import type { SharedCluster } from "./kubernetes/shared-cluster.js";
 import { OnDemandSource } from "./on-demand-source.js";
 import type { SourceConfig } from "./source-config.js";
@@ -9,10 +9,10 @@ import { UnsupportedSource } from "./unsupported-source.js";
 /** Creates the sources of the configurations. They open nothing before they run. */
 export function createSources(
   configs: readonly SourceConfig[],
-  options: SourceOptions,
-): readonly FlagSource[] {
+  options: SyncSourceOptions,
+): readonly SyncSource[] {
   let cluster: SharedCluster | undefined;
-  return configs.map((config): FlagSource => {
+  return configs.map((config): SyncSource => {
     switch (config.provider) {
       case "grpc":
         return new OnDemandSource(config, options, async (parts, signal) => {
@@ -39,7 +39,7 @@ export function createSources(
 }
 
 /** Creates the source of a single configuration. */
-export function createSource(config: SourceConfig, options: SourceOptions): FlagSource {
+export function createSource(config: SourceConfig, options: SyncSourceOptions): SyncSource {
   const [source] = createSources([config], options);
   if (source === undefined) throw new Error("there is one source for each configuration");
   return source;

@@ -1,6 +1,6 @@
 import { statSync, type Stats } from "node:fs";
 import type { FileEvent, WatchedDirectory } from "@bunting/files";
-import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
+import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
 import { isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
@@ -12,16 +12,16 @@ const lookEveryMs = 2_000;
  * A flag document on disk. A file that is gone, empty or can't be read is a state of this source and no document: what was delivered last
  * stays.
  */
-export class FileSource implements FlagSource {
+export class FileSource implements SyncSource {
   readonly name: string;
   readonly #config: FileSourceConfig;
-  readonly #options: SourceOptions;
+  readonly #options: SyncSourceOptions;
   readonly #state: SourceState;
   readonly #heapBytes: (() => number) | undefined;
   #wasSeen = false;
 
   /** `heapBytes`: what reading YAML may take of the heap; what is free, if absent. */
-  constructor(config: FileSourceConfig, options: SourceOptions, heapBytes?: () => number) {
+  constructor(config: FileSourceConfig, options: SyncSourceOptions, heapBytes?: () => number) {
     this.name = `source-${config.sourceIndex}`;
     this.#config = config;
     this.#options = options;

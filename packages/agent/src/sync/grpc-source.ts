@@ -13,7 +13,7 @@ import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc
 import { Backoff, isAborted, sleep } from "@bunting/runtime";
 import { callSyncFlags } from "./flagd-call.js";
 import { replaceFlagSets } from "./flag-sets.js";
-import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
+import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import { topicOf } from "./grpc-config.js";
 import { refusalAdvice } from "./refusal-advice.js";
 import type { GrpcSourceConfig } from "./source-config.js";
@@ -83,10 +83,10 @@ type TurnParts = Omit<TopicStreamParts, "heard">;
  * It uses bunting.sync.v1 if the server supports it, else flagd.sync.v1. The protocol is negotiated again on each connection, because
  * the server behind the same name may have been replaced.
  */
-export class GrpcSource implements FlagSource {
+export class GrpcSource implements SyncSource {
   readonly name: string;
   readonly #config: GrpcSourceConfig;
-  readonly #options: SourceOptions;
+  readonly #options: SyncSourceOptions;
   readonly #timing: GrpcSourceTiming;
   readonly #state: SourceState;
   readonly #backoff = new Backoff({ firstMs: retryFirstMs, capMs: retryCapMs });
@@ -106,7 +106,7 @@ export class GrpcSource implements FlagSource {
 
   constructor(
     config: GrpcSourceConfig,
-    options: SourceOptions,
+    options: SyncSourceOptions,
     timing: Partial<GrpcSourceTiming> = {},
     state = new SourceState(config, options),
   ) {

@@ -1,5 +1,5 @@
 import type { DocumentVersion } from "@bunting/sync-client/messages";
-import type { RejectedFlag } from "@bunting/evaluation";
+import type { InvalidFlag } from "@bunting/evaluation";
 import type { DocumentIndex } from "../document/document-index.js";
 
 /** The newest document of one source that the store has accepted. */
@@ -7,5 +7,5 @@ export interface HeldDocument {
   readonly layout: DocumentIndex;
   /** As the proxy sent it; undefined if the document came another way. */
   readonly version: DocumentVersion | undefined;
-  readonly rejectedFlags: readonly RejectedFlag[];
+  readonly rejectedFlags: readonly InvalidFlag[];
 }

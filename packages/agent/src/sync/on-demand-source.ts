@@ -1,12 +1,12 @@
 import { Backoff, sleep } from "@bunting/runtime";
-import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
+import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
 
 /** What the code of a source gets that is loaded on first use. */
-export interface SourceParts<Config extends SourceConfig = SourceConfig> {
+export interface SyncSourceParts<Config extends SourceConfig = SourceConfig> {
   readonly config: Config;
-  readonly options: SourceOptions;
+  readonly options: SyncSourceOptions;
   readonly state: SourceState;
 }
 
@@ -14,16 +14,16 @@ export interface SourceParts<Config extends SourceConfig = SourceConfig> {
 const retry = { firstMs: 1_000, capMs: 60_000 };
 
 /** A source whose code is loaded when it runs, so that agents without such a source pay nothing for it. */
-export class OnDemandSource<Config extends SourceConfig> implements FlagSource {
+export class OnDemandSource<Config extends SourceConfig> implements SyncSource {
   readonly name: string;
-  readonly #parts: SourceParts<Config>;
-  readonly #load: (parts: SourceParts<Config>, signal: AbortSignal) => Promise<void>;
+  readonly #parts: SyncSourceParts<Config>;
+  readonly #load: (parts: SyncSourceParts<Config>, signal: AbortSignal) => Promise<void>;
 
   /** @param load loads the code and runs it until the signal aborts */
   constructor(
     config: Config,
-    options: SourceOptions,
-    load: (parts: SourceParts<Config>, signal: AbortSignal) => Promise<void>,
+    options: SyncSourceOptions,
+    load: (parts: SyncSourceParts<Config>, signal: AbortSignal) => Promise<void>,
   ) {
     this.name = `source-${config.sourceIndex}`;
     this.#parts = { config, options, state: new SourceState(config, options) };

@@ -1,5 +1,5 @@
 import { cut, RateLimitedLog, singleLine, type Clock, type Logger } from "@bunting/runtime";
-import type { DeliveryResult, SourceStatus } from "./flag-source.js";
+import type { DeliveryResult, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";

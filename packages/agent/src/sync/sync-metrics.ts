@@ -36,11 +36,11 @@ export interface SyncMetrics {
   /** A stream with a newer token was to take over from the one before. */
   streamRenewed(sourceIndex: number, result: "taken_over" | "failed"): void;
   /** Those of watches of the API server: an agent without any does not have them. */
-  watches(): WatchMetrics;
+  watches(): FeatureFlagWatchMetrics;
 }
 
 /** Each word is one of few. */
-export interface WatchMetrics {
+export interface FeatureFlagWatchMetrics {
   /** A consistent read begins. */
   relisted(reason: string): void;
   watchEvent(type: string): void;

@@ -3,7 +3,7 @@ import { Server, ServerCredentials, type Metadata, type ServerWritableStream } f
 import { syncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
-import type { Delivery, SourceOptions } from "./flag-source.js";
+import type { Delivery, SyncSourceOptions } from "./sync-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
@@ -205,7 +205,7 @@ export class SourceProbe {
   readonly answersWithout: number[] = [];
   /** Whether `deliver` takes documents over. */
   isAccepting = true;
-  readonly options: SourceOptions;
+  readonly options: SyncSourceOptions;
 
   constructor(clock: Clock = systemClock, maxDocumentBytes = 1_000_000) {
     const logger = createLogger(

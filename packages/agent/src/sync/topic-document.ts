@@ -4,15 +4,15 @@ import {
   type DocumentVersion,
   encodeAck,
   encodeNack,
-  type Snapshot,
+  type SnapshotMessage,
   type Unchanged,
   versionOfDigest,
 } from "@bunting/sync-client/messages";
-import type { RejectedFlag } from "@bunting/evaluation";
+import type { InvalidFlag } from "@bunting/evaluation";
 import type { DocumentIndex } from "../document/document-index.js";
 import type { Slice } from "../document/slice.js";
 import { digestDocument, hashFlags } from "./flag-hashes.js";
-import type { SourceOptions } from "./flag-source.js";
+import type { SyncSourceOptions } from "./sync-source.js";
 import { mergeDelta } from "./merge-delta.js";
 
 /** Of a nack; the proxy's limit, beyond which it ends the stream. */
@@ -34,14 +34,14 @@ const emptyDocument = Buffer.from('{"flags":{}}');
 export class TopicDocument {
   readonly #topic: string;
   readonly #sourceIndex: number;
-  readonly #options: Pick<SourceOptions, "deliver" | "held" | "confirm" | "metrics">;
+  readonly #options: Pick<SyncSourceOptions, "deliver" | "held" | "confirm" | "metrics">;
   /** `hashes` is undefined if the document has no digest. */
   #hashed: { readonly bytes: Buffer; readonly hashes: Buffer | undefined } | undefined;
 
   constructor(
     topic: string,
     sourceIndex: number,
-    options: Pick<SourceOptions, "deliver" | "held" | "confirm" | "metrics">,
+    options: Pick<SyncSourceOptions, "deliver" | "held" | "confirm" | "metrics">,
   ) {
     this.#topic = topic;
     this.#sourceIndex = sourceIndex;
@@ -59,7 +59,7 @@ export class TopicDocument {
    *
    * @param number its place among the messages of the stream
    */
-  take(message: Unchanged | Snapshot | Delta, number: number): Buffer {
+  take(message: Unchanged | SnapshotMessage | Delta, number: number): Buffer {
     switch (message.kind) {
       case "unchanged":
         return this.#takeUnchanged(message, number);
@@ -117,7 +117,7 @@ export class TopicDocument {
       : this.#ack(number, version, result.rejectedFlags);
   }
 
-  #ack(number: number, { digest }: DocumentVersion, rejectedFlags: readonly RejectedFlag[]): Buffer {
+  #ack(number: number, { digest }: DocumentVersion, rejectedFlags: readonly InvalidFlag[]): Buffer {
     const named = rejectedFlags.slice(0, maxRejectedFlags).map(({ key, reason }) => ({
       key: cutToBytes(key, maxRejectedKeyBytes),
       reason: cutToBytes(reason, maxRejectionBytes),

@@ -2,7 +2,7 @@ import { type CallEnd, callEnd, statusName, type StreamParts, type SyncChannel }
 import type { Deleted, SyncResponse, TopicError } from "@bunting/sync-client/messages";
 import { cut } from "@bunting/runtime";
 import { callBuntingSync } from "./bunting-call.js";
-import type { SourceOptions } from "./flag-source.js";
+import type { SyncSourceOptions } from "./sync-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import type { SourceState } from "./source-state.js";
 import { TopicDocument } from "./topic-document.js";
@@ -31,7 +31,7 @@ export interface StreamListener {
 export class TopicStream {
   readonly #topic: string;
   readonly #config: GrpcSourceConfig;
-  readonly #options: SourceOptions;
+  readonly #options: SyncSourceOptions;
   readonly #state: SourceState;
   readonly #listener: StreamListener;
   readonly #document: TopicDocument;
@@ -40,7 +40,7 @@ export class TopicStream {
     topic: string,
     source: {
       readonly config: GrpcSourceConfig;
-      readonly options: SourceOptions;
+      readonly options: SyncSourceOptions;
       readonly state: SourceState;
     },
     listener: StreamListener,

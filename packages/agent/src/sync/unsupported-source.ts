@@ -1,15 +1,15 @@
 import { aborted } from "@bunting/runtime";
-import type { FlagSource, SourceOptions, SourceStatus } from "./flag-source.js";
+import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { UnsupportedSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
 
 /** A source that this agent can't serve. It says so, counts as one without flags, and leaves the others alone. */
-export class UnsupportedSource implements FlagSource {
+export class UnsupportedSource implements SyncSource {
   readonly name: string;
   readonly #problem: string;
   readonly #state: SourceState;
 
-  constructor(config: UnsupportedSourceConfig, options: SourceOptions) {
+  constructor(config: UnsupportedSourceConfig, options: SyncSourceOptions) {
     this.name = `source-${config.sourceIndex}`;
     this.#problem = config.problem;
     this.#state = new SourceState(config, options);

@@ -1,6 +1,6 @@
 import {
-  LongRequests,
-  ReadTurns,
+  LongRequestQueue,
+  ReadFairness,
   type Callers,
   type PortListener,
   type TlsTermination,
@@ -41,8 +41,8 @@ export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsPar
   const tlsOf = ({ endpoint }: NamedEndpoint): TlsTermination | undefined =>
     "socketPath" in endpoint ? undefined : ports.tls;
   // One for all of them: probes have their own turns, for the same reason as their own memory.
-  const listening = { ...limits.listening, memory: limits.memory, turns: new ReadTurns() };
-  const longRequests = new LongRequests();
+  const listening = { ...limits.listening, memory: limits.memory, turns: new ReadFairness() };
+  const longRequests = new LongRequestQueue();
   metrics.longRequests(longRequests);
   const { maxRequestBody: maxRequestBodyBytes } = options;
   const cors = parts.createCors(options.corsOrigin);

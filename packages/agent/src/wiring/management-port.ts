@@ -5,7 +5,7 @@ import type { AgentReadiness } from "../management/agent-readiness.js";
 import type { AgentWiring } from "./agent-parts.js";
 import { grpcCalls, type PortLimits } from "./port-limits.js";
 
-export interface ManagementPortParts {
+export interface AgentManagementParts {
   readonly readiness: AgentReadiness;
   readonly health: ReadinessHealth;
   readonly registry: Registry;
@@ -15,7 +15,7 @@ export interface ManagementPortParts {
 /** The port of probes and metrics. */
 export function managementPort(
   wiring: AgentWiring,
-  { readiness, health, registry, limits }: ManagementPortParts,
+  { readiness, health, registry, limits }: AgentManagementParts,
 ): PortListener {
   const { options, parts } = wiring;
   return new parts.PortListener({

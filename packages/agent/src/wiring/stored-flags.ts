@@ -5,7 +5,7 @@ import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
 import type { LastKnownGood } from "../store/last-known-good.js";
-import type { FlagSource } from "../sync/flag-source.js";
+import type { SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { SourceFreshness } from "../sync/source-freshness.js";
 import type { AgentWiring } from "./agent-parts.js";
@@ -13,7 +13,7 @@ import type { AgentWiring } from "./agent-parts.js";
 /** The flags that the agent holds, and how they get there. */
 export interface StoredFlags {
   readonly store: FlagStore;
-  readonly sources: readonly FlagSource[];
+  readonly sources: readonly SyncSource[];
   readonly freshness: SourceFreshness;
   readonly copies: Component;
 }

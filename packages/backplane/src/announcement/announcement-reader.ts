@@ -7,7 +7,7 @@ import { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
 import type { Asked } from "../interest/interest.js";
 import { texts } from "../lease/leases.js";
-import { isPosition, type Position } from "../record/position.js";
+import { isPosition, type RecordPosition } from "../record/position.js";
 import { tailsScript } from "./announcement-scripts.js";
 import { ShardCursor, type Tail } from "./shard-cursor.js";
 
@@ -17,7 +17,7 @@ export interface AnnouncementReaderOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Called for each announcement, in the order of the topic. */
-  readonly onAnnounced: (topic: TopicKey, position: Position) => void;
+  readonly onAnnounced: (topic: TopicKey, position: RecordPosition) => void;
   /** Called when a replica asks the owner of a topic for something. */
   readonly onAsked?: (topic: TopicKey, asked: Asked) => void;
   /** Called when announcements may have been missed, at the start as well, and again and again while none can be read: versions have to be compared. */

@@ -2,7 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { Semaphore, sleep, type Clock, type Runnable } from "@bunting/runtime";
 import type { BackplaneError } from "../backplane-error.js";
 import { fromRedisError } from "../connection/redis-error.js";
-import { comparePositions, type Position } from "../record/position.js";
+import { comparePositions, type RecordPosition } from "../record/position.js";
 import type { Records } from "../record/records.js";
 import type { DocumentRoom } from "../record/document-room.js";
 import type { StoredRecord } from "../record/topic-record.js";
@@ -18,7 +18,7 @@ export interface FollowerSink {
    */
   record(stored: StoredRecord): boolean;
   /** Redis holds nothing newer than what was told; told at each comparison, with what it holds and how long ago an owner confirmed that. */
-  confirmed(agoMs: number, position: Position): void;
+  confirmed(agoMs: number, position: RecordPosition): void;
   /** Redis holds nothing of the topic (any more); what was told before stays true. */
   absent(): void;
   /** The record is not one that can be read, or is not to be trusted: the topic has to be watched otherwise. Told with each attempt to read it. */
@@ -39,7 +39,7 @@ interface Followed {
   readonly sink: FollowerSink;
   readonly signal: AbortSignal;
   /** Of what was told last. */
-  held: Position | undefined;
+  held: RecordPosition | undefined;
   isReading: boolean;
   /** Something was announced while the record was read: it has to be read again. */
   isDirty: boolean;
@@ -82,7 +82,7 @@ export class Follower implements Runnable {
    *
    * @param held what is known of the topic already: nothing older is told, and not the same again
    */
-  follow(topic: TopicKey, sink: FollowerSink, signal: AbortSignal, held?: Position): void {
+  follow(topic: TopicKey, sink: FollowerSink, signal: AbortSignal, held?: RecordPosition): void {
     if (signal.aborted) return;
     const followed: Followed = { sink, signal, held, isReading: false, isDirty: false, refused: undefined };
     this.#followed.set(topic, followed);
@@ -94,7 +94,7 @@ export class Follower implements Runnable {
   }
 
   /** Redis has announced a version. Owners announce a version once more for those who wait to have it confirmed. */
-  announced(topic: TopicKey, position: Position): void {
+  announced(topic: TopicKey, position: RecordPosition): void {
     const followed = this.#followed.get(topic);
     if (followed === undefined) return;
     const order = followed.held === undefined ? 1 : comparePositions(position, followed.held);

@@ -1,6 +1,6 @@
 import type { BackplaneError } from "../backplane-error.js";
 import type { DocumentRoom } from "../record/document-room.js";
-import { comparePositions, type Position } from "../record/position.js";
+import { comparePositions, type RecordPosition } from "../record/position.js";
 
 /** With comparisons every 15 s: ten minutes. */
 const maxSkipped = 40;
@@ -12,7 +12,7 @@ const maxSkipped = 40;
 export class RefusedRecord {
   readonly #neededBytes: number | undefined;
   readonly #room: DocumentRoom;
-  #position: Position | undefined;
+  #position: RecordPosition | undefined;
   #skipped = 0;
   #toSkip = 0;
 
@@ -26,7 +26,7 @@ export class RefusedRecord {
   }
 
   /** Asked at each comparison, with where Redis is now. */
-  isWorthReading(position: Position): boolean {
+  isWorthReading(position: RecordPosition): boolean {
     const isSame = this.#position !== undefined && comparePositions(position, this.#position) === 0;
     this.#position = position;
     if (!isSame) {

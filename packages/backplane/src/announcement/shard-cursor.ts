@@ -5,7 +5,7 @@ export interface Tail {
 }
 
 /** An announcement as it is in a stream. */
-export interface Entry {
+export interface StreamEntry {
   readonly id: string;
   /** NaN if it has none. */
   readonly number: number;
@@ -28,7 +28,7 @@ export class ShardCursor {
   }
 
   /** Takes the next announcement. False if it does not follow the last. */
-  advance({ id, number }: Entry): boolean {
+  advance({ id, number }: StreamEntry): boolean {
     const isNext = number === this.#last.number + 1;
     this.#last = { id, number };
     return isNext;

@@ -4,15 +4,15 @@ import { readSmallFile } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
 
-export interface Credentials {
+export interface RedisCredentials {
   readonly user?: string;
   readonly password?: string;
 }
 
 /** What a connection is made with, as the files are now. */
 export interface ConnectionFiles {
-  readonly redis: Credentials;
-  readonly sentinel: Credentials;
+  readonly redis: RedisCredentials;
+  readonly sentinel: RedisCredentials;
   readonly tls: NonNullable<RedisOptions["tls"]> | undefined;
 }
 
@@ -30,7 +30,7 @@ export async function readConnectionFiles(options: CheckedOptions): Promise<Conn
   return { redis, sentinel, tls };
 }
 
-async function readCredentials(userFile?: string, passwordFile?: string): Promise<Credentials> {
+async function readCredentials(userFile?: string, passwordFile?: string): Promise<RedisCredentials> {
   const [user, password] = await Promise.all([readLine(userFile), readLine(passwordFile)]);
   return { ...(user === undefined ? {} : { user }), ...(password === undefined ? {} : { password }) };
 }

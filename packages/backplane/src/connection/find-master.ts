@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { BackplaneAddress, HostAndPort } from "../address/parse-address.js";
 import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
-import type { ConnectionFiles, Credentials } from "./connection-files.js";
+import type { ConnectionFiles, RedisCredentials } from "./connection-files.js";
 import { authenticate, newRedis, type Step } from "./open-redis.js";
 import { fromRedisError } from "./redis-error.js";
 import { ReplyGuard } from "./reply-guard.js";
@@ -72,7 +72,7 @@ async function askSentinel(
 
 async function askOpened(
   redis: Redis,
-  credentials: Credentials,
+  credentials: RedisCredentials,
   { masterName = "" }: BackplaneAddress,
 ): Promise<HostAndPort> {
   await redis.connect();

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import type { HostAndPort } from "../address/parse-address.js";
 import { BackplaneError } from "../backplane-error.js";
-import type { ConnectionFiles, Credentials } from "./connection-files.js";
+import type { ConnectionFiles, RedisCredentials } from "./connection-files.js";
 
 /** A step on the way to a connection that can be used; rejects as a command does. */
 export type Step = (command: string, args: readonly string[]) => Promise<unknown>;
@@ -38,7 +38,11 @@ export function newRedis({ host, port, name, tls, connectTimeoutMs }: NewRedisOp
 }
 
 /** Presents the user, selects the database, and makes sure that this Redis can be written to: after a failover it may be a replica. */
-export async function prepareRedis(call: Step, credentials: Credentials, database: number): Promise<void> {
+export async function prepareRedis(
+  call: Step,
+  credentials: RedisCredentials,
+  database: number,
+): Promise<void> {
   await authenticate(call, credentials);
   if (database !== 0) await call("SELECT", [String(database)]);
   const [role] = (await call("ROLE", [])) as readonly unknown[];
@@ -55,7 +59,7 @@ export async function prepareRedis(call: Step, credentials: Credentials, databas
 }
 
 /** Presents the user and the password, if there is one. */
-export async function authenticate(call: Step, { user, password }: Credentials): Promise<void> {
+export async function authenticate(call: Step, { user, password }: RedisCredentials): Promise<void> {
   if (password === undefined) return;
   try {
     await call("AUTH", user === undefined ? [password] : [user, password]);

@@ -3,7 +3,7 @@ import type { Redis } from "ioredis";
 import type { HostAndPort } from "../address/parse-address.js";
 import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
-import { readConnectionFiles, type ConnectionFiles, type Credentials } from "./connection-files.js";
+import { readConnectionFiles, type ConnectionFiles, type RedisCredentials } from "./connection-files.js";
 import { findMaster } from "./find-master.js";
 import { newRedis, prepareRedis } from "./open-redis.js";
 import { fromRedisError, neverAccepted } from "./redis-error.js";
@@ -181,7 +181,7 @@ export class RedisConnection implements Runnable {
     return findMaster({ options, files, clock, attempt: this.#attempts++ }, signal);
   }
 
-  async #open(redis: Redis, credentials: Credentials): Promise<void> {
+  async #open(redis: Redis, credentials: RedisCredentials): Promise<void> {
     const { address } = this.#options.options;
     await redis.connect();
     const step = (command: string, args: readonly string[]): Promise<unknown> =>

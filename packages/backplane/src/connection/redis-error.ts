@@ -49,12 +49,12 @@ const remedies: Readonly<Partial<Record<string, string>>> = {
 };
 
 /** What answers: a Sentinel has users, passwords and an address of its own. */
-export type Server = "Redis" | "the Sentinel";
+export type RedisRole = "Redis" | "the Sentinel";
 
 const cluster = "Redis Cluster can't be used: name a Redis that is by itself, or Sentinels";
 
 /** The same by the code of Redis. */
-const refusalRemedies: Readonly<Record<Server, Readonly<Partial<Record<string, string>>>>> = {
+const refusalRemedies: Readonly<Record<RedisRole, Readonly<Partial<Record<string, string>>>>> = {
   Redis: {
     NOAUTH:
       "it wants a password: set --backplane-password-file, and --backplane-user-file for a user of its own",
@@ -84,7 +84,7 @@ export function neverAccepted(isTls: boolean): string {
 const maxMessage = 500;
 
 /** Whatever a command failed with, in the codes of this package. */
-export function fromRedisError(error: unknown, server: Server = "Redis"): BackplaneError {
+export function fromRedisError(error: unknown, server: RedisRole = "Redis"): BackplaneError {
   if (error instanceof BackplaneError) return error;
   const { message } = error as Error;
   // Not by its name, which is another one in a bundle.

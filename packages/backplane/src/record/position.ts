@@ -7,14 +7,14 @@ import { BackplaneError } from "../backplane-error.js";
  * The number of an epoch is a fencing number of the owner that opened it. So epochs need no counter of their own, and like fencing numbers
  * they never go backwards, even where Redis was emptied: otherwise followers would refuse all that comes after it.
  */
-export interface Position {
+export interface RecordPosition {
   readonly epoch: number;
   /** An integer, as text: it may be larger than a number can be. */
   readonly resourceVersion: string;
 }
 
 /** Negative if `a` is older than `b`. */
-export function comparePositions(a: Position, b: Position): number {
+export function comparePositions(a: RecordPosition, b: RecordPosition): number {
   return a.epoch - b.epoch || compareVersions(a.resourceVersion, b.resourceVersion);
 }
 
@@ -24,7 +24,10 @@ function compareVersions(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-export function isPosition({ epoch, resourceVersion }: Partial<Record<keyof Position, unknown>>): boolean {
+export function isPosition({
+  epoch,
+  resourceVersion,
+}: Partial<Record<keyof RecordPosition, unknown>>): boolean {
   return (
     Number.isSafeInteger(epoch) &&
     (epoch as number) >= 0 &&
@@ -34,7 +37,7 @@ export function isPosition({ epoch, resourceVersion }: Partial<Record<keyof Posi
 }
 
 /** @throws BackplaneError RECORD_MALFORMED */
-export function requirePosition(position: Position): void {
+export function requirePosition(position: RecordPosition): void {
   if (!isPosition(position))
     throw new BackplaneError(
       "RECORD_MALFORMED",

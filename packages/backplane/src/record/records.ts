@@ -5,7 +5,7 @@ import type { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
 import { fenced, texts, type Lease } from "../lease/leases.js";
 import { shardOf } from "./shard-of.js";
-import { isPosition, type Position } from "./position.js";
+import { isPosition, type RecordPosition } from "./position.js";
 import type { RecordCodec } from "./record-codec.js";
 import { confirmScript, readScript, positionsScript, writeScript } from "./record-scripts.js";
 import type { StoredRecord, TopicRecord } from "./topic-record.js";
@@ -21,10 +21,10 @@ export interface RecordsOptions {
 }
 
 /** A record that is to be confirmed. */
-export type Confirmed = Position & Pick<TopicRecord, "topic" | "kind">;
+export type Confirmed = RecordPosition & Pick<TopicRecord, "topic" | "kind">;
 
 /** Where Redis is with a topic, and how long ago an owner confirmed it: at the latest, because the time to ask is part of it. */
-export type StoredPosition = Position & { readonly confirmedAgoMs: number };
+export type StoredPosition = RecordPosition & { readonly confirmedAgoMs: number };
 
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const topicsAtOnce = 256;

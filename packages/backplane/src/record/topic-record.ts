@@ -1,5 +1,5 @@
 import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
-import type { Position } from "./position.js";
+import type { RecordPosition } from "./position.js";
 
 /**
  * What a topic was, as the owner of its watch has read it.
@@ -8,7 +8,7 @@ import type { Position } from "./position.js";
  * - deleted: the object was deleted; the document is the last that it had.
  * - missing: a consistent read found no such object.
  */
-export type TopicRecord = Position & {
+export type TopicRecord = RecordPosition & {
   readonly topic: TopicKey;
   /** Whom the object is shared with by its annotation; absent if with nobody. */
   readonly readers?: readonly string[];

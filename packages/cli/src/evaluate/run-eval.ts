@@ -10,7 +10,7 @@ import type { evalOptionTable } from "./eval-options.js";
 import { findFlag, type FoundFlag } from "./find-flag.js";
 import { readContext } from "./read-context.js";
 import { ruleTree } from "./rule-tree.js";
-import { typedAnswer, type Answer } from "./typed-answer.js";
+import { typedAnswer, type TypedAnswer } from "./typed-answer.js";
 
 /** `bunting eval`; resolves with the exit code. */
 export async function runEval({ options, words, io }: CommandCall<typeof evalOptionTable>): Promise<number> {
@@ -46,7 +46,12 @@ function timeOf(text: string): number | undefined {
   return ms;
 }
 
-function show({ flag, topic, place }: FoundFlag, explanation: Explanation, answer: Answer, io: Io): void {
+function show(
+  { flag, topic, place }: FoundFlag,
+  explanation: Explanation,
+  answer: TypedAnswer,
+  io: Io,
+): void {
   const { colours, print } = io;
   const { value, variant, reason, errorCode } = answer;
   const message = answer.message === undefined ? undefined : singleLine(answer.message);
@@ -69,7 +74,7 @@ function show({ flag, topic, place }: FoundFlag, explanation: Explanation, answe
 function jsonOf(
   { flag, topic, place }: FoundFlag,
   { steps, isComplete, result }: Explanation,
-  answer: Answer,
+  answer: TypedAnswer,
 ): object {
   return {
     key: flag.key,

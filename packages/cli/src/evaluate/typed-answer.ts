@@ -4,7 +4,7 @@ import { isJsonObject, type JsonValue } from "@bunting/protocol";
 export type AskedType = "any" | "boolean" | "string" | "integer" | "float" | "object";
 
 /** What an application gets. */
-export interface Answer {
+export interface TypedAnswer {
   readonly value: JsonValue | undefined;
   readonly variant: string | undefined;
   readonly reason: string;
@@ -14,7 +14,7 @@ export interface Answer {
 }
 
 /** The answer of an agent that is asked for a value of this type. */
-export function typedAnswer({ resolution, failure }: Explanation, type: AskedType): Answer {
+export function typedAnswer({ resolution, failure }: Explanation, type: AskedType): TypedAnswer {
   const { value, variant, reason, errorCode } = resolution;
   if (errorCode !== undefined) return { value, variant, reason, errorCode, message: failure };
   if (value === undefined) return { value, variant, reason, errorCode, message: absent(reason) };

@@ -2,7 +2,7 @@ import { cut } from "@bunting/runtime/options";
 import { singleLine } from "../terminal/escaped-controls.js";
 
 /** What is shown of the JSON of /status. */
-export interface ProxyStatus {
+export interface ReportedStatus {
   readonly version: string | undefined;
   readonly uptimeSeconds: number | undefined;
   readonly isReady: boolean;
@@ -20,7 +20,7 @@ export interface TopicStatus {
   readonly staleReason: string | undefined;
   readonly subscribers: number | undefined;
   readonly newest: VersionStatus | undefined;
-  readonly rejections: readonly Rejection[];
+  readonly rejections: readonly ReportedRejection[];
 }
 
 export interface VersionStatus {
@@ -34,7 +34,7 @@ export interface VersionStatus {
   readonly afterMs: Readonly<Record<string, number>>;
 }
 
-export interface Rejection {
+export interface ReportedRejection {
   readonly digest: string | undefined;
   readonly flag: string | undefined;
   readonly reason: string | undefined;
@@ -47,7 +47,7 @@ const maxTextCharacters = 500;
  * A status as a server sent it, whatever that is: a proxy of another version may have more fields, or less, and agents choose the texts that
  * name them and their reasons. What has another type is left out, and so is what a terminal would obey.
  */
-export function asProxyStatus(value: unknown): ProxyStatus {
+export function asProxyStatus(value: unknown): ReportedStatus {
   const fields = fieldsOf(value);
   return {
     version: textOf(fields["version"]),
@@ -88,7 +88,7 @@ function asVersion(value: unknown): VersionStatus {
   };
 }
 
-function asRejection(value: unknown): Rejection {
+function asRejection(value: unknown): ReportedRejection {
   const fields = fieldsOf(value);
   return {
     digest: textOf(fields["digest"]),

@@ -4,14 +4,14 @@ import { cut, errorCode } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import { singleLine } from "../terminal/escaped-controls.js";
 import { addressText } from "../sync/server-address.js";
-import { authorizationFor, connectionError, type Server } from "../sync/server.js";
+import { authorizationFor, connectionError, type SyncServer } from "../sync/server.js";
 import { ServerAgent } from "../sync/server-agent.js";
 
 /** A proxy that is asked for its status. */
 export interface StatusServer {
   /** What messages call it. */
   readonly name: string;
-  readonly server: Server;
+  readonly server: SyncServer;
   /** Opens the connection in another way than by the address. */
   readonly dial?: (signal: AbortSignal) => Promise<Duplex>;
 }
@@ -57,7 +57,7 @@ export async function readStatus(
 }
 
 function request(
-  server: Server,
+  server: SyncServer,
   connection: Duplex | undefined,
   signal: AbortSignal,
 ): Promise<{ readonly status: number; readonly body: string }> {

@@ -1,7 +1,7 @@
 import type { Colours } from "../terminal/colours.js";
 import { plural } from "../terminal/plural.js";
 import { textTable } from "../terminal/text-table.js";
-import type { ProxyStatus, TopicStatus } from "./proxy-status.js";
+import type { ReportedStatus, TopicStatus } from "./proxy-status.js";
 
 const head = [
   "TOPIC",
@@ -17,7 +17,7 @@ const head = [
 const isRight = [false, false, false, true, true, true, true, true, true];
 
 /** The status of a proxy as people read it: those who wait for a version first. */
-export function statusLines(name: string, status: ProxyStatus, colours: Colours): readonly string[] {
+export function statusLines(name: string, status: ReportedStatus, colours: Colours): readonly string[] {
   const { version = "?", isReady, reason = "", uptimeSeconds = 0, watches, topics } = status;
   const { connections = 0, subscribers = 0, behind = 0 } = status;
   const ready = isReady ? colours.green("ready") : colours.red("not ready");

@@ -2,7 +2,7 @@ import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import { followTopic } from "./follow-topic.js";
 import { addressText } from "./server-address.js";
-import type { Server } from "./server.js";
+import type { SyncServer } from "./server.js";
 import { TopicCopy } from "./topic-copy.js";
 
 /**
@@ -11,7 +11,7 @@ import { TopicCopy } from "./topic-copy.js";
  * @throws CliError SERVER_UNREACHABLE, SERVER_REFUSED, or INPUT_INVALID if there is no such FeatureFlag
  */
 export async function fetchTopic(
-  server: Server,
+  server: SyncServer,
   topic: TopicKey,
   timeoutMs: number,
   signal: AbortSignal,

@@ -2,7 +2,7 @@ import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { cut } from "@bunting/runtime/options";
 import { singleLine } from "../terminal/escaped-controls.js";
 import { version } from "../version.js";
-import type { CallEnd, GrpcSession } from "./grpc-session.js";
+import type { SessionCallEnd, GrpcSession } from "./grpc-session.js";
 import type { TopicCopy } from "./topic-copy.js";
 import { noDocument, type TopicListener } from "./topic-listener.js";
 
@@ -23,7 +23,7 @@ export function followBunting(
   topic: TopicKey,
   copy: TopicCopy,
   listener: TopicListener,
-): Promise<CallEnd> {
+): Promise<SessionCallEnd> {
   return new Promise((resolve) => {
     let received = 0;
     const send = (message: Request): void => {

@@ -1,5 +1,5 @@
 import { syncV1, type TopicKey } from "@bunting/protocol";
-import { grpcStatus, type CallEnd, type GrpcSession } from "./grpc-session.js";
+import { grpcStatus, type SessionCallEnd, type GrpcSession } from "./grpc-session.js";
 import type { TopicCopy } from "./topic-copy.js";
 import { noDocument, type TopicListener } from "./topic-listener.js";
 
@@ -11,7 +11,7 @@ export function followFlagd(
   topic: TopicKey,
   copy: TopicCopy,
   listener: TopicListener,
-): Promise<CallEnd> {
+): Promise<SessionCallEnd> {
   return new Promise((resolve) => {
     const selector = `core.openfeature.dev/${topic}`;
     const call = session.call(

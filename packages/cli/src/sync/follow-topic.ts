@@ -1,19 +1,19 @@
 import type { TopicKey } from "@bunting/protocol";
 import { followBunting } from "./follow-bunting.js";
 import { followFlagd } from "./follow-flagd.js";
-import { grpcStatus, GrpcSession, type CallEnd } from "./grpc-session.js";
-import type { Server } from "./server.js";
+import { grpcStatus, GrpcSession, type SessionCallEnd } from "./grpc-session.js";
+import type { SyncServer } from "./server.js";
 import type { TopicCopy } from "./topic-copy.js";
 import type { TopicListener } from "./topic-listener.js";
 
 /** Follows a topic over one connection, by bunting.sync.v1 where the server has it, until the stream ends or the signal aborts. */
 export async function followTopic(
-  server: Server,
+  server: SyncServer,
   topic: TopicKey,
   copy: TopicCopy,
   listener: TopicListener,
   signal: AbortSignal,
-): Promise<CallEnd> {
+): Promise<SessionCallEnd> {
   const session = new GrpcSession(server);
   const close = (): void => session.close();
   signal.addEventListener("abort", close, { once: true });

@@ -2,13 +2,13 @@ import { once } from "node:events";
 import { createServer, type Http2Server, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { expect } from "chai";
-import { GrpcSession, type CallEnd } from "./grpc-session.js";
+import { GrpcSession, type SessionCallEnd } from "./grpc-session.js";
 
 /** What became of a call. */
 interface Called {
   readonly messages: readonly string[];
   readonly hasOpened: boolean;
-  readonly end: CallEnd;
+  readonly end: SessionCallEnd;
 }
 
 function call(session: GrpcSession, sent = "hello"): Promise<Called> {
@@ -102,7 +102,7 @@ describe("GrpcSession", () => {
       stream.respond({ ":status": 200 });
       stream.write(framed("odd"));
     };
-    const end = await new Promise<CallEnd>((resolve) => {
+    const end = await new Promise<SessionCallEnd>((resolve) => {
       const message = (): void => {
         throw new Error("index out of range");
       };

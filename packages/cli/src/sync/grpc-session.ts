@@ -3,10 +3,10 @@ import { frameMessage, MessageDeframer, statusCode } from "@bunting/rpc/messages
 import { cut, errorCode } from "@bunting/runtime/options";
 import { singleLine } from "../terminal/escaped-controls.js";
 import { addressText } from "./server-address.js";
-import { authorizationFor, connectionError, isTlsError, openConnection, type Server } from "./server.js";
+import { authorizationFor, connectionError, isTlsError, openConnection, type SyncServer } from "./server.js";
 
 /** How a call ended. */
-export interface CallEnd {
+export interface SessionCallEnd {
   /** The gRPC status; undefined if the server sent none. */
   readonly status: number | undefined;
   readonly message: string;
@@ -20,7 +20,7 @@ export interface CallListener {
   /** Each message, in order. What it throws ends the call. */
   message(bytes: Buffer): void;
   /** Once, after the last message. */
-  ended(end: CallEnd): void;
+  ended(end: SessionCallEnd): void;
 }
 
 /** The client's end of a call. */
@@ -55,7 +55,7 @@ const unlimited = { gather: () => true, ungather: () => undefined };
 export class GrpcSession {
   readonly #session: ClientHttp2Session;
   readonly #headers: { readonly authorization?: string };
-  readonly #server: Server;
+  readonly #server: SyncServer;
   /** The server has spoken HTTP/2. */
   #isHttp2 = false;
   #failure: string | undefined;
@@ -63,7 +63,7 @@ export class GrpcSession {
   #overdue: NodeJS.Timeout | undefined;
 
   /** @throws CliError if the file with the token can't be read (any more) */
-  constructor(server: Server) {
+  constructor(server: SyncServer) {
     this.#headers = authorizationFor(server);
     this.#server = server;
     // Every connection is made here, so the authority is only a name.
@@ -156,7 +156,7 @@ export class GrpcSession {
   }
 
   /** Why the connection failed says more than what became of a stream. */
-  #loss(message: string | undefined): CallEnd {
+  #loss(message: string | undefined): SessionCallEnd {
     // What a port of TLS does with plaintext.
     const isUnheard = !this.#isHttp2 && this.#server.tls === undefined;
     const closed = isUnheard
@@ -186,7 +186,7 @@ export class GrpcSession {
 }
 
 /** For the header :authority. */
-function hostOf({ address }: Server): string {
+function hostOf({ address }: SyncServer): string {
   return "socketPath" in address ? "localhost" : addressText(address);
 }
 

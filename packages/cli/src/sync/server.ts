@@ -8,7 +8,7 @@ import type { ConnectionOptions } from "./connection-options.js";
 import { addressText, type ServerAddress } from "./server-address.js";
 
 /** A server, and how to connect to it. */
-export interface Server {
+export interface SyncServer {
   readonly address: ServerAddress;
   /** Absent: plaintext. */
   readonly tls?: { readonly context: SecureContext; readonly serverName: string };
@@ -20,7 +20,7 @@ const localHosts = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 const maxTokenBytes = 64 * 1024;
 
 /** @throws CliError INPUT_UNREADABLE, INPUT_INVALID or USAGE_INVALID */
-export function serverAt(address: ServerAddress, options: ConnectionOptions): Server {
+export function serverAt(address: ServerAddress, options: ConnectionOptions): SyncServer {
   const { tls: isTls, caFile, tlsServerName, tokenFile } = options;
   const secure = isTls || caFile !== "";
   if (!secure && tlsServerName !== "")
@@ -45,7 +45,7 @@ export function serverAt(address: ServerAddress, options: ConnectionOptions): Se
  *
  * @throws CliError INPUT_UNREADABLE or INPUT_INVALID
  */
-export function authorizationFor({ tokenFile }: Pick<Server, "tokenFile">): {
+export function authorizationFor({ tokenFile }: Pick<SyncServer, "tokenFile">): {
   readonly authorization?: string;
 } {
   if (tokenFile === undefined) return {};
@@ -63,7 +63,7 @@ export function authorizationFor({ tokenFile }: Pick<Server, "tokenFile">): {
  * @param dialled a connection that is open already, such as through a port-forward
  */
 export function openConnection(
-  { address, tls }: Pick<Server, "address" | "tls">,
+  { address, tls }: Pick<SyncServer, "address" | "tls">,
   protocol: "h2" | "http/1.1",
   dialled?: Duplex,
 ): Duplex {
@@ -89,7 +89,7 @@ export function isTlsError(error: unknown): boolean {
 }
 
 /** Why a connection failed, with what to do about it where that is known. */
-export function connectionError(error: Error, { tls }: Pick<Server, "tls">): string {
+export function connectionError(error: Error, { tls }: Pick<SyncServer, "tls">): string {
   const code = errorCode(error) ?? "";
   // What a port of TLS does with plaintext.
   if (tls === undefined)

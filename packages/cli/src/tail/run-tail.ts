@@ -3,7 +3,7 @@ import { parseAnySelector } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { followTopic } from "../sync/follow-topic.js";
-import { grpcStatus, type CallEnd } from "../sync/grpc-session.js";
+import { grpcStatus, type SessionCallEnd } from "../sync/grpc-session.js";
 import { addressText, parseAddress, syncPort } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import { TopicCopy } from "../sync/topic-copy.js";
@@ -60,14 +60,14 @@ export async function runTail({ options, words, io }: CommandCall<typeof tailOpt
 }
 
 /** True if trying again is of no use. */
-function isFinal({ status, isHopeless }: CallEnd): boolean {
+function isFinal({ status, isHopeless }: SessionCallEnd): boolean {
   const { unimplemented, unauthenticated, permissionDenied } = grpcStatus;
   return (
     isHopeless === true || [unimplemented, unauthenticated, permissionDenied].some((one) => one === status)
   );
 }
 
-function explained(name: string, { status, message }: CallEnd): string {
+function explained(name: string, { status, message }: SessionCallEnd): string {
   if (status === grpcStatus.unauthenticated || status === grpcStatus.permissionDenied)
     return `${name} refuses the subscription: ${message}`;
   const reason =

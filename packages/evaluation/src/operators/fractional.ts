@@ -1,4 +1,4 @@
-import { parseDistribution, pickVariant, type Distribution } from "../distribution.js";
+import { parseDistribution, pickVariant, type VariantDistribution } from "../distribution.js";
 import { murmur3 } from "../murmur3.js";
 import type { Scope } from "../scope.js";
 import { isList, isMap, type Value, type ValueMap } from "../value.js";
@@ -60,7 +60,7 @@ function splitBy(args: Value, data: Value, scope: Scope): Value {
 /** A first argument that is neither a string nor null counts as the first share. */
 function split(
   key: Value,
-  distribution: Distribution | undefined,
+  distribution: VariantDistribution | undefined,
   shares: readonly Value[],
   data: ValueMap,
   scope: Scope,
@@ -72,7 +72,7 @@ function split(
 }
 
 /** Splits by the flag's key and the targeting key, so that each flag splits the same subjects differently. */
-function splitImplicitly(distribution: Distribution | undefined, data: ValueMap, scope: Scope): Value {
+function splitImplicitly(distribution: VariantDistribution | undefined, data: ValueMap, scope: Scope): Value {
   const key = data["targetingKey"];
   if (distribution === undefined || typeof key !== "string" || key === "") return null;
   scope.chargeReading(key);

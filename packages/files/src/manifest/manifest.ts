@@ -1,4 +1,4 @@
-import type { ParsedDocument, TextPosition } from "../text/parsed-text.js";
+import type { TextDocument, TextPosition } from "../text/parsed-text.js";
 import type { FlagDocument, JsonValue, Readers, TopicKey } from "@bunting/protocol";
 
 /** Larger files are refused: no FeatureFlag in a cluster can have more than a tenth of this. */
@@ -56,8 +56,8 @@ export interface ManifestWarning extends TextPosition {
 export type PlainTopic = { readonly topic: TopicKey } | { readonly problem: string };
 
 /** A value at its place in a document. */
-export interface Place {
-  readonly document: ParsedDocument;
+export interface ManifestPlace {
+  readonly document: TextDocument;
   readonly path: readonly string[];
   readonly value: JsonValue;
 }
@@ -70,7 +70,7 @@ export type ReadPlace =
 
 /** An error at the place itself or, with `below`, inside of it. */
 export function errorAt(
-  place: Place,
+  place: ManifestPlace,
   reason: InvalidReason,
   message: string,
   below: readonly string[] = [],

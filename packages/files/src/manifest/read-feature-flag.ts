@@ -10,14 +10,14 @@ import {
   type JsonObject,
   type TopicKey,
 } from "@bunting/protocol";
-import { errorAt, type ManifestError, type Place, type ReadPlace } from "./manifest.js";
+import { errorAt, type ManifestError, type ManifestPlace, type ReadPlace } from "./manifest.js";
 import { placed, readFlags } from "./read-flags.js";
 
 const group = "core.openfeature.dev/";
 const apiVersionRead = `${group}v1beta1`;
 
 /** Reads a Kubernetes object: a FeatureFlag, or something else (undefined). */
-export function readFeatureFlag(place: Place, object: JsonObject): ReadPlace {
+export function readFeatureFlag(place: ManifestPlace, object: JsonObject): ReadPlace {
   const { apiVersion, kind, spec } = object;
   const isOfGroup = typeof apiVersion === "string" && apiVersion.startsWith(group);
   if (kind !== "FeatureFlag" && kind !== "FeatureFlagConfiguration") {
@@ -42,7 +42,7 @@ export function readFeatureFlag(place: Place, object: JsonObject): ReadPlace {
 }
 
 function readSpec(
-  place: Place,
+  place: ManifestPlace,
   object: JsonObject,
   topic: TopicKey,
   spec: JsonObject | undefined,
@@ -60,7 +60,7 @@ function readSpec(
 }
 
 /** Adds what the annotation says about who may read it. */
-function withReaders(read: ReadPlace, place: Place, { metadata }: JsonObject): ReadPlace {
+function withReaders(read: ReadPlace, place: ManifestPlace, { metadata }: JsonObject): ReadPlace {
   const { readers, warnings } = parseReaders(readersOfMetadata(metadata));
   if (read === undefined || "reason" in read || (readers === undefined && warnings.length === 0)) return read;
   const path = [...place.path, "metadata", "annotations", readersAnnotation];
@@ -74,7 +74,7 @@ function withReaders(read: ReadPlace, place: Place, { metadata }: JsonObject): R
   };
 }
 
-function readTopic(place: Place, metadata: JsonObject[string] | undefined): TopicKey | ManifestError {
+function readTopic(place: ManifestPlace, metadata: JsonObject[string] | undefined): TopicKey | ManifestError {
   if (!isJsonObject(metadata)) return errorAt(place, "manifest", `this FeatureFlag has no "metadata"`);
   const { name } = metadata;
   const namespace = metadata["namespace"] ?? "default";

@@ -5,11 +5,11 @@ import {
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
-import { errorAt, type ManifestFlags, type Place, type ReadPlace } from "./manifest.js";
+import { errorAt, type ManifestFlags, type ManifestPlace, type ReadPlace } from "./manifest.js";
 
 /** Reads a flagd document, which lies at `below` in the place, for the topic. */
 export function readFlags(
-  place: Place,
+  place: ManifestPlace,
   topic: TopicKey,
   value: JsonValue,
   below: readonly string[] = [],
@@ -33,7 +33,7 @@ export function readFlags(
 
 /** Flags with the way back to the file, in which their document lies at `below` in the place. */
 export function placed(
-  { document, path }: Place,
+  { document, path }: ManifestPlace,
   topic: TopicKey,
   flags: Pick<ManifestFlags, "document" | "written">,
   below: readonly string[] = [],

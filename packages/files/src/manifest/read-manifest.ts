@@ -6,7 +6,7 @@ import {
   type ManifestError,
   type ManifestFlags,
   type ManifestWarning,
-  type Place,
+  type ManifestPlace,
   type PlainTopic,
   type ReadPlace,
 } from "./manifest.js";
@@ -50,7 +50,7 @@ interface Reading {
   readonly warnings: ManifestWarning[];
 }
 
-function readValue(place: Place, reading: Reading): void {
+function readValue(place: ManifestPlace, reading: Reading): void {
   const { value, document, path } = place;
   if (value === null) return;
   if (isJsonObject(value) && Array.isArray(value["items"]) && isListKind(value["kind"])) {
@@ -73,7 +73,7 @@ function isListKind(kind: JsonValue | undefined): boolean {
   return kind === "List" || kind === "FeatureFlagList";
 }
 
-function readObject(place: Place, plain: PlainTopic): ReadPlace {
+function readObject(place: ManifestPlace, plain: PlainTopic): ReadPlace {
   const { value } = place;
   if (!isJsonObject(value)) {
     return errorAt(place, "manifest", "expected an object: a FeatureFlag manifest or a flagd document");

@@ -2,7 +2,7 @@ import type { JsonValue } from "@bunting/protocol";
 
 /** The parsed values of a file, not yet interpreted; or why it can't be read, and where. */
 export type ParsedText =
-  | { readonly kind: "documents"; readonly documents: readonly ParsedDocument[] }
+  | { readonly kind: "documents"; readonly documents: readonly TextDocument[] }
   | ({ readonly kind: "error"; readonly reason: TextErrorReason; readonly message: string } & TextPosition);
 
 /**
@@ -14,7 +14,7 @@ export type ParsedText =
 export type TextErrorReason = "encoding" | "empty" | "syntax" | "too_large";
 
 /** One document of a text, with the way back to the lines it came from. */
-export interface ParsedDocument {
+export interface TextDocument {
   readonly value: JsonValue;
   /** Where the key or item at the path is, or the nearest around it that is there. */
   positionOf(path: readonly string[]): TextPosition;

@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bunting/protocol";
 import { JsonPlaces } from "./json-places.js";
 import { LineIndex } from "./line-index.js";
-import { readError, type ParsedDocument, type ParsedText } from "./parsed-text.js";
+import { readError, type TextDocument, type ParsedText } from "./parsed-text.js";
 import { scanJson } from "./scan-json.js";
 import type { TextLimits } from "./text-limits.js";
 import { jsonTooLarge } from "./text-read-error.js";
@@ -14,7 +14,7 @@ export function readJson(text: string, limits: TextLimits): ParsedText {
   const lines = new LineIndex(text);
   const heapBytes = limits.heapBytes() - 2 * text.length;
   let values = 0;
-  const documents: ParsedDocument[] = [];
+  const documents: TextDocument[] = [];
   for (let from = skipSpace(text, 0); from < text.length;) {
     const scan = scanJson(text, limits, from);
     if (scan.kind === "error") return readError("syntax", scan.message, lines.positionOf(scan.offset));

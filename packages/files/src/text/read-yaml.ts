@@ -1,7 +1,7 @@
 import { nextTurn } from "@bunting/runtime/scheduling";
 import { Composer, Lexer, Parser, YAMLWarning, type Document } from "yaml";
 import { LineIndex } from "./line-index.js";
-import { readError, type ParsedDocument, type ParsedText } from "./parsed-text.js";
+import { readError, type TextDocument, type ParsedText } from "./parsed-text.js";
 import type { TextLimits } from "./text-limits.js";
 import { TextReadError, tooDeep, tooLarge } from "./text-read-error.js";
 import { checkTree } from "./check-tree.js";
@@ -56,7 +56,7 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
   try {
     const heapBytes = limits.heapBytes();
     const { trees, heapTaken } = await compose(text, limits.maxDepth, heapBytes);
-    const documents: ParsedDocument[] = [];
+    const documents: TextDocument[] = [];
     for (const tree of trees) {
       checkTree(tree, limits, heapBytes - heapTaken);
       documents.push(toDocument(tree, lines));
@@ -71,7 +71,7 @@ async function readNow(text: string, limits: TextLimits): Promise<ParsedText> {
   }
 }
 
-function toDocument(tree: Document.Parsed, lines: LineIndex): ParsedDocument {
+function toDocument(tree: Document.Parsed, lines: LineIndex): TextDocument {
   const places = new YamlPlaces(tree);
   return {
     value: valuesOf(tree),

@@ -3,8 +3,8 @@ import { expect } from "chai";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { inClusterConfig } from "./in-cluster.js";
-import { TlsFiles } from "./tls-files.js";
-import { TokenFile } from "./token-file.js";
+import { ClusterTlsFiles } from "./tls-files.js";
+import { ClusterTokenFile } from "./token-file.js";
 
 const env = { KUBERNETES_SERVICE_HOST: "10.0.0.1", KUBERNETES_SERVICE_PORT: "443" };
 
@@ -78,7 +78,7 @@ describe("the configuration in a cluster", () => {
 
     it("reads a token again when it is a minute old, not before", async () => {
       const clock = new ManualClock();
-      const token = new TokenFile(directory.file("token"), clock);
+      const token = new ClusterTokenFile(directory.file("token"), clock);
       expect(await token.headers()).to.deep.equal(old);
       directory.replace("token", "second");
       clock.advance(59_999);
@@ -88,7 +88,7 @@ describe("the configuration in a cluster", () => {
     });
 
     it("reads it at once after a 401, and says whether there is another one to try", async () => {
-      const token = new TokenFile(directory.file("token"), new ManualClock());
+      const token = new ClusterTokenFile(directory.file("token"), new ManualClock());
       expect(await token.headers()).to.deep.equal(old);
       expect(await token.renew(old)).to.equal(false);
       directory.replace("token", "second");
@@ -101,7 +101,7 @@ describe("the configuration in a cluster", () => {
 
     it("keeps the token while the file is away or empty", async () => {
       const clock = new ManualClock();
-      const token = new TokenFile(directory.file("token"), clock, { "impersonate-user": "jane" });
+      const token = new ClusterTokenFile(directory.file("token"), clock, { "impersonate-user": "jane" });
       const whole = { ...old, "impersonate-user": "jane" };
       expect(await token.headers()).to.deep.equal(whole);
       clock.advance(60_000);
@@ -116,7 +116,7 @@ describe("the configuration in a cluster", () => {
 
   describe("TlsFiles", () => {
     it("returns the same object until a file changes", async () => {
-      const files = new TlsFiles({ caFile: directory.file("ca.crt"), fixed: { serverName: "x" } });
+      const files = new ClusterTlsFiles({ caFile: directory.file("ca.crt"), fixed: { serverName: "x" } });
       const first = await files.read();
       expect(await files.read()).to.equal(first);
       directory.replace("ca.crt", "authority two");
@@ -135,7 +135,7 @@ describe("the configuration in a cluster", () => {
       }
       symlinkSync("one", directory.file("..data"));
       symlinkSync("..data/ca.crt", directory.file("mounted.crt"));
-      const files = new TlsFiles({ caFile: directory.file("mounted.crt") });
+      const files = new ClusterTlsFiles({ caFile: directory.file("mounted.crt") });
       expect(String((await files.read()).ca)).to.equal("authority one");
       rmSync(directory.file("..data"));
       symlinkSync("two", directory.file("..data"));
@@ -143,7 +143,7 @@ describe("the configuration in a cluster", () => {
     });
 
     it("keeps what it has while a file is away", async () => {
-      const files = new TlsFiles({ caFile: directory.file("ca.crt") });
+      const files = new ClusterTlsFiles({ caFile: directory.file("ca.crt") });
       const first = await files.read();
       rmSync(directory.file("ca.crt"));
       expect(await files.read()).to.equal(first);
@@ -151,7 +151,10 @@ describe("the configuration in a cluster", () => {
 
     it("reads certificate and key, and fails if half of the pair was never there", async () => {
       directory.replace("tls.crt", "certificate");
-      const files = new TlsFiles({ certFile: directory.file("tls.crt"), keyFile: directory.file("tls.key") });
+      const files = new ClusterTlsFiles({
+        certFile: directory.file("tls.crt"),
+        keyFile: directory.file("tls.key"),
+      });
       expect(await failure(files.read())).to.include({ code: "CONFIG_INVALID" });
       directory.replace("tls.key", "key");
       const { cert, key } = await files.read();

@@ -4,8 +4,8 @@ import path from "node:path";
 import { systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { ClusterConfig } from "./cluster-config.js";
-import { TlsFiles } from "./tls-files.js";
-import { TokenFile } from "./token-file.js";
+import { ClusterTlsFiles } from "./tls-files.js";
+import { ClusterTokenFile } from "./token-file.js";
 
 export interface InClusterOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -42,8 +42,8 @@ export async function inClusterConfig(options: InClusterOptions): Promise<Cluste
       `KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not a valid address: ${origin}`,
     );
   }
-  const tls = new TlsFiles({ caFile: path.join(directory, "ca.crt") });
-  const credentials = new TokenFile(path.join(directory, "token"), clock);
+  const tls = new ClusterTlsFiles({ caFile: path.join(directory, "ca.crt") });
+  const credentials = new ClusterTokenFile(path.join(directory, "token"), clock);
   await Promise.all([tls.read(), credentials.headers()]);
   return { server: new URL(origin), tls, credentials, namespace: await namespaceIn(directory) };
 }

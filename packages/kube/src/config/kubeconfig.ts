@@ -8,8 +8,8 @@ import { readKubeconfig, type KubeconfigSelection } from "./kubeconfig-file.js";
 import { authProviderReader } from "./auth-provider.js";
 import { execConfigOf, runExecPlugin } from "./exec-plugin.js";
 import { PluginCredentials, type ReadCredential } from "./plugin-credentials.js";
-import { TlsFiles } from "./tls-files.js";
-import { TokenFile } from "./token-file.js";
+import { ClusterTlsFiles } from "./tls-files.js";
+import { ClusterTokenFile } from "./token-file.js";
 
 export interface KubeconfigOptions {
   /** One file, or several separated by the platform's delimiter, as in KUBECONFIG. */
@@ -32,7 +32,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
   const { cluster, user, namespace } = selection;
   const server = serverOf(cluster);
   refuseImpersonation(selection);
-  const tls = new TlsFiles({
+  const tls = new ClusterTlsFiles({
     caFile: text(cluster.caFile),
     certFile: text(user?.certFile),
     keyFile: text(user?.keyFile),
@@ -45,13 +45,13 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
 /** Our identity, in kubectl's order: a token wins over a plugin, and both over a password; a client certificate is used with any of them. */
 function identity(
   selection: KubeconfigSelection,
-  tls: TlsFiles,
+  tls: ClusterTlsFiles,
   clock: Clock,
 ): Pick<ClusterConfig, "tls" | "credentials"> {
   const { user, tokenFile } = selection;
   const further: CredentialHeaders =
     text(user?.impersonateUser) === undefined ? {} : { "impersonate-user": user?.impersonateUser ?? "" };
-  if (tokenFile !== undefined) return { tls, credentials: new TokenFile(tokenFile, clock, further) };
+  if (tokenFile !== undefined) return { tls, credentials: new ClusterTokenFile(tokenFile, clock, further) };
   const token = text(user?.token);
   if (token !== undefined)
     return { tls, credentials: fixedCredentials({ ...further, ...bearer(token.trim()) }) };

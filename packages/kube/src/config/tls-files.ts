@@ -17,7 +17,7 @@ type Part = "ca" | "cert" | "key";
  * TLS material from files that are renewed by others (kubelet, cert-manager). Before each connection a file is checked, and read again if
  * it was replaced or written. While it can't be read, the last material stays in use.
  */
-export class TlsFiles implements TlsMaterialSource {
+export class ClusterTlsFiles implements TlsMaterialSource {
   readonly #paths: readonly (readonly [Part, string])[];
   readonly #seen = new Map<Part, string>();
   #material: TlsMaterial;

@@ -10,7 +10,7 @@ const maxAgeMs = 60_000;
  * A bearer token in a file that is renewed by others (the kubelet, at 80 % of its lifetime). It is read again after a minute, and at once
  * after a 401. While the file can't be read the last token stays in use: it is most likely still valid.
  */
-export class TokenFile implements Credentials {
+export class ClusterTokenFile implements Credentials {
   readonly #path: string;
   readonly #clock: Clock;
   readonly #further: CredentialHeaders;

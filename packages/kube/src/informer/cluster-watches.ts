@@ -1,6 +1,6 @@
 import type { Clock, Logger, Runnable } from "@bunting/runtime";
 import { Epochs } from "../reflector/epochs.js";
-import { OpeningGate } from "../reflector/opening-gate.js";
+import { WatchAdmission } from "../reflector/watch-admission.js";
 import type { ReflectorMetrics } from "../reflector/reflector-handler.js";
 import { Reflector, type ReflectorOptions, type ReflectorShared } from "../reflector/reflector.js";
 import { WatchListSupport } from "../reflector/watch-list-support.js";
@@ -35,7 +35,7 @@ export interface RunningInformer<Object extends KubeObject, Index extends string
  */
 export class ClusterWatches {
   readonly #options: ClusterWatchesOptions;
-  readonly #gate: OpeningGate;
+  readonly #gate: WatchAdmission;
   readonly #watchList: WatchListSupport;
   /** By resource type, as it is named in URLs. */
   readonly #types = new Map<
@@ -45,7 +45,7 @@ export class ClusterWatches {
 
   constructor(options: ClusterWatchesOptions) {
     this.#options = options;
-    this.#gate = new OpeningGate({ clock: options.clock });
+    this.#gate = new WatchAdmission({ clock: options.clock });
     this.#watchList = new WatchListSupport(options.clock);
   }
 

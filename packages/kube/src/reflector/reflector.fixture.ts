@@ -10,7 +10,7 @@ import type { ResourceScope } from "../rest/resource.js";
 import { RestClient } from "../rest/rest-client.js";
 import { Http2Transport } from "../transport/http2-transport.js";
 import { Epochs, type Epoch } from "./epochs.js";
-import { OpeningGate } from "./opening-gate.js";
+import { WatchAdmission } from "./watch-admission.js";
 import { Reflector, type ReflectorOptions, type ReflectorShared } from "./reflector.js";
 import type { ConsistentRead, ReflectorHandler, RelistReason } from "./reflector-handler.js";
 import type { ObjectEvent } from "./watch-event.js";
@@ -120,14 +120,14 @@ export class ReflectorBench {
   readonly newEpochs: Epoch[] = [];
   readonly lines: string[] = [];
   readonly shared: ReflectorShared;
-  readonly gate: OpeningGate;
+  readonly gate: WatchAdmission;
   readonly #running: RunningReflector[] = [];
 
   private constructor(api: FaultyApiServer, places: number) {
     this.api = api;
     // Time on the network is real; the manual clock is only for what the reflector itself waits for.
     this.transport = new Http2Transport(clusterOf(api));
-    this.gate = new OpeningGate({ clock: this.clock, places });
+    this.gate = new WatchAdmission({ clock: this.clock, places });
     const logger = createLogger(
       { format: "json", debug: true },
       { write: (line) => void this.lines.push(line) },

@@ -4,9 +4,9 @@ import type { KubeClient } from "../rest/kube-client.js";
 import type { ResourceScope } from "../rest/resource.js";
 import type { Epochs } from "./epochs.js";
 import { guardedHandler } from "./guarded-handler.js";
-import type { Admission, Opening, OpeningGate } from "./opening-gate.js";
+import type { AdmittedWatch, WatchRequest, WatchAdmission } from "./watch-admission.js";
 import type { ReflectorHandler, ReflectorMetrics, RelistReason } from "./reflector-handler.js";
-import { WatchAttempt, type Position } from "./watch-attempt.js";
+import { WatchAttempt, type WatchPosition } from "./watch-attempt.js";
 import type { WatchListSupport } from "./watch-list-support.js";
 
 /** What all reflectors of one resource type share. */
@@ -14,7 +14,7 @@ export interface ReflectorShared {
   readonly client: KubeClient;
   readonly epochs: Epochs;
   /** Decides when each watch is opened. */
-  readonly gate: OpeningGate;
+  readonly gate: WatchAdmission;
   readonly watchList: WatchListSupport;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,7 +50,7 @@ const maxRetryAfterMs = 60_000;
  * and again until the signal aborts. It holds no objects. A watch resumes at its last resourceVersion only where the API server closed
  * it in good order: a watch that is resumed on an etcd restored in the meantime is open, and silent for ever.
  */
-export class Reflector implements Runnable, Opening {
+export class Reflector implements Runnable, WatchRequest {
   readonly name = "reflector";
   readonly namespace: string | undefined;
   readonly #options: ReflectorOptions;
@@ -112,7 +112,7 @@ export class Reflector implements Runnable, Opening {
       this.#abortAttempt.abort();
     };
     signal.addEventListener("abort", onAbort, { once: true });
-    let position: Position | undefined;
+    let position: WatchPosition | undefined;
     let reason: RelistReason = "start";
     while (!signal.aborted) {
       if (this.#takeRequest()) {
@@ -135,9 +135,9 @@ export class Reflector implements Runnable, Opening {
     return isAsked;
   }
 
-  async #try(from: Position | undefined, reason: RelistReason, signal: AbortSignal): Promise<Outcome> {
+  async #try(from: WatchPosition | undefined, reason: RelistReason, signal: AbortSignal): Promise<Outcome> {
     const { gate, metrics } = this.#options;
-    let admission: Admission | undefined;
+    let admission: AdmittedWatch | undefined;
     let attempt: WatchAttempt | undefined;
     try {
       const admitted = await gate.acquire(this, signal);
@@ -223,7 +223,7 @@ export class Reflector implements Runnable, Opening {
 /** How to continue. */
 interface Outcome {
   /** Where the next watch begins; undefined if it begins with a consistent read. */
-  readonly position: Position | undefined;
+  readonly position: WatchPosition | undefined;
   readonly reason: RelistReason;
   readonly waitMs: number;
 }

@@ -29,7 +29,7 @@ export interface WatchAttemptParts {
 }
 
 /** Where a stream is in the history. */
-export interface Position {
+export interface WatchPosition {
   readonly epoch: Epoch;
   readonly resourceVersion: string;
 }
@@ -44,19 +44,19 @@ const maxReadSilenceMs = 60_000;
  */
 export class WatchAttempt {
   readonly #parts: WatchAttemptParts;
-  #position: Position | undefined;
+  #position: WatchPosition | undefined;
   #openedMs: number | undefined;
   #lastBytesMs = 0;
   #events = 0;
   #read: { readonly start: ReadStart; readonly into: ConsistentRead } | undefined;
 
-  constructor(parts: WatchAttemptParts, from?: Position) {
+  constructor(parts: WatchAttemptParts, from?: WatchPosition) {
     this.#parts = parts;
     this.#position = from;
   }
 
   /** How far the stream has come; undefined until the read is complete. */
-  get position(): Position | undefined {
+  get position(): WatchPosition | undefined {
     return this.#position;
   }
 
@@ -124,7 +124,7 @@ export class WatchAttempt {
     }
   }
 
-  #open({ resourceVersion }: Position, signal: AbortSignal): Promise<Readable> {
+  #open({ resourceVersion }: WatchPosition, signal: AbortSignal): Promise<Readable> {
     const { client, scope, timeoutSeconds, isGuess } = this.#parts;
     const query = { resourceVersion, allowWatchBookmarks: true, timeoutSeconds };
     return client.watch(scope, query, signal, isGuess);
@@ -171,7 +171,7 @@ export class WatchAttempt {
     handler.event(event, epoch);
   }
 
-  #complete(start: ReadStart, into: ConsistentRead, resourceVersion: string): Position {
+  #complete(start: ReadStart, into: ConsistentRead, resourceVersion: string): WatchPosition {
     const epoch = endRead(this.#parts.epochs, start, resourceVersion);
     this.#read = undefined;
     const position = { epoch, resourceVersion };

@@ -14,7 +14,7 @@ import type { SessionEnd, TransportContext } from "./transport-options.js";
 const maxStreams = 100;
 
 /** Room for one stream. */
-export interface Place {
+export interface SessionSlot {
   readonly session: PooledSession;
   /** See `KubeRequest`: it may change while the stream is open. */
   readonly isGuess: () => boolean;
@@ -28,7 +28,7 @@ export class PooledSession {
   readonly #session: ClientHttp2Session;
   readonly #socket: TLSSocket;
   readonly #watchdog: SessionWatchdog;
-  readonly #places = new Set<Place>();
+  readonly #places = new Set<SessionSlot>();
   #end: SessionEnd | undefined;
   /** Set by the pool. Called when a place is free. */
   onRoom: () => void = () => undefined;
@@ -81,19 +81,19 @@ export class PooledSession {
     return true;
   }
 
-  reserve(isGuess: () => boolean = never): Place {
-    const place: Place = { session: this, isGuess };
+  reserve(isGuess: () => boolean = never): SessionSlot {
+    const place: SessionSlot = { session: this, isGuess };
     this.#places.add(place);
     return place;
   }
 
-  #release(place: Place): void {
+  #release(place: SessionSlot): void {
     this.#places.delete(place);
     this.onRoom();
   }
 
   /** Opens a stream on a reserved place; undefined if the session turned out to be closing. */
-  open(place: Place, headers: OutgoingHttpHeaders, isBodyless: boolean): ClientHttp2Stream | undefined {
+  open(place: SessionSlot, headers: OutgoingHttpHeaders, isBodyless: boolean): ClientHttp2Stream | undefined {
     // After a GOAWAY, Node 24 returns a stream that fails; Node 20 throws.
     if (!this.isUsable) {
       this.#giveBack(place);
@@ -110,7 +110,7 @@ export class PooledSession {
     }
   }
 
-  #giveBack(place: Place): void {
+  #giveBack(place: SessionSlot): void {
     this.#end ??= "goaway";
     this.#release(place);
   }

@@ -1,14 +1,14 @@
 import { KubeError } from "../kube-error.js";
 import { abortedError } from "./foreign-error.js";
 import type { KubeRequest } from "./kube-transport.js";
-import type { Place, PooledSession } from "./pooled-session.js";
+import type { SessionSlot, PooledSession } from "./pooled-session.js";
 import type { TransportContext } from "./transport-options.js";
 
 type Open = (signal: AbortSignal) => Promise<PooledSession | undefined>;
 
 interface Waiter {
   readonly isGuess: (() => boolean) | undefined;
-  readonly take: (place: Place | undefined) => void;
+  readonly take: (place: SessionSlot | undefined) => void;
   readonly fail: (error: KubeError) => void;
 }
 
@@ -39,7 +39,7 @@ export class SessionPool {
   }
 
   /** Resolves with a reserved place; undefined if the server does not speak HTTP/2. */
-  acquire(signal: AbortSignal, isGuess?: () => boolean): Promise<Place | undefined> {
+  acquire(signal: AbortSignal, isGuess?: () => boolean): Promise<SessionSlot | undefined> {
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closing.signal.aborted) {
         reject(abortedError(signal.reason));

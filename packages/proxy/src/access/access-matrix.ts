@@ -35,14 +35,14 @@ export const answers = {
   denied: "PERMISSION_DENIED",
   unknown: "UNAUTHENTICATED",
 } as const;
-export type Answer = keyof typeof answers;
+export type MatrixAnswer = keyof typeof answers;
 
 export interface MatrixMode {
   /** Arguments of the proxy. */
   readonly args: readonly string[];
   /** What a reader has to know about it; may be empty. */
   readonly note: string;
-  readonly callers: Readonly<Partial<Record<CallerKind, Readonly<Record<TopicRelation, Answer>>>>>;
+  readonly callers: Readonly<Partial<Record<CallerKind, Readonly<Record<TopicRelation, MatrixAnswer>>>>>;
 }
 
 const everything = {

@@ -26,7 +26,7 @@ import type { Readers, TopicKey } from "@bunting/protocol";
 import type { Clock, Logger, RateLimitedLog, Runnable } from "@bunting/runtime";
 import { proxyOptionTable, type ProxyOptions } from "../options.js";
 import { ProxyError } from "../proxy-error.js";
-import { connectCluster } from "../source/kubernetes/connect-cluster.js";
+import { connectProxyCluster } from "../source/kubernetes/connect-cluster.js";
 import { anonymousAccess, type Access } from "./access.js";
 import type { ReviewKindName } from "./access-metrics.js";
 import { CheckedAccess, type CheckedAccessOptions } from "./checked-access.js";
@@ -83,7 +83,7 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
   const { clock, logger, log, metrics, env, readersOf } = parts;
   const runnables: Runnable[] = [];
   const connection = new ClusterConnection(() =>
-    connectCluster(options, { clock, env }).catch((error: unknown) => {
+    connectProxyCluster(options, { clock, env }).catch((error: unknown) => {
       throw withoutCluster(options, error);
     }),
   );

@@ -2,8 +2,8 @@ import type { Clock } from "@bunting/runtime";
 import type { Grant } from "../access/grants.js";
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/source-metrics.js";
-import type { Rejection } from "../topic/topic-acks.js";
-import { readersByTopic, type Reader } from "./status/readers.js";
+import type { FlagRejection } from "../topic/topic-acks.js";
+import { readersByTopic, type StatusReader } from "./status/readers.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
 
@@ -52,7 +52,7 @@ export interface TopicReport {
   /** By ServiceAccount, how many subscriptions it has; of callers with an identity only, and not for viewers from outside of the Pod. */
   readonly readers?: Readonly<Record<string, number>>;
   /** What agents refuse now; without a flag it is the whole version. */
-  readonly rejections?: readonly Rejection[];
+  readonly rejections?: readonly FlagRejection[];
 }
 
 export interface StatusSources {
@@ -125,7 +125,7 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
   };
 }
 
-function readersReport(readers: readonly Reader[] | undefined): Pick<TopicReport, "readers"> {
+function readersReport(readers: readonly StatusReader[] | undefined): Pick<TopicReport, "readers"> {
   if (readers === undefined) return {};
   return { readers: Object.fromEntries(readers.map(({ name, subscriptions }) => [name, subscriptions])) };
 }

@@ -8,7 +8,7 @@ import {
   type FlagDocument,
   type JsonObject,
   type PastVersion,
-  type Work,
+  type DocumentWork,
 } from "@bunting/protocol";
 import { extendHistory } from "./changed-keys.js";
 import { framePrefixBytes } from "@bunting/rpc";
@@ -52,7 +52,10 @@ export async function prepareSnapshot(document: FlagDocument): Promise<void> {
   prepared.set(document, await runInSlices(encoding(document, undefined)));
 }
 
-function* encoding(document: FlagDocument, previous: SnapshotBytes | undefined): Work<EncodedDocument> {
+function* encoding(
+  document: FlagDocument,
+  previous: SnapshotBytes | undefined,
+): DocumentWork<EncodedDocument> {
   const flags = yield* encodeFlags(document.flags, previous?.flags);
   const metadata = document.metadata && canonicalJson(document.metadata);
   const evaluators = document.$evaluators && canonicalJson(document.$evaluators);
@@ -67,7 +70,7 @@ function* encoding(document: FlagDocument, previous: SnapshotBytes | undefined):
 function* encodeFlags(
   flags: JsonObject,
   previous: ReadonlyMap<string, EncodedFlag> | undefined,
-): Work<Map<string, EncodedFlag>> {
+): DocumentWork<Map<string, EncodedFlag>> {
   const encoded = new Map<string, EncodedFlag>();
   const keys = Object.keys(flags).sort(compareUtf8);
   yield;
@@ -80,7 +83,7 @@ function* encodeFlags(
   return encoded;
 }
 
-function* joinDocument({ flags, metadata, evaluators }: EncodedContent): Work<string> {
+function* joinDocument({ flags, metadata, evaluators }: EncodedContent): DocumentWork<string> {
   const members: string[] = [];
   for (const [key, { text }] of flags) {
     members.push(`${JSON.stringify(key)}:${text}`);
@@ -91,7 +94,7 @@ function* joinDocument({ flags, metadata, evaluators }: EncodedContent): Work<st
   return `{"flags":{${members.join(",")}}${metadataMember}${evaluatorsMember}}`;
 }
 
-function* digestDocument({ flags, metadata, evaluators }: EncodedContent): Work<string> {
+function* digestDocument({ flags, metadata, evaluators }: EncodedContent): DocumentWork<string> {
   const digest = new DocumentDigest();
   let added = 0;
   for (const [key, flag] of flags) {

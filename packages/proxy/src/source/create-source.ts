@@ -12,7 +12,7 @@ import { CachedSource } from "./cached/cached-source.js";
 import { DirectorySource } from "./directory/directory-source.js";
 import { FileSelectorSource } from "./directory/file-selector-source.js";
 import type { FlagSource } from "./flag-source.js";
-import { connectCluster } from "./kubernetes/connect-cluster.js";
+import { connectProxyCluster } from "./kubernetes/connect-cluster.js";
 import { KubernetesSource } from "./kubernetes/kubernetes-source.js";
 import { parseSourceOption, type SourceOption } from "./parse-source-option.js";
 import { RoutedSource } from "./routed-source.js";
@@ -111,7 +111,7 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
   const { timing = {}, staleAfterMs } = backplane === undefined ? {} : vigilance;
   const source = new KubernetesSource({
     ...parts,
-    connect: () => connectCluster(options, { ...parts, timing }),
+    connect: () => connectProxyCluster(options, { ...parts, timing }),
     watchScope: options.watchScope,
     timeoutSeconds: Math.max(1, Math.round(options.watchTimeout / 1_000)),
     ...(staleAfterMs === undefined ? {} : { staleAfterMs }),

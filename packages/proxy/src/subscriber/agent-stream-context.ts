@@ -5,7 +5,7 @@ import type { Access } from "../access/access.js";
 import type { ProxyError } from "../proxy-error.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { AgentPrograms } from "./agent-programs.js";
-import type { RequestTurns } from "./request-turns.js";
+import type { SubscribeBudget } from "./subscribe-budget.js";
 import type { TopicSubscriberContext } from "./topic-subscriber.js";
 
 /** What is written to when it was silent for long. */
@@ -26,7 +26,7 @@ export interface AgentStreamContext extends TopicSubscriberContext {
   readonly subscribe: (topic: TopicKey, subscriber: Subscriber) => Subscription;
   readonly statusOf: (error: ProxyError) => RpcStatus;
   /** Decides when a stream may subscribe once more. */
-  readonly requestTurns: RequestTurns;
+  readonly requestTurns: SubscribeBudget;
   /** Counts and logs that a limit was reached, and returns the error to refuse with. */
   readonly limitReached: (reason: string, session: TransportSession, message: string) => ProxyError;
   /** Calls `beat` for streams on which nothing was written for a while. */

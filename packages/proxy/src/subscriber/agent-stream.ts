@@ -5,7 +5,7 @@ import { ProxyError } from "../proxy-error.js";
 import type { AgentProgram } from "./agent-programs.js";
 import { abuse, readAgentRequest, type AgentRequest } from "./agent-request.js";
 import type { AgentStreamContext } from "./agent-stream-context.js";
-import type { Requester } from "./request-turns.js";
+import type { Requester } from "./subscribe-budget.js";
 import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messages.js";
 import { TopicSubscriber, type AgentMessage, type SubscriberOwner } from "./topic-subscriber.js";
 import { WaitingRequests } from "./waiting-requests.js";

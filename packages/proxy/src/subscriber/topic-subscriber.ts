@@ -7,7 +7,7 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 import { frameResponse, type VersionFrame } from "../snapshot/topic-frames.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import type { Tombstone } from "../topic/tombstone.js";
-import type { Rejection, TopicAcks } from "../topic/topic-acks.js";
+import type { FlagRejection, TopicAcks } from "../topic/topic-acks.js";
 import type { DeletedView, LiveView, TopicView } from "../topic/topic-view.js";
 import { maxKeyCharacters, type AgentRequest } from "./agent-request.js";
 import { ResumeGuard } from "./resume-guard.js";
@@ -45,7 +45,7 @@ export interface AgentMessage {
 /** How often a version waits for a history of its own, because a newer one came meanwhile, before it is sent without. */
 const maxHistories = 3;
 
-const none: ReadonlySet<Rejection> = new Set();
+const none: ReadonlySet<FlagRejection> = new Set();
 
 /**
  * One topic of an agent's stream: what the agent says it holds, and the message that it has not answered yet. There is at most one such
@@ -336,10 +336,10 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   /** Adds the new ones before it releases the old ones, so that a rejection in both is not dropped in between. */
-  #uphold(refused: readonly Pick<Rejection, "digest" | "flag" | "reason">[]): void {
+  #uphold(refused: readonly Pick<FlagRejection, "digest" | "flag" | "reason">[]): void {
     const before = this.#rejections;
     if (before.size === 0 && refused.length === 0) return;
-    const rejections = new Set<Rejection>();
+    const rejections = new Set<FlagRejection>();
     for (const { digest, flag, reason } of refused) {
       const rejection = this.#acks?.reject(this.connection, digest, flag, reason);
       // The same flag may be named twice.
@@ -353,7 +353,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 }
 
-function flagsOf(rejections: ReadonlySet<Rejection>): number {
+function flagsOf(rejections: ReadonlySet<FlagRejection>): number {
   let flags = 0;
   for (const { flag } of rejections) if (flag !== undefined) flags++;
   return flags;

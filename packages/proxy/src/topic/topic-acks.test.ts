@@ -1,7 +1,7 @@
 import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
-import { TopicAcks, type Rejection } from "./topic-acks.js";
+import { TopicAcks, type FlagRejection } from "./topic-acks.js";
 
 const maxPerConnection = 20;
 
@@ -10,7 +10,7 @@ function useAcks() {
   const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
   const acks = new TopicAcks("demo/flags", clock, new RateLimitedLog(logger, clock));
   /** An agent refuses a flag, and upholds that. */
-  const refuse = (connection: object, flag: string): Rejection | undefined => {
+  const refuse = (connection: object, flag: string): FlagRejection | undefined => {
     const rejection = acks.reject(connection, "d", flag, "no");
     if (rejection !== undefined) acks.retain(rejection);
     return rejection;

@@ -2,7 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import type { Clock, RateLimitedLog } from "@bunting/runtime";
 
 /** A flag or a whole version that agents refuse. */
-export interface Rejection {
+export interface FlagRejection {
   /** Digest of the version. */
   readonly digest: string;
   /** Undefined if the whole version is refused. */
@@ -12,7 +12,7 @@ export interface Rejection {
   readonly subscribers: number;
 }
 
-interface Entry extends Rejection {
+interface Entry extends FlagRejection {
   subscribers: number;
 }
 
@@ -37,7 +37,7 @@ export class TopicAcks {
   readonly #held = new Map<string, number>();
   readonly #rejections = new Map<string, Entry>();
   /** The connection that brought up each rejection, as long as it is upheld, and how many each connection has brought up. */
-  readonly #origins = new Map<Rejection, object>();
+  readonly #origins = new Map<FlagRejection, object>();
   readonly #counts = new Map<object, number>();
   #unlogged: Entry[] = [];
   #unloggedMore = 0;
@@ -56,7 +56,7 @@ export class TopicAcks {
   }
 
   /** Oldest first; some may have no subscriber any more. */
-  get rejections(): Iterable<Rejection> {
+  get rejections(): Iterable<FlagRejection> {
     return this.#rejections.values();
   }
 
@@ -80,7 +80,7 @@ export class TopicAcks {
     digest: string,
     flag: string | undefined,
     reason: string,
-  ): Rejection | undefined {
+  ): FlagRejection | undefined {
     // Of a flag only the first reason is kept.
     const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} flag ${flag}`;
     const known = this.#rejections.get(key);
@@ -96,11 +96,11 @@ export class TopicAcks {
   }
 
   /** To be called once for each subscriber that refuses it. */
-  retain(rejection: Rejection): void {
+  retain(rejection: FlagRejection): void {
     (rejection as Entry).subscribers++;
   }
 
-  release(rejection: Rejection): void {
+  release(rejection: FlagRejection): void {
     if (--(rejection as Entry).subscribers > 0) return;
     const origin = this.#origins.get(rejection);
     if (origin === undefined) return;

@@ -1,4 +1,4 @@
-import { ReadTurns, type PeerMemory, type PortListener, type TlsTermination } from "@bunting/server";
+import { ReadFairness, type PeerMemory, type PortListener, type TlsTermination } from "@bunting/server";
 import type { ProxyWiring } from "./proxy-parts.js";
 import { endpointOf, type PortEvents } from "./sync-limits.js";
 import { syncCalls, type SyncCallsParts } from "./sync-calls.js";
@@ -24,7 +24,7 @@ export function syncPort(wiring: ProxyWiring, ports: SyncPortParts): PortListene
     tls,
     limits: { maxStreamsPerConnection, maxHeaderBytes },
     memory,
-    turns: new ReadTurns({ perTurn: 128, restFactor: 1, clock }),
+    turns: new ReadFairness({ perTurn: 128, restFactor: 1, clock }),
     keepalive: { intervalMs: options.keepaliveInterval, timeoutMs: options.keepaliveTimeout, clock },
     stall: {
       timeoutMs: stallTimeout,

@@ -9,7 +9,7 @@ import {
   releaseAfterEach,
 } from "@bunting/test/support/grpc-port.js";
 import { GrpcServer } from "./grpc-server.js";
-import { ReadTurns } from "@bunting/server";
+import { ReadFairness } from "@bunting/server";
 
 const connections = 20;
 const requests = 800;
@@ -27,7 +27,7 @@ describe("requests that are readable at once on many connections", () => {
       return request;
     });
     const grpc = new GrpcServer({ methods: [count], logger: recordingLogger() });
-    const listener = await listen({ grpc, turns: new ReadTurns({ perTurn }) });
+    const listener = await listen({ grpc, turns: new ReadFairness({ perTurn }) });
     const clients = Array.from({ length: connections }, () => http2Client(listener));
     const call = (client: (typeof clients)[number]) => {
       const stream = client.request(grpcHeaders("/t.T/Count"));

@@ -3,7 +3,7 @@ import { accountOf } from "@bunting/http2";
 import type { RefusalReason } from "@bunting/http2/status";
 import type { Clock } from "@bunting/runtime";
 import { authorizationOf } from "../port/authorization-of.js";
-import type { LongRequests } from "./long-requests.js";
+import type { LongRequestQueue } from "./long-request-queue.js";
 
 /** One request over HTTP, as it ended. */
 export interface HttpRequestRecord {
@@ -134,7 +134,7 @@ export class HttpExchange {
   }
 
   /** Calls `answer` when the turn of this request has come, unless its client has gone by then. Its body is charged until then. */
-  answerInTurn(longRequests: LongRequests, bodyBytes: number, answer: () => void): void {
+  answerInTurn(longRequests: LongRequestQueue, bodyBytes: number, answer: () => void): void {
     if (bodyBytes > smallBytes) this.charge(bodyBytes);
     const takeBack = longRequests.run(() => {
       if (this.#isClosed) return;

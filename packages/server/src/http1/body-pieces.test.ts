@@ -2,7 +2,7 @@ import { IncomingMessage, type RequestListener } from "node:http";
 import { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect } from "chai";
-import { ReadTurns } from "../limits/read-turns.js";
+import { ReadFairness } from "../limits/read-fairness.js";
 import type { PortListener } from "../port/port-listener.js";
 import {
   afterwards,
@@ -101,12 +101,12 @@ describe("a chunked body over HTTP/1.1", () => {
 describe("BodyPieces", () => {
   let refused: IncomingMessage[];
   let due: (() => void)[];
-  let turns: ReadTurns;
+  let turns: ReadFairness;
 
   beforeEach(async () => {
     refused = [];
     due = [];
-    turns = new ReadTurns({ afterTurn: (callback) => void due.push(callback) });
+    turns = new ReadFairness({ afterTurn: (callback) => void due.push(callback) });
     // What other tests have left of the count of this turn.
     await nextTurn();
     await nextTurn();

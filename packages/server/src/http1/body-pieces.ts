@@ -1,8 +1,8 @@
 import { currentTurn } from "@bunting/runtime";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import type { Reader, TurnShare } from "@bunting/http2";
-import type { ReadTurns } from "../limits/read-turns.js";
+import type { TurnReader, TurnShare } from "@bunting/http2";
+import type { ReadFairness } from "../limits/read-fairness.js";
 import { interceptPush } from "../node-internals/intercept-push.js";
 import { readOn, stopReading } from "../node-internals/socket-handle.js";
 import { dropBody } from "../node-internals/drop-body.js";
@@ -26,14 +26,14 @@ const inTurn = { turn: -1, pieces: 0 };
  * Bounds what the pieces of chunked bodies cost on one HTTP/1.1 connection. Node calls back for each chunk of a body, however small it is: some
  * 10,000 times for 64 KB that were read, of which it reads up to 2 MB of each connection in one turn of the event loop.
  */
-export class BodyPieces implements Reader {
+export class BodyPieces implements TurnReader {
   readonly #socket: Socket;
   readonly #share: TurnShare;
   readonly #onTooMany: (request: IncomingMessage) => void;
   #hasRefused = false;
 
   /** @param onTooMany called once, when a body comes in too many pieces: nothing more is read from the connection. */
-  constructor(socket: Socket, turns: ReadTurns, onTooMany: (request: IncomingMessage) => void) {
+  constructor(socket: Socket, turns: ReadFairness, onTooMany: (request: IncomingMessage) => void) {
     this.#socket = socket;
     this.#onTooMany = onTooMany;
     const share = turns.enter(this);

@@ -4,7 +4,7 @@ import type { ServerResponse } from "node:http";
 import { createConnection } from "node:net";
 import { expect } from "chai";
 import { PeerMemory } from "../limits/peer-memory.js";
-import { ReadTurns } from "../limits/read-turns.js";
+import { ReadFairness } from "../limits/read-fairness.js";
 import type { DropReason } from "../port/port-listener.js";
 import {
   afterwards,
@@ -160,7 +160,7 @@ describe("an HTTP/1.1 connection", () => {
   });
 
   it("gives way to others after some heads of hundreds of headers that do not end", async () => {
-    const turns = new ReadTurns();
+    const turns = new ReadFairness();
     let work = 0;
     const enter = turns.enter.bind(turns);
     turns.enter = (reader) => {

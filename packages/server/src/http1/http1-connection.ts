@@ -2,7 +2,7 @@ import { currentTurn, onNextTurn } from "@bunting/runtime";
 import type { IncomingMessage, RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import { type OpenAccount, SocketStall, type WatchedSession, type WatchedStream } from "@bunting/http2";
-import type { ReadTurns } from "../limits/read-turns.js";
+import type { ReadFairness } from "../limits/read-fairness.js";
 import { readOn, stopReading, unsentBytes } from "../node-internals/socket-handle.js";
 import { stopParsing } from "../node-internals/stop-parsing.js";
 import { BodyPieces } from "./body-pieces.js";
@@ -11,7 +11,7 @@ import { watchHeadParts, type HeadPartListener } from "../node-internals/head-pa
 import { headSurplusBytes, weighTexts } from "./head-surplus.js";
 import { improprietyOf, refuseImproper } from "./improper-request.js";
 import { lastAnswer } from "./last-answer.js";
-import { WaitingRequest, type Answer } from "./waiting-request.js";
+import { WaitingRequest, type WaitingAnswer } from "./waiting-request.js";
 
 /** How many requests a client may send ahead of the answers; hardly any client sends one. */
 const maxWaiting = 32;
@@ -29,7 +29,7 @@ export interface Http1ConnectionOptions {
   /** Counts up with time. */
   readonly stallClock: { readonly tick: number };
   /** Bounds what chunked bodies, large heads and pipelined requests take of a turn of the event loop. */
-  readonly turns: ReadTurns;
+  readonly turns: ReadFairness;
   readonly onRequest: RequestListener;
   /** Called when the connection is ended because of a limit. */
   readonly onRefused: (reason: "pipelining" | "small_pieces") => void;
@@ -54,7 +54,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
   readonly #account: OpenAccount | undefined;
   readonly #onAnswered: () => void;
   readonly #stall: SocketStall;
-  #answering: Answer | undefined;
+  #answering: WaitingAnswer | undefined;
   /** What the head of the request that is being answered was charged with, and its trailers. */
   #headBytes = 0;
   /** What is charged of a head that is not complete. */
@@ -117,7 +117,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     else waiting.headBytes += bytes;
   }
 
-  take(response: Answer): void {
+  take(response: WaitingAnswer): void {
     this.#countInTurn();
     this.#newest = response.req;
     if (isChunked(response.req)) this.#pieces.watch(response.req);
@@ -174,7 +174,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
     else this.#socket.destroy();
   }
 
-  #begin(response: Answer): void {
+  #begin(response: WaitingAnswer): void {
     // What the listener does not read is to pass by the count of its pieces, not by node's own way to drop a body.
     if (isChunked(response.req)) response.req.resume();
     this.#account?.begin();
@@ -204,7 +204,7 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
   }
 
   /** Tells the client with the last answer, so that it sends no further request. Node then closes the connection. */
-  #announceEnd(last: Answer): void {
+  #announceEnd(last: WaitingAnswer): void {
     if (!last.headersSent && (this.#waiting?.length ?? 0) === 0) last.shouldKeepAlive = false;
   }
 

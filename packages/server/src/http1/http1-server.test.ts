@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
 import { expect } from "chai";
-import { ReadTurns } from "../limits/read-turns.js";
+import { ReadFairness } from "../limits/read-fairness.js";
 import { afterwards, releaseAfterEach } from "@bunting/test/support/grpc-port.js";
 import { Http1Server } from "./http1-server.js";
 
@@ -19,7 +19,7 @@ describe("a refused request over HTTP/1.1", () => {
       requestTimeoutMs: 60_000,
       ...(lingerMs === undefined ? {} : { lingerMs }),
       stallClock: { tick: 0 },
-      turns: new ReadTurns(),
+      turns: new ReadFairness(),
       maxHeaderBytes: 1_000,
       onRefused,
     });

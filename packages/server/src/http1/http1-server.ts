@@ -5,12 +5,12 @@ import { dismissGently } from "./dismiss-gently.js";
 import { Http1Connection } from "./http1-connection.js";
 import { type OpenAccount, peerAddress, setAccount, type WatchedSession } from "@bunting/http2";
 import type { PeerMemory } from "../limits/peer-memory.js";
-import type { ReadTurns } from "../limits/read-turns.js";
+import type { ReadFairness } from "../limits/read-fairness.js";
 import { isAnswerUnderWay } from "../node-internals/answer-under-way.js";
 import { serveConnection, trackConnections } from "../node-internals/unbound-server.js";
 import { lastAnswer } from "./last-answer.js";
 import type { RefusalReason } from "@bunting/http2/status";
-import type { Answer } from "./waiting-request.js";
+import type { WaitingAnswer } from "./waiting-request.js";
 import { WholeRequestServer, type WholeRequestHandler } from "./whole-request-server.js";
 
 export interface Http1ServerOptions {
@@ -23,7 +23,7 @@ export interface Http1ServerOptions {
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
   /** Bounds what chunked bodies, large heads and pipelined requests take of a turn of the event loop. */
-  readonly turns: ReadTurns;
+  readonly turns: ReadFairness;
   /** Size of a request's line and headers, in bytes; `headerSlackBytes` more are accepted. */
   readonly maxHeaderBytes: number;
   /** Answers requests that arrive whole, if they are of its kind; `onRequest` gets all others. */
@@ -76,7 +76,7 @@ export class Http1Server {
     const sweepMs = Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4)));
     this.#options = options;
     this.#onRequest = onRequest;
-    const take = (request: IncomingMessage, response: Answer): void =>
+    const take = (request: IncomingMessage, response: WaitingAnswer): void =>
       (request.socket as Connected)[connection].take(response);
     this.#server = createServer(
       {

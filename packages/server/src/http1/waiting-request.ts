@@ -7,7 +7,7 @@ const requestBytes = 4 * 1024;
 /** What node's objects for a piece of its body take, however small that is. */
 const pieceBytes = 256;
 
-export type Answer = ServerResponse & { readonly req: IncomingMessage };
+export type WaitingAnswer = ServerResponse & { readonly req: IncomingMessage };
 
 /**
  * A pipelined request that waits until those before it are answered, which may be never: one of them may be a stream of events. Node keeps what
@@ -16,12 +16,12 @@ export type Answer = ServerResponse & { readonly req: IncomingMessage };
 export class WaitingRequest {
   /** What its head was charged with, and its trailers, until it has been answered. */
   headBytes: number;
-  readonly #answer: Answer;
+  readonly #answer: WaitingAnswer;
   readonly #account: PeerAccount | undefined;
   #heldBytes = 0;
   #isWaiting = true;
 
-  constructor(answer: Answer, headBytes: number, account: PeerAccount | undefined) {
+  constructor(answer: WaitingAnswer, headBytes: number, account: PeerAccount | undefined) {
     this.headBytes = headBytes;
     this.#answer = answer;
     this.#account = account;
@@ -33,7 +33,7 @@ export class WaitingRequest {
   }
 
   /** Ends the wait. */
-  begin(): Answer {
+  begin(): WaitingAnswer {
     this.#isWaiting = false;
     this.#account?.release(this.#heldBytes);
     return this.#answer;

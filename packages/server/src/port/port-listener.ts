@@ -6,7 +6,7 @@ import {
   type AdmissionReason,
   defaultTransportLimits,
   type GrpcHeaderRules,
-  Http2Transport,
+  Http2ServerTransport,
   type KeepaliveOptions,
   type KeepaliveReason,
   peerAddress,
@@ -21,7 +21,7 @@ import { lastAnswer } from "../http1/last-answer.js";
 import type { WholeRequestHandler } from "../http1/whole-request-server.js";
 import { describeBindError, describeEndpoint, type ListenEndpoint } from "./listen-endpoint.js";
 import { PeerMemory } from "../limits/peer-memory.js";
-import { ReadTurns } from "../limits/read-turns.js";
+import { ReadFairness } from "../limits/read-fairness.js";
 import { clientHelloBytes, PrefaceSniffer, type SniffedProtocol } from "./preface-sniffer.js";
 import type { TlsEvents, TlsTermination } from "../tls/tls-termination.js";
 import { StallWatch, type StallOptions } from "../limits/stall-watch.js";
@@ -51,7 +51,7 @@ export interface PortListenerOptions {
   /** Bounds what peers make the process hold; one for all its ports. Without it, nothing does. */
   readonly memory?: PeerMemory | undefined;
   /** Bounds the requests that are taken in a turn of the event loop; default: of this port alone. */
-  readonly turns?: ReadTurns | undefined;
+  readonly turns?: ReadFairness | undefined;
   /**
    * How long a request over HTTP/1.1 may take to send its headers; default 3 s. Before, a connection has ten times as long to reveal its protocol,
    * or only this if too many do so.
@@ -110,7 +110,7 @@ export class PortListener {
   readonly #options: PortListenerOptions;
   readonly #sniffer: PrefaceSniffer;
   readonly #server: Server;
-  readonly #transport: Http2Transport | undefined;
+  readonly #transport: Http2ServerTransport | undefined;
   readonly #http1: Http1Server | undefined;
   readonly #keepalive: SessionKeepalive | undefined;
   readonly #stallWatch: StallWatch;
@@ -126,7 +126,7 @@ export class PortListener {
 
   constructor(options: PortListenerOptions) {
     const { grpc, http, limits, memory, keepalive = defaultKeepalive, stall = defaultStall } = options;
-    const { turns = new ReadTurns() } = options;
+    const { turns = new ReadFairness() } = options;
     const { headerTimeoutMs = 3_000, requestTimeoutMs = 30_000, onDropped, onRefused } = options;
     const { maxHeaderBytes } = { ...defaultTransportLimits, ...limits };
     this.#options = options;
@@ -171,7 +171,7 @@ export class PortListener {
         onRefused,
       });
     if (grpc !== undefined) {
-      this.#transport = new Http2Transport({
+      this.#transport = new Http2ServerTransport({
         handler: grpc,
         onRequest: http,
         grpcHeaders: options.grpcHeaders,

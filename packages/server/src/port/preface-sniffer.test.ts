@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createConnection, createServer, type AddressInfo, type Socket } from "node:net";
 import { expect } from "chai";
 import { currentTurn } from "@bunting/runtime";
-import { ReadTurns } from "../limits/read-turns.js";
+import { ReadFairness } from "../limits/read-fairness.js";
 import { afterwards, eventually, releaseAfterEach } from "@bunting/test/support/grpc-port.js";
 import { preface, PrefaceSniffer } from "./preface-sniffer.js";
 
@@ -13,7 +13,7 @@ const burst = Buffer.concat([preface, Buffer.alloc(200_000)]);
 describe("PrefaceSniffer", () => {
   releaseAfterEach();
 
-  let turns: ReadTurns;
+  let turns: ReadFairness;
   let due: (() => void)[];
   let sniffer: PrefaceSniffer;
   const sniffed: Socket[] = [];
@@ -22,7 +22,7 @@ describe("PrefaceSniffer", () => {
   beforeEach(() => {
     due = [];
     sniffed.length = crowded.length = 0;
-    turns = new ReadTurns({ perTurn, afterTurn: (callback) => void due.push(callback) });
+    turns = new ReadFairness({ perTurn, afterTurn: (callback) => void due.push(callback) });
     sniffer = new PrefaceSniffer({
       turns,
       timeoutMs: 60_000,

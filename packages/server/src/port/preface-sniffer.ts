@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { currentTurn, Sweep, systemClock } from "@bunting/runtime";
 import type { TurnShare } from "@bunting/http2";
-import type { ReadTurns } from "../limits/read-turns.js";
+import type { ReadFairness } from "../limits/read-fairness.js";
 import { startReading, stopReading } from "../node-internals/socket-handle.js";
 
 /** What HTTP/2 clients send first (RFC 9113 3.4). */
@@ -16,7 +16,7 @@ export type SniffedProtocol = "http2" | "http1" | "tls";
 
 export interface PrefaceSnifferOptions {
   /** A new connection is not read in a turn that has had its work: the first 64 KB or more of each would wait for a later one, charged to nobody. */
-  readonly turns: ReadTurns;
+  readonly turns: ReadFairness;
   /** How long a client may take to reveal its protocol while too many do; it may get up to a quarter more. Otherwise it has ten times as long. */
   readonly timeoutMs: number;
   /** More clients than this that have not revealed their protocol are too many: those that connected first get the shorter time. */

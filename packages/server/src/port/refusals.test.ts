@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { createRegistry } from "@bunting/runtime";
 import { expect } from "chai";
 import { PeerMemory } from "../limits/peer-memory.js";
-import { ReadTurns } from "../limits/read-turns.js";
+import { ReadFairness } from "../limits/read-fairness.js";
 import {
   bytesStreaming,
   bytesUnary,
@@ -158,7 +158,7 @@ describe("requests that a limit refuses", () => {
   });
 
   it("shows how often connections were held", async () => {
-    const listener = await open({ turns: new ReadTurns({ perConnection: 2 }) });
+    const listener = await open({ turns: new ReadFairness({ perConnection: 2 }) });
     const requests = Array.from({ length: 20 }, (_, index) => [
       wire.headers(2 * index + 1, "/t.T/Echo"),
       wire.data(2 * index + 1, Buffer.alloc(5)),

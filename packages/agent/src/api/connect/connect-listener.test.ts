@@ -1,4 +1,4 @@
-import { type HttpRequestRecord, LongRequests } from "@bunting/server";
+import { type HttpRequestRecord, LongRequestQueue } from "@bunting/server";
 import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -71,7 +71,7 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
     metrics,
     logger,
     clock: systemClock,
-    longRequests: new LongRequests(),
+    longRequests: new LongRequestQueue(),
     maxRequestBodyBytes,
   });
   const { port } = await listen([], http);

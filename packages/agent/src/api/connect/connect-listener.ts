@@ -6,7 +6,7 @@ import {
   HttpExchange,
   type HttpExchangeOptions,
   longRequestBytes,
-  type LongRequests,
+  type LongRequestQueue,
   readBody,
 } from "@bunting/server";
 import { RpcError, type StatusName } from "@bunting/rpc";
@@ -33,7 +33,7 @@ export interface ConnectListenerOptions {
   readonly callers?: Callers | undefined;
   readonly metrics: ApiMetrics;
   /** Shared by all ports. */
-  readonly longRequests: LongRequests;
+  readonly longRequests: LongRequestQueue;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "error">;
   /** `--max-request-body`, in bytes; 0 means no limit. */

@@ -1,4 +1,4 @@
-import type { MessageCodec } from "../message-codec.js";
+import type { EvaluationCodec } from "../message-codec.js";
 
 /**
  * How a call is laid over HTTP. `connect` is the unary half of Connect, whose bodies are bare messages; the others frame them. `grpc` is what
@@ -11,7 +11,7 @@ export interface CallType {
   /** In the form that the answer repeats. */
   readonly contentType: string;
   readonly protocol: CallProtocol;
-  readonly codec: MessageCodec;
+  readonly codec: EvaluationCodec;
   /** Whether both bodies are base64, for clients that can't read bytes before an answer ends: XMLHttpRequest in browsers. */
   readonly isBase64: boolean;
 }

@@ -2,7 +2,7 @@ import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { Dialect } from "../dialect.js";
 import type { EvaluationService } from "../evaluation-service.js";
-import type { MessageCodec } from "../message-codec.js";
+import type { EvaluationCodec } from "../message-codec.js";
 import type { RequestHeaders } from "../request-headers.js";
 import { accessors, type Accessor } from "../typed-value.js";
 import { checkEventStreamRequest, parseResolveAllRequest, parseResolveRequest } from "./json-request.js";
@@ -12,7 +12,7 @@ import { resolveAllResponseJson, resolveResponseJson } from "./json-response.js"
 type Answering = (message: Buffer, headers: RequestHeaders) => () => Buffer;
 
 /** A method with one answer, for each codec. */
-interface UnaryProcedure extends Readonly<Record<MessageCodec, Answering>> {
+interface UnaryProcedure extends Readonly<Record<EvaluationCodec, Answering>> {
   readonly kind: "unary";
   /** Its answers take long, whatever the request. */
   readonly isLong: boolean;
@@ -23,7 +23,7 @@ interface StreamProcedure {
   readonly kind: "stream";
   readonly dialect: Dialect;
   /** Throws an RpcError for a message that is not a request. */
-  readonly check: Readonly<Record<MessageCodec, (message: Buffer) => void>>;
+  readonly check: Readonly<Record<EvaluationCodec, (message: Buffer) => void>>;
 }
 
 export type Procedure = UnaryProcedure | StreamProcedure;

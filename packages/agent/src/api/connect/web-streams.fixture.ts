@@ -8,7 +8,7 @@ import { EventQueue } from "@bunting/test/support/event-queue.js";
 import { afterwards, createWorld, listen, type World } from "../api.fixture.js";
 import { EventStreams } from "../events/event-stream.js";
 import { createCors } from "../http/cors.js";
-import { LongRequests } from "@bunting/server";
+import { LongRequestQueue } from "@bunting/server";
 import { createConnectListener } from "./connect-listener.js";
 
 export interface Frame {
@@ -140,7 +140,7 @@ export async function serve(streamDeadlineMs = 0): Promise<Served> {
     metrics,
     logger,
     clock,
-    longRequests: new LongRequests(),
+    longRequests: new LongRequestQueue(),
     maxRequestBodyBytes: 1_000,
   });
   const { port } = await listen([], http);

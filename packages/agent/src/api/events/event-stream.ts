@@ -2,7 +2,7 @@ import { serverStreaming, type Method, type RpcStatus, type TransportStream } fr
 import { Deadlines, type Clock } from "@bunting/runtime";
 import type { FlagChange } from "../../store/flag-change.js";
 import type { Dialect } from "../dialect.js";
-import type { MessageCodec } from "../message-codec.js";
+import type { EvaluationCodec } from "../message-codec.js";
 import type { OutgoingStream } from "../outgoing-stream.js";
 import { PacedStream } from "../paced-stream.js";
 import { textHeader, type RequestHeaders } from "../request-headers.js";
@@ -73,7 +73,7 @@ export class EventStreams {
   /**
    * Begins a stream over another protocol than native gRPC, whose selector has been checked.
    */
-  subscribeHttp(out: OutgoingStream, dialect: StreamDialect, codec: MessageCodec): void {
+  subscribeHttp(out: OutgoingStream, dialect: StreamDialect, codec: EvaluationCodec): void {
     if (this.#isDrainingHttp) {
       out.end(shutdownStatus);
       return;
@@ -116,7 +116,7 @@ export class EventStreams {
     this.#streams.shutdown();
   }
 
-  #subscribe(out: OutgoingStream, { hasStreamDeadlines }: StreamDialect, codec: MessageCodec): void {
+  #subscribe(out: OutgoingStream, { hasStreamDeadlines }: StreamDialect, codec: EvaluationCodec): void {
     const selection = this.#selections.of(textHeader(out, selectorHeader));
     const stream = this.#streams.open(
       out,
@@ -131,11 +131,16 @@ export class EventStreams {
 /** One client's stream. */
 class EventStream extends PacedStream implements EventSubscriber, GroupedStream<EventGroup> {
   readonly group: EventGroup;
-  readonly codec: MessageCodec;
+  readonly codec: EvaluationCodec;
   pending: PendingChanges | undefined;
   readonly #silent: Deadlines<EventStream>;
 
-  constructor(out: OutgoingStream, group: EventGroup, codec: MessageCodec, silent: Deadlines<EventStream>) {
+  constructor(
+    out: OutgoingStream,
+    group: EventGroup,
+    codec: EvaluationCodec,
+    silent: Deadlines<EventStream>,
+  ) {
     super(out);
     this.group = group;
     this.codec = codec;

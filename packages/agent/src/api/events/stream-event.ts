@@ -2,7 +2,7 @@ import { canonicalJson, type JsonObject } from "@bunting/protocol";
 import { frameMessage } from "@bunting/rpc";
 import { encodeStruct } from "../codec/struct-writer.js";
 import { WireWriter } from "../codec/wire-writer.js";
-import type { MessageCodec } from "../message-codec.js";
+import type { EvaluationCodec } from "../message-codec.js";
 import type { ChangeSet } from "./change-set.js";
 
 /**
@@ -20,7 +20,7 @@ export class StreamEvent {
     this.#data = data;
   }
 
-  frame(codec: MessageCodec): Buffer {
+  frame(codec: EvaluationCodec): Buffer {
     return codec === "proto" ? (this.#proto ??= this.#encodeProto()) : (this.#json ??= this.#encodeJson());
   }
 

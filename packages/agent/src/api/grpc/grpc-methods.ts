@@ -5,7 +5,7 @@ import { decodeResolveAllRequest, decodeResolveRequest } from "../codec/resolve-
 import { encodeAllResponse, responseEncoder } from "../codec/resolve-response.js";
 import type { EvaluationService } from "../evaluation-service.js";
 import type { EventStreams } from "../events/event-stream.js";
-import { longRequestBytes, type LongRequests } from "@bunting/server";
+import { longRequestBytes, type LongRequestQueue } from "@bunting/server";
 import { accessors } from "../typed-value.js";
 
 type UnaryMethod = Extract<Method, { kind: "unary" }>;
@@ -14,7 +14,7 @@ type UnaryMethod = Extract<Method, { kind: "unary" }>;
 export function evaluationMethods(
   services: readonly EvaluationService[],
   events: Pick<EventStreams, "method">,
-  longRequests: LongRequests,
+  longRequests: LongRequestQueue,
 ): Method[] {
   return services.flatMap((service) => [
     ...grpcMethods(service, longRequests),
@@ -23,7 +23,7 @@ export function evaluationMethods(
 }
 
 /** The unary gRPC methods of one dialect; EventStream is in event-stream.ts. */
-export function grpcMethods(service: EvaluationService, longRequests: LongRequests): Method[] {
+export function grpcMethods(service: EvaluationService, longRequests: LongRequestQueue): Method[] {
   const { dialect } = service;
   const methods: Method[] = accessors.map((accessor) => {
     const method = unary({
@@ -50,7 +50,7 @@ export function grpcMethods(service: EvaluationService, longRequests: LongReques
 }
 
 /** The method, which answers messages of more than so many bytes when their turn has come. */
-function inTurn(method: UnaryMethod, aboveBytes: number, longRequests: LongRequests): Method {
+function inTurn(method: UnaryMethod, aboveBytes: number, longRequests: LongRequestQueue): Method {
   const { invoke } = method;
   const invokeInTurn = (message: Uint8Array, call: Call): Promise<Uint8Array> =>
     new Promise((resolve, reject) => {

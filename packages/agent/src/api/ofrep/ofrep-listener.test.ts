@@ -1,4 +1,4 @@
-import { type HttpRequestRecord, LongRequests } from "@bunting/server";
+import { type HttpRequestRecord, LongRequestQueue } from "@bunting/server";
 import type { JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -68,7 +68,7 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
     answers: new OfrepAnswers(world),
     cors: createCors([]),
     clock: systemClock,
-    longRequests: new LongRequests(),
+    longRequests: new LongRequestQueue(),
     maxRequestBodyBytes,
     contextHeaders: Object.keys(options.contextFromHeader ?? {}),
   };

@@ -9,7 +9,7 @@ import {
   HttpExchange,
   type HttpExchangeOptions,
   longRequestBytes,
-  type LongRequests,
+  type LongRequestQueue,
   readBody,
 } from "@bunting/server";
 import { jsonHeaders } from "../http/json-body.js";
@@ -28,7 +28,7 @@ export interface OfrepListenerOptions {
   readonly cors: Cors;
   readonly callers?: Callers | undefined;
   /** Shared by all ports. */
-  readonly longRequests: LongRequests;
+  readonly longRequests: LongRequestQueue;
   readonly clock: Clock;
   /** `--max-request-body`, in bytes; 0 means no limit. */
   readonly maxRequestBodyBytes: number;

@@ -3,7 +3,7 @@ import { createConnection } from "node:net";
 import { expect } from "chai";
 import { createCors } from "../http/cors.js";
 import { createWorld, listen, releaseAfterEach, type World } from "../api.fixture.js";
-import { LongRequests } from "@bunting/server";
+import { LongRequestQueue } from "@bunting/server";
 import { OfrepAnswers } from "./ofrep-answers.js";
 import { createOfrepListener } from "./ofrep-listener.js";
 import { wholeOfrepRequests } from "./whole-ofrep-requests.js";
@@ -43,7 +43,7 @@ async function serve(isFast: boolean): Promise<Served> {
     ...world,
     answers: new OfrepAnswers(world),
     cors: createCors([]),
-    longRequests: new LongRequests(),
+    longRequests: new LongRequestQueue(),
     maxRequestBodyBytes: 200,
   };
   const handler = wholeOfrepRequests({ ...shared, contextHeaders: ["X-Color"] });

@@ -4,7 +4,7 @@ import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { expect } from "chai";
 import { afterwards, createWorld, listen, post, releaseAfterEach, type World } from "../api.fixture.js";
 import { createCors } from "../http/cors.js";
-import { LongRequests } from "@bunting/server";
+import { LongRequestQueue } from "@bunting/server";
 import { OfrepAnswers } from "../ofrep/ofrep-answers.js";
 import { createOfrepListener } from "../ofrep/ofrep-listener.js";
 import { SseStreams } from "./sse-streams.js";
@@ -69,7 +69,7 @@ async function serve({ streamDeadlineMs = 0, publicUrl = "" } = {}): Promise<Ser
       ...world,
       answers: new OfrepAnswers({ ...world, sse: events }),
       cors: createCors([]),
-      longRequests: new LongRequests(),
+      longRequests: new LongRequestQueue(),
       maxRequestBodyBytes: 1_000,
       sse: events,
     }),

@@ -8,7 +8,7 @@ import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createSource } from "../create-sources.js";
-import type { FlagSource } from "../flag-source.js";
+import type { SyncSource } from "../sync-source.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
 import { type Answer, document, HttpServer, type SeenRequest } from "./http-server.fixture.js";
@@ -17,7 +17,7 @@ const one = '{"flags":{"one":{"state":"ENABLED","variants":{"on":true},"defaultV
 const two = one.replace('"one"', '"two"');
 
 interface Running {
-  readonly source: FlagSource;
+  readonly source: SyncSource;
   readonly probe: SourceProbe;
   readonly stop: () => Promise<void>;
 }

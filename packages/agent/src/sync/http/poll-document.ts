@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Backoff, sleep } from "@bunting/runtime";
 import { connectionAdvice } from "@bunting/sync-client";
-import type { SourceParts } from "../on-demand-source.js";
+import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
 import { jsonOfYaml, YamlDocumentError } from "../yaml-document.js";
 import { AccessToken } from "./access-token.js";
@@ -15,7 +15,10 @@ const retryFirstMs = 1_000;
 const retryCapMs = 60_000;
 
 /** The document of an HTTP server, fetched again and again until the signal aborts. This is the entry of a chunk. */
-export async function pollDocument(parts: SourceParts<HttpSourceConfig>, signal: AbortSignal): Promise<void> {
+export async function pollDocument(
+  parts: SyncSourceParts<HttpSourceConfig>,
+  signal: AbortSignal,
+): Promise<void> {
   const { clock } = parts.options;
   const { intervalMs, intervalSeed } = parts.config;
   const poll = new DocumentPoll(parts);
@@ -40,7 +43,7 @@ export async function pollDocument(parts: SourceParts<HttpSourceConfig>, signal:
 
 /** What is known of the document from one poll to the next. */
 class DocumentPoll {
-  readonly #parts: SourceParts<HttpSourceConfig>;
+  readonly #parts: SyncSourceParts<HttpSourceConfig>;
   readonly #client: HttpClient;
   readonly #token: AccessToken | undefined;
   #validators: Validators | undefined;
@@ -48,7 +51,7 @@ class DocumentPoll {
   /** Why the newest document is not used. */
   #refusal: string | undefined;
 
-  constructor(parts: SourceParts<HttpSourceConfig>) {
+  constructor(parts: SyncSourceParts<HttpSourceConfig>) {
     const { oauth, certPath } = parts.config;
     this.#parts = parts;
     this.#client = new HttpClient(certPath);

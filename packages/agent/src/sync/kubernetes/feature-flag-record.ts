@@ -6,7 +6,7 @@ import {
   type DocumentWarning,
 } from "@bunting/protocol";
 import { cut, RateLimitedLog } from "@bunting/runtime";
-import type { SourceParts } from "../on-demand-source.js";
+import type { SyncSourceParts } from "../on-demand-source.js";
 import type { KubernetesSourceConfig } from "../source-config.js";
 
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
@@ -15,7 +15,7 @@ const linesPerMinute = 6;
 
 /** What the API server says of the one FeatureFlag, and what the agent makes of it. */
 export class FeatureFlagRecord {
-  readonly #parts: SourceParts<KubernetesSourceConfig>;
+  readonly #parts: SyncSourceParts<KubernetesSourceConfig>;
   readonly #epochs: Epochs;
   readonly #log: RateLimitedLog;
   /** Reads the FeatureFlag again. */
@@ -27,7 +27,7 @@ export class FeatureFlagRecord {
   #cancelConfirmation: (() => void) | undefined;
   #cancelGrace: (() => void) | undefined;
 
-  constructor(parts: SourceParts<KubernetesSourceConfig>, epochs: Epochs, read: () => void) {
+  constructor(parts: SyncSourceParts<KubernetesSourceConfig>, epochs: Epochs, read: () => void) {
     this.#parts = parts;
     this.#epochs = epochs;
     this.#read = read;

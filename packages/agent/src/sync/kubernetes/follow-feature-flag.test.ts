@@ -9,7 +9,7 @@ import {
 } from "@bunting/test/support/faulty-api-server/index.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { createSources } from "../create-sources.js";
-import type { FlagSource, SourceOptions } from "../flag-source.js";
+import type { SyncSource, SyncSourceOptions } from "../sync-source.js";
 import { parseSources } from "../parse-sources.js";
 import { noSyncMetrics } from "../sync-metrics.fixture.js";
 import { SourceProbe } from "../sync.fixture.js";
@@ -20,7 +20,7 @@ const text = (value: number): string =>
   `{"flags":{"f":{"defaultVariant":"v","state":"ENABLED","variants":{"v":${value}}}}}`;
 
 interface Running {
-  readonly sources: readonly FlagSource[];
+  readonly sources: readonly SyncSource[];
   readonly probe: SourceProbe;
   readonly stop: () => Promise<void>;
 }
@@ -47,7 +47,7 @@ describe("a source of provider kubernetes", () => {
     }
   });
 
-  function run(names: readonly string[] = ["flags"], options: Partial<SourceOptions> = {}): Running {
+  function run(names: readonly string[] = ["flags"], options: Partial<SyncSourceOptions> = {}): Running {
     const probe = new SourceProbe(new FastClock(5));
     const environment = {
       KUBERNETES_SERVICE_HOST: "127.0.0.1",

@@ -10,8 +10,8 @@ import {
 } from "@bunting/kube/pod";
 import { featureFlagType } from "@bunting/protocol";
 import { Backoff, sleep } from "@bunting/runtime";
-import type { SourceOptions } from "../flag-source.js";
-import type { SourceParts } from "../on-demand-source.js";
+import type { SyncSourceOptions } from "../sync-source.js";
+import type { SyncSourceParts } from "../on-demand-source.js";
 import type { KubernetesSourceConfig } from "../source-config.js";
 import { FeatureFlagRecord } from "./feature-flag-record.js";
 import { SharedCluster } from "./shared-cluster.js";
@@ -21,13 +21,13 @@ const patienceMs = 5_000;
 /** How long until the files of the ServiceAccount are looked for again. */
 const configRetry = { firstMs: 1_000, capMs: 10_000 };
 
-export function createCluster(options: SourceOptions, program: string): SharedCluster {
+export function createCluster(options: SyncSourceOptions, program: string): SharedCluster {
   return new SharedCluster(options, program);
 }
 
 /** Follows one FeatureFlag until the signal aborts. With `createCluster`, this is the entry of a chunk. */
 export async function followFeatureFlag(
-  parts: SourceParts<KubernetesSourceConfig>,
+  parts: SyncSourceParts<KubernetesSourceConfig>,
   cluster: SharedCluster,
   signal: AbortSignal,
 ): Promise<void> {
@@ -48,7 +48,7 @@ export async function followFeatureFlag(
 
 /** Hands what a reflector reports to the record, and outages to the source's state. */
 class FeatureFlagWatch implements ReflectorHandler {
-  readonly #parts: SourceParts<KubernetesSourceConfig>;
+  readonly #parts: SyncSourceParts<KubernetesSourceConfig>;
   #record: FeatureFlagRecord | undefined;
   #shared: ReflectorShared | undefined;
   #isSynced = false;
@@ -57,7 +57,7 @@ class FeatureFlagWatch implements ReflectorHandler {
   #failure: KubeError | undefined;
   #cancelPatience: (() => void) | undefined;
 
-  constructor(parts: SourceParts<KubernetesSourceConfig>) {
+  constructor(parts: SyncSourceParts<KubernetesSourceConfig>) {
     this.#parts = parts;
   }
 

@@ -4,13 +4,13 @@ import {
   inClusterConfig,
   isInCluster,
   KubeError,
-  OpeningGate,
+  WatchAdmission,
   RestClient,
   WatchListSupport,
   type Reflector,
   type ReflectorShared,
 } from "@bunting/kube/pod";
-import type { SourceOptions } from "../flag-source.js";
+import type { SyncSourceOptions } from "../sync-source.js";
 
 /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
 const watchTimeoutSeconds = 300;
@@ -23,14 +23,14 @@ interface Connected {
 
 /** The connection to the API server, which all sources of provider kubernetes share: open as long as one of them uses it. */
 export class SharedCluster {
-  readonly #options: SourceOptions;
+  readonly #options: SyncSourceOptions;
   readonly #program: string;
   #connected: Promise<Connected> | undefined;
   #users = 0;
   #isAnnounced = false;
 
   /** @param program what the audit log of the API server shows */
-  constructor(options: SourceOptions, program: string) {
+  constructor(options: SyncSourceOptions, program: string) {
     this.#options = options;
     this.#program = program;
   }
@@ -81,7 +81,7 @@ export class SharedCluster {
           for (const reflector of reflectors) reflector.relist();
         });
       }),
-      gate: new OpeningGate({ clock }),
+      gate: new WatchAdmission({ clock }),
       watchList: new WatchListSupport(clock),
       clock,
       logger,

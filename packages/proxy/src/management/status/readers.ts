@@ -2,7 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import type { Grant } from "../../access/grants.js";
 
 /** The subscriptions of a ServiceAccount to a topic. */
-export interface Reader {
+export interface StatusReader {
   /** The ServiceAccount's user name, and the same in short: `namespace/name`. */
   readonly name: string;
   readonly shortName: string;
@@ -13,8 +13,8 @@ export interface Reader {
 export function readersByTopic(
   grants: Iterable<Grant>,
   of?: ReadonlySet<TopicKey>,
-): ReadonlyMap<TopicKey, readonly Reader[]> {
-  const byTopic = new Map<TopicKey, Reader[]>();
+): ReadonlyMap<TopicKey, readonly StatusReader[]> {
+  const byTopic = new Map<TopicKey, StatusReader[]>();
   for (const { name, identity, topic, subscribers } of grants) {
     if (of?.has(topic) === false) continue;
     const readers = byTopic.get(topic) ?? [];

@@ -43,11 +43,11 @@ export interface Overview {
   readonly peerBudgetBytes: number;
   readonly viewers: number;
   /** Programs by the name that agents give, most streams first; few. */
-  readonly programs: readonly Program[];
+  readonly programs: readonly ProgramView[];
   readonly morePrograms: number;
 }
 
-export interface Program {
+export interface ProgramView {
   readonly name: string;
   readonly streams: number;
 }

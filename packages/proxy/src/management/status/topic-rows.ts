@@ -2,7 +2,7 @@ import { cut } from "@bunting/runtime";
 import { standing } from "../../topic/topic-state.js";
 import type { Topic } from "../../topic/topic.js";
 import type { Grant } from "../../access/grants.js";
-import { readersByTopic, type Reader } from "./readers.js";
+import { readersByTopic, type StatusReader } from "./readers.js";
 import { Smallest } from "./smallest.js";
 import type {
   HeldVersion,
@@ -159,7 +159,7 @@ function rowOf(topic: Topic, times: Times, readers: TopicReaders | undefined): T
   };
 }
 
-function topicReaders({ size }: Topic, readers: readonly Reader[]): TopicReaders {
+function topicReaders({ size }: Topic, readers: readonly StatusReader[]): TopicReaders {
   const known = readers.reduce((sum, { subscriptions }) => sum + subscriptions, 0);
   return {
     shown: readers

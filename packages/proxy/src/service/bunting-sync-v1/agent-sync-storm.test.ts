@@ -8,7 +8,7 @@ import { createLogger, RateLimitedLog } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { noMetrics as metrics } from "../../proxy-metrics.js";
-import { RequestTurns } from "../../subscriber/request-turns.js";
+import { SubscribeBudget } from "../../subscriber/subscribe-budget.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import { AgentSync } from "./agent-sync.js";
 
@@ -88,7 +88,7 @@ describe("a reconnect storm of agents", () => {
       metrics,
       log,
       maxTopicsPerStream: topicsPerAgent,
-      requestTurns: new RequestTurns({ clock }),
+      requestTurns: new SubscribeBudget({ clock }),
     }).methods;
     if (sync?.kind !== "bidi-streaming") throw new Error("no method");
     // The default where the heap has 512 MiB.

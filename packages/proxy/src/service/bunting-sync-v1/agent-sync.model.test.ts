@@ -14,7 +14,7 @@ import { HeldFlags } from "@bunting/test/support/held-flags.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { noMetrics } from "../../proxy-metrics.js";
-import { RequestTurns } from "../../subscriber/request-turns.js";
+import { SubscribeBudget } from "../../subscriber/subscribe-budget.js";
 import { TopicRegistry } from "../../topic/topic-registry.js";
 import { AgentSync } from "./agent-sync.js";
 
@@ -250,7 +250,7 @@ class Model {
       metrics,
       log: new RateLimitedLog(logger, clock),
       ackTimeoutMs,
-      requestTurns: new RequestTurns({ perTurn: Infinity }),
+      requestTurns: new SubscribeBudget({ perTurn: Infinity }),
     });
     const [method] = sync.methods;
     if (method?.kind !== "bidi-streaming") throw new Error("no method");

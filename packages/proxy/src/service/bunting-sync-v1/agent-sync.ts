@@ -15,7 +15,7 @@ import { TierPath } from "../../source/upstream/tier-path.js";
 import { AgentPrograms } from "../../subscriber/agent-programs.js";
 import { AgentStream } from "../../subscriber/agent-stream.js";
 import type { AgentStreamContext } from "../../subscriber/agent-stream-context.js";
-import { RequestTurns } from "../../subscriber/request-turns.js";
+import { SubscribeBudget } from "../../subscriber/subscribe-budget.js";
 import type { TopicRegistry } from "../../topic/topic-registry.js";
 import { rpcErrorOf, statusOf } from "../status-of.js";
 
@@ -34,7 +34,7 @@ export interface AgentSyncOptions {
   readonly maxTopicsPerStream?: number;
   readonly startQueue?: StartQueue | undefined;
   /** 64 subscribes of all agents in one turn of the event loop if not given. */
-  readonly requestTurns?: RequestTurns;
+  readonly requestTurns?: SubscribeBudget;
   /** What this proxy is fed by; nothing if not given. */
   readonly tierPath?: TierPath;
   /** Everyone may read everything if not given. */
@@ -66,7 +66,7 @@ export class AgentSync {
       startQueue,
       refresh: (topic, done, connection) => topics.refresh(topic, done, connection),
       statusOf,
-      requestTurns: options.requestTurns ?? new RequestTurns(),
+      requestTurns: options.requestTurns ?? new SubscribeBudget(),
       limitReached: (reason, { remoteAddress: peer }, message) => {
         metrics.refused(reason);
         log.warn(reason, { peer }, `refused a subscription: ${message}`);

@@ -1,10 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { Rendezvous } from "@bunting/backplane";
-import {
-  needsRedisServer,
-  SharedRedis,
-  type RedisServer,
-} from "@bunting/backplane/internal/redis-server.fixture.js";
+import { needsRedisServer, RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import { Stops } from "@bunting/backplane/internal/replica.fixture.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { FaultProxy } from "@bunting/test/support/fault-proxy.js";

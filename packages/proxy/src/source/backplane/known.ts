@@ -1,4 +1,9 @@
-import { comparePositions, type Position, type StoredRecord, type TopicRecord } from "@bunting/backplane";
+import {
+  comparePositions,
+  type RecordPosition,
+  type StoredRecord,
+  type TopicRecord,
+} from "@bunting/backplane";
 import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import type { SourceVersion } from "../flag-source.js";
 
@@ -10,7 +15,7 @@ export type Said = { readonly version: SourceVersion } & (
 
 /** What a topic is, and where that is in its history. */
 export type Known = Said &
-  Position & {
+  RecordPosition & {
     /** The versions before a document, as far as they are known. */
     readonly history?: readonly PastVersion[] | undefined;
   };
@@ -47,7 +52,7 @@ export function contradicts(written: Known, known: Known): boolean {
  * Without Redis each replica begins an epoch of its own where a read contradicts what it knew, and not all as many. What one watches is what
  * the owner has confirmed: it goes on in the owner's epoch, or it would watch for ever.
  */
-export function isSameInEarlierEpoch(position: Position, known: Known): boolean {
+export function isSameInEarlierEpoch(position: RecordPosition, known: Known): boolean {
   return position.epoch < known.epoch && position.resourceVersion === known.resourceVersion;
 }
 

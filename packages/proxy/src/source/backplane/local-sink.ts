@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from "@bunting/backplane";
+import { comparePositions, type RecordPosition } from "@bunting/backplane";
 import type { PastVersion } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
@@ -9,7 +9,7 @@ export class LocalSink {
   /** Where the peer comes from that made the topic known. */
   readonly asker: unknown;
   readonly #sink: SourceSink;
-  #told: Position | undefined;
+  #told: RecordPosition | undefined;
   #isStale = false;
 
   constructor(sink: SourceSink, asker: unknown) {
@@ -50,7 +50,7 @@ export class LocalSink {
   }
 
   /** What was told last has this place in history. */
-  moved(to: Position): void {
+  moved(to: RecordPosition): void {
     if (this.#told !== undefined) this.#told = to;
   }
 

@@ -2,7 +2,7 @@ import {
   comparePositions,
   type BackplaneError,
   type FollowerSink,
-  type Position,
+  type RecordPosition,
   type StoredRecord,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
@@ -185,7 +185,7 @@ export class ReplicatedTopic implements FollowerSink {
     };
   }
 
-  confirmed(agoMs: number, position: Position): void {
+  confirmed(agoMs: number, position: RecordPosition): void {
     const known = this.#newest;
     if (known === undefined) return;
     const isFollower = this.unit.lease === undefined && this.isCurrent;

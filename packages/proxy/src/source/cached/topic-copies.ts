@@ -7,7 +7,7 @@ import type { SourceMetrics } from "../source-metrics.js";
 import { decodeCopy, type CopiedDocument } from "./copied-document.js";
 import { CopyBudget } from "./copy-budget.js";
 import { decodeVersion } from "./copy-version.js";
-import { TopicCopy } from "./topic-copy.js";
+import { StoredCopy } from "./stored-copy.js";
 
 export interface TopicCopiesOptions {
   readonly directory: string;
@@ -23,7 +23,7 @@ export interface TopicCopiesOptions {
 }
 
 interface Entry {
-  readonly copy: TopicCopy;
+  readonly copy: StoredCopy;
   isWatched: boolean;
 }
 
@@ -137,11 +137,11 @@ export class TopicCopies {
   }
 
   /** Names that peers guess cost no access to the disk. */
-  #mayExist(copy: TopicCopy): boolean {
+  #mayExist(copy: StoredCopy): boolean {
     return copy.hasKept || this.#budget.mayHave(copy.path);
   }
 
-  #lacksRoom(topic: TopicKey, copy: TopicCopy, sizeBytes: number): void {
+  #lacksRoom(topic: TopicKey, copy: StoredCopy, sizeBytes: number): void {
     this.#options.metrics.copyFailed("unusable");
     this.#log.warn(
       "room",
@@ -150,7 +150,7 @@ export class TopicCopies {
     );
   }
 
-  async #setAside(topic: TopicKey, copy: TopicCopy, error: unknown): Promise<void> {
+  async #setAside(topic: TopicKey, copy: StoredCopy, error: unknown): Promise<void> {
     const setAside = await copy.setAside();
     this.#budget.written(copy.path, 0);
     this.#options.metrics.copyFailed("unusable");
@@ -159,10 +159,10 @@ export class TopicCopies {
     this.#log.warn("unusable", fields, "the copy of a FeatureFlag can't be used; it is set aside");
   }
 
-  #copyOf(topic: TopicKey): TopicCopy {
+  #copyOf(topic: TopicKey): StoredCopy {
     const { directory, source, clock } = this.#options;
     const file = new CopyFile({ directory, source: [source, topic], maxDocumentBytes, decodeVersion });
-    return new TopicCopy({
+    return new StoredCopy({
       file,
       clock,
       onWritten: (sizeBytes) => this.#budget.written(file.path, sizeBytes),

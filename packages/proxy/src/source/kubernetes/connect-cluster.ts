@@ -7,7 +7,7 @@ import { version } from "../../version.js";
  *
  * @throws KubeError CONFIG_INVALID if they do not name one.
  */
-export function connectCluster(
+export function connectProxyCluster(
   {
     kubeconfig,
     kubeContext,

@@ -1,4 +1,4 @@
-import { ObjectTracker, type Epoch, type KubeObject, type Opening } from "@bunting/kube";
+import { ObjectTracker, type Epoch, type KubeObject, type WatchRequest } from "@bunting/kube";
 import { documentOfFeatureFlag, type TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
@@ -28,7 +28,7 @@ interface ToldVersion {
  * What this source knows of one FeatureFlag that is subscribed to. Several streams may report it (its object watch, that of its
  * namespace); the order of resourceVersions decides what is new, so that streams need not be timed against each other.
  */
-export class FlagRecord implements Opening {
+export class FlagRecord implements WatchRequest {
   readonly topic: TopicKey;
   readonly namespace: string;
   readonly asker: unknown;

@@ -1,4 +1,10 @@
-import { Epochs, OpeningGate, WatchListSupport, type KubeClient, type ReflectorMetrics } from "@bunting/kube";
+import {
+  Epochs,
+  WatchAdmission,
+  WatchListSupport,
+  type KubeClient,
+  type ReflectorMetrics,
+} from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
 import { Backoff, isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
@@ -75,7 +81,7 @@ export class KubernetesSource implements FlagSource {
     const shared: WatchShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
-      gate: new OpeningGate({ clock, guesses: { burst: limits.maxAbsent, perSecond: guessesPerSecond } }),
+      gate: new WatchAdmission({ clock, guesses: { burst: limits.maxAbsent, perSecond: guessesPerSecond } }),
       watchList: new WatchListSupport(clock),
       clock,
       logger,

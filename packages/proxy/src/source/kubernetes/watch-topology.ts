@@ -5,7 +5,7 @@ import type { FlagRecord } from "./flag-record.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { OpenWatches } from "./open-watches.js";
 import { planWatches, usualLimits, type PlanLimits, type WatchScope } from "./plan-watches.js";
-import { ReadTurns } from "./read-turns.js";
+import { UnwatchedReads } from "./unwatched-reads.js";
 import type { RecordIndex } from "./record-index.js";
 import { Refreshes } from "./refreshes.js";
 import type { ScopeReviews } from "./scope-reviews.js";
@@ -36,7 +36,7 @@ const replanEveryMs = 60_000;
 export class WatchTopology {
   readonly #options: WatchTopologyOptions;
   readonly #watches: OpenWatches;
-  readonly #turns: ReadTurns;
+  readonly #turns: UnwatchedReads;
   readonly #confirmations: Confirmations;
   readonly #refreshes: Refreshes;
   #isRunning = false;
@@ -47,7 +47,7 @@ export class WatchTopology {
     const { records, shared, watchScope, limits } = options;
     const read = (record: FlagRecord): void => this.#watches.read(record);
     this.#options = options;
-    this.#turns = new ReadTurns(shared.clock, read);
+    this.#turns = new UnwatchedReads(shared.clock, read);
     this.#refreshes = new Refreshes(shared, records);
     this.#watches = new OpenWatches({
       records,

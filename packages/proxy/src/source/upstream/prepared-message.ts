@@ -1,5 +1,5 @@
 import { documentHeapBytes, heapPerFlag, maxDocumentDepth, type FlagDocument } from "@bunting/protocol";
-import type { Delta, Snapshot } from "@bunting/sync-client/messages";
+import type { Delta, SnapshotMessage } from "@bunting/sync-client/messages";
 import { runInSlices } from "@bunting/runtime";
 import type { HeapRoom } from "../heap-room.js";
 import { outcomeOf, valueOf, type Outcome } from "./outcome.js";
@@ -10,12 +10,12 @@ const heapPerHeldByte = 4;
 
 /** What was read of a message, in turns of the event loop, before it is taken; or why it can't be read. */
 export class PreparedMessage {
-  readonly #message: Snapshot | Delta;
+  readonly #message: SnapshotMessage | Delta;
   readonly #document: Outcome<ReplicaDocument>;
   readonly #normalised: Outcome<FlagDocument> | undefined;
 
   private constructor(
-    message: Snapshot | Delta,
+    message: SnapshotMessage | Delta,
     document: Outcome<ReplicaDocument>,
     normalised: Outcome<FlagDocument> | undefined,
   ) {
@@ -30,7 +30,7 @@ export class PreparedMessage {
    * @param held what deltas start from
    */
   static async read(
-    message: Snapshot | Delta,
+    message: SnapshotMessage | Delta,
     held: ReplicaDocument | undefined,
     room: Pick<HeapRoom, "has">,
   ): Promise<PreparedMessage | undefined> {
@@ -48,7 +48,7 @@ export class PreparedMessage {
   }
 
   /** @throws why it could not be read */
-  documentOf(message: Snapshot | Delta): ReplicaDocument | undefined {
+  documentOf(message: SnapshotMessage | Delta): ReplicaDocument | undefined {
     return message === this.#message ? valueOf(this.#document) : undefined;
   }
 
@@ -72,7 +72,7 @@ export function changeHeapBytes(
 }
 
 /** What a message takes while it waits to be read, apart from keys. */
-export function messageBytes(message: Snapshot | Delta): number {
+export function messageBytes(message: SnapshotMessage | Delta): number {
   if (message.kind === "snapshot") return message.document.length;
   const { flags, metadata, evaluators } = message;
   return flags.reduce(
@@ -83,7 +83,7 @@ export function messageBytes(message: Snapshot | Delta): number {
 
 /** Undefined if there is no room. */
 async function readDocument(
-  message: Snapshot | Delta,
+  message: SnapshotMessage | Delta,
   held: ReplicaDocument | undefined,
   room: Pick<HeapRoom, "has">,
 ): Promise<ReplicaDocument | undefined> {

@@ -10,7 +10,7 @@ import {
   type FlagDocument,
   type JsonObject,
   type JsonValue,
-  type Work,
+  type DocumentWork,
 } from "@bunting/protocol";
 import type { Delta } from "@bunting/sync-client/messages";
 
@@ -42,7 +42,7 @@ export class ReplicaDocument {
   }
 
   /** `parse` as work that can be done in turns. Only what the engine does itself is one step. */
-  static *parsing(bytes: Buffer): Work<ReplicaDocument> {
+  static *parsing(bytes: Buffer): DocumentWork<ReplicaDocument> {
     const text = bytes.toString();
     yield;
     const value = JSON.parse(text) as JsonValue;
@@ -87,7 +87,7 @@ export class ReplicaDocument {
   }
 
   /** `digest` as work that can be done in turns. */
-  *digesting(): Work<Buffer> {
+  *digesting(): DocumentWork<Buffer> {
     if (this.#digest !== undefined) return this.#digest;
     const { flags, metadata, evaluators } = this.#parts;
     const digest = new DocumentDigest();
@@ -114,7 +114,7 @@ export class ReplicaDocument {
   }
 
   /** `normalised` as work that can be done in turns. */
-  *normalising(): Work<FlagDocument> {
+  *normalising(): DocumentWork<FlagDocument> {
     const { flags, metadata, evaluators } = this.#parts;
     const { document } = yield* normalising({
       flags: yield* objectOf(flags),
@@ -134,7 +134,7 @@ export class ReplicaDocument {
   }
 }
 
-function* objectOf(flags: ReadonlyMap<string, JsonValue>): Work<JsonObject> {
+function* objectOf(flags: ReadonlyMap<string, JsonValue>): DocumentWork<JsonObject> {
   // Without a prototype, `__proto__` is a key as any other.
   const object = Object.create(null) as Record<string, JsonValue>;
   let done = 0;

@@ -7,7 +7,7 @@ import {
   type Delta,
   type DocumentVersion,
   type History,
-  type Snapshot,
+  type SnapshotMessage,
   type SyncResponse,
   type Unchanged,
 } from "@bunting/sync-client/messages";
@@ -278,7 +278,7 @@ export class UpstreamTopic {
     return this.#replace(() => document, delta, number);
   }
 
-  #read(message: Snapshot): ReplicaDocument {
+  #read(message: SnapshotMessage): ReplicaDocument {
     const prepared = this.#prepared?.documentOf(message);
     if (prepared !== undefined) return prepared;
     const { document } = message;
@@ -288,7 +288,7 @@ export class UpstreamTopic {
     return ReplicaDocument.parse(document);
   }
 
-  #replace(read: () => ReplicaDocument, { version }: Snapshot | Delta, number: number): Buffer {
+  #replace(read: () => ReplicaDocument, { version }: SnapshotMessage | Delta, number: number): Buffer {
     try {
       this.#serve(read(), version);
     } catch (cause) {

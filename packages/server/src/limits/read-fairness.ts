@@ -1,6 +1,6 @@
 import { getHeapStatistics } from "node:v8";
 import { onNextTurn, systemClock, type Clock } from "@bunting/runtime";
-import type { Reader, SharedTurns, TurnShare } from "@bunting/http2";
+import type { TurnReader, SharedTurns, TurnShare } from "@bunting/http2";
 
 export interface ReadTurnsOptions {
   /** Work of one connection in a turn, after which nothing more is read from it in that turn. */
@@ -41,7 +41,7 @@ const maxPerTurn = 512;
  *
  * With a `restFactor` of 1, such connections are not read for as long as the turn has taken in which some were: that time is left to all others.
  */
-export class ReadTurns implements SharedTurns {
+export class ReadFairness implements SharedTurns {
   readonly #perConnection: number;
   readonly #perTurn: number;
   readonly #afterTurn: (callback: () => void) => void;
@@ -69,14 +69,14 @@ export class ReadTurns implements SharedTurns {
   }
 
   /** Adds a connection. */
-  enter(reader: Reader): TurnShare {
+  enter(reader: TurnReader): TurnShare {
     const member = new Member(reader, this);
     this.#members.add(member);
     return member;
   }
 
   /** Adds a connection of which nothing has been read: nothing is in this turn either, if it has had its work. */
-  enterUnread(reader: Reader): TurnShare {
+  enterUnread(reader: TurnReader): TurnShare {
     const member = new Member(reader, this);
     this.#members.add(member);
     if (this.#areAllHeld) member.hold();
@@ -186,13 +186,13 @@ export class ReadTurns implements SharedTurns {
 }
 
 class Member implements TurnShare {
-  readonly #reader: Reader;
-  readonly #turns: ReadTurns;
+  readonly #reader: TurnReader;
+  readonly #turns: ReadFairness;
   #turn = -1;
   #spent = 0;
   #isHeld = false;
 
-  constructor(reader: Reader, turns: ReadTurns) {
+  constructor(reader: TurnReader, turns: ReadFairness) {
     this.#reader = reader;
     this.#turns = turns;
   }

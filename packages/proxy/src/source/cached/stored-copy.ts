@@ -14,7 +14,7 @@ export interface TopicCopyOptions {
 }
 
 /** The file of one topic: it is read before it is written. */
-export class TopicCopy {
+export class StoredCopy {
   readonly #file: CopyFile<CopyVersion>;
   readonly #writer: CopyWriter<CopyVersion>;
   #loading: Promise<unknown> | undefined;

@@ -1,10 +1,10 @@
 import { setImmediate } from "node:timers/promises";
 import { expect } from "chai";
-import { LongRequests, turnsBetween } from "./long-requests.js";
+import { LongRequestQueue, turnsBetween } from "./long-request-queue.js";
 
 describe("LongRequests", () => {
   it("answers the first at once, and then one after some turns of the event loop each", async () => {
-    const long = new LongRequests();
+    const long = new LongRequestQueue();
     const answered: number[] = [];
     for (let index = 0; index < 4; index++) long.run(() => answered.push(index));
     const counts: number[] = [];
@@ -19,7 +19,7 @@ describe("LongRequests", () => {
   });
 
   it("forgets a waiting request that is taken back, without a turn for it", async () => {
-    const long = new LongRequests();
+    const long = new LongRequestQueue();
     const answered: number[] = [];
     const takeBack = [0, 1, 2].map((index) => long.run(() => answered.push(index)));
     expect(long.waiting).to.equal(2);

@@ -5,7 +5,7 @@ import type { FlagRecord } from "./flag-record.js";
 const turnEveryMs = 250;
 
 /** Reads the FeatureFlags for which there is no watch, because there are too many, one after the other. */
-export class ReadTurns {
+export class UnwatchedReads {
   readonly #clock: Clock;
   readonly #read: (record: FlagRecord) => void;
   /** The next to be read comes first. */

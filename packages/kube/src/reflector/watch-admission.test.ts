@@ -2,20 +2,20 @@ import { expect } from "chai";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { KubeError, type KubeErrorCode } from "../kube-error.js";
-import { OpeningGate, type Admission, type Opening } from "./opening-gate.js";
+import { WatchAdmission, type AdmittedWatch, type WatchRequest } from "./watch-admission.js";
 
 describe("OpeningGate", () => {
   let clock: ManualClock;
-  let gate: OpeningGate;
-  let admitted: { opening: Opening; admission: Admission }[];
+  let gate: WatchAdmission;
+  let admitted: { opening: WatchRequest; admission: AdmittedWatch }[];
   beforeEach(() => {
     clock = new ManualClock();
-    gate = new OpeningGate({ clock, places: 20, random: () => 1 });
+    gate = new WatchAdmission({ clock, places: 20, random: () => 1 });
     admitted = [];
   });
 
-  const opening = (namespace = "ns", hasBeenSynced = false): Opening => ({ namespace, hasBeenSynced });
-  const ask = async (...openings: readonly Opening[]): Promise<void> => {
+  const opening = (namespace = "ns", hasBeenSynced = false): WatchRequest => ({ namespace, hasBeenSynced });
+  const ask = async (...openings: readonly WatchRequest[]): Promise<void> => {
     for (const each of openings) {
       void gate.acquire(each, new AbortController().signal).then(
         (admission) => admitted.push({ opening: each, admission }),
@@ -24,7 +24,7 @@ describe("OpeningGate", () => {
     }
     await nextTurn();
   };
-  const many = (count: number, namespace?: string): Opening[] =>
+  const many = (count: number, namespace?: string): WatchRequest[] =>
     Array.from({ length: count }, () => opening(namespace));
   /** Takes those that were admitted since the last call. */
   const taken = (): typeof admitted => admitted.splice(0);
@@ -49,7 +49,7 @@ describe("OpeningGate", () => {
   it("admits 20 at a time, in the order in which they asked", async () => {
     const all = many(50);
     await ask(...all);
-    const order: Opening[] = [];
+    const order: WatchRequest[] = [];
     for (const count of [20, 20, 10]) {
       order.push(...admitted.map((each) => each.opening));
       expect(await succeed()).to.equal(count);
@@ -167,16 +167,16 @@ describe("OpeningGate", () => {
 
   describe("where peers may have guessed a name", () => {
     beforeEach(() => {
-      gate = new OpeningGate({ clock, guesses: { burst: 4, perSecond: 10 }, random: () => 1 });
+      gate = new WatchAdmission({ clock, guesses: { burst: 4, perSecond: 10 }, random: () => 1 });
     });
 
-    const guess = (asker?: string, exists = false): Opening & { isKnownToExist: boolean } => ({
+    const guess = (asker?: string, exists = false): WatchRequest & { isKnownToExist: boolean } => ({
       namespace: "ns",
       hasBeenSynced: false,
       isKnownToExist: exists,
       asker,
     });
-    const guesses = (count: number, asker?: string): Opening[] =>
+    const guesses = (count: number, asker?: string): WatchRequest[] =>
       Array.from({ length: count }, () => guess(asker));
 
     it("admits four at once, and ten a second from then on, whether they found nothing or were given up", async () => {
@@ -222,7 +222,7 @@ describe("OpeningGate", () => {
     });
 
     it("leaves a quarter of the places to what is known to exist", async () => {
-      gate = new OpeningGate({ clock, places: 20 });
+      gate = new WatchAdmission({ clock, places: 20 });
       await ask(...guesses(30));
       expect(taken()).to.have.length(15);
       await ask(...many(10));

@@ -1,12 +1,12 @@
 import type { DocumentVersion } from "@bunting/sync-client/messages";
-import type { RejectedFlag } from "@bunting/evaluation";
+import type { InvalidFlag } from "@bunting/evaluation";
 import type { Clock, Logger, Runnable } from "@bunting/runtime";
 import type { HeldDocument } from "./held-document.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import type { SyncProtocol } from "./sync-protocol.js";
 
 /** Where flag documents come from. Runs until its signal aborts; an unreachable origin does not end it. */
-export interface FlagSource extends Runnable {
+export interface SyncSource extends Runnable {
   status(): SourceStatus;
 }
 
@@ -42,7 +42,7 @@ export interface Delivery {
 
 /** `refusal` says why the document can't be used; otherwise `rejectedFlags` lists the flags of it that can't be served. */
 export type DeliveryResult =
-  { readonly refusal: string } | { readonly rejectedFlags: readonly RejectedFlag[] };
+  { readonly refusal: string } | { readonly rejectedFlags: readonly InvalidFlag[] };
 
 /** Takes a document over or refuses it. The receiver logs a refusal. */
 export type Deliver = (delivery: Delivery) => DeliveryResult;
@@ -53,7 +53,7 @@ export interface PodEnvironment {
   readonly serviceAccountDirectory: string;
 }
 
-export interface SourceOptions {
+export interface SyncSourceOptions {
   readonly deliver: Deliver;
   /** The last document of a source that was not refused. */
   readonly held: (sourceIndex: number) => HeldDocument | undefined;

@@ -10,7 +10,7 @@ export const turnsBetween = 16;
  * evaluations of single flags are answered. Hundreds of peers may ask for all flags at once, and node passes on whatever has arrived before it
  * looks for more.
  */
-export class LongRequests {
+export class LongRequestQueue {
   /** In the order in which they came. */
   readonly #waiting = new Set<() => void>();
   readonly #next = (): void => {

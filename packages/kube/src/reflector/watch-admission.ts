@@ -3,7 +3,7 @@ import { Backoff, FairQueue, TokenBucket, type Clock, type Rate } from "@bunting
 import { KubeError } from "../kube-error.js";
 
 /** A watch or read that wants to be opened; the same object each time. */
-export interface Opening {
+export interface WatchRequest {
   /** Absent: all namespaces. */
   readonly namespace?: string | undefined;
   /** True once it has been in sync: it is no guess of a peer's. */
@@ -15,14 +15,14 @@ export interface Opening {
 }
 
 /** One opening that was admitted. Exactly one method is to be called; later calls have no effect. */
-export interface Admission {
+export interface AdmittedWatch {
   succeeded(): void;
   failed(error: KubeError): void;
   /** It was given up, which says nothing about the API server. */
   leave(): void;
 }
 
-export interface OpeningGateOptions {
+export interface WatchAdmissionOptions {
   readonly clock: Clock;
   /** How many may be opening at once, 20 by default. */
   readonly places?: number;
@@ -33,7 +33,7 @@ export interface OpeningGateOptions {
 }
 
 interface Waiter {
-  readonly opening: Opening;
+  readonly opening: WatchRequest;
   /** True if nothing was known to exist in its scope when it was asked for. */
   readonly isGuess: boolean;
   readonly admit: () => void;
@@ -69,8 +69,8 @@ const longestOpeningMs = 90_000;
  * Names that peers guess share a low rate, too, because a peer may leave them again as soon as they are asked for: such an opening takes a
  * token, and gives it back if something exists there.
  */
-export class OpeningGate {
-  readonly #options: OpeningGateOptions;
+export class WatchAdmission {
+  readonly #options: WatchAdmissionOptions;
   readonly #places: number;
   readonly #backoff: Backoff;
   /** Those that are no guesses; the others come after them. */
@@ -86,13 +86,13 @@ export class OpeningGate {
   /** The role that counts: another one when RBAC was seen to have changed. */
   #role = 1;
   /** The role that refused each opening. */
-  readonly #refusedBy = new WeakMap<Opening, number>();
+  readonly #refusedBy = new WeakMap<WatchRequest, number>();
   readonly #refusals = new Map<string | undefined, { count: number; error: KubeError }>();
   #refusedNotBeforeMs = 0;
   #isFirstsTurn = false;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(options: OpeningGateOptions) {
+  constructor(options: WatchAdmissionOptions) {
     const { places = 20, guesses = usualGuesses, random, clock } = options;
     this.#options = options;
     this.#places = this.#width = places;
@@ -112,14 +112,14 @@ export class OpeningGate {
   }
 
   /** Why openings like this one have to wait longer than their turn; undefined if they do not. */
-  reasonToWait({ namespace }: Opening): KubeError | undefined {
+  reasonToWait({ namespace }: WatchRequest): KubeError | undefined {
     if (this.#failures >= failuresOfAll) return this.#failure;
     const refusals = this.#refusals.get(namespace);
     return refusals !== undefined && refusals.count >= refusalsOfAll ? refusals.error : undefined;
   }
 
   /** Resolves when it may begin. Rejects with the signal's reason if that aborts first. */
-  async acquire(opening: Opening, signal: AbortSignal): Promise<Admission> {
+  async acquire(opening: WatchRequest, signal: AbortSignal): Promise<AdmittedWatch> {
     signal.throwIfAborted();
     const isGuess = opening.isKnownToExist === false && !opening.hasBeenSynced;
     await new Promise<void>((resolve, reject) => {
@@ -159,7 +159,7 @@ export class OpeningGate {
     else this.#waiting.delete(waiter);
   }
 
-  #admission(opening: Opening, isGuess: boolean): Admission & { unused(): void } {
+  #admission(opening: WatchRequest, isGuess: boolean): AdmittedWatch & { unused(): void } {
     let isOver = false;
     let isPlaceTaken = true;
     const leavePlace = (): void => {
@@ -252,7 +252,7 @@ export class OpeningGate {
   }
 
   /** 0 if nothing is known against it; else the higher, the less likely it is to be allowed, or to be missed. */
-  #doubtOf(opening: Opening): number {
+  #doubtOf(opening: WatchRequest): number {
     const isRefused = this.#refusedBy.get(opening) === this.#role;
     const refusals = this.#refusals.get(opening.namespace)?.count ?? 0;
     if (!isRefused && refusals < refusalsOfAll) return 0;
@@ -260,7 +260,7 @@ export class OpeningGate {
     return isRefused ? 3 : 2;
   }
 
-  #succeeded(opening: Opening): void {
+  #succeeded(opening: WatchRequest): void {
     this.#answered();
     this.#refusals.delete(opening.namespace);
     // RBAC has changed, maybe for all others too.
@@ -279,7 +279,7 @@ export class OpeningGate {
     this.#backoff.reset();
   }
 
-  #failed(opening: Opening, error: KubeError): void {
+  #failed(opening: WatchRequest, error: KubeError): void {
     if (error.code === "FORBIDDEN") {
       this.#answered();
       this.#refused(opening, error);
@@ -290,7 +290,7 @@ export class OpeningGate {
     }
   }
 
-  #refused(opening: Opening, error: KubeError): void {
+  #refused(opening: WatchRequest, error: KubeError): void {
     const { namespace } = opening;
     this.#refusedBy.set(opening, this.#role);
     if (this.#refusals.size >= maxNamespaces) this.#refusals.clear();

@@ -1,10 +1,10 @@
 import { expect } from "chai";
-import { RequestTurns, type Requester } from "./request-turns.js";
+import { SubscribeBudget, type Requester } from "./subscribe-budget.js";
 
 /** Streams with some requests each. */
 class Streams {
   readonly handled: string[] = [];
-  readonly turns: RequestTurns;
+  readonly turns: SubscribeBudget;
   nowMs = 0;
   readonly #requestMs: number;
   readonly #due: { readonly atMs: number; readonly callback: () => void }[] = [];
@@ -20,7 +20,7 @@ class Streams {
         return () => undefined;
       },
     };
-    this.turns = new RequestTurns({ perTurn, clock });
+    this.turns = new SubscribeBudget({ perTurn, clock });
   }
 
   /** Enters a stream with this many requests. */

@@ -6,7 +6,7 @@ export interface Requester {
   handleNext(): boolean;
 }
 
-export interface RequestTurnsOptions {
+export interface SubscribeBudgetOptions {
   /** Requests in one turn of the event loop; 64 if not given. */
   readonly perTurn?: number;
   readonly clock?: Clock;
@@ -22,14 +22,14 @@ const maxRestMs = 50;
  * into a single read of a socket. Streams with more requests than that are not read until theirs are handled, and take turns. After a turn,
  * as much time is left to all else as it has taken.
  */
-export class RequestTurns {
+export class SubscribeBudget {
   readonly #perTurn: number;
   readonly #clock: Clock;
   readonly #queue = new Set<Requester>();
   #left: number;
   #isTurnAsked = false;
 
-  constructor({ perTurn = 64, clock = systemClock }: RequestTurnsOptions = {}) {
+  constructor({ perTurn = 64, clock = systemClock }: SubscribeBudgetOptions = {}) {
     this.#perTurn = perTurn;
     this.#clock = clock;
     this.#left = perTurn;

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { ReadTurns } from "./read-turns.js";
+import { ReadFairness } from "./read-fairness.js";
 import { type TurnShare } from "@bunting/http2";
 
 const perConnection = 10;
@@ -11,7 +11,7 @@ class FakeReader {
   holds = 0;
   readonly share: TurnShare;
 
-  constructor(turns: ReadTurns) {
+  constructor(turns: ReadFairness) {
     this.share = turns.enter(this);
   }
 
@@ -26,12 +26,12 @@ class FakeReader {
 }
 
 describe("ReadTurns", () => {
-  let turns: ReadTurns;
+  let turns: ReadFairness;
   let due: (() => void)[];
 
   beforeEach(() => {
     due = [];
-    turns = new ReadTurns({ perConnection, perTurn, afterTurn: (callback) => void due.push(callback) });
+    turns = new ReadFairness({ perConnection, perTurn, afterTurn: (callback) => void due.push(callback) });
   });
 
   const endTurn = (): void => {
@@ -150,7 +150,7 @@ describe("ReadTurns", () => {
         },
       };
       const afterTurn = (callback: () => void): void => void due.push(callback);
-      turns = new ReadTurns({ perConnection, perTurn, afterTurn, restFactor: 3, clock });
+      turns = new ReadFairness({ perConnection, perTurn, afterTurn, restFactor: 3, clock });
     });
 
     it("reads no greedy connection for three times as long as a turn has taken in which one was read", () => {
