@@ -1,9 +1,13 @@
-/** Checks the direction of imports, but first that the check can fail: each planted violation must be reported by the rule it breaks. */
+/**
+ * Checks the direction of imports, but first that the check can fail: each planted violation must be reported by the rule it breaks. They are
+ * planted in a copy of the sources, since tests and other checks read the tree at the same time.
+ */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 
-const root = path.dirname(import.meta.dirname);
+const checkout = path.dirname(import.meta.dirname);
 const planted = "planted-violation";
 const violations: readonly { readonly rule: string; readonly at: string; readonly code: string }[] = [
   {
@@ -166,7 +170,7 @@ interface CruiseResult {
 }
 
 function cruise(...extra: readonly string[]): SpawnSyncReturns<string> {
-  const bin = path.join(root, "node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
+  const bin = path.join(checkout, "node_modules/dependency-cruiser/bin/dependency-cruise.mjs");
   const sources = readdirSync(path.join(root, "packages")).map((name) => `packages/${name}/src`);
   return spawnSync(process.execPath, [bin, ...extra, ...sources], {
     cwd: root,
@@ -175,12 +179,37 @@ function cruise(...extra: readonly string[]): SpawnSyncReturns<string> {
   });
 }
 
-const plantedFiles = violations.map(({ at, rule, code }) => ({
-  file: path.join(root, at, `${planted}-${rule}.ts`),
-  code,
-}));
+/** The sources with their links between packages, which are relative; what is installed is that of the checkout. */
+function copySources(target: string): void {
+  const leftOut = new Set(["dist", ".cache"]);
+  const copied = [
+    "package.json",
+    "tsconfig.base.json",
+    ".dependency-cruiser.cjs",
+    "packages",
+    "test",
+    "bench",
+    "scripts",
+  ];
+  for (const name of copied.filter((each) => existsSync(path.join(checkout, each)))) {
+    cpSync(path.join(checkout, name), path.join(target, name), {
+      recursive: true,
+      verbatimSymlinks: true,
+      filter: (source) => !leftOut.has(path.basename(source)),
+    });
+  }
+  symlinkSync(path.join(checkout, "node_modules"), path.join(target, "node_modules"));
+}
+
+const root = mkdtempSync(path.join(tmpdir(), "bunting-boundaries-"));
 try {
-  for (const { file, code } of plantedFiles) writeFileSync(file, `${code}\n`);
+  copySources(root);
+  const { status, stdout: unplanted } = cruise();
+  process.stdout.write(unplanted);
+  if (status !== 0) process.exitCode = 1;
+  for (const { at, rule, code } of violations) {
+    writeFileSync(path.join(root, at, `${planted}-${rule}.ts`), `${code}\n`);
+  }
   const { stdout, stderr } = cruise("--output-type", "json");
   if (stdout === "") throw new Error(stderr);
   const found = (JSON.parse(stdout) as CruiseResult).summary.violations.map(
@@ -196,8 +225,5 @@ try {
   }
   console.log(`boundaries: ${violations.length} planted violations checked`);
 } finally {
-  for (const { file } of plantedFiles) rmSync(file, { force: true });
+  rmSync(root, { recursive: true, force: true });
 }
-const { status, stdout } = cruise();
-process.stdout.write(stdout);
-if (status !== 0) process.exitCode = 1;

@@ -24,7 +24,7 @@ export function findNode24(): Node24 {
 }
 
 function fetchInto(directory: string, packageName: string): void {
-  console.log(`bunting: fetching node ${node24Version} (once; 190 MB) …`);
+  console.error(`bunting: fetching node ${node24Version} (once; 190 MB) …`);
   const flags = ["--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
   const { status, stderr } = spawnSync(
     "npm",

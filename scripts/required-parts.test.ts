@@ -38,6 +38,7 @@ describe("parts that BUNTING_REQUIRE names", () => {
     expect(() => requiredParts({ BUNTING_REQUIRE: "go,rediss" })).to.throw(
       'BUNTING_REQUIRE names "rediss", which is none of go, redis,',
     );
+    expect(() => missingForTests({ BUNTING_REQUIRE: "rediss" }, true)).to.throw("rediss");
   });
 
   describe("of a step", function () {

@@ -52,8 +52,9 @@ export function missingForTests(
     ["chromium", !isOnPath("chromium", environment), "there is no chromium on PATH"],
     ["root", !isRoot, "this is another user"],
   ];
+  const required = requiredParts(environment);
   return absent.flatMap(([part, isMissing, reason]) =>
-    isMissing ? (refusalOf(part, reason, environment) ?? []) : [],
+    isMissing && required.has(part) ? (refusalOf(part, reason, environment) ?? []) : [],
   );
 }
 

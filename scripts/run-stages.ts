@@ -29,5 +29,5 @@ const results = await stages.run(({ stage, output, code }) => {
 });
 clearInterval(timer);
 console.log(`\n== all stages\n${stageTable(results).join("\n")}\n`);
-const failed = results.filter(({ code }) => code !== 0).map(({ stage }) => stage.name);
-process.exitCode = conclude(counts, failed);
+const failed = results.filter(({ code }) => code !== 0).map(({ stage }) => stage.name.replace(/\/.*/, ""));
+process.exitCode = conclude(counts, [...new Set(failed)]);

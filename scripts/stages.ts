@@ -4,7 +4,7 @@ import path from "node:path";
 
 /** A step of the gate. */
 export interface Stage {
-  /** The npm script that it runs, if its tests are counted; names its output. */
+  /** If tests run in it, the npm script that runs them, and more behind a slash where two stages run parts of one: `test:node/memory`. */
   readonly name: string;
   /** Names of stages; it starts when they have ended, however they have. */
   readonly after: readonly string[];
@@ -68,7 +68,7 @@ export class Stages {
     mkdirSync(this.#directory, { recursive: true });
     const runs = new Map<string, Promise<StageResult>>();
     for (const stage of this.#stages) {
-      const before = stage.after.map((name) => runs.get(name));
+      const before = [...runs].filter(([name]) => stage.after.includes(name)).map(([, run]) => run);
       runs.set(
         stage.name,
         Promise.all(before).then(() => this.#runOne(stage)),
