@@ -33,16 +33,20 @@ export function parseStages(table: string): Stage[] {
   const stages: Stage[] = [];
   for (const line of table.split("\n").map((each) => each.trim())) {
     if (line === "" || line.startsWith("#")) continue;
-    const [name = "", after = "", nice = "", ...command] = line.split("|").map((part) => part.trim());
-    if (command.join("") === "" || !/^\d+$/.test(nice))
+    // More bars belong to the command.
+    const parts = /^([^|]*)\|([^|]*)\|\s*(\d+)\s*\|(.*)$/
+      .exec(line)
+      ?.slice(1)
+      .map((part) => part.trim());
+    const [name = "", after = "", nice = "", command = ""] = parts ?? [];
+    if (name === "" || command === "")
       throw new Error(`"${line}" is no stage: write name | after | nice | command`);
     const waitsFor = after.split(/\s+/).filter(Boolean);
     const unknown = waitsFor.find((other) => !stages.some((stage) => stage.name === other));
     if (unknown !== undefined)
       throw new Error(`the stage ${name} waits for ${unknown}: there is no such stage above it`);
     if (stages.some((stage) => stage.name === name)) throw new Error(`there are two stages ${name}`);
-    // A pipe belongs to the command.
-    stages.push({ name, after: waitsFor, nice: Number(nice), command: command.join(" | ") });
+    stages.push({ name, after: waitsFor, nice: Number(nice), command });
   }
   return stages;
 }

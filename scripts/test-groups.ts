@@ -14,6 +14,7 @@ export async function runGroups(groups: TestGroups, run: MochaRun = {}): Promise
   const [first, ...others] = groups;
   if (first === undefined) throw new Error("there is no group of tests to run");
   if (others.length === 0) return runMocha(first, run);
+  console.log(`bunting: tests on node ${process.version}, in ${groups.length} mochas at once`);
   const counts: TestCounts[] = [];
   const progress = new TestProgress({ mochas: groups.length });
   progress.start();

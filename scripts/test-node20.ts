@@ -21,6 +21,7 @@ if ("missing" in node20) {
   const script = path.join(import.meta.dirname, "test.ts");
   const flags = ["--conditions=@bunting/source", "--import=tsx"];
   const binary = linkNode(node20.binary, 20);
+  console.log(`bunting: tests on Node 20: ${node20.binary}`);
   process.exitCode =
     spawnSync(binary, [...flags, script, ...args], {
       stdio: "inherit",
