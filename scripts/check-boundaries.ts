@@ -3,9 +3,10 @@
  * planted in a copy of the sources, since tests and other checks read the tree at the same time.
  */
 import { spawnSync, type SpawnSyncReturns } from "node:child_process";
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { copySources } from "./copy-sources.js";
 
 const checkout = path.dirname(import.meta.dirname);
 const planted = "planted-violation";
@@ -177,28 +178,6 @@ function cruise(...extra: readonly string[]): SpawnSyncReturns<string> {
     encoding: "utf8",
     maxBuffer: 64 * 1024 * 1024,
   });
-}
-
-/** The sources with their links between packages, which are relative; what is installed is that of the checkout. */
-function copySources(target: string): void {
-  const leftOut = new Set(["dist", ".cache"]);
-  const copied = [
-    "package.json",
-    "tsconfig.base.json",
-    ".dependency-cruiser.cjs",
-    "packages",
-    "test",
-    "bench",
-    "scripts",
-  ];
-  for (const name of copied.filter((each) => existsSync(path.join(checkout, each)))) {
-    cpSync(path.join(checkout, name), path.join(target, name), {
-      recursive: true,
-      verbatimSymlinks: true,
-      filter: (source) => !leftOut.has(path.basename(source)),
-    });
-  }
-  symlinkSync(path.join(checkout, "node_modules"), path.join(target, "node_modules"));
 }
 
 const root = mkdtempSync(path.join(tmpdir(), "bunting-boundaries-"));
