@@ -75,7 +75,7 @@ function passes(tests: readonly string[], timeout: number): boolean {
 
 function isProduct(file: string): boolean {
   return (
-    /^packages\/[^/]+\/src\/.*\.ts$/.test(file) &&
+    /^(packages\/[^/]+\/src|scripts)\/.*\.ts$/.test(file) &&
     !/\.(test|fixture|child)\.ts$|\/gen\//.test(file) &&
     existsSync(path.join(checkout, file))
   );

@@ -20,6 +20,10 @@ describe("packing of test files", () => {
     for (const run of packed) expect(run.length).to.be.within(12, 13);
   });
 
+  it("packs files that take the same by name, so that every run of them is alike", () => {
+    expect(packFiles(["b", "c", "a"], () => 1, 3)).to.deep.equal([["a"], ["b"], ["c"]]);
+  });
+
   it("makes no run without a file, which would fail", () => {
     expect(packFiles(["a", "b"], secondsOf, 4)).to.deep.equal([["b"], ["a"]]);
     expect(packFiles([], secondsOf, 4)).to.deep.equal([]);
