@@ -19,7 +19,7 @@ describe("the arguments of npm test", () => {
 
   it("are the files of a folder, without what needs a build for a package", () => {
     const { groups, files, isAll } = testArguments(["packages/runtime/"]);
-    expect(groups.flat()).to.include("packages/runtime/src/backoff.test.ts");
+    expect(groups.flat()).to.include("packages/runtime/src/scheduling/backoff.test.ts");
     expect(groups.flat().filter((file) => !file.startsWith("packages/runtime/src/"))).to.deep.equal([]);
     expect(isAll).to.equal(false);
     expect(startPrograms(files)).to.equal(false);
@@ -43,7 +43,7 @@ describe("the arguments of npm test", () => {
 
 describe("packing by recorded times", () => {
   it("starts more mochas for who wants to wait less", () => {
-    const files = ["packages/runtime/src/backoff.test.ts", "packages/runtime/src/clock.test.ts"];
+    const files = ["packages/runtime/src/scheduling/backoff.test.ts", "packages/runtime/src/clock.test.ts"];
     expect(groupsOf([], files, 0.1)).to.have.lengthOf(2);
     expect(groupsOf([], files)).to.have.lengthOf(1);
     expect(groupsOf(["--bail"], files, 0.1)).to.have.lengthOf(1);
@@ -51,7 +51,7 @@ describe("packing by recorded times", () => {
 
   it("starts no second mocha for what takes seconds", () => {
     expect(
-      packed(["packages/runtime/src/backoff.test.ts", "packages/runtime/src/clock.test.ts"], 4),
+      packed(["packages/runtime/src/scheduling/backoff.test.ts", "packages/runtime/src/clock.test.ts"], 4),
     ).to.have.lengthOf(1);
   });
 
