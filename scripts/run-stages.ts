@@ -23,6 +23,12 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
     process.exit(1);
   });
 }
+// CI would end a gate that hangs without a word of what its stages have printed.
+const { BUNTING_GATE_MINUTES: most } = process.env;
+if (most !== undefined) {
+  const reason = `the gate has taken longer than ${most} minutes (BUNTING_GATE_MINUTES)`;
+  setTimeout(() => stages.abandon(reason), Number(most) * 60_000).unref();
+}
 const timer = setInterval(() => console.error(stages.progress()), 60_000);
 const results = await stages.run(({ stage, output, code }) => {
   process.stdout.write(`\n== ${stage.name}${code === 0 ? "" : " (failed)"}: ${stage.command}\n${output}`);

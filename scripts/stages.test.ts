@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect } from "chai";
+import { eventually } from "../test/support/event-queue.js";
 import { parseStages, Stages, stageTable, type StageResult } from "./stages.js";
 
 describe("stages of the gate", () => {
@@ -43,6 +44,21 @@ describe("stages of the gate", () => {
   it("fail if a signal ends them", async () => {
     const { results } = await run("killed | | 0 | kill -9 $$");
     expect(results[0]?.code).to.equal(1);
+  });
+
+  it("fail where they are abandoned: what runs is ended, with what it has printed, and nothing else starts", async () => {
+    const table = `
+      hangs | | 0 | echo begun; touch ${directory}/begun; sleep 1000
+      later | hangs | 0 | echo never`;
+    const stages = new Stages(parseStages(table), path.join(directory, "stages"));
+    const run = stages.run(() => undefined);
+    await eventually(() => existsSync(path.join(directory, "begun")), "the first stage");
+    stages.abandon("it took too long");
+    const results = await run;
+    expect(results.map(({ code, output }) => [code, output])).to.deep.equal([
+      [1, "begun\n"],
+      [1, "not started: it took too long\n"],
+    ]);
   });
 
   it("end with a table of their minutes, in which failures are seen", async () => {

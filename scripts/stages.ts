@@ -2,6 +2,9 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import path from "node:path";
 
+/** How long a stage that is ended may take to tidy up, in milliseconds. */
+const killAfterMs = 20_000;
+
 /** A step of the gate. */
 export interface Stage {
   /** If tests run in it, the npm script that runs them, and more behind a slash where two stages run parts of one: `test:node/memory`. */
@@ -61,6 +64,7 @@ export class Stages {
   readonly #ended = new Map<string, StageResult>();
   readonly #running = new Map<string, { readonly child: ChildProcess; readonly startedMs: number }>();
   readonly #sinceMs = performance.now();
+  #abandoned: string | undefined;
 
   /** @param directory For the outputs; it is made. */
   constructor(stages: readonly Stage[], directory: string) {
@@ -97,7 +101,14 @@ export class Stages {
     return [`bunting: ${minutes(this.#now())} min, ${ended}; running:`, ...lines].join("\n");
   }
 
-  /** Ends what runs. */
+  /** Ends what runs, and starts nothing more: all of these fail, and `run` resolves soon after. */
+  abandon(reason: string): void {
+    this.#abandoned ??= reason;
+    this.kill("SIGTERM");
+    setTimeout(() => this.kill("SIGKILL"), killAfterMs).unref();
+  }
+
+  /** Sends a signal to what runs. */
   kill(signal: NodeJS.Signals): void {
     for (const { child } of this.#running.values()) {
       try {
@@ -110,6 +121,10 @@ export class Stages {
 
   async #runOne(stage: Stage): Promise<StageResult> {
     const startedMs = this.#now();
+    if (this.#abandoned !== undefined) {
+      const output = `not started: ${this.#abandoned}\n`;
+      return { stage, code: 1, output, startedMs, endedMs: startedMs };
+    }
     const file = openSync(this.#fileOf(stage.name), "w");
     const child = spawn("nice", ["-n", String(stage.nice), "bash", "-c", stage.command], {
       stdio: ["ignore", file, file],
