@@ -51,8 +51,10 @@ for (const script of [".ci/run", ".ci/nightly"]) {
       const byName = new Map(stages.map((stage) => [stage.name, stage]));
       const before = new Set<string>();
       const add = (name: string): void => {
-        for (const other of byName.get(name)?.after ?? [])
-          if (!before.has(other)) before.add(other) && add(other);
+        for (const other of byName.get(name)?.after ?? []) {
+          before.add(other);
+          add(other);
+        }
       };
       add("test:node/memory");
       const later = [...byName.keys()].filter((name) => !before.has(name) && name !== "test:node/memory");

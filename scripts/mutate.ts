@@ -37,12 +37,18 @@ console.log(
 
 function mutate(file: string): void {
   const tests = testsBeside(file);
-  if (tests.length === 0) return console.log(`bunting: there are no tests beside ${file}`);
+  if (tests.length === 0) {
+    console.log(`bunting: there are no tests beside ${file}`);
+    return;
+  }
   const target = path.join(copy, file);
   const text = readFileSync(target, "utf8");
   const sinceMs = Date.now();
   // The first run has no limit but the tests' own.
-  if (!passes(tests, 600_000)) return console.log(`bunting: the tests of ${file} fail without a mutation`);
+  if (!passes(tests, 600_000)) {
+    console.log(`bunting: the tests of ${file} fail without a mutation`);
+    return;
+  }
   const limitMs = 4 * (Date.now() - sinceMs) + 5_000;
   for (const { line, description, text: mutated } of mutationsOf(file, text)) {
     if (Date.now() > untilMs) {
