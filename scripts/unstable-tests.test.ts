@@ -58,6 +58,9 @@ describe("tests that pass when they are run again", () => {
     };
     expect(rememberUnstable([broken], file, () => nowMs)).to.deep.equal([broken]);
     expect(failedFor(remember("is broken"), ["test"])).to.deep.equal([]);
-    expect(rememberUnstable([broken], file, () => nowMs), "now broken for good").to.deep.equal([broken]);
+    expect(
+      rememberUnstable([broken], file, () => nowMs),
+      "now broken for good",
+    ).to.deep.equal([broken]);
   });
 });
