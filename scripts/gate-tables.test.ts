@@ -56,9 +56,9 @@ for (const script of [".ci/run", ".ci/nightly"]) {
           add(other);
         }
       };
-      add("test:node/memory");
-      const later = [...byName.keys()].filter((name) => !before.has(name) && name !== "test:node/memory");
-      const startLater = new Set(["test:busy", "coverage", "fuzz", "mutate"]);
+      add("test:memory");
+      const later = [...byName.keys()].filter((name) => !before.has(name) && name !== "test:memory");
+      const startLater = new Set(["test:nodes", "test:busy", "coverage", "fuzz", "mutate"]);
       expect(later.filter((name) => !startLater.has(name))).to.deep.equal([]);
     });
   });

@@ -7,7 +7,7 @@ const killAfterMs = 20_000;
 
 /** A step of the gate. */
 export interface Stage {
-  /** If tests run in it, the npm script that runs them, and more behind a slash where two stages run parts of one: `test:node/memory`. */
+  /** If tests run in it, the npm script that runs them, and more behind a slash where two stages run parts of one: `test:cluster/oldest`. */
   readonly name: string;
   /** Names of stages; it starts when they have ended, however they have. */
   readonly after: readonly string[];

@@ -17,16 +17,14 @@ import { skipTests } from "./skip-tests.js";
 /** Longer than all tests take on a busy machine. */
 const deadlineMs = 900_000;
 
-const args = process.argv.slice(2);
-const specs = args.some((arg) => arg.endsWith(".test.ts")) ? [] : ["test/node/**/*.test.ts"];
+const specs = nodeSpecs(process.argv.slice(2));
 const prepared = await prepare();
 if ("missing" in prepared) {
-  const files = [...args, ...specs];
-  process.exitCode = await skipTests("tests on a real node", "real-node", prepared.missing, files);
+  process.exitCode = await skipTests("tests on a real node", "real-node", prepared.missing, specs);
 } else {
   Object.assign(process.env, prepared.environment);
   const inside = path.join(import.meta.dirname, "real-node/inside.ts");
-  const mocha = ["--timeout", "120000", ...nodeSpecs(process.argv.slice(2))];
+  const mocha = ["--timeout", "120000", ...specs];
   process.exitCode = await runInNamespaces(
     [process.execPath, "--conditions=@bunting/source", "--import=tsx", inside, ...mocha],
     { deadlineMs },
