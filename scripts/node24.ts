@@ -4,36 +4,40 @@ import { CacheEntry } from "./cache-entry.js";
 
 export const node24Version = "24.21.0";
 
-/** The path of a node 24, or a sentence that says why there is none here. */
-export type Node24 = { readonly binary: string } | { readonly missing: string };
+/** The path of a node, or a sentence that says why there is none here. */
+export type FoundNode = { readonly binary: string } | { readonly missing: string };
+
+/** This process's own node if it is a 24; otherwise the one from npm. */
+export function findNode24(): FoundNode {
+  return process.version.startsWith("v24.") ? { binary: process.execPath } : fetchNode(node24Version);
+}
 
 /**
- * This process's own node if it is a 24; otherwise the one from npm's package for this platform, kept outside of the tree. The package
- * `node` would download it in an install script; the package of the platform contains it.
+ * The node of npm's package for this platform, kept outside of the tree. The package `node` would download it in an install script; the
+ * package of the platform contains it.
  */
-export function findNode24(): Node24 {
-  if (process.version.startsWith("v24.")) return { binary: process.execPath };
+export function fetchNode(version: string): FoundNode {
   const packageName = `node-${process.platform}-${process.arch}`;
-  const entry = new CacheEntry("node", `${node24Version}-${process.platform}-${process.arch}`);
+  const entry = new CacheEntry("node", `${version}-${process.platform}-${process.arch}`);
   try {
-    const directory = entry.getSync((unfinished) => fetchInto(unfinished, packageName));
+    const directory = entry.getSync((unfinished) => fetchInto(unfinished, packageName, version));
     return { binary: path.join(directory, "node_modules", packageName, "bin/node") };
   } catch (error) {
     return { missing: (error as Error).message };
   }
 }
 
-function fetchInto(directory: string, packageName: string): void {
-  console.error(`bunting: fetching node ${node24Version} (once; 190 MB) …`);
+function fetchInto(directory: string, packageName: string, version: string): void {
+  console.error(`bunting: fetching node ${version} (once; 190 MB) …`);
   const flags = ["--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"];
   const { status, stderr } = spawnSync(
     "npm",
-    ["install", "--prefix", directory, ...flags, `${packageName}@${node24Version}`],
+    ["install", "--prefix", directory, ...flags, `${packageName}@${version}`],
     { encoding: "utf8", stdio: ["ignore", "ignore", "pipe"] },
   );
   if (status === 0) return;
   const reason = /npm error (?!code)(.*)/.exec(stderr)?.[1] ?? `npm ended with ${status ?? "a signal"}`;
-  throw new Error(`${packageName}@${node24Version} could not be installed: ${reason}`);
+  throw new Error(`${packageName}@${version} could not be installed: ${reason}`);
 }
 
 if (process.argv[1] === import.meta.filename) {

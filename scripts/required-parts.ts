@@ -9,7 +9,7 @@ const remedies = {
   go: "install Go 1.26 or newer, and have it on PATH",
   redis: "install redis-server (Debian's package of that name)",
   chromium: "install chromium (Debian's package of that name)",
-  node20: "have a node 20 on PATH",
+  node20: "have a node 20 on PATH, or npm's registry within reach",
   node24: "have a node 24 on PATH, or npm's registry within reach",
   root: "run as root",
   images: "run on Linux as root, with Debian's packages buildah, mmdebstrap and runc",
