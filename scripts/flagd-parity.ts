@@ -1,6 +1,6 @@
 /** Renders docs/flagd-parity.md: what flagd 0.16.1 has, beside what the agent's own tables say of it. */
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
-import { prometheusMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { agentPrometheusMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
 import { createRegistry } from "@bunting/runtime";
 import { flagName, type OptionSpec } from "@bunting/runtime/internal/options/option.js";
 
@@ -172,7 +172,7 @@ function verdict({ ours }: FlagdFlag, spec: OptionSpec<unknown>): string {
 
 async function metricRows(): Promise<string[][]> {
   const registry = createRegistry(false);
-  prometheusMetrics(registry);
+  agentPrometheusMetrics(registry);
   const names = new Set((await registry.getMetricsAsJSON()).map(({ name }) => name));
   return metrics.map((name) => {
     if (!names.has(name)) throw new Error(`the agent has no metric ${name}, but flagd has`);

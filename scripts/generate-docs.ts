@@ -2,11 +2,11 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
-import { prometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { agentPrometheusMetrics as agentMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
 import { usageOf } from "@bunting/cli/internal/command.js";
 import { commands as cliCommands } from "@bunting/cli/internal/commands.js";
 import { proxyOptionTable } from "@bunting/proxy/internal/options.js";
-import { prometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import { proxyPrometheusMetrics as proxyMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
 import { renderFlagdParity } from "./flagd-parity.js";
 import {
   createRegistry,

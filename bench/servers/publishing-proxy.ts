@@ -1,5 +1,5 @@
 import type { TopicKey } from "@bunting/protocol";
-import { prometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
+import { proxyPrometheusMetrics } from "@bunting/proxy/internal/management/prometheus-metrics.js";
 import type { ProxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
 import { AgentSync } from "@bunting/proxy/internal/service/bunting-sync-v1/agent-sync.js";
 import { proxyOptionTable as options } from "@bunting/proxy/internal/options.js";
@@ -66,7 +66,7 @@ class Signal {
 }
 
 const logger = createLogger({ format: "json", debug: false });
-const prometheus = prometheusMetrics(createRegistry(true));
+const prometheus = proxyPrometheusMetrics(createRegistry(true));
 const converged = new Signal();
 const metrics: ProxyMetrics = {
   ...prometheus,

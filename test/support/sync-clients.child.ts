@@ -5,7 +5,7 @@
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
-import { createSource } from "@bunting/agent/internal/sync/create-sources.js";
+import { createSyncSource } from "@bunting/agent/internal/sync/create-sources.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
 import { createLogger, systemClock } from "@bunting/runtime";
@@ -42,7 +42,7 @@ const running = reports.map((report, index) => {
     if (version < report.last) report.backwards.push([report.last, version]);
     report.last = version;
   });
-  const source = createSource(config, {
+  const source = createSyncSource(config, {
     deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
     held: (sourceIndex) => store.held(sourceIndex),
     answered: () => undefined,

@@ -12,13 +12,13 @@ import {
   type Component,
   type Logger,
 } from "@bunting/runtime";
-import { prometheusMetrics } from "./management/prometheus-metrics.js";
+import { agentPrometheusMetrics } from "./management/prometheus-metrics.js";
 import type { AgentOptions } from "./options.js";
 import { version } from "./version.js";
 import { agentParts, type AgentWiring } from "./wiring/agent-parts.js";
 import { applicationPorts } from "./wiring/application-ports.js";
 import { servicesOf } from "./wiring/flag-services.js";
-import { managementPort } from "./wiring/management-port.js";
+import { agentManagementPort } from "./wiring/management-port.js";
 import { portLimits } from "./wiring/port-limits.js";
 import { servingComponents } from "./wiring/serving-components.js";
 import { sourceConfigsOf, sourcesOf } from "./wiring/stored-flags.js";
@@ -43,7 +43,7 @@ export function createAgent(
   parts = agentParts,
 ): Agent {
   const registry = createRegistry(false);
-  const metrics = prometheusMetrics(registry);
+  const metrics = agentPrometheusMetrics(registry);
   const wiring: AgentWiring = { options, parts, clock, logger, metrics };
   const configs = sourceConfigsOf(wiring);
   const telemetry = new parts.Telemetry({
@@ -82,7 +82,7 @@ export function createAgent(
   const limits = portLimits(wiring);
   const { callers, components: callerComponents } = parts.callerTokens(options, { metrics, logger, clock });
   const tls = parts.serverTls(options, logger);
-  const management = managementPort(wiring, { readiness, health, registry, limits });
+  const management = agentManagementPort(wiring, { readiness, health, registry, limits });
   const ports = applicationPorts(wiring, { services, limits, callers, tls: tls.termination });
   const serving = servingComponents(wiring, { management, ports, services, readiness, health });
 

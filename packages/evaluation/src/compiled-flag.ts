@@ -1,7 +1,7 @@
 import type { JsonValue } from "@bunting/protocol";
 import { ruleOf, type Flag } from "./flag.js";
 import { compile } from "./compile.js";
-import { jsonText, requireWritable } from "./json-text.js";
+import { canonicalJsonText, requireWritable } from "./json-text.js";
 import type { Evaluate } from "./operators/operator.js";
 import type { EvaluationContext, EvaluationErrorCode, Reason, Resolution } from "./resolution.js";
 import type { Scope } from "./scope.js";
@@ -70,7 +70,7 @@ export class CompiledFlag {
     if (match !== undefined) return match;
     if (typeof result === "object") requireWritable(result, scope);
     if (!this.#mayName(result)) return failed(this.flag, "GENERAL");
-    const name = jsonText(result).replaceAll('"', "");
+    const name = canonicalJsonText(result).replaceAll('"', "");
     return this.flag.variants.has(name)
       ? withVariant(this.flag, "TARGETING_MATCH", name)
       : failed(this.flag, "GENERAL");

@@ -14,7 +14,7 @@ const loneSurrogate = /\\ud[89a-f][\da-f]{2}/g;
  *
  * @throws RuleFailure for a number that JSON can't write
  */
-export function jsonText(value: Value): string {
+export function canonicalJsonText(value: Value): string {
   switch (typeof value) {
     case "boolean":
       return String(value);
@@ -26,10 +26,10 @@ export function jsonText(value: Value): string {
       return "0";
     case "object":
       if (value === null) return "null";
-      if (isList(value)) return `[${value.map(jsonText).join(",")}]`;
+      if (isList(value)) return `[${value.map(canonicalJsonText).join(",")}]`;
   }
   const members = Object.entries(value).sort(([a], [b]) => compareUtf8(a, b));
-  return `{${members.map(([key, member]) => `${jsonString(key)}:${jsonText(member)}`).join(",")}}`;
+  return `{${members.map(([key, member]) => `${jsonString(key)}:${canonicalJsonText(member)}`).join(",")}}`;
 }
 
 /** @throws RuleFailure if the value contains a number that JSON can't write, or would make too long a text: parts of it may repeat */

@@ -1,5 +1,5 @@
 import { GatheredBytes } from "@bunting/runtime";
-import { errorCode, frameFlag, frameHeadBytes, frameType, maxFrameBytes } from "./frames.js";
+import { h2Error, frameFlag, frameHeadBytes, frameType, maxFrameBytes } from "./frames.js";
 
 /** Receives what a connection's frames say, in order. What it is passed is valid during the call only. */
 export interface FrameSink {
@@ -130,37 +130,37 @@ export class FrameReader {
 
   #check(length: number): readonly [code: number, reason: string] | undefined {
     const type = this.#type;
-    if (length > maxFrameBytes) return [errorCode.FRAME_SIZE_ERROR, "the frame is too large"];
+    if (length > maxFrameBytes) return [h2Error.FRAME_SIZE_ERROR, "the frame is too large"];
     if (this.#blockStreamId !== 0) {
       if (type !== frameType.continuation || this.#streamId !== this.#blockStreamId)
-        return [errorCode.PROTOCOL_ERROR, "CONTINUATION must follow"];
+        return [h2Error.PROTOCOL_ERROR, "CONTINUATION must follow"];
       if (++this.#continuations > maxContinuations)
-        return [errorCode.ENHANCE_YOUR_CALM, "the header block has too many frames"];
+        return [h2Error.ENHANCE_YOUR_CALM, "the header block has too many frames"];
       return undefined;
     }
     const size = sizes[type];
     if (size !== undefined && length !== size)
-      return [errorCode.FRAME_SIZE_ERROR, "the frame has a wrong size"];
+      return [h2Error.FRAME_SIZE_ERROR, "the frame has a wrong size"];
     const isOfConnection =
       type === frameType.settings || type === frameType.ping || type === frameType.goaway;
     const isOfStream = type <= frameType.rstStream || type === frameType.pushPromise;
     if (isOfConnection ? this.#streamId !== 0 : isOfStream && this.#streamId === 0)
-      return [errorCode.PROTOCOL_ERROR, "the frame has a wrong stream"];
+      return [h2Error.PROTOCOL_ERROR, "the frame has a wrong stream"];
     switch (type) {
       case frameType.continuation:
-        return [errorCode.PROTOCOL_ERROR, "CONTINUATION continues nothing"];
+        return [h2Error.PROTOCOL_ERROR, "CONTINUATION continues nothing"];
       case frameType.pushPromise:
-        return [errorCode.PROTOCOL_ERROR, "a client cannot push"];
+        return [h2Error.PROTOCOL_ERROR, "a client cannot push"];
       case frameType.data:
         if ((this.#flags & frameFlag.padded) !== 0 && length === 0)
-          return [errorCode.FRAME_SIZE_ERROR, "the frame has no padding"];
+          return [h2Error.FRAME_SIZE_ERROR, "the frame has no padding"];
         return undefined;
       case frameType.settings:
         if (length % 6 !== 0 || ((this.#flags & frameFlag.ack) !== 0 && length > 0))
-          return [errorCode.FRAME_SIZE_ERROR, "SETTINGS has a wrong size"];
-        return length > maxSettingsBytes ? [errorCode.ENHANCE_YOUR_CALM, "too many settings"] : undefined;
+          return [h2Error.FRAME_SIZE_ERROR, "SETTINGS has a wrong size"];
+        return length > maxSettingsBytes ? [h2Error.ENHANCE_YOUR_CALM, "too many settings"] : undefined;
       case frameType.goaway:
-        return length < 8 ? [errorCode.FRAME_SIZE_ERROR, "GOAWAY has a wrong size"] : undefined;
+        return length < 8 ? [h2Error.FRAME_SIZE_ERROR, "GOAWAY has a wrong size"] : undefined;
       default:
         return undefined;
     }
@@ -173,7 +173,7 @@ export class FrameReader {
       this.#paddingBytes = chunk[at++] ?? 0;
       this.#leftBytes--;
       if (this.#paddingBytes > this.#leftBytes) {
-        this.#sink.onInvalid(errorCode.PROTOCOL_ERROR, "more padding than frame");
+        this.#sink.onInvalid(h2Error.PROTOCOL_ERROR, "more padding than frame");
         return at;
       }
       if (at === chunk.length || this.#leftBytes === 0) {
@@ -241,12 +241,12 @@ export class FrameReader {
       from += 5;
       // Priorities are ignored, but for this.
       if (from <= to && (bytes.readUInt32BE(from - 5) & 0x7fffffff) === this.#streamId) {
-        this.#sink.onInvalid(errorCode.PROTOCOL_ERROR, "the stream depends on itself");
+        this.#sink.onInvalid(h2Error.PROTOCOL_ERROR, "the stream depends on itself");
         return;
       }
     }
     if (from > to || (start === end && from > start)) {
-      this.#sink.onInvalid(errorCode.PROTOCOL_ERROR, "more padding than frame");
+      this.#sink.onInvalid(h2Error.PROTOCOL_ERROR, "more padding than frame");
       return;
     }
     if ((this.#flags & frameFlag.endHeaders) !== 0) {

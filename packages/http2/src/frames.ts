@@ -31,7 +31,7 @@ export const setting = {
   maxHeaderListSize: 0x6,
 } as const;
 
-export const errorCode = {
+export const h2Error = {
   NO_ERROR: 0x0,
   PROTOCOL_ERROR: 0x1,
   INTERNAL_ERROR: 0x2,
@@ -46,7 +46,7 @@ export const errorCode = {
   ENHANCE_YOUR_CALM: 0xb,
 } as const;
 
-export type ErrorName = keyof typeof errorCode;
+export type ErrorName = keyof typeof h2Error;
 
 /** Writes the head of a frame; returns the offset behind it. */
 export function writeHead(

@@ -5,7 +5,7 @@ import type { GrpcHeaderRules, PeerCertificate, TransportStream } from "./transp
 import { streamBytes, type OpenAccount } from "./account.js";
 import { addCloseListener, callCloseListeners, type CloseListeners } from "./close-listeners.js";
 import {
-  errorCode,
+  h2Error,
   goawayFrame,
   pingFrame,
   rstStreamFrame,
@@ -321,7 +321,7 @@ export class Http2Session
   failByFlood(): void {
     if (this.#hasFailed) return;
     this.#events.onFlood();
-    this.#end(errorCode.ENHANCE_YOUR_CALM, "too many PING or SETTINGS frames");
+    this.#end(h2Error.ENHANCE_YOUR_CALM, "too many PING or SETTINGS frames");
   }
 
   // The end.

@@ -3,7 +3,7 @@ import { GatheredBytes } from "@bunting/runtime";
 import type { WatchedStream } from "./stallable.js";
 import type { GrpcHeaderRules, ResetCode, TransportSession } from "./transport.js";
 import { batch } from "./frame-batch.js";
-import { errorCode, initialWindowBytes, maxFrameBytes, maxWindowBytes, type ErrorName } from "./frames.js";
+import { h2Error, initialWindowBytes, maxFrameBytes, maxWindowBytes, type ErrorName } from "./frames.js";
 import { releaseUnframed, streamEnded, type Charge, type Outgoing } from "./outgoing.js";
 import type { RequestHead } from "./request-head.js";
 
@@ -149,7 +149,7 @@ export abstract class Http2Stream implements WatchedStream {
   /** Ends the stream with any code. */
   abort(code: ErrorName): void {
     if (!this.#isOpen) return;
-    this.session.sendReset(this.id, errorCode[code], this.#hasRequestEnded);
+    this.session.sendReset(this.id, h2Error[code], this.#hasRequestEnded);
     this.close();
   }
 

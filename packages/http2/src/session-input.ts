@@ -4,7 +4,7 @@ import type { GrpcHeaderRules } from "./transport.js";
 import { EndedStreams } from "./ended-streams.js";
 import { FrameReader, type FrameSink } from "./frame-reader.js";
 import {
-  errorCode,
+  h2Error,
   frameFlag,
   frameType,
   initialWindowBytes,
@@ -136,7 +136,7 @@ export class SessionInput implements FrameSink {
     }
     this.#owner.spend((end - start) / blockBytesPerWork);
     const list = this.#heads.decode(bytes, start, end);
-    if (list === undefined) this.#owner.fail(errorCode.COMPRESSION_ERROR, "the header block is invalid");
+    if (list === undefined) this.#owner.fail(h2Error.COMPRESSION_ERROR, "the header block is invalid");
     else if (stream !== undefined) this.#endWithTrailers(stream, list, endsStream);
     else if (this.#opens(streamId)) this.#open(streamId, list, endsStream, bytes.subarray(start, end));
   }
@@ -145,7 +145,7 @@ export class SessionInput implements FrameSink {
     if (!this.#hasBegun()) return;
     this.#receiveWindow -= flowBytes;
     if (this.#receiveWindow < 0) {
-      this.#owner.fail(errorCode.FLOW_CONTROL_ERROR, "more DATA than the window");
+      this.#owner.fail(h2Error.FLOW_CONTROL_ERROR, "more DATA than the window");
       return;
     }
     const stream = this.#owner.open.get(streamId);
@@ -201,26 +201,26 @@ export class SessionInput implements FrameSink {
   #hasBegun(): boolean {
     if (++this.#frames % framesPerWork === 0) this.#owner.spend(1);
     if (this.#hasSettings) return true;
-    this.#owner.fail(errorCode.PROTOCOL_ERROR, "SETTINGS must come first");
+    this.#owner.fail(h2Error.PROTOCOL_ERROR, "SETTINGS must come first");
     return false;
   }
 
   /** True if these headers begin a request that is to be answered. */
   #opens(streamId: number): boolean {
     if ((streamId & 1) === 0) {
-      this.#owner.fail(errorCode.PROTOCOL_ERROR, "the stream has an even id");
+      this.#owner.fail(h2Error.PROTOCOL_ERROR, "the stream has an even id");
       return false;
     }
     if (streamId <= this.#lastStreamId) {
       // Trailers of a stream that we have ended may be on their way.
-      if (!this.#ended.has(streamId)) this.#owner.fail(errorCode.STREAM_CLOSED, "the stream has ended");
+      if (!this.#ended.has(streamId)) this.#owner.fail(h2Error.STREAM_CLOSED, "the stream has ended");
       return false;
     }
     // Its client knows, or will soon, that it has to try elsewhere.
     if (this.#output.hasSentGoaway) return false;
     this.#lastStreamId = streamId;
     if (this.#owner.open.size < this.#owner.limits.maxStreams) return true;
-    this.#owner.sendReset(streamId, errorCode.REFUSED_STREAM, false);
+    this.#owner.sendReset(streamId, h2Error.REFUSED_STREAM, false);
     this.#owner.spend(1);
     return false;
   }
@@ -246,7 +246,7 @@ export class SessionInput implements FrameSink {
   #refuse(streamId: number, code: ErrorName, endsStream: boolean): void {
     this.#owner.countRefusal("headers");
     this.#owner.spend(1);
-    this.#owner.sendReset(streamId, errorCode[code], endsStream);
+    this.#owner.sendReset(streamId, h2Error[code], endsStream);
     this.#countReset();
   }
 
@@ -258,7 +258,7 @@ export class SessionInput implements FrameSink {
 
   #refuseDependency(stream: Http2Stream | undefined): void {
     if (stream !== undefined) this.#abort(stream, "PROTOCOL_ERROR");
-    else this.#owner.fail(errorCode.PROTOCOL_ERROR, "the stream depends on itself");
+    else this.#owner.fail(h2Error.PROTOCOL_ERROR, "the stream depends on itself");
   }
 
   #endWithTrailers(stream: Http2Stream, list: HeaderList, endsStream: boolean): void {
@@ -268,11 +268,11 @@ export class SessionInput implements FrameSink {
 
   #refuseData(streamId: number): void {
     if (streamId > this.#lastStreamId && !(this.#output.hasSentGoaway && (streamId & 1) === 1)) {
-      this.#owner.fail(errorCode.PROTOCOL_ERROR, "DATA of a stream that was never opened");
+      this.#owner.fail(h2Error.PROTOCOL_ERROR, "DATA of a stream that was never opened");
       return;
     }
     if (streamId > this.#lastStreamId || this.#ended.has(streamId)) return;
-    this.#owner.sendReset(streamId, errorCode.STREAM_CLOSED, true);
+    this.#owner.sendReset(streamId, h2Error.STREAM_CLOSED, true);
     this.#countReset();
   }
 
@@ -299,7 +299,7 @@ export class SessionInput implements FrameSink {
     }
     // Once, however often it is set: that concerns all streams.
     if (!this.#setWindow(windowBytes)) {
-      this.#owner.fail(errorCode.FLOW_CONTROL_ERROR, "the window of a stream overflows");
+      this.#owner.fail(h2Error.FLOW_CONTROL_ERROR, "the window of a stream overflows");
       return;
     }
     if (this.#conduct.countSettings()) this.#owner.failByFlood();
@@ -324,9 +324,9 @@ export class SessionInput implements FrameSink {
 
   #takeWindowUpdate(streamId: number, bytes: number): void {
     if (streamId === 0) {
-      if (bytes === 0) this.#owner.fail(errorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
+      if (bytes === 0) this.#owner.fail(h2Error.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
       else if (!this.#output.widen(bytes))
-        this.#owner.fail(errorCode.FLOW_CONTROL_ERROR, "the window overflows");
+        this.#owner.fail(h2Error.FLOW_CONTROL_ERROR, "the window overflows");
       return;
     }
     const stream = this.#owner.open.get(streamId);
@@ -349,7 +349,7 @@ export class SessionInput implements FrameSink {
   #checkClosed(streamId: number): void {
     if (streamId <= this.#lastStreamId && (streamId & 1) === 1) return;
     if (this.#output.hasSentGoaway && (streamId & 1) === 1) return;
-    this.#owner.fail(errorCode.PROTOCOL_ERROR, "a frame of a stream that was never opened");
+    this.#owner.fail(h2Error.PROTOCOL_ERROR, "a frame of a stream that was never opened");
   }
 
   /** True if there are too many of them. */
@@ -361,6 +361,6 @@ export class SessionInput implements FrameSink {
 
   /** Counts a stream that the client has reset, or has made us reset. */
   #countReset(): void {
-    if (this.#conduct.countReset()) this.#owner.fail(errorCode.ENHANCE_YOUR_CALM, "too many resets");
+    if (this.#conduct.countReset()) this.#owner.fail(h2Error.ENHANCE_YOUR_CALM, "too many resets");
   }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { streamBytes, type PeerAccount } from "./account.js";
 import { batch } from "./frame-batch.js";
-import { errorCode, goawayFrame, headersFrame, initialWindowBytes, maxWindowBytes } from "./frames.js";
+import { h2Error, goawayFrame, headersFrame, initialWindowBytes, maxWindowBytes } from "./frames.js";
 import type { Http2Stream } from "./http2-stream.js";
 
 /** What frames of control may take that wait for a peer that does not read: some 1,800, so more than a reset for each stream. */
@@ -206,7 +206,7 @@ export class SessionOutput {
     }
     if (this.#goaway !== "due") return;
     this.#goaway = "sent";
-    batch.raw(goawayFrame(this.#owner.lastStreamId, errorCode.NO_ERROR, ""));
+    batch.raw(goawayFrame(this.#owner.lastStreamId, h2Error.NO_ERROR, ""));
   }
 
   #fillStreams(): void {

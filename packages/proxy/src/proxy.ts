@@ -13,12 +13,12 @@ import {
   type Component,
   type Logger,
 } from "@bunting/runtime";
-import { prometheusMetrics } from "./management/prometheus-metrics.js";
+import { proxyPrometheusMetrics } from "./management/prometheus-metrics.js";
 import { StatusObservations, steadyNow } from "./management/status/status-observations.js";
 import type { ProxyOptions } from "./options.js";
 import { listeningComponent } from "./service/listening-component.js";
 import { TierPath } from "./source/upstream/tier-path.js";
-import { managementPort } from "./wiring/management-port.js";
+import { proxyManagementPort } from "./wiring/management-port.js";
 import { proxyParts, type ProxyWiring } from "./wiring/proxy-parts.js";
 import { accessOf, sourceOf, topicsOf } from "./wiring/sourced-topics.js";
 import { statusOfProxy } from "./wiring/status-of-proxy.js";
@@ -46,7 +46,7 @@ export function createProxy(
   const registry = createRegistry(true);
   const { nowMs, fromMonotonic } = steadyNow(clock);
   const observations = new StatusObservations(nowMs);
-  const metrics = observations.observe(prometheusMetrics(registry));
+  const metrics = observations.observe(proxyPrometheusMetrics(registry));
   const log = new RateLimitedLog(logger, clock);
   const wiring: ProxyWiring = { options, parts, clock, logger, log, metrics };
 
@@ -69,7 +69,7 @@ export function createProxy(
   const port = syncPort(wiring, { ...common, services, connectionAge, memory, tls: tls.sync });
   const shown = { observations, fromMonotonic, readiness, topics, access, services, memory, port };
   const status = statusOfProxy(wiring, shown);
-  const management = managementPort(wiring, {
+  const management = proxyManagementPort(wiring, {
     ...common,
     readiness,
     registry,

@@ -3,7 +3,7 @@ import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
-import { createSource } from "@bunting/agent/internal/sync/create-sources.js";
+import { createSyncSource } from "@bunting/agent/internal/sync/create-sources.js";
 import type { Delivery, DeliveryResult, SyncSource } from "@bunting/agent/internal/sync/sync-source.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
@@ -40,7 +40,7 @@ export class RealAgent implements Subscriber {
     const budget = new HeapBudget();
     const store = new FlagStore({ sources: [config], budget, logger, metrics: noStoreMetrics });
     this.#store = store;
-    this.#source = createSource(config, {
+    this.#source = createSyncSource(config, {
       deliver: (delivery) => this.#deliver(delivery),
       held: (sourceIndex) => store.held(sourceIndex),
       answered: () => undefined,

@@ -1,7 +1,7 @@
 import { FlagStore } from "@bunting/agent/internal/store/flag-store.js";
 import { HeapBudget } from "@bunting/agent/internal/store/heap-budget.js";
 import { noStoreMetrics } from "@bunting/agent/internal/store/store-metrics.fixture.js";
-import { createSource } from "@bunting/agent/internal/sync/create-sources.js";
+import { createSyncSource } from "@bunting/agent/internal/sync/create-sources.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import { noSyncMetrics } from "@bunting/agent/internal/sync/sync-metrics.fixture.js";
 import { createLogger, systemClock } from "@bunting/runtime";
@@ -40,7 +40,7 @@ export class ModelAgent {
       const now = version === undefined ? empty : JSON.stringify(version);
       if (this.seen.at(-1) !== now) this.#add(now);
     });
-    const source = createSource(config, {
+    const source = createSyncSource(config, {
       deliver: ({ sourceIndex, bytes, version }) => store.replace(sourceIndex, bytes, version),
       held: (sourceIndex) => store.held(sourceIndex),
       answered: () => undefined,

@@ -1,11 +1,11 @@
 import { createRegistry } from "@bunting/runtime";
 import { expect } from "chai";
-import { prometheusMetrics } from "./prometheus-metrics.js";
+import { agentPrometheusMetrics } from "./prometheus-metrics.js";
 
 describe("the agent's metrics", () => {
   it("have those of watches only where there is one", async () => {
     const registry = createRegistry(false);
-    const metrics = prometheusMetrics(registry);
+    const metrics = agentPrometheusMetrics(registry);
     expect(await registry.metrics()).to.not.contain("bunting_agent_source_");
     metrics.watches().relisted("start");
     metrics.watches().relisted("expired");
@@ -19,7 +19,7 @@ describe("the agent's metrics", () => {
 
   it("count evaluations by flag, variant and reason under flagd's names", async () => {
     const registry = createRegistry(false);
-    const metrics = prometheusMetrics(registry);
+    const metrics = agentPrometheusMetrics(registry);
     for (let i = 0; i < 3; i++) metrics.evaluated("a", "STATIC", "on");
     metrics.evaluated("a", "TARGETING_MATCH", "on");
     metrics.evaluationFailed("b", "FLAG_NOT_FOUND");
@@ -35,7 +35,7 @@ describe("the agent's metrics", () => {
 
   it("keep the number of series bounded, whatever clients request, and lose no count", async () => {
     const registry = createRegistry(false);
-    const metrics = prometheusMetrics(registry);
+    const metrics = agentPrometheusMetrics(registry);
     for (let i = 0; i < 2_500; i++) metrics.evaluated(`flag-${i}`, "STATIC", "on");
     const text = await registry.metrics();
     expect(text.match(/^feature_flag_flagd_impression_total\{/gm)).to.have.length(2_001);
@@ -44,7 +44,7 @@ describe("the agent's metrics", () => {
 
   it("count calls of gRPC by method and status, and as requests of HTTP where flagd does", async () => {
     const registry = createRegistry(false);
-    const metrics = prometheusMetrics(registry);
+    const metrics = agentPrometheusMetrics(registry);
     const path = "/flagd.evaluation.v2.Service/ResolveBoolean";
     metrics.grpcCalls(true)(path, "NOT_FOUND", 7, 20, 0, 0);
     metrics.grpcCalls(false)("/flagd.sync.v1.FlagSyncService/SyncFlags", "CANCELLED", 7, 20, 30, 1);
@@ -68,7 +68,7 @@ describe("the agent's metrics", () => {
 
   it("label requests with their route and the status that was sent, and sources with their index", async () => {
     const registry = createRegistry(false);
-    const metrics = prometheusMetrics(registry);
+    const metrics = agentPrometheusMetrics(registry);
     metrics.httpRequest("ofrep", "/ofrep/v1/evaluate/flags/{key}", {
       method: "POST",
       status: 404,

@@ -9,7 +9,7 @@ import { CallMetrics } from "./call-metrics.js";
 import { RequestMetrics } from "./request-metrics.js";
 import { overflowLabels, seriesLimit } from "./series-limit.js";
 import { targetInfo } from "./target-info.js";
-import { watchMetrics } from "./watch-metrics.js";
+import { featureFlagWatchMetrics } from "./watch-metrics.js";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -29,7 +29,7 @@ const maxStreamSeries = 100;
 const streamBuckets = [30, 60, 300, 600, 1_800, 3_600, 10_800];
 
 /** Implements the metrics of the stages with Prometheus ones; docs/reference/agent-metrics.md is generated from those registered here. */
-export function prometheusMetrics(
+export function agentPrometheusMetrics(
   registry: Registry,
 ): SyncMetrics & StoreMetrics & ApiMetrics & ServerMetrics {
   targetInfo(registry);
@@ -121,7 +121,7 @@ function syncMetrics(registry: Registry): SyncMetrics {
   });
   let watches: FeatureFlagWatchMetrics | undefined;
   return {
-    watches: () => (watches ??= watchMetrics(registry)),
+    watches: () => (watches ??= featureFlagWatchMetrics(registry)),
     connected: (source, isConnected) => connected.set({ source }, isConnected ? 1 : 0),
     empty: (source, isEmpty) => empty.set({ source }, isEmpty ? 1 : 0),
     stale: (source, isStale) => stale.set({ source }, isStale ? 1 : 0),

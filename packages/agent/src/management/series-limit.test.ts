@@ -1,6 +1,6 @@
 import { createRegistry, type Registry } from "@bunting/runtime";
 import { expect } from "chai";
-import { prometheusMetrics } from "./prometheus-metrics.js";
+import { agentPrometheusMetrics } from "./prometheus-metrics.js";
 
 /** What the text of one scrape may take beside the 32 MiB of heap in the image. */
 const maxTextBytes = 3 * 1024 * 1024;
@@ -25,7 +25,7 @@ describe("the series of the agent's metrics", () => {
 
   before(async () => {
     registry = createRegistry(false);
-    const metrics = prometheusMetrics(registry);
+    const metrics = agentPrometheusMetrics(registry);
     const record = { durationMs: 2, requestBytes: 2, responseBytes: 90 };
     for (let host = 0; host < 60; host++) {
       for (const method of methods) {
@@ -103,7 +103,7 @@ describe("the series of the agent's metrics", () => {
 
   it("count flags with very long keys as overflow", async () => {
     const own = createRegistry(false);
-    const metrics = prometheusMetrics(own);
+    const metrics = agentPrometheusMetrics(own);
     metrics.evaluated("k".repeat(300), "STATIC", "on");
     expect(await own.metrics()).to.contain(
       'feature_flag_flagd_impression_total{otel_metric_overflow="true"} 1',

@@ -2,7 +2,7 @@ import { Counter, type Registry } from "@bunting/runtime";
 import type { FeatureFlagWatchMetrics } from "../sync/sync-metrics.js";
 
 /** Those of the proxy, `bunting_proxy_source_*`, for an agent that watches the API server itself. */
-export function watchMetrics(registry: Registry): FeatureFlagWatchMetrics {
+export function featureFlagWatchMetrics(registry: Registry): FeatureFlagWatchMetrics {
   const registers = [registry];
   const relists = new Counter({
     name: "bunting_agent_source_relists_total",

@@ -9,7 +9,7 @@ import { getHeapStatistics } from "node:v8";
 import { AgentError } from "../agent-error.js";
 import { flagConfiguration } from "../api/sync/flag-configuration.js";
 import { Evaluator } from "@bunting/evaluation";
-import { prometheusMetrics } from "../management/prometheus-metrics.js";
+import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { FlagStore } from "./flag-store.js";
 import { HeapBudget } from "./heap-budget.js";
 
@@ -31,7 +31,7 @@ function main(documents: readonly string[]): void {
     sources: [{ uri: "proxy:8015" }],
     budget: new HeapBudget(),
     logger: createLogger({ format: "json", debug: false }),
-    metrics: prometheusMetrics(createRegistry(true)),
+    metrics: agentPrometheusMetrics(createRegistry(true)),
   });
   const evaluator = new Evaluator({ clock: systemClock });
   store.onChange((change) => evaluator.apply(change));

@@ -39,7 +39,7 @@ export function createSources(
 }
 
 /** Creates the source of a single configuration. */
-export function createSource(config: SourceConfig, options: SyncSourceOptions): SyncSource {
+export function createSyncSource(config: SourceConfig, options: SyncSourceOptions): SyncSource {
   const [source] = createSources([config], options);
   if (source === undefined) throw new Error("there is one source for each configuration");
   return source;

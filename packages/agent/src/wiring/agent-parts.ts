@@ -13,7 +13,7 @@ import { SyncService } from "../api/sync/sync-service.js";
 import { endpoints } from "../endpoints.js";
 import { AgentReadiness } from "../management/agent-readiness.js";
 import { callerTokens } from "../management/caller-tokens.js";
-import type { prometheusMetrics } from "../management/prometheus-metrics.js";
+import type { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { serverTls } from "../management/server-tls.js";
 import { servingComponent } from "../management/serving-component.js";
 import type { AgentOptions } from "../options.js";
@@ -67,5 +67,5 @@ export interface AgentWiring {
   readonly parts: AgentParts;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly metrics: ReturnType<typeof prometheusMetrics>;
+  readonly metrics: ReturnType<typeof agentPrometheusMetrics>;
 }

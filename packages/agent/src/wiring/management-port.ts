@@ -13,7 +13,7 @@ export interface AgentManagementParts {
 }
 
 /** The port of probes and metrics. */
-export function managementPort(
+export function agentManagementPort(
   wiring: AgentWiring,
   { readiness, health, registry, limits }: AgentManagementParts,
 ): PortListener {

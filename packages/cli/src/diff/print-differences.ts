@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol
 import { cut } from "@bunting/runtime/options";
 import type { Colours } from "../terminal/colours.js";
 import { plural } from "../terminal/plural.js";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import type { FlagDifference } from "./compare-documents.js";
 
 const maxTextCharacters = 100;
@@ -10,7 +10,7 @@ const maxTextCharacters = 100;
 /** Lines that show what became of flags. */
 export function differenceLines(differences: readonly FlagDifference[], colours: Colours): readonly string[] {
   return differences.flatMap(({ key: given, kind, changes, after }) => {
-    const key = singleLine(given);
+    const key = printableLine(given);
     if (kind === "removed") return [colours.red(`- ${key}`)];
     if (kind === "added") return [`${colours.green(`+ ${key}`)}: ${summary(after ?? {})}`];
     const parts = changes.map(({ path, before, after: now }) => {

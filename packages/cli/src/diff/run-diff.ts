@@ -2,7 +2,7 @@ import { emptyFlagDocument, type FlagDocument } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { standardInput } from "../input/read-input.js";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import { plural } from "../terminal/plural.js";
 import { compareDocuments, type FlagDifference } from "./compare-documents.js";
 import type { diffOptionTable } from "./diff-options.js";
@@ -32,7 +32,7 @@ export async function runDiff({ options, words, io }: CommandCall<typeof diffOpt
     const isOne = before.length === 1 && after.length === 1;
     for (const { topic, kind, flags } of topics) {
       const how = kind === "changed" ? "" : ` (${kind}, ${plural(flags.length, "flag")})`;
-      if (!isOne) io.print(io.colours.bold(`${singleLine(topic)}${how}`));
+      if (!isOne) io.print(io.colours.bold(`${printableLine(topic)}${how}`));
       for (const line of differenceLines(flags, io.colours)) io.print(line);
     }
   }

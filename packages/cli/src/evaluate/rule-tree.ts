@@ -2,7 +2,7 @@ import type { RuleStep } from "@bunting/evaluation";
 import type { JsonValue } from "@bunting/protocol";
 import { cut } from "@bunting/runtime/options";
 import type { Colours } from "../terminal/colours.js";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 
 const maxTextCharacters = 60;
 
@@ -30,7 +30,7 @@ function branches(nodes: readonly Node[], colours: Colours): string[] {
 function nodeOf(step: RuleStep, label: string, colours: Colours): Node {
   const { operator, steps, evaluator } = step;
   const name = evaluator === undefined ? operator : `${operator} ($ref ${evaluator})`;
-  const text = `${label}${colours.bold(singleLine(name))}${argumentsOf(step)} → ${outcome(step, colours)}`;
+  const text = `${label}${colours.bold(printableLine(name))}${argumentsOf(step)} → ${outcome(step, colours)}`;
   const isConditional = operator === "if" || operator === "?:";
   if (!isConditional || !Array.isArray(step.args))
     return { text, children: steps.map((inner) => nodeOf(inner, "", colours)) };
@@ -78,7 +78,7 @@ function argumentsOf({ operator, args, steps }: RuleStep): string {
 }
 
 function outcome({ result, error }: RuleStep, { green, red }: Colours): string {
-  return error === undefined ? green(show(result ?? null)) : red(`failed: ${singleLine(error)}`);
+  return error === undefined ? green(show(result ?? null)) : red(`failed: ${printableLine(error)}`);
 }
 
 function show(value: JsonValue): string {

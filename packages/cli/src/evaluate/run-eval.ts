@@ -4,7 +4,7 @@ import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { readDocuments } from "../input/read-documents.js";
 import { standardInput } from "../input/read-input.js";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
 import type { evalOptionTable } from "./eval-options.js";
 import { findFlag, type FoundFlag } from "./find-flag.js";
@@ -54,14 +54,14 @@ function show(
 ): void {
   const { colours, print } = io;
   const { value, variant, reason, errorCode } = answer;
-  const message = answer.message === undefined ? undefined : singleLine(answer.message);
+  const message = answer.message === undefined ? undefined : printableLine(answer.message);
   const shown = value === undefined ? colours.yellow("(no value)") : colours.green(JSON.stringify(value));
   const facts = [
     `reason ${errorCode === undefined ? reason : `${reason} ${errorCode}`}`,
     ...(variant === undefined ? [] : [`variant ${JSON.stringify(variant)}`]),
-    singleLine(`${topic} at ${place}`),
+    printableLine(`${topic} at ${place}`),
   ];
-  print(`${colours.bold(singleLine(flag.key))} = ${shown}`);
+  print(`${colours.bold(printableLine(flag.key))} = ${shown}`);
   print(colours.dim(facts.join(", ")));
   if (message !== undefined) print(errorCode === undefined ? message : colours.red(message));
   const { steps, isComplete, result } = explanation;

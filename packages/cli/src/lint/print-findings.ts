@@ -1,4 +1,4 @@
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
 import type { Finding } from "./finding.js";
 
@@ -7,7 +7,7 @@ export function printFindings(findings: readonly Finding[], { colours, print }: 
   for (const { file, line, column, severity, kind, message } of findings) {
     const paint = severity === "error" ? colours.red : colours.yellow;
     print(
-      `${colours.bold(`${singleLine(file)}:${line}:${column}:`)} ${paint(severity)}: ${singleLine(message)} ${colours.dim(`[${kind}]`)}`,
+      `${colours.bold(`${printableLine(file)}:${line}:${column}:`)} ${paint(severity)}: ${printableLine(message)} ${colours.dim(`[${kind}]`)}`,
     );
   }
 }

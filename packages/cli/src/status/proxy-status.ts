@@ -1,5 +1,5 @@
 import { cut } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 
 /** What is shown of the JSON of /status. */
 export interface ReportedStatus {
@@ -123,5 +123,5 @@ function textOf(value: unknown): string | undefined {
 }
 
 function shown(text: string): string {
-  return singleLine(cut(text, maxTextCharacters));
+  return printableLine(cut(text, maxTextCharacters));
 }

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect } from "chai";
-import { readStatus } from "./read-status.js";
+import { fetchStatus } from "./read-status.js";
 
 describe("reading the status of a proxy", () => {
   it("ends after the time given where nothing answers, also if garbage is collected meanwhile", async () => {
@@ -17,7 +17,7 @@ describe("reading the status of a proxy", () => {
     const stop = new AbortController();
     try {
       const server = { address: { host: "127.0.0.1", port } };
-      const reading = readStatus({ name: "it", server }, 300, stop.signal).catch((error: unknown) => error);
+      const reading = fetchStatus({ name: "it", server }, 300, stop.signal).catch((error: unknown) => error);
       await once(silent, "connection");
       collectGarbage();
       const error = await Promise.race([reading, once(AbortSignal.timeout(5_000), "abort")]);

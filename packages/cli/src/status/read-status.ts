@@ -2,7 +2,7 @@ import { get } from "node:http";
 import type { Duplex } from "node:stream";
 import { cut, errorCode } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import { addressText } from "../sync/server-address.js";
 import { authorizationFor, connectionError, type SyncServer } from "../sync/server.js";
 import { ServerAgent } from "../sync/server-agent.js";
@@ -24,7 +24,7 @@ const maxBytes = 16 * 1024 * 1024;
  *
  * @throws CliError SERVER_UNREACHABLE or SERVER_REFUSED; KubeError if it can't be reached through its cluster
  */
-export async function readStatus(
+export async function fetchStatus(
   { name, server, dial }: StatusServer,
   timeoutMs: number,
   signal: AbortSignal,
@@ -39,7 +39,10 @@ export async function readStatus(
     if (status === 200) return parsed(name, body);
     // 426 and 505: ports of gRPC want HTTP/2.
     if ([404, 426, 505].includes(status)) throw noStatus(name, `it answered ${status}`);
-    throw new CliError("SERVER_REFUSED", `${name} answered ${status}: ${singleLine(cut(body.trim(), 300))}`);
+    throw new CliError(
+      "SERVER_REFUSED",
+      `${name} answered ${status}: ${printableLine(cut(body.trim(), 300))}`,
+    );
   } catch (cause) {
     signal.throwIfAborted();
     if (cause instanceof CliError) throw cause;

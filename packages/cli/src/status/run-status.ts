@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
-import { addressText, parseAddress } from "../sync/server-address.js";
+import { addressText, parseServerAddress } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import type { Io } from "../terminal/io.js";
 import { asProxyStatus } from "./proxy-status.js";
-import { readStatus, type StatusServer } from "./read-status.js";
+import { fetchStatus, type StatusServer } from "./read-status.js";
 import { statusLines } from "./status-lines.js";
 import type { statusOptionTable } from "./status-options.js";
 
@@ -49,14 +49,14 @@ async function askAll(
 ): Promise<readonly Answer[]> {
   const ask = async (server: StatusServer): Promise<Answer> => ({
     proxy: server.name,
-    status: await readStatus(server, timeout, io.signal),
+    status: await fetchStatus(server, timeout, io.signal),
   });
   return Promise.all(servers.map(ask));
 }
 
 async function serversOf(options: Options, io: Io): Promise<readonly StatusServer[]> {
   if (options.namespace === "") {
-    const address = parseAddress(options.address, managementPort);
+    const address = parseServerAddress(options.address, managementPort);
     return [{ name: addressText(address), server: serverAt(address, options) }];
   }
   const { podServers } = await import("./pod-servers.js");

@@ -1,6 +1,6 @@
 import { buntingSyncV1, type TopicKey } from "@bunting/protocol";
 import { cut } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import { version } from "../version.js";
 import type { SessionCallEnd, GrpcSession } from "./grpc-session.js";
 import type { TopicCopy } from "./topic-copy.js";
@@ -76,7 +76,7 @@ export function followBunting(
           listener.deleted(policies.get(message.value.policy) ?? "keep");
           return;
         case "topicError":
-          listener.refused(singleLine(cut(message.value.message)));
+          listener.refused(printableLine(cut(message.value.message)));
           call.cancel();
           return;
         default:

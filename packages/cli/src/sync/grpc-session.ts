@@ -1,7 +1,7 @@
 import { connect, constants, type ClientHttp2Session } from "node:http2";
 import { frameMessage, MessageDeframer, statusCode } from "@bunting/rpc/messages";
 import { cut, errorCode } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import { addressText } from "./server-address.js";
 import { authorizationFor, connectionError, isTlsError, openConnection, type SyncServer } from "./server.js";
 
@@ -136,7 +136,7 @@ export class GrpcSession {
       messages.close();
       const { status, message, isHopeless } = end;
       if (status === undefined) listener.ended({ ...this.#loss(message), ...(isHopeless && { isHopeless }) });
-      else listener.ended({ status, message: singleLine(cut(message ?? "")) });
+      else listener.ended({ status, message: printableLine(cut(message ?? "")) });
     });
     return {
       send: (message) => {
@@ -162,7 +162,7 @@ export class GrpcSession {
     const closed = isUnheard
       ? "the connection was closed at once. Does the port want --tls?"
       : "the connection was closed";
-    const reason = singleLine(cut(this.#failure ?? message ?? closed));
+    const reason = printableLine(cut(this.#failure ?? message ?? closed));
     return { status: undefined, message: reason, ...(this.#isHopeless ? { isHopeless: true } : {}) };
   }
 

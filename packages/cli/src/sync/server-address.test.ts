@@ -1,17 +1,17 @@
 import { expect } from "chai";
-import { addressText, parseAddress, parseProxyUrl } from "./server-address.js";
+import { addressText, parseServerAddress, parseProxyUrl } from "./server-address.js";
 
 describe("parseAddress", () => {
   it("reads hosts with and without a port, IPv6 in brackets", () => {
-    expect(parseAddress("localhost:1", 8015)).to.deep.equal({ host: "localhost", port: 1 });
-    expect(parseAddress("proxy.flags", 8015)).to.deep.equal({ host: "proxy.flags", port: 8015 });
-    expect(parseAddress("[::1]:80", 8015)).to.deep.equal({ host: "::1", port: 80 });
+    expect(parseServerAddress("localhost:1", 8015)).to.deep.equal({ host: "localhost", port: 1 });
+    expect(parseServerAddress("proxy.flags", 8015)).to.deep.equal({ host: "proxy.flags", port: 8015 });
+    expect(parseServerAddress("[::1]:80", 8015)).to.deep.equal({ host: "::1", port: 80 });
     expect(addressText({ host: "::1", port: 80 })).to.equal("[::1]:80");
   });
 
   it("says how an address is written", () => {
     for (const text of ["", ":80", "a:0", "a:65536", "http://a", "a b", "::1"])
-      expect(() => parseAddress(text, 8015), text).to.throw("invalid address");
+      expect(() => parseServerAddress(text, 8015), text).to.throw("invalid address");
   });
 });
 

@@ -13,7 +13,7 @@ const unix = "unix:";
  *
  * @throws CliError USAGE_INVALID
  */
-export function parseAddress(text: string, defaultPort: number): ServerAddress {
+export function parseServerAddress(text: string, defaultPort: number): ServerAddress {
   if (text.startsWith(unix) && text.length > unix.length) return { socketPath: text.slice(unix.length) };
   const [, bracketed, plain, port = String(defaultPort)] =
     /^(?:\[([\da-f:.%]+)\]|([^:/[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
@@ -52,10 +52,10 @@ export function parseProxyUrl(
       `invalid address ${quoted(text)}: write proxy://HOST:PORT/NAMESPACE/NAME or proxy://unix:PATH/NAMESPACE/NAME`,
     );
   return {
-    address: parseAddress(rest.slice(0, slash), syncPort),
+    address: parseServerAddress(rest.slice(0, slash), usualSyncPort),
     topic: parseAnySelector(rest.slice(slash + 1)),
   };
 }
 
 /** On which a proxy serves its flags. */
-export const syncPort = 8015;
+export const usualSyncPort = 8015;

@@ -1,6 +1,6 @@
 import type { FlagDocument } from "@bunting/protocol";
 import { cut } from "@bunting/runtime/options";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 
 /** A version of a document, as far as the protocol says. */
 export interface TopicVersion {
@@ -27,5 +27,5 @@ export interface TopicListener {
 
 /** Why a document was not taken; the error may quote it. */
 export function noDocument(error: unknown): string {
-  return `the server sent a document that is none: ${singleLine(cut((error as Error).message))}`;
+  return `the server sent a document that is none: ${printableLine(cut((error as Error).message))}`;
 }

@@ -4,7 +4,7 @@ import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { followTopic } from "../sync/follow-topic.js";
 import { grpcStatus, type SessionCallEnd } from "../sync/grpc-session.js";
-import { addressText, parseAddress, syncPort } from "../sync/server-address.js";
+import { addressText, parseServerAddress, usualSyncPort } from "../sync/server-address.js";
 import { serverAt } from "../sync/server.js";
 import { TopicCopy } from "../sync/topic-copy.js";
 import type { tailOptionTable } from "./tail-options.js";
@@ -19,7 +19,7 @@ export async function runTail({ options, words, io }: CommandCall<typeof tailOpt
   if (word === undefined || rest.length > 0)
     throw new CliError("USAGE_INVALID", "expected one FeatureFlag: bunting tail default/storefront");
   const topic = parseAnySelector(word);
-  const server = serverAt(parseAddress(options.address, syncPort), options);
+  const server = serverAt(parseServerAddress(options.address, usualSyncPort), options);
   const name = addressText(server.address);
   const copy = new TopicCopy();
   const printer = new TailPrinter(topic, io, options.json);

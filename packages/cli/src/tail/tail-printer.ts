@@ -3,7 +3,7 @@ import { cut } from "@bunting/runtime/options";
 import { compareDocuments } from "../diff/compare-documents.js";
 import { differenceLines } from "../diff/print-differences.js";
 import type { TopicVersion } from "../sync/topic-listener.js";
-import { singleLine } from "../terminal/escaped-controls.js";
+import { printableLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
 import { plural } from "../terminal/plural.js";
 
@@ -36,7 +36,7 @@ export class TailPrinter {
       return true;
     }
     const names = [
-      ...(resourceVersion === undefined ? [] : [`resourceVersion ${singleLine(cut(resourceVersion))}`]),
+      ...(resourceVersion === undefined ? [] : [`resourceVersion ${printableLine(cut(resourceVersion))}`]),
       ...(generation === undefined ? [] : [`generation ${generation}`]),
       ...(digest === undefined ? [] : [`digest ${digest.slice(0, 8)}`]),
     ];

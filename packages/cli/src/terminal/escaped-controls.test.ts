@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { escapedControls, singleLine } from "./escaped-controls.js";
+import { escapedControls, printableLine } from "./escaped-controls.js";
 
 describe("escapedControls", () => {
   it("leaves our colours and line feeds, and nothing else that a terminal obeys", () => {
@@ -20,6 +20,6 @@ describe("escapedControls", () => {
   });
 
   it("keeps text within a line and without colours, where it is asked to", () => {
-    expect(singleLine("a\nb\u2028c\u001b[31md")).to.equal("a\\u000ab\\u2028c\\u001b[31md");
+    expect(printableLine("a\nb\u2028c\u001b[31md")).to.equal("a\\u000ab\\u2028c\\u001b[31md");
   });
 });

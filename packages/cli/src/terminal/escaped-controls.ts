@@ -17,7 +17,7 @@ export function escapedControls(text: string, keepsColours: boolean): string {
 }
 
 /** Text of others for a place within a line: it can neither begin another line nor colour what follows. */
-export function singleLine(text: string): string {
+export function printableLine(text: string): string {
   return escapedControls(text.replace(lineBreaks, escaped), false);
 }
 

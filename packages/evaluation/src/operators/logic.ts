@@ -3,7 +3,14 @@ import type { Scope } from "../scope.js";
 import { isTruthy } from "../truthiness.js";
 import { isList, isMap, type Value } from "../value.js";
 import { runAsRule } from "./data-rule.js";
-import { compileEach, compilePart, unary, type Compile, type Evaluate, type Operator } from "./operator.js";
+import {
+  compileEach,
+  compilePart,
+  unaryOperator,
+  type Compile,
+  type Evaluate,
+  type Operator,
+} from "./operator.js";
 
 /** The first false value, else the last. */
 export const and: Operator = firstWhere(false);
@@ -27,12 +34,12 @@ function firstWhere(wanted: boolean): Operator {
   };
 }
 
-export const not: Operator = unary(
+export const not: Operator = unaryOperator(
   (value) => !isTruthy(value),
   (args) => !isTruthy(firstOf(args)),
 );
 
-export const truth: Operator = unary(isTruthy, (args) => isTruthy(firstOf(args)));
+export const truth: Operator = unaryOperator(isTruthy, (args) => isTruthy(firstOf(args)));
 
 /** The first of several arguments; an empty list counts as itself. */
 function firstOf(args: Value): Value {

@@ -59,7 +59,7 @@ export function binary(applyTwo: (a: Value, b: Value, scope: Scope) => Value, ap
 }
 
 /** Eager, with a shortcut for a single argument in a list. */
-export function unary(applyOne: (value: Value, scope: Scope) => Value, apply: Apply): Operator {
+export function unaryOperator(applyOne: (value: Value, scope: Scope) => Value, apply: Apply): Operator {
   const general = eager(apply);
   return (args, compile) => {
     if (!isList(args) || args.length !== 1) return general(args, compile);

@@ -18,12 +18,12 @@ import type { Operator } from "./operator.js";
 import { semVer } from "./sem-ver.js";
 import { set } from "./set.js";
 import { cat, endsWith, startsWith, substr } from "./text.js";
-import { missing, missingSome, variable } from "./variables.js";
+import { missingOperator, missingSome, variable } from "./variables.js";
 
 /** All operators by their names in rules. */
 export const operators: ReadonlyMap<string, Operator> = new Map<string, Operator>([
   ["var", variable],
-  ["missing", missing],
+  ["missing", missingOperator],
   ["missing_some", missingSome],
   ["set", set],
   ["if", conditional],

@@ -47,7 +47,7 @@ function orDefault(value: Value, args: Value): Value {
 }
 
 /** The given names that have no value in the data. */
-export const missing: Operator = (args, compile) => {
+export const missingOperator: Operator = (args, compile) => {
   const names = isList(args) ? args : [args];
   if (names.every((name) => typeof name === "string")) {
     const reads = names.map(parsePath);

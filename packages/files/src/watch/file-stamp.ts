@@ -18,7 +18,7 @@ export interface FileStamp {
 
 export function stampOf(stats: BigIntStats, realPath: string, isLink: boolean): FileStamp {
   const { size, mtimeNs, ctimeNs } = stats;
-  const version = `${identityOf(stats)}:${size}:${mtimeNs}:${ctimeNs}`;
+  const version = `${fileIdentityOf(stats)}:${size}:${mtimeNs}:${ctimeNs}`;
   return { realPath, isLink, size: Number(size), version, changedMs: Number(ctimeNs / 1_000_000n) };
 }
 
@@ -78,7 +78,7 @@ export async function isPseudo(path: string): Promise<boolean> {
 }
 
 /** Differs for another file or directory at the same path: some file systems reuse inode numbers at once. */
-export function identityOf({ dev, ino, birthtimeNs }: BigIntStats): string {
+export function fileIdentityOf({ dev, ino, birthtimeNs }: BigIntStats): string {
   return `${dev}:${ino}:${birthtimeNs}`;
 }
 

@@ -6,7 +6,7 @@ import {
   type DirectoryListing,
   type FilesOfInterest,
 } from "./directory-listing.js";
-import { identityOf, isNotFound, isPseudo, toError, type FileStamp } from "./file-stamp.js";
+import { fileIdentityOf, isNotFound, isPseudo, toError, type FileStamp } from "./file-stamp.js";
 import { Homes } from "./homes.js";
 import { mountOf, readMounts, type Mounts } from "./mounts.js";
 import type { TreeChanges } from "./tree-changes.js";
@@ -120,7 +120,7 @@ export class FileTree {
         if (before === undefined || isRoot || mayHaveChanged) {
           const stats = await stat(path, { bigint: true });
           if (!stats.isDirectory()) throw notDirectory(path);
-          const identity = identityOf(stats);
+          const identity = fileIdentityOf(stats);
           const real = await realpath(path);
           const isSame = before?.identity === identity && before.realPath === real;
           if (!isSame) mounts ??= await readMounts();

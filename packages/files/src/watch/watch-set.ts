@@ -2,7 +2,7 @@ import { watch, type FSWatcher } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { errorCode } from "@bunting/runtime";
-import { identityOf, isNotFound } from "./file-stamp.js";
+import { fileIdentityOf, isNotFound } from "./file-stamp.js";
 
 /** A directory to watch. */
 export interface WantedWatch {
@@ -89,5 +89,5 @@ function unwatched(directory: string, cause: unknown): Error {
 }
 
 async function identityAt(directory: string): Promise<string> {
-  return identityOf(await stat(directory, { bigint: true }));
+  return fileIdentityOf(await stat(directory, { bigint: true }));
 }

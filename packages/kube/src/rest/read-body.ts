@@ -8,7 +8,7 @@ export interface BodyLimits {
 }
 
 /** Reads a whole body. One that pauses for `silenceMs` is given up with TIMEOUT, one of more than `maxBytes` with PROTOCOL. */
-export async function readBody(
+export async function readResponseBody(
   body: Readable,
   limits: BodyLimits & { readonly maxBytes: number },
 ): Promise<string> {

@@ -5,7 +5,7 @@ import { abortedError } from "../transport/foreign-error.js";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";
 import type { KubeClient, ListPage, Query } from "./kube-client.js";
 import { ListSplitter } from "./list-splitter.js";
-import { chunksOf, readBeginning, readBody } from "./read-body.js";
+import { chunksOf, readBeginning, readResponseBody } from "./read-body.js";
 import { maxItemBytes, type KubeObject, type ResourceScope } from "./resource.js";
 import { collectionPath, objectPath, queryOf, selecting } from "./resource-path.js";
 import { maxErrorBytes, statusError } from "./status-error.js";
@@ -236,7 +236,9 @@ export class RestClient implements KubeClient {
   /** Any call whose answer is JSON, or empty (undefined). */
   async raw(request: RawRequest, signal: AbortSignal): Promise<unknown> {
     const limits = { maxBytes: maxAnswerBytes, silenceMs, clock: this.#clock };
-    return this.#call(request, signal, async (body) => parse(await readBody(body, limits), request.path));
+    return this.#call(request, signal, async (body) =>
+      parse(await readResponseBody(body, limits), request.path),
+    );
   }
 
   /** Sends a request when it is its turn, and reads the body of its answer. */

@@ -13,7 +13,7 @@ import { watchMetrics, type WatchMetrics } from "./watch-metrics.js";
 const fanOutBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** Implements the metrics of all stages with Prometheus; docs/reference/proxy-metrics.md is rendered from what is registered here. */
-export function prometheusMetrics(
+export function proxyPrometheusMetrics(
   registry: Registry,
 ): ProxyMetrics &
   WatchMetrics &

@@ -26,7 +26,7 @@ export interface ManagementPort {
 }
 
 /** The port of probes, metrics and /status. */
-export function managementPort(wiring: ProxyWiring, ports: ProxyManagementParts): ManagementPort {
+export function proxyManagementPort(wiring: ProxyWiring, ports: ProxyManagementParts): ManagementPort {
   const { options, parts, clock, logger } = wiring;
   const { readiness, healthMethods, registry, status, pages, syncMemory, tls, events } = ports;
   // A ledger of its own, so that probes are answered while the sync port is under attack, and one that always has room for them.

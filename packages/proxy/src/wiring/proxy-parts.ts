@@ -8,7 +8,7 @@ import {
   type RateLimitedLog,
 } from "@bunting/runtime";
 import { createAccess } from "../access/create-access.js";
-import type { prometheusMetrics } from "../management/prometheus-metrics.js";
+import type { proxyPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { ProxyStatus } from "../management/proxy-status.js";
 import type { ProxyOptions } from "../options.js";
 import { AgentSync } from "../service/bunting-sync-v1/agent-sync.js";
@@ -60,5 +60,5 @@ export interface ProxyWiring {
   readonly logger: Logger;
   /** For what peers can cause. */
   readonly log: RateLimitedLog;
-  readonly metrics: ReturnType<typeof prometheusMetrics>;
+  readonly metrics: ReturnType<typeof proxyPrometheusMetrics>;
 }

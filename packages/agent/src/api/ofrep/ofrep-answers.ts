@@ -12,7 +12,14 @@ import { textHeader, type RequestHeaders } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { eventStreamsMember, type EventStreamsOptions } from "../sse/event-streams-json.js";
 import { parseOfrepContext } from "./ofrep-request.js";
-import { errorJson, errorOf, errorStatus, failureJson, reasonOf, successJson } from "./ofrep-response.js";
+import {
+  errorJson,
+  errorOf,
+  errorStatus,
+  failureJson,
+  ofrepReasonOf,
+  successJson,
+} from "./ofrep-response.js";
 
 export interface OfrepAnswersOptions {
   readonly evaluator: FlagEvaluator;
@@ -119,7 +126,7 @@ export class OfrepAnswers {
       metrics.ofrepEvaluationFailed(key, error);
       return errorJson(key, error, metadata);
     }
-    metrics.ofrepEvaluated(key, reasonOf(resolution), resolution.variant ?? "");
+    metrics.ofrepEvaluated(key, ofrepReasonOf(resolution), resolution.variant ?? "");
     return successJson(key, resolution, metadata);
   }
 

@@ -7,7 +7,7 @@ import { encodedOnce, type EncodedObject } from "../encoded-object.js";
 // How OFREP answers an evaluation: a success or an error, each with the same body alone and in a list.
 
 /** The reason that a client sees; FALLBACK is internal. */
-export function reasonOf({ reason }: Resolution): AnswerReason {
+export function ofrepReasonOf({ reason }: Resolution): AnswerReason {
   return reason === "FALLBACK" ? "DEFAULT" : reason;
 }
 
@@ -33,7 +33,7 @@ export function successJson(key: string, resolution: Resolution, metadata: Encod
   const valueMember = value === undefined || value === null ? "" : `"value":${valueJson(value)},`;
   const variantMember =
     variant === undefined || variant === "" ? "" : `"variant":${JSON.stringify(variant)},`;
-  return `{${valueMember}"key":${JSON.stringify(key)},"reason":"${reasonOf(resolution)}",${variantMember}"metadata":${metadata.json}}`;
+  return `{${valueMember}"key":${JSON.stringify(key)},"reason":"${ofrepReasonOf(resolution)}",${variantMember}"metadata":${metadata.json}}`;
 }
 
 export function errorJson(key: string, code: EvaluationErrorCode, metadata: EncodedObject): string {

@@ -7,7 +7,7 @@ import { FastClock } from "@bunting/test/support/fast-clock.js";
 import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { createSource } from "../create-sources.js";
+import { createSyncSource } from "../create-sources.js";
 import type { SyncSource } from "../sync-source.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
@@ -51,7 +51,7 @@ describe("an http source", () => {
     const source = { uri: `${origin}/flags`, provider: "http", interval: 1, timeoutS: 600, ...fields };
     const [config] = parseSources({ uris: [], sources: JSON.stringify([source]) });
     if (config === undefined) throw new Error("a source");
-    const created = createSource(config, probe.options);
+    const created = createSyncSource(config, probe.options);
     const abort = new AbortController();
     const ended = created.run(abort.signal);
     const each: Running = {

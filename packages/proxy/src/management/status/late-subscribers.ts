@@ -2,7 +2,7 @@ import type { Subscription } from "../../topic/subscription.js";
 import type { Topic } from "../../topic/topic.js";
 import { Smallest } from "./smallest.js";
 import type { LateSection, LateSubscriber } from "./status-view.js";
-import { lateAfterMs, lateCount, nameOf, type Times } from "./topic-rows.js";
+import { lateAfterMs, lateCount, topicNameOf, type Times } from "./topic-rows.js";
 
 const maxShown = 50;
 /** How many subscriptions are looked at, so that ten thousand of each of a thousand topics do not stop the event loop. */
@@ -55,7 +55,7 @@ function described({ topic, subscription, sinceMs }: Late, { fromMonotonic }: Ti
     program: subscriber.program,
     sinceMs: fromMonotonic(sinceMs),
     versions: topic.sequence - settledSequence,
-    has: has === undefined ? undefined : nameOf(has),
+    has: has === undefined ? undefined : topicNameOf(has),
   };
 }
 

@@ -91,7 +91,7 @@ export function hasRefusals({ acks }: Topic): boolean {
   return false;
 }
 
-export function nameOf(version: {
+export function topicNameOf(version: {
   readonly digest: string;
   readonly generation?: number | undefined;
   readonly resourceVersion?: string | undefined;
@@ -143,7 +143,7 @@ function rowOf(topic: Topic, times: Times, readers: TopicReaders | undefined): T
       newest === undefined
         ? undefined
         : {
-            ...nameOf({ ...newest.version, digest: newest.digest }),
+            ...topicNameOf({ ...newest.version, digest: newest.digest }),
             flags: newest.bytes.flags.size,
             bytes: newest.bytes.textLength,
             publishedMs: times.fromMonotonic(newest.publishedMs),
@@ -183,7 +183,7 @@ function heldVersions({ acks, newest, versions }: Topic): Pick<TopicRow, "held" 
     const known = isNewest
       ? { ...newest.version, digest, sequence: newest.sequence }
       : versions.withDigest(digest);
-    const version = { ...nameOf(known ?? { digest }), isNewest, agents };
+    const version = { ...topicNameOf(known ?? { digest }), isNewest, agents };
     newestFirst.add({ sequence: known?.sequence ?? 0, version });
   }
   const held = newestFirst.items.map(({ version }) => version);

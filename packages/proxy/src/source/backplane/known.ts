@@ -93,7 +93,7 @@ export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
   return { ...at, kind, document: record.document, version, history: record.history };
 }
 
-export function recordOf(topic: TopicKey, known: Known): TopicRecord {
+export function storedRecordOf(topic: TopicKey, known: Known): TopicRecord {
   const { epoch, resourceVersion, version } = known;
   const at = { topic, epoch, resourceVersion };
   if (known.kind !== "document") return { ...at, kind: known.kind };

@@ -1,7 +1,7 @@
 import { BackplaneError, type LeaseKeeper, type Records } from "@bunting/backplane";
 import { errorCode, nextTurn } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
-import { recordOf, type Known } from "./known.js";
+import { storedRecordOf, type Known } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 import type { Unit } from "./unit.js";
 
@@ -172,7 +172,7 @@ export class RecordWriter {
     const lease = keeper.held(topic.unit.name);
     if (lease === undefined) return false;
     try {
-      await this.#command(() => records.write(recordOf(topic.key, known), lease));
+      await this.#command(() => records.write(storedRecordOf(topic.key, known), lease));
       topic.isAsked = false;
       metrics.backplaneWritten("write", 1);
       return true;

@@ -19,7 +19,7 @@ export function encodeVersion({ uid, generation, resourceVersion }: SourceVersio
 }
 
 /** @throws Error if these bytes are no version */
-export function decodeVersion(encoded: Buffer): CopyVersion {
+export function decodeCopyVersion(encoded: Buffer): CopyVersion {
   const { uid, generation, resourceVersion } = JSON.parse(encoded.toString()) as Record<string, unknown>;
   const isVersion =
     isOptional(uid, "string") && isOptional(generation, "number") && isOptional(resourceVersion, "string");

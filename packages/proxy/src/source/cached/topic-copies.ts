@@ -6,7 +6,7 @@ import { HeapRoom } from "../heap-room.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { decodeCopy, type CopiedDocument } from "./copied-document.js";
 import { CopyBudget } from "./copy-budget.js";
-import { decodeVersion } from "./copy-version.js";
+import { decodeCopyVersion } from "./copy-version.js";
 import { StoredCopy } from "./stored-copy.js";
 
 export interface TopicCopiesOptions {
@@ -161,7 +161,12 @@ export class TopicCopies {
 
   #copyOf(topic: TopicKey): StoredCopy {
     const { directory, source, clock } = this.#options;
-    const file = new CopyFile({ directory, source: [source, topic], maxDocumentBytes, decodeVersion });
+    const file = new CopyFile({
+      directory,
+      source: [source, topic],
+      maxDocumentBytes,
+      decodeVersion: decodeCopyVersion,
+    });
     return new StoredCopy({
       file,
       clock,
