@@ -158,6 +158,8 @@ describe("telemetry to an OpenTelemetry collector", () => {
     const uri = `http://127.0.0.1:${collector.port}`;
     await start(["--metrics-exporter", "otel", "--otel-collector-uri", uri], {
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
+      // An export may take as long as this, and the first one takes long on a busy machine: it would be warned of.
+      OTEL_METRIC_EXPORT_INTERVAL: "2000",
       OTEL_RESOURCE_ATTRIBUTES: "deployment.environment.name=test",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1",
     });

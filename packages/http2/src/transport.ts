@@ -14,7 +14,7 @@ import type { RefusalReason, RpcStatus } from "./status.js";
  *   services that every server offers: health and reflection.
  *
  * What peers may cost is bounded in `limits/` of `server`: the memory held because of them (`peer-memory.ts`), answers that are not read
- * (`stall-watch.ts`), and the time of the event loop (`read-turns.ts`, and `start-queue.ts` of `rpc`).
+ * (`stall-watch.ts`), and the time of the event loop (`read-fairness.ts`, and `start-queue.ts` of `rpc`).
  *
  * So another engine can replace ours without any change to a service, as ours has replaced node:http2. An engine is responsible for HTTP/2
  * framing, flow control and limits; it knows no message types.
@@ -119,7 +119,7 @@ export interface TransportSession {
   readonly isReadingPaused: boolean;
   /** Reports that a request of this connection was refused, or ended early, because of a limit. */
   countRefusal(reason: RefusalReason): void;
-  /** Counts work that the client has caused, beyond its requests, in this turn of the event loop; see ReadTurns. A request is 1. */
+  /** Counts work that the client has caused, beyond its requests, in this turn of the event loop; see ReadFairness. A request is 1. */
   spend(work: number): void;
   /** Drops the connection at once. */
   destroy(): void;

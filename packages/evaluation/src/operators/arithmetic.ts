@@ -1,8 +1,8 @@
 import { toNumber } from "../to-number.js";
 import { integerZero, isList, type Value } from "../value.js";
-import { argument, binary, eager, listOf, type Apply, type Operator } from "./operator.js";
+import { argument, binaryOperator, eager, listOf, type Apply, type Operator } from "./operator.js";
 
-export const sum: Operator = binary(
+export const sum: Operator = binaryOperator(
   // Beginning with 0, as Go does: two negative zeros add up to zero.
   (a, b, scope) => 0 + toNumber(a, scope) + toNumber(b, scope),
   (args, scope) => {
@@ -12,7 +12,7 @@ export const sum: Operator = binary(
   },
 );
 
-export const difference: Operator = binary(
+export const difference: Operator = binaryOperator(
   (a, b, scope) => toNumber(a, scope) - toNumber(b, scope),
   (args, scope) => {
     const values = listOf(args, scope);
@@ -23,12 +23,12 @@ export const difference: Operator = binary(
   },
 );
 
-export const product: Operator = binary(
+export const product: Operator = binaryOperator(
   (a, b, scope) => toNumber(a, scope) * toNumber(b, scope),
   (args, scope) => listOf(args, scope).reduce<number>((total, value) => total * toNumber(value, scope), 1),
 );
 
-export const quotient: Operator = binary(
+export const quotient: Operator = binaryOperator(
   (a, b, scope) => toNumber(a, scope) / toNumber(b, scope),
   (args, scope) => {
     const values = listOf(args, scope);
@@ -39,7 +39,7 @@ export const quotient: Operator = binary(
   },
 );
 
-export const remainder: Operator = binary(
+export const remainder: Operator = binaryOperator(
   (a, b, scope) => toNumber(a, scope) % toNumber(b, scope),
   (args, scope) => {
     const values = listOf(args, scope);

@@ -3,7 +3,7 @@ import type { Scope } from "../scope.js";
 import { isSameText } from "../comparison.js";
 import { toNumber } from "../to-number.js";
 import { isList, isMap, isNumber, type Value } from "../value.js";
-import { argument, binary, eager, listOf, type Operator } from "./operator.js";
+import { argument, binaryOperator, eager, listOf, type Operator } from "./operator.js";
 
 /** A list in a rule with at least this many strings is searched by hash. */
 const minIndexed = 8;
@@ -11,7 +11,7 @@ const minIndexed = 8;
 /** At worst, a search compares the whole searched text at each place; it is charged for at most this many comparisons a place. */
 const maxFactor = 64;
 
-const general = binary(isIn, (args, scope) => {
+const general = binaryOperator(isIn, (args, scope) => {
   const values = listOf(args, scope);
   return isIn(argument(values, 0), values[1] ?? null, scope);
 });

@@ -47,7 +47,10 @@ export function eager(apply: Apply): Operator {
 }
 
 /** Eager, with a shortcut for the usual case of two arguments, which then need no list. */
-export function binary(applyTwo: (a: Value, b: Value, scope: Scope) => Value, apply: Apply): Operator {
+export function binaryOperator(
+  applyTwo: (a: Value, b: Value, scope: Scope) => Value,
+  apply: Apply,
+): Operator {
   const general = eager(apply);
   return (args, compile) => {
     if (!isList(args) || args.length !== 2) return general(args, compile);

@@ -4,10 +4,10 @@ import { toInteger, toNumber } from "../to-number.js";
 import { toText } from "../to-text.js";
 import { trimSpace } from "../trim-space.js";
 import { isList, type Value } from "../value.js";
-import { argument, binary, eager, listOf, type Operator } from "./operator.js";
+import { argument, binaryOperator, eager, listOf, type Operator } from "./operator.js";
 
 /** Joins texts. White space around the result is removed, unless there is only one text. */
-export const cat: Operator = binary(
+export const cat: Operator = binaryOperator(
   (a, b, scope) => joined(toText(a) + toText(b), scope),
   (args, scope) => {
     if (typeof args === "string") return args;
@@ -59,7 +59,7 @@ function onTwoTexts(test: (text: string, part: string) => boolean): Operator {
     scope.chargeText(part);
     return test(text, part);
   };
-  return binary(applyTwo, (args, scope) =>
+  return binaryOperator(applyTwo, (args, scope) =>
     isList(args) && args.length === 2 ? applyTwo(argument(args, 0), argument(args, 1), scope) : null,
   );
 }

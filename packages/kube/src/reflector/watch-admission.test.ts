@@ -4,7 +4,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { KubeError, type KubeErrorCode } from "../kube-error.js";
 import { WatchAdmission, type AdmittedWatch, type WatchRequest } from "./watch-admission.js";
 
-describe("OpeningGate", () => {
+describe("WatchAdmission", () => {
   let clock: ManualClock;
   let gate: WatchAdmission;
   let admitted: { opening: WatchRequest; admission: AdmittedWatch }[];

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { expect } from "chai";
 import { LongRequestQueue, turnsBetween } from "./long-request-queue.js";
 
-describe("LongRequests", () => {
+describe("LongRequestQueue", () => {
   it("answers the first at once, and then one after some turns of the event loop each", async () => {
     const long = new LongRequestQueue();
     const answered: number[] = [];

@@ -25,7 +25,7 @@ class FakeReader {
   }
 }
 
-describe("ReadTurns", () => {
+describe("ReadFairness", () => {
   let turns: ReadFairness;
   let due: (() => void)[];
 

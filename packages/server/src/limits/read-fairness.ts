@@ -2,7 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import { onNextTurn, systemClock, type Clock } from "@bunting/runtime";
 import type { TurnReader, SharedTurns, TurnShare } from "@bunting/http2";
 
-export interface ReadTurnsOptions {
+export interface ReadFairnessOptions {
   /** Work of one connection in a turn, after which nothing more is read from it in that turn. */
   readonly perConnection?: number;
   /** Work of all connections in a turn, after which nothing more is read at all in that turn. */
@@ -60,7 +60,7 @@ export class ReadFairness implements SharedTurns {
   #readSinceMs: number | undefined;
   #isResting = false;
 
-  constructor(options: ReadTurnsOptions = {}) {
+  constructor(options: ReadFairnessOptions = {}) {
     this.#perConnection = options.perConnection ?? perConnection;
     this.#perTurn = options.perTurn ?? defaultPerTurn();
     this.#afterTurn = options.afterTurn ?? onNextTurn;
