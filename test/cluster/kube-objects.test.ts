@@ -72,7 +72,7 @@ describe("what the operator needs of a real API server", function () {
     const labelSelector = formatLabelSelector({
       matchExpressions: [{ key: "app", operator: "In", values: ["shop", "cart"] }],
     });
-    const { informer, run } = watches.inform<KubeObject, "app">(
+    const watch = watches.inform<KubeObject, "app">(
       { type: configMaps, namespace, labelSelector },
       {
         indexes: { app: ({ metadata: { labels = {} } }) => [labels["app"] ?? ""] },
@@ -82,7 +82,8 @@ describe("what the operator needs of a real API server", function () {
         },
       },
     );
-    running.push(run(abort.signal));
+    const { informer } = watch;
+    running.push(watch.run(abort.signal));
     for (const expected of [`${namespace}/before shop`, "synced"])
       expect(await news.nextEvent()).to.equal(expected);
     await put("later", { app: "cart" });

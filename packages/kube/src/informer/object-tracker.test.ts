@@ -13,12 +13,12 @@ describe("ObjectTracker", () => {
     tracker = new ObjectTracker(clock);
   });
 
-  function object(generation: number | undefined, uid: string | undefined = "u1"): KubeObject {
+  function object(generation: number | undefined, uid = "u1"): KubeObject {
     return {
       metadata: {
         name: "a",
         ...(generation === undefined ? {} : { generation }),
-        ...(uid === undefined ? {} : { uid }),
+        uid,
       },
     };
   }

@@ -1,4 +1,4 @@
-import { sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
+import { isAborted, sleep, type Clock, type Logger, type Runnable } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { ObjectScope, RestClient } from "../rest/rest-client.js";
 import { leaseType, microTime, type LeaseObject, type LeaseSpec } from "./lease-record.js";
@@ -101,9 +101,9 @@ export class LeaderElection implements Runnable {
     if (signal.aborted) stop();
     const work = lead(abort.signal).finally(stop);
     const outcome = work.catch(() => undefined);
-    while (!abort.signal.aborted) {
+    while (!isAborted(abort.signal)) {
       await sleep(this.#retryMs, abort.signal, clock);
-      if (abort.signal.aborted) break;
+      if (isAborted(abort.signal)) break;
       // A process that was stopped for a while asks nothing: its time is over.
       const again = this.isLeading ? await this.#try(abort.signal, this.#leftMs(lastMs)) : undefined;
       if (again !== undefined) this.#renewedMs = lastMs = again;
@@ -163,7 +163,7 @@ export class LeaderElection implements Runnable {
         metadata: { name, namespace },
         spec,
       };
-      this.#observe((await client.create(scope, body, signal)) as LeaseObject);
+      this.#observe(await client.create(scope, body, signal));
       return true;
     }
     this.#observe(lease);
@@ -171,15 +171,13 @@ export class LeaderElection implements Runnable {
     const unchangedMs = clock.monotonicMs() - (this.#observed?.sinceMs ?? Infinity);
     if (holderIdentity !== "" && holderIdentity !== identity && unchangedMs < leaseDurationSeconds * 1_000)
       return false;
-    this.#observe(
-      (await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal)) as LeaseObject,
-    );
+    this.#observe(await client.update(this.#scope, { ...lease, spec: this.#specOf(lease.spec) }, signal));
     return true;
   }
 
   async #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
     try {
-      return (await this.#options.client.get(this.#scope, signal)) as LeaseObject;
+      return await this.#options.client.get(this.#scope, signal);
     } catch (error) {
       if (error instanceof KubeError && error.code === "NOT_FOUND") return undefined;
       throw error;
