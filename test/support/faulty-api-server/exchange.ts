@@ -55,9 +55,9 @@ export class Exchange {
     return this.#status;
   }
 
-  /** True while a fault keeps it without a head: nobody should wait for its answer. */
+  /** True while a fault keeps it without a head, or lets its bytes drip: nobody should wait for its answer. */
   get isHeld(): boolean {
-    return this.#isHeld && !this.isClosed;
+    return (this.#isHeld || this.#drip !== undefined) && !this.isClosed;
   }
 
   /** Keeps it without a head until then, or until it is closed. */
