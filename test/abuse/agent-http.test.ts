@@ -135,7 +135,7 @@ describe("an agent whose peers abuse HTTP", () => {
       // It would hold all of them for the time that they have, which is more than its heap has room for on Node 24.
       expect(await agent.metric(endedByMemory)).to.be.above(5_000);
       await agent.isWell();
-    });
+    }).timeout(240_000);
 
   it("makes room for new connections by closing the one that has been idle for longest", async () => {
     const sockets = [];

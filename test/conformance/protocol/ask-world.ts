@@ -6,7 +6,7 @@ import { messageCount, readAnswer } from "./read-answer.js";
 import type { TransportName } from "./transport.js";
 
 /** How long a stream may take to get a message that flagd's had. */
-const streamMs = 1_500;
+const streamMs = 4_000;
 /** How long an answer may take. */
 const endMs = 9_000;
 const atOnce = 8;
