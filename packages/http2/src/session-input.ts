@@ -10,6 +10,7 @@ import {
   initialWindowBytes,
   pingFrame,
   setting,
+  settingProblem,
   settingsAck,
   windowUpdateFrame,
   type ErrorName,
@@ -20,7 +21,6 @@ import { PeerConduct } from "./peer-conduct.js";
 import { areTrailers, type RequestHead } from "./request-head.js";
 import { RequestHeads } from "./request-heads.js";
 import { streamsPerWork, type SessionOutput } from "./session-output.js";
-import { settingProblem } from "./setting-problem.js";
 
 /** What the tables of HPACK may have unless SETTINGS say otherwise. */
 const defaultTableBytes = 4_096;

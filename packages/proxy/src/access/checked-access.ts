@@ -7,6 +7,7 @@ import {
   type Caller,
   type Decision,
   type Identity,
+  type TopicName,
 } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
@@ -25,7 +26,6 @@ import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
 import { Grants, type Grant } from "./grants.js";
 import { RefusalLog } from "./refusal-log.js";
-import { topicName } from "./topic-name.js";
 import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
 
 export interface CheckedAccessOptions {
@@ -316,6 +316,15 @@ export class CheckedAccess implements Access, Runnable {
 }
 
 const undecided: Decision = { kind: "unavailable", reason: "the API server did not answer" };
+
+/**
+ * The parts of `namespace/name`. A file (`file:PATH`, for tests only) is in no namespace. The namespaces of other clusters are called
+ * `prefix/namespace`, so that none of them is taken for one of this cluster.
+ */
+function topicName(topic: TopicKey): TopicName {
+  const slash = topic.startsWith("file:") ? -1 : topic.lastIndexOf("/");
+  return { namespace: topic.slice(0, Math.max(0, slash)), name: topic.slice(slash + 1) };
+}
 
 function expired(): ProxyError {
   return new ProxyError(

@@ -9,7 +9,6 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
 import { firstSnapshot } from "../topic/first-snapshot.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
-import { requestTopic } from "./request-topic.js";
 import { rpcErrorOf, statusOf } from "./status-of.js";
 
 export interface FlagSyncOptions {
@@ -125,7 +124,12 @@ export class FlagSync {
       .catch((error: unknown) => out.fail(rpcErrorOf(error)));
   }
 
+  /**
+   * The topic that a request selects. The header `flagd-selector` wins over the field of the message, which is deprecated. An empty header
+   * counts as absent, because an empty selector selects nothing here (for flagd it means "all flags").
+   */
   #topicOf(call: Call, request: SelectingRequest): TopicKey {
-    return requestTopic(call, request.selector, this.#options.parseSelector);
+    const header = call.header("flagd-selector") ?? "";
+    return this.#options.parseSelector(header === "" ? request.selector : header);
   }
 }

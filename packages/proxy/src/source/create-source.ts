@@ -7,7 +7,6 @@ import { ProxyError } from "../proxy-error.js";
 import { backplaneConfig, type BackplaneProxyOptions } from "./backplane/backplane-config.js";
 import type { BackplaneMetrics } from "./backplane/backplane-metrics.js";
 import { BackplaneSource } from "./backplane/backplane-source.js";
-import { vigilance } from "./backplane/vigilance.js";
 import { CachedSource } from "./cached/cached-source.js";
 import { DirectorySource } from "./directory/directory-source.js";
 import { FileSelectorSource } from "./directory/file-selector-source.js";
@@ -53,6 +52,16 @@ export interface SourceParts {
   /** A new one if not given. */
   readonly tierPath?: TierPath;
 }
+
+/**
+ * How soon a replica notices that it can't read the API server. Replicas that share wait for one of them, the owner, so it has to notice, and let
+ * another one take its place, within about the life of a lease: silence, a PING without an answer, and a watch that does not come back add up to
+ * less than 5 s, where a replica of its own may take a minute. The price is a PING a second on connections without events.
+ */
+const ownerWatchTiming = {
+  timing: { silenceMs: 1_000, pingTimeoutMs: 2_000 },
+  staleAfterMs: 1_500,
+} as const;
 
 /**
  * Makes the source that the options name.
@@ -108,7 +117,7 @@ function createMain(named: SourceOption, options: SourceOptions, parts: SourcePa
       credentials: upstreamCredentials(options),
     });
   }
-  const { timing = {}, staleAfterMs } = backplane === undefined ? {} : vigilance;
+  const { timing = {}, staleAfterMs } = backplane === undefined ? {} : ownerWatchTiming;
   const source = new KubernetesSource({
     ...parts,
     connect: () => connectProxyCluster(options, { ...parts, timing }),

@@ -8,7 +8,6 @@ import { stopParsing } from "../node-internals/stop-parsing.js";
 import { BodyPieces } from "./body-pieces.js";
 import { dismissGently } from "./dismiss-gently.js";
 import { watchHeadParts, type HeadPartListener } from "../node-internals/head-parts.js";
-import { headSurplusBytes, weighTexts } from "./head-surplus.js";
 import { improprietyOf, refuseImproper } from "./improper-request.js";
 import { lastAnswer } from "./last-answer.js";
 import { WaitingRequest, type WaitingAnswer } from "./waiting-request.js";
@@ -23,6 +22,10 @@ const maxInTurn = 64;
 
 /** The bytes of a head that count as a request. */
 const headBytesPerWork = 8 * 1024;
+/** What node holds for each name and each value apart from its characters: a string, and places in two objects. */
+const textBytes = 64;
+/** The head of an ordinary request, which what a connection is charged for anyway covers. */
+const ordinaryBytes = 4 * 1024;
 
 export interface Http1ConnectionOptions {
   readonly account: OpenAccount | undefined;
@@ -220,4 +223,16 @@ export class Http1Connection implements WatchedSession, HeadPartListener {
 
 function isChunked({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined;
+}
+
+/** What the head of a request takes as long as the request lives, beyond what that of an ordinary one does, in bytes. */
+function headSurplusBytes({ url = "", rawHeaders }: IncomingMessage): number {
+  return Math.max(0, weighTexts(rawHeaders, url) - ordinaryBytes);
+}
+
+/** What headers take, in bytes. */
+function weighTexts(texts: readonly string[], url: string): number {
+  let bytes = url.length;
+  for (const text of texts) bytes += textBytes + text.length;
+  return bytes;
 }

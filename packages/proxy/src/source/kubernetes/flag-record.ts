@@ -5,7 +5,6 @@ import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink, SourceVersion } from "../flag-source.js";
 import type { KubernetesLog } from "./kubernetes-log.js";
 import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key.js";
-import { writtenAtMs } from "./written-at.js";
 
 export interface FlagRecordOptions {
   readonly topic: TopicKey;
@@ -183,4 +182,10 @@ export class FlagRecord implements WatchRequest {
       return false;
     }
   }
+}
+
+/** When the edit was made, in ms since the epoch, if its author set the annotation `bunting.dev/written-at`. */
+function writtenAtMs(object: KubeObject): number | undefined {
+  const text = object.metadata.annotations?.["bunting.dev/written-at"];
+  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

@@ -2,11 +2,13 @@ import { documentHeapBytes, heapPerFlag, maxDocumentDepth, type FlagDocument } f
 import type { Delta, SnapshotMessage } from "@bunting/sync-client/messages";
 import { runInSlices } from "@bunting/runtime";
 import type { HeapRoom } from "../heap-room.js";
-import { outcomeOf, valueOf, type Outcome } from "./outcome.js";
 import { ReplicaDocument } from "./replica-document.js";
 
 /** What of the heap it takes to encode a document once more, of which nearly all is there already. */
 const heapPerHeldByte = 4;
+
+/** A value, or why there is none: what was done before its result is asked for. */
+type Outcome<Value> = { readonly value: Value } | { readonly cause: unknown };
 
 /** What was read of a message, in turns of the event loop, before it is taken; or why it can't be read. */
 export class PreparedMessage {
@@ -95,4 +97,17 @@ async function readDocument(
   const document = held.with(message);
   await runInSlices(document.digesting());
   return document;
+}
+
+async function outcomeOf<Value>(promise: Promise<Value>): Promise<Outcome<Value>> {
+  return promise.then(
+    (value) => ({ value }),
+    (cause: unknown) => ({ cause }),
+  );
+}
+
+/** @throws why there is no value */
+function valueOf<Value>(outcome: Outcome<Value>): Value {
+  if ("value" in outcome) return outcome.value;
+  throw outcome.cause;
 }
