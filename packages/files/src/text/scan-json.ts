@@ -16,11 +16,11 @@ export function scanJson(
   from = 0,
   onChild: OnChild = ignore,
 ): JsonScan {
-  const scanner = new JsonScanner(text, limits, from, onChild);
+  const walk = new JsonTextWalk(text, limits, from, onChild);
   try {
-    const start = scanner.skipSpace();
-    scanner.value(0);
-    return { kind: "value", start, end: scanner.offset, values: scanner.values };
+    const start = walk.skipSpace();
+    walk.value(0);
+    return { kind: "value", start, end: walk.offset, values: walk.values };
   } catch (error) {
     if (!(error instanceof JsonTextError)) throw error;
     return { kind: "error", offset: error.offset, message: error.message };
@@ -49,7 +49,7 @@ const quote = 0x22;
 const openBracket = 0x5b;
 const openBrace = 0x7b;
 
-class JsonScanner {
+class JsonTextWalk {
   readonly #text: string;
   readonly #limits: Pick<TextLimits, "maxDepth" | "maxValues">;
   readonly #onChild: OnChild;
