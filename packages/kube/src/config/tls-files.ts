@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readSmallFile, shareInFlight, stampOfFile } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { TlsMaterial, TlsMaterialSource } from "./cluster-config.js";
 
@@ -13,15 +13,19 @@ export interface TlsFilesOptions {
 
 type Part = "ca" | "cert" | "key";
 
+/** More than the authorities of all systems together. */
+const maxFileBytes = 4 * 1024 * 1024;
+
 /**
  * TLS material from files that are renewed by others (kubelet, cert-manager). Before each connection a file is checked, and read again if
  * it was replaced or written. While it can't be read, the last material stays in use.
  */
 export class ClusterTlsFiles implements TlsMaterialSource {
+  readonly read = shareInFlight(() => this.#read());
   readonly #paths: readonly (readonly [Part, string])[];
-  readonly #seen = new Map<Part, string>();
+  /** The stamps of the files that the material is from. */
+  #seen: ReadonlyMap<Part, string> = new Map();
   #material: TlsMaterial;
-  #reading: Promise<TlsMaterial> | undefined;
 
   constructor(options: TlsFilesOptions) {
     const parts = [
@@ -33,31 +37,24 @@ export class ClusterTlsFiles implements TlsMaterialSource {
     this.#material = options.fixed ?? {};
   }
 
-  read(): Promise<TlsMaterial> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-    return this.#reading;
-  }
-
   async #read(): Promise<TlsMaterial> {
     const changed: Partial<Record<Part, Buffer>> = {};
     const seen = new Map(this.#seen);
     for (const [part, path] of this.#paths) {
+      const stamp = await stampOfFile(path);
+      if (this.#seen.get(part) === stamp) continue;
       try {
-        const { mtimeMs, ino, size } = await stat(path);
-        const mark = `${mtimeMs} ${ino} ${size}`;
-        if (this.#seen.get(part) === mark) continue;
-        changed[part] = await readFile(path);
-        seen.set(part, mark);
+        changed[part] = await readSmallFile(path, maxFileBytes);
+        seen.set(part, stamp);
       } catch (cause) {
         if (this.#seen.has(part)) continue;
-        throw new KubeError("CONFIG_INVALID", `${path} can't be read; it should hold the ${names[part]}`, {
-          cause,
-        });
+        const message = `${path} can't be read (${(cause as Error).message}); it should hold the ${names[part]}`;
+        throw new KubeError("CONFIG_INVALID", message, { cause });
       }
     }
     if (Object.keys(changed).length > 0) {
       this.#material = { ...this.#material, ...changed };
-      for (const [part, mark] of seen) this.#seen.set(part, mark);
+      this.#seen = seen;
     }
     return this.#material;
   }

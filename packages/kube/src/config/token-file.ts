@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { systemClock, type Clock } from "@bunting/runtime";
+import { shareInFlight, systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { CredentialHeaders, Credentials } from "./cluster-config.js";
 import { bearer, sameHeaders } from "./credentials.js";
@@ -16,7 +16,7 @@ export class ClusterTokenFile implements Credentials {
   readonly #further: CredentialHeaders;
   #headers: CredentialHeaders | undefined;
   #readAtMs = 0;
-  #reading: Promise<CredentialHeaders> | undefined;
+  readonly #readOnce = shareInFlight(() => this.#read());
 
   /** `further`: headers in addition to the token, for instance the user to impersonate. */
   constructor(path: string, clock: Clock = systemClock, further: CredentialHeaders = {}) {
@@ -34,11 +34,6 @@ export class ClusterTokenFile implements Credentials {
   async renew(refused: CredentialHeaders): Promise<boolean> {
     if (this.#headers !== undefined && !sameHeaders(this.#headers, refused)) return true;
     return !sameHeaders(await this.#readOnce(), refused);
-  }
-
-  #readOnce(): Promise<CredentialHeaders> {
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-    return this.#reading;
   }
 
   async #read(): Promise<CredentialHeaders> {
