@@ -1,8 +1,7 @@
-import type { Clock } from "@bunting/runtime";
-import type { Grant } from "../access/grants.js";
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/source-metrics.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
+import type { StatusParts } from "./status/read-status.js";
 import { readersByTopic, type StatusReader } from "./status/readers.js";
 import type { Topic } from "../topic/topic.js";
 import { standing } from "../topic/topic-state.js";
@@ -55,25 +54,12 @@ export interface TopicReport {
   readonly rejections?: readonly FlagRejection[];
 }
 
-export interface StatusSources {
-  readonly version: string;
-  readonly startedMs: number;
-  readonly clock: Clock;
-  readonly readiness: () => { readonly isReady: boolean; readonly reason: string };
-  readonly topics: () => Iterable<Topic>;
-  readonly watches: () => WatchCounts;
-  readonly backplane: () => BackplaneReport | undefined;
-  readonly connections: () => number;
-  /** Who is subscribed to what; absent where callers have no identity. */
-  readonly grants?: (() => Iterable<Grant>) | undefined;
-}
-
-export function statusReport(sources: StatusSources, seesReaders: boolean): StatusReport {
-  const { version, startedMs, clock, readiness, connections, watches } = sources;
+export function statusReport(parts: StatusParts, seesReaders: boolean): StatusReport {
+  const { version, startedMs, clock, readiness, connections, watches } = parts;
   const nowMs = clock.monotonicMs();
-  const shared = sources.backplane();
-  const readers = readersByTopic((seesReaders ? sources.grants?.() : undefined) ?? []);
-  const topics = [...sources.topics()].map((topic) => ({
+  const shared = parts.backplane();
+  const readers = readersByTopic((seesReaders ? parts.grants?.() : undefined) ?? []);
+  const topics = [...parts.topics()].map((topic) => ({
     ...topicReport(topic, nowMs),
     ...readersReport(readers.get(topic.key)),
   }));
