@@ -47,7 +47,7 @@ export { RateLimitedLog } from "./rate-limited-log.js";
 export type { Runnable } from "./runnable.js";
 export { Signal } from "./signal.js";
 export { singleLine } from "./single-line.js";
-export { readSmallFile, stampOfFile } from "./small-file.js";
+export { readPemFile, readSmallFile, stampOfFile } from "./small-file.js";
 export { tokenSyntax } from "./token-syntax.js";
 export { mostUnreadBytes } from "./unread-bytes.js";
 export { WatchedFiles, type ReloadOptions } from "./watched-files.js";

@@ -18,6 +18,21 @@ export async function readSmallFile(path: string, maxBytes: number): Promise<Buf
   }
 }
 
+/**
+ * Reads a file of PEM that must have at least one block of the kind: of a file without any, OpenSSL makes no authorities, and says nothing.
+ *
+ * @throws Error with the reason alone, as `readSmallFile`
+ */
+export async function readPemFile(
+  path: string,
+  kind: "certificate" | "private key",
+  maxBytes: number,
+): Promise<Buffer> {
+  const pem = await readSmallFile(path, maxBytes);
+  if (new RegExp(`-----BEGIN [A-Z0-9 ]*${kind.toUpperCase()}-----`).test(pem.toString("latin1"))) return pem;
+  throw new Error(`it has no ${kind} in PEM`);
+}
+
 /** Changes whenever the file does. Those of a mounted Secret are replaced by a link to another directory. */
 export async function stampOfFile(path: string): Promise<string> {
   try {

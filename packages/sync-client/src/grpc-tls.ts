@@ -1,5 +1,5 @@
 import { credentials, type ChannelCredentials } from "@grpc/grpc-js";
-import { readSmallFile } from "@bunting/runtime";
+import { readPemFile } from "@bunting/runtime";
 
 /** Paths of files in PEM; "" for none. */
 export interface TlsFiles {
@@ -45,12 +45,9 @@ function secure(pems: Parameters<typeof credentials.createSsl>, what: string): C
   }
 }
 
-async function readPem(path: string, what: string, name: string): Promise<Buffer> {
+async function readPem(path: string, kind: "certificate" | "private key", name: string): Promise<Buffer> {
   try {
-    const pem = await readSmallFile(path, maxFileBytes);
-    // OpenSSL takes a file without any for one of no authorities.
-    if (pem.includes("-----BEGIN ")) return pem;
-    throw new Error(`it has no ${what} in PEM`);
+    return await readPemFile(path, kind, maxFileBytes);
   } catch (cause) {
     throw new Error(`${name} ${path} can't be used: ${(cause as Error).message}`, { cause });
   }

@@ -1,6 +1,6 @@
 import { createSecureContext } from "node:tls";
 import type { RedisOptions } from "ioredis";
-import { readSmallFile } from "@bunting/runtime";
+import { readPemFile, readSmallFile } from "@bunting/runtime";
 import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
 
@@ -38,9 +38,9 @@ async function readCredentials(userFile?: string, passwordFile?: string): Promis
 /** Editors and `kubectl create secret --from-file` leave a line feed at the end, which is not meant. */
 async function readLine(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
-  const line = (await read(path, maxSecretBytes)).toString().replace(/\r?\n$/, "");
-  if (line === "") throw unreadable(path, "it is empty");
-  return line;
+  const content = await readSmallFile(path, maxSecretBytes).catch((error: unknown) => unusable(path, error));
+  const line = content.toString().replace(/\r?\n$/, "");
+  return line === "" ? unusable(path, new Error("it is empty")) : line;
 }
 
 async function readTls(options: CheckedOptions): Promise<ConnectionFiles["tls"]> {
@@ -54,7 +54,7 @@ async function readTls(options: CheckedOptions): Promise<ConnectionFiles["tls"]>
     try {
       createSecureContext({ cert, key });
     } catch (error) {
-      throw unreadable(`${tlsCertFile ?? ""} with ${tlsKeyFile ?? ""}`, (error as Error).message, error);
+      unusable(`${tlsCertFile ?? ""} with ${tlsKeyFile ?? ""}`, error);
     }
   return {
     ...(ca === undefined ? {} : { ca }),
@@ -64,23 +64,15 @@ async function readTls(options: CheckedOptions): Promise<ConnectionFiles["tls"]>
   };
 }
 
-async function readPem(path: string | undefined, what: string): Promise<Buffer | undefined> {
+async function readPem(
+  path: string | undefined,
+  kind: "certificate" | "private key",
+): Promise<Buffer | undefined> {
   if (path === undefined) return undefined;
-  const pem = await read(path, maxTlsBytes);
-  // OpenSSL takes a file without any for one of no authorities.
-  if (!new RegExp(`-----BEGIN [A-Z0-9 ]*${what.toUpperCase()}-----`).test(pem.toString("latin1")))
-    throw unreadable(path, `it has no ${what} in PEM`);
-  return pem;
+  return readPemFile(path, kind, maxTlsBytes).catch((error: unknown) => unusable(path, error));
 }
 
-async function read(path: string, maxBytes: number): Promise<Buffer> {
-  try {
-    return await readSmallFile(path, maxBytes);
-  } catch (error) {
-    throw unreadable(path, (error as Error).message, error);
-  }
-}
-
-function unreadable(path: string, why: string, cause?: unknown): BackplaneError {
-  return new BackplaneError("FILE_UNREADABLE", `the file ${path} can't be used: ${why}`, { cause });
+function unusable(path: string, cause: unknown): never {
+  const why = (cause as Error).message;
+  throw new BackplaneError("FILE_UNREADABLE", `the file ${path} can't be used: ${why}`, { cause });
 }

@@ -1,10 +1,10 @@
-import { readFile } from "node:fs/promises";
-import { shareInFlight, systemClock, type Clock } from "@bunting/runtime";
+import { readSmallFile, shareInFlight, systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { CredentialHeaders, Credentials } from "./cluster-config.js";
 import { bearer, sameHeaders } from "./credentials.js";
 
 const maxAgeMs = 60_000;
+const maxFileBytes = 64 * 1024;
 
 /**
  * A bearer token in a file that is renewed by others (the kubelet, at 80 % of its lifetime). It is read again after a minute, and at once
@@ -40,7 +40,7 @@ export class ClusterTokenFile implements Credentials {
     let token = "";
     let cause: unknown;
     try {
-      token = (await readFile(this.#path, "utf8")).trim();
+      token = (await readSmallFile(this.#path, maxFileBytes)).toString().trim();
     } catch (error) {
       cause = error;
     }
