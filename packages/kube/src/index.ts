@@ -62,3 +62,4 @@ export {
 } from "./rest/rest-client.js";
 export { Http2Transport } from "./transport/http2-transport.js";
 export type { TransportTiming } from "./transport/transport-options.js";
+export type { WatchPriority } from "./watch-priority.js";

@@ -27,10 +27,10 @@ export function authProviderReader(fresh: () => KubeConfig, provider: string, cl
     } catch (cause) {
       if (signal.aborted) throw cause;
       config = fresh();
-      const said = cause instanceof Error ? cause.message.trim() : String(cause);
+      const reported = cause instanceof Error ? cause.message.trim() : String(cause);
       throw new KubeError(
         "CONFIG_INVALID",
-        `the kubeconfig's auth provider ${provider} failed: ${said}; run kubectl with this kubeconfig to see the details`,
+        `the kubeconfig's auth provider ${provider} failed: ${reported}; run kubectl with this kubeconfig to see the details`,
         { cause },
       );
     } finally {

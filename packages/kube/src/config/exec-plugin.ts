@@ -95,8 +95,8 @@ function outputOf(
     signal.addEventListener("abort", onAbort, { once: true });
     let stopTimer = clock.after(pluginTimeoutMs, () =>
       stop(() => {
-        const said = words.trim() === "" ? "" : ` (it said: ${words.trim()})`;
-        const problem = `${command} did not end within ${pluginTimeoutMs / 1_000} s and was killed${said}`;
+        const output = words.trim() === "" ? "" : ` (it said: ${words.trim()})`;
+        const problem = `${command} did not end within ${pluginTimeoutMs / 1_000} s and was killed${output}`;
         return failed(`${problem}: run it by hand, without a terminal, to see what it waits for`);
       }),
     );

@@ -17,9 +17,9 @@ export interface ClusterWatchesOptions {
   readonly timeoutSeconds?: number;
 }
 
-/** What is watched, and who hears of it. */
+/** A watch's scope and its handler. */
 export type WatchOptions = Pick<ReflectorOptions, "scope" | "handler"> &
-  Partial<Pick<ReflectorOptions, "resumesAfterClose" | "isKnownToExist" | "asker">>;
+  Partial<Pick<ReflectorOptions, "resumesAfterClose" | "priority" | "peer">>;
 
 /** An informer and the watch that feeds it, which is open while `run` is. */
 export interface RunningInformer<Object extends KubeObject, Index extends string> extends Runnable {
@@ -29,13 +29,13 @@ export interface RunningInformer<Object extends KubeObject, Index extends string
 }
 
 /**
- * Opens the watches of a program on one API server. Watches of the same type share what must be shared: the gate that keeps them from opening
+ * Opens the watches of a program on one API server. Watches of the same type share what must be shared: the admission that keeps them from opening
  * all at once, whether WatchList is served, and the epochs of resourceVersions. When an epoch of a type begins, because etcd was restored, all
  * running watches of the type read again.
  */
 export class ClusterWatches {
   readonly #options: ClusterWatchesOptions;
-  readonly #gate: WatchAdmission;
+  readonly #admission: WatchAdmission;
   readonly #watchList: WatchListSupport;
   /** By resource type, as it is named in URLs. */
   readonly #types = new Map<
@@ -45,7 +45,7 @@ export class ClusterWatches {
 
   constructor(options: ClusterWatchesOptions) {
     this.#options = options;
-    this.#gate = new WatchAdmission({ clock: options.clock });
+    this.#admission = new WatchAdmission({ clock: options.clock });
     this.#watchList = new WatchListSupport(options.clock);
   }
 
@@ -99,7 +99,7 @@ export class ClusterWatches {
     const shared: ReflectorShared = {
       client,
       epochs,
-      gate: this.#gate,
+      admission: this.#admission,
       watchList: this.#watchList,
       clock,
       logger,

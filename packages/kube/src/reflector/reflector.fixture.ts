@@ -46,11 +46,11 @@ class WaitingClock extends ManualClock {
 /** Records its calls: `read`, `add a@2`, `remove a`, `complete 2`, `ADDED a@3`, `resumed`, `failed CODE`. */
 class RecordingHandler implements ReflectorHandler {
   readonly events = new EventQueue<string>();
-  readonly told: string[] = [];
+  readonly reported: string[] = [];
   readonly errors: KubeError[] = [];
   readonly epochs: Epoch[] = [];
   /** What a test does, or throws, on a call. */
-  onTold: (what: string) => void = () => undefined;
+  onReported: (what: string) => void = () => undefined;
 
   beginRead(): ConsistentRead {
     this.#tell("read");
@@ -83,7 +83,7 @@ class RecordingHandler implements ReflectorHandler {
   }
 
   next(): Promise<string> {
-    return this.events.nextEvent("something to be told");
+    return this.events.nextEvent("a report");
   }
 
   async expectNext(...expected: readonly string[]): Promise<void> {
@@ -97,9 +97,9 @@ class RecordingHandler implements ReflectorHandler {
   }
 
   #tell(what: string): void {
-    this.told.push(what);
+    this.reported.push(what);
     this.events.push(what);
-    this.onTold(what);
+    this.onReported(what);
   }
 }
 
@@ -120,14 +120,14 @@ export class ReflectorBench {
   readonly newEpochs: Epoch[] = [];
   readonly lines: string[] = [];
   readonly shared: ReflectorShared;
-  readonly gate: WatchAdmission;
+  readonly admission: WatchAdmission;
   readonly #running: RunningReflector[] = [];
 
-  private constructor(api: FaultyApiServer, places: number) {
+  private constructor(api: FaultyApiServer, slots: number) {
     this.api = api;
     // Time on the network is real; the manual clock is only for what the reflector itself waits for.
     this.transport = new Http2Transport(clusterOf(api));
-    this.gate = new WatchAdmission({ clock: this.clock, places });
+    this.admission = new WatchAdmission({ clock: this.clock, slots: slots });
     const logger = createLogger(
       { format: "json", debug: true },
       { write: (line) => void this.lines.push(line) },
@@ -135,7 +135,7 @@ export class ReflectorBench {
     this.shared = {
       client: new RestClient(this.transport),
       epochs: new Epochs((epoch) => this.newEpochs.push(epoch)),
-      gate: this.gate,
+      admission: this.admission,
       watchList: new WatchListSupport(this.clock),
       clock: this.clock,
       logger,
@@ -149,8 +149,8 @@ export class ReflectorBench {
     };
   }
 
-  static async start(places = 20): Promise<ReflectorBench> {
-    return new ReflectorBench(await FaultyApiServer.start(), places);
+  static async start(slots = 20): Promise<ReflectorBench> {
+    return new ReflectorBench(await FaultyApiServer.start(), slots);
   }
 
   run(options: Partial<ReflectorOptions> = {}): RunningReflector {
@@ -203,11 +203,11 @@ export class ReflectorBench {
     await eventually(() => this.api.requests.length >= count, `${count} requests`);
   }
 
-  /** Ends everything; then nothing may be left: no timer, no place in the gate, no stream. */
+  /** Ends everything; then nothing may be left: no timer, no slot of the admission, no stream. */
   async stop(): Promise<void> {
     await Promise.all(this.#running.map((each) => each.stop()));
     expect(this.clock.pendingTimers, "timers left").to.equal(0);
-    expect(this.gate.inUse, "places taken in the gate").to.equal(0);
+    expect(this.admission.inUse, "slots in use").to.equal(0);
     for (const { reflector } of this.#running) {
       expect(reflector.isSynced).to.equal(false);
       expect(reflector.watch).to.equal(undefined);

@@ -129,7 +129,7 @@ describe("Reflector", () => {
       await eventually(() => bench.api.watches().length === 1, "the watch");
       await eventually(() => reflector.watch !== undefined, "the head");
       bench.clock.advance(59_999);
-      expect(handler.told).to.deep.equal(["read"]);
+      expect(handler.reported).to.deep.equal(["read"]);
       bench.clock.advance(1);
       await handler.expectNext("read", "read", "complete 1");
       await bench.requested(3);
@@ -149,12 +149,13 @@ describe("Reflector", () => {
         bench.api.setWatchList("invalid");
         for (let index = 0; index < 501; index++) put(`flag-${String(index).padStart(3, "0")}`);
       });
-      const adds = (told: readonly string[]): number => told.filter((what) => what.startsWith("add ")).length;
+      const adds = (reported: readonly string[]): number =>
+        reported.filter((what) => what.startsWith("add ")).length;
 
       it("of 500", async () => {
         const { handler } = bench.run();
         await handler.until("complete 502");
-        expect(adds(handler.told)).to.equal(501);
+        expect(adds(handler.reported)).to.equal(501);
         await bench.requested(4);
         expect(bench.queries).to.deep.equal(["watchlist", "list", "list continued", "watch from 502"]);
         expect(bench.api.requests[1]?.query.get("limit")).to.equal("500");
@@ -169,7 +170,7 @@ describe("Reflector", () => {
         const { handler } = bench.run();
         await handler.until("complete 503");
         expect(handler.errors).to.deep.equal([]);
-        expect(handler.told.slice(handler.told.lastIndexOf("read"))).to.have.length(504);
+        expect(handler.reported.slice(handler.reported.lastIndexOf("read"))).to.have.length(504);
         await bench.requested(5);
         expect(bench.queries.slice(1)).to.deep.equal(["list", "list continued", "list", "watch from 503"]);
         expect(bench.api.requests[3]?.query.has("limit")).to.equal(false);
@@ -180,8 +181,8 @@ describe("Reflector", () => {
         const { handler, stop } = bench.run();
         await bench.requested(3);
         await stop();
-        expect(adds(handler.told)).to.equal(500);
-        expect(handler.told.at(-1)).to.equal("add flag-499@501");
+        expect(adds(handler.reported)).to.equal(500);
+        expect(handler.reported.at(-1)).to.equal("add flag-499@501");
       });
     });
   });
@@ -518,7 +519,7 @@ describe("Reflector", () => {
   it("continues when its handler throws, in whichever method", async () => {
     put("a");
     const { handler } = bench.run();
-    handler.onTold = (what) => {
+    handler.onReported = (what) => {
       if (what !== "read") throw new Error(`a mistake on ${what}`);
     };
     await handler.expectNext("read", "add a@2", "complete 2");
@@ -591,14 +592,14 @@ describe("Reflector", () => {
   for (const [phase, enter] of Object.entries(phases)) {
     it(`ends ${phase}, and reports nothing more`, async () => {
       const { handler, stop, reflector } = await enter(() => bench.run());
-      const told = handler.told.length;
+      const reported = handler.reported.length;
       await stop();
       expect(reflector.isSynced).to.equal(false);
       bench.api.clearFaults();
       put("late");
       bench.clock.advance(100_000);
       await eventually(() => bench.api.watches().length === 0, "no watch");
-      expect(handler.told.slice(told)).to.deep.equal([]);
+      expect(handler.reported.slice(reported)).to.deep.equal([]);
     });
 
     it(`reads again ${phase} when it is asked to, at once`, async () => {
@@ -606,17 +607,18 @@ describe("Reflector", () => {
       bench.api.clearFaults();
       bench.api.setWatchList("served");
       put("asked");
-      const before = handler.told.length;
+      const before = handler.reported.length;
       reflector.relist();
       reflector.relist();
       await eventually(
-        () => handler.told.slice(before).some((what) => what.startsWith("complete")) && reflector.isSynced,
+        () =>
+          handler.reported.slice(before).some((what) => what.startsWith("complete")) && reflector.isSynced,
         "in sync",
       );
-      const told = handler.told.slice(before);
-      expect(told[0]).to.equal("read");
-      expect(told).to.include(`add asked@${bench.api.revision}`);
-      expect(handler.told.filter((what) => what === "failed ABORTED")).to.deep.equal([]);
+      const reported = handler.reported.slice(before);
+      expect(reported[0]).to.equal("read");
+      expect(reported).to.include(`add asked@${bench.api.revision}`);
+      expect(handler.reported.filter((what) => what === "failed ABORTED")).to.deep.equal([]);
       expect(bench.relists.at(-1)).to.equal("asked");
       put("asked", 2);
       await handler.until(`MODIFIED asked@${bench.api.revision}`);
@@ -625,15 +627,15 @@ describe("Reflector", () => {
     });
   }
 
-  it("ends at the gate, and keeps no place in it", async () => {
+  it("ends while it waits for admission, and keeps no slot", async () => {
     const other = { hasBeenSynced: false };
     const admissions = await Promise.all(
-      Array.from({ length: 20 }, () => bench.gate.acquire(other, new AbortController().signal)),
+      Array.from({ length: 20 }, () => bench.admission.acquire(other, new AbortController().signal)),
     );
     const first = bench.run();
     const second = bench.run();
     await first.stop();
-    expect(first.handler.told).to.deep.equal([]);
+    expect(first.handler.reported).to.deep.equal([]);
     second.reflector.relist();
     for (const admission of admissions) admission.leave();
     await second.handler.expectNext("read", "complete 1");
@@ -642,12 +644,12 @@ describe("Reflector", () => {
   it("does not begin if it is already aborted", async () => {
     const { handler, stop } = bench.run();
     await stop();
-    expect(handler.told).to.deep.equal([]);
+    expect(handler.reported).to.deep.equal([]);
   });
 
   it("reports nothing that came in the same chunk after the event on which it was aborted", async () => {
     const { handler, stop } = await synced();
-    handler.onTold = () => void stop();
+    handler.onReported = () => void stop();
     const watch = bench.api.watches()[0];
     watch?.hold();
     for (let version = 1; version <= 3; version++) put("a", version);
@@ -657,7 +659,7 @@ describe("Reflector", () => {
     await watch?.exchange.write(lines);
     await handler.expectNext("ADDED a@2");
     await stop();
-    expect(handler.told).to.deep.equal(["read", "complete 1", "ADDED a@2"]);
+    expect(handler.reported).to.deep.equal(["read", "complete 1", "ADDED a@2"]);
   });
 
   describe("with 199 others", () => {
@@ -682,11 +684,11 @@ describe("Reflector", () => {
       });
     }
 
-    it("leaves the gate to others while it waits", async () => {
+    it("leaves its slot to others while it backs off", async () => {
       bench.api.fault({ name: "flag-0" }, faults.answer(503, "not ready\n"));
       bench.run({ scope: objectScope("flag-0") });
       await bench.nextWait(0);
-      expect(bench.gate.inUse).to.equal(0);
+      expect(bench.admission.inUse).to.equal(0);
     });
   });
 

@@ -2,6 +2,7 @@ import { Backoff, sleep, type Clock, type Logger, type Runnable } from "@bunting
 import { KubeError } from "../kube-error.js";
 import type { KubeClient } from "../rest/kube-client.js";
 import type { ResourceScope } from "../rest/resource.js";
+import type { WatchPriority } from "../watch-priority.js";
 import type { Epochs } from "./epochs.js";
 import { guardedHandler } from "./guarded-handler.js";
 import type { AdmittedWatch, WatchRequest, WatchAdmission } from "./watch-admission.js";
@@ -14,12 +15,12 @@ export interface ReflectorShared {
   readonly client: KubeClient;
   readonly epochs: Epochs;
   /** Decides when each watch is opened. */
-  readonly gate: WatchAdmission;
+  readonly admission: WatchAdmission;
   readonly watchList: WatchListSupport;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: ReflectorMetrics;
-  /** The shortest time the API server is asked to keep a watch open, in s. Each watch asks for a random time of up to twice this. */
+  /** The shortest `timeoutSeconds` of a watch. Each watch asks for a random time of up to twice this. */
   readonly timeoutSeconds: number;
   /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
@@ -29,26 +30,27 @@ export interface ReflectorOptions extends ReflectorShared {
   readonly scope: ResourceScope;
   readonly handler: ReflectorHandler;
   /**
-   * Whether a watch that the API server closed in good order resumes where it was. If not, every watch begins with a consistent read:
-   * right for single objects, where a read costs as little as a resumption and finds what a resumption may hide.
+   * True if a watch that the API server closed in good order resumes at its position. False if every watch begins
+   * with a consistent read: for single objects, where a read costs as little and finds what a resumption may hide.
    */
   readonly resumesAfterClose: boolean;
-  /** Whether anything is known to exist in the scope. If not given, the scope is no guess of a peer's. */
-  readonly isKnownToExist?: () => boolean;
-  /** Where the scope comes from: the openings of different askers take turns while nothing is known to exist in them. */
-  readonly asker?: unknown;
+  /** Priority of the watch, asked for at each decision. Absent: always `normal`. */
+  readonly priority?: () => WatchPriority;
+  /** Fairness key: speculative watches of different peers take turns. Absent: one key for all. */
+  readonly peer?: unknown;
 }
 
-/** A watch that lived this long was healthy: after it, backoff starts from the beginning. */
+/** A watch that was open for this long was healthy: it resets the backoff. */
 const healthyMs = 120_000;
-/** A watch that ends sooner than this without an event is a failure, whatever the API server calls it; else it is re-opened in a tight loop. */
+/** A watch that ends sooner than this without an event is a failure, even if closed in good order: no tight loop. */
 const tooShortMs = 1_000;
 const maxRetryAfterMs = 60_000;
 
 /**
- * Keeps a handler in sync with one scope of one resource type, as client-go's reflector does: a consistent read, then a watch, again
- * and again until the signal aborts. It holds no objects. A watch resumes at its last resourceVersion only where the API server closed
- * it in good order: a watch that is resumed on an etcd restored in the meantime is open, and silent for ever.
+ * Keeps a handler in sync with one scope of one resource type, as client-go's reflector does: a consistent read, then
+ * a watch, again and again until the signal aborts. A reflector holds no objects. A watch resumes at its last
+ * resourceVersion only where the API server closed it in good order: on an etcd that was restored meanwhile, a resumed
+ * watch would stay open and silent for ever.
  */
 export class Reflector implements Runnable, WatchRequest {
   readonly name = "reflector";
@@ -80,20 +82,20 @@ export class Reflector implements Runnable, WatchRequest {
     return this.#hasBeenSynced;
   }
 
-  get isKnownToExist(): boolean {
-    return this.#options.isKnownToExist?.() ?? true;
+  get priority(): WatchPriority {
+    return this.#options.priority?.() ?? "normal";
   }
 
-  get asker(): unknown {
-    return this.#options.asker;
+  get peer(): unknown {
+    return this.#options.peer;
   }
 
-  /** Why it may have to wait for its first attempt, or its next one, longer than its turn; undefined if there is no reason. */
+  /** The error because of which the next attempt is delayed; undefined without one. */
   get reasonToWait(): KubeError | undefined {
-    return this.#options.gate.reasonToWait(this);
+    return this.#options.admission.reasonToWait(this);
   }
 
-  /** How long the watch has been open, and silent, in ms; undefined while no watch is open. */
+  /** Age and silence of the open watch, in ms; undefined while no watch is open. */
   get watch(): { readonly ageMs: number; readonly silenceMs: number } | undefined {
     if (this.#attempt?.openedMs === undefined) return undefined;
     const nowMs = this.#options.clock.monotonicMs();
@@ -136,12 +138,11 @@ export class Reflector implements Runnable, WatchRequest {
   }
 
   async #try(from: WatchPosition | undefined, reason: RelistReason, signal: AbortSignal): Promise<Outcome> {
-    const { gate, metrics } = this.#options;
-    let admission: AdmittedWatch | undefined;
+    const { admission, metrics } = this.#options;
+    let admitted: AdmittedWatch | undefined;
     let attempt: WatchAttempt | undefined;
     try {
-      const admitted = await gate.acquire(this, signal);
-      admission = admitted;
+      const watch = (admitted = await admission.acquire(this, signal));
       signal.throwIfAborted();
       if (from === undefined) metrics.relist(reason);
       attempt = this.#attempt = new WatchAttempt(
@@ -149,11 +150,11 @@ export class Reflector implements Runnable, WatchRequest {
           ...this.#options,
           handler: this.#handler,
           timeoutSeconds: this.#timeoutSeconds(),
-          isGuess: () => !this.isKnownToExist,
+          priority: () => this.priority,
           onSynced: () => {
             this.#isSynced = this.#hasBeenSynced = true;
           },
-          onOpened: () => admitted.succeeded(),
+          onOpened: () => watch.succeeded(),
         },
         from,
       );
@@ -162,12 +163,12 @@ export class Reflector implements Runnable, WatchRequest {
     } catch (error) {
       if (signal.aborted) return { position: undefined, reason: "asked", waitMs: 0 };
       const kubeError = toKubeError(error);
-      admission?.failed(kubeError);
+      admitted?.failed(kubeError);
       // A resumption that came too late, or a watch that fell behind, is no failure: everything is read again at once.
       const isStale = from !== undefined || (attempt !== undefined && !this.#wasTooShort(attempt));
       return this.#failed(kubeError, kubeError.code === "EXPIRED" && isStale);
     } finally {
-      admission?.leave();
+      admitted?.leave();
     }
   }
 

@@ -7,6 +7,7 @@ import { endRead, listInto } from "./consistent-list.js";
 import type { Epoch, Epochs, ReadStart } from "./epochs.js";
 import { readLines } from "./read-lines.js";
 import type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./reflector-handler.js";
+import type { WatchPriority } from "../watch-priority.js";
 import { parseWatchEvent, type WatchEvent } from "./watch-event.js";
 import type { WatchListSupport } from "./watch-list-support.js";
 
@@ -20,27 +21,28 @@ export interface WatchAttemptParts {
   readonly metrics: ReflectorMetrics;
   /** How long the API server is asked to keep the watch open, in s. */
   readonly timeoutSeconds: number;
-  /** True while nothing is known to exist in the scope. */
-  readonly isGuess: () => boolean;
+  /** Priority of the watch at this moment. */
+  readonly priority: () => WatchPriority;
   /** Called once the scope is in sync: read, or resumed where the last watch ended. */
   readonly onSynced: () => void;
   /** Called once the watch is open and in sync, so that opening it costs the API server nothing more. */
   readonly onOpened: () => void;
 }
 
-/** Where a stream is in the history. */
+/** A stream's position in the history. */
 export interface WatchPosition {
   readonly epoch: Epoch;
   readonly resourceVersion: string;
 }
 
-/** The API server sends a bookmark every minute, but after a restart of its own the first was seen to take 120 s. */
+/** API servers send a bookmark every minute; after a restart, the first was seen to take 120 s. */
 const maxSilenceMs = 200_000;
-/** While it sends the initial state it has no reason to pause. */
+/** Limit while the API server sends the initial state, in which it has no reason to pause. */
 const maxReadSilenceMs = 60_000;
 /**
- * One attempt to be in sync: a consistent read and the watch that follows it, or only a watch that resumes where the last one was
- * closed. It ends with the watch. Nothing of it continues after `run` has settled, so that no late answer meets a newer attempt.
+ * One attempt to be in sync: a consistent read and the watch after it, or only a watch that resumes where the last
+ * one was closed. The attempt ends with its watch. Nothing of it continues after `run` has settled, so that no late
+ * answer meets a newer attempt.
  */
 export class WatchAttempt {
   readonly #parts: WatchAttemptParts;
@@ -55,22 +57,22 @@ export class WatchAttempt {
     this.#position = from;
   }
 
-  /** How far the stream has come; undefined until the read is complete. */
+  /** Position of the stream; undefined until the read is complete. */
   get position(): WatchPosition | undefined {
     return this.#position;
   }
 
-  /** When the watch was opened, in ms of the monotonic clock; undefined until it is. */
+  /** Time at which the watch was opened, in ms of the monotonic clock; undefined before. */
   get openedMs(): number | undefined {
     return this.#openedMs;
   }
 
-  /** When the last bytes came, in ms of the monotonic clock. */
+  /** Time of the last bytes, in ms of the monotonic clock. */
   get lastBytesMs(): number {
     return this.#lastBytesMs;
   }
 
-  /** How many objects changed since the read. */
+  /** Number of object events since the read. */
   get events(): number {
     return this.#events;
   }
@@ -101,7 +103,7 @@ export class WatchAttempt {
 
   /** Reads and watches in one stream. False if the API server does not support that; the read was then dropped. */
   async #watchList(signal: AbortSignal): Promise<boolean> {
-    const { client, scope, handler, epochs, watchList, timeoutSeconds, isGuess } = this.#parts;
+    const { client, scope, handler, epochs, watchList, timeoutSeconds, priority } = this.#parts;
     try {
       this.#read = { start: epochs.beginRead(), into: handler.beginRead() };
       const query = {
@@ -110,7 +112,7 @@ export class WatchAttempt {
         allowWatchBookmarks: true,
         timeoutSeconds,
       };
-      await this.#follow(await client.watch(scope, query, signal, isGuess), signal);
+      await this.#follow(await client.watch(scope, query, signal, priority), signal);
       if (this.position !== undefined) return true;
       throw new KubeError("CONNECTION_LOST", "a watch was closed before its initial state was complete");
     } catch (error) {
@@ -125,9 +127,9 @@ export class WatchAttempt {
   }
 
   #open({ resourceVersion }: WatchPosition, signal: AbortSignal): Promise<Readable> {
-    const { client, scope, timeoutSeconds, isGuess } = this.#parts;
+    const { client, scope, timeoutSeconds, priority } = this.#parts;
     const query = { resourceVersion, allowWatchBookmarks: true, timeoutSeconds };
-    return client.watch(scope, query, signal, isGuess);
+    return client.watch(scope, query, signal, priority);
   }
 
   #follow(body: Readable, signal: AbortSignal): Promise<void> {

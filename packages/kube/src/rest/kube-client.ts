@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { WatchPriority } from "../watch-priority.js";
 import type { KubeObject, ResourceScope } from "./resource.js";
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -13,11 +14,12 @@ export interface ListPage {
   readonly bytes: number;
 }
 
-/** What the reflector and the proxy need of the API server, implemented by `RestClient`. Every method throws KubeError only. */
+/** The part of the API that reflectors and the proxy need; `RestClient` implements it. Methods throw only KubeError. */
 export interface KubeClient {
   /**
-   * Reads one page. `query` carries resourceVersion, limit, continue and so on; the scope's name becomes a fieldSelector. Each object is
-   * passed on as soon as it has arrived, also if the rest fails: no page is in memory as a whole, and other work goes on in between.
+   * Reads one page. `query` carries resourceVersion, limit, continue and so on; the scope's name becomes a
+   * fieldSelector. Each object is passed on as soon as it has arrived, even if the rest fails: no page is in memory
+   * as a whole, and other work goes on in between.
    */
   readPage(
     scope: ResourceScope,
@@ -26,11 +28,18 @@ export interface KubeClient {
     signal: AbortSignal,
   ): Promise<ListPage>;
   /**
-   * Opens a watch. Resolves with its body once the API server has answered 200: one JSON object per line, `{"type", "object"}`. The
-   * caller must read it to the end or destroy it. `isGuess` is true while nothing is known to exist in the scope: such watches do not
-   * share a connection with others, as far as possible.
+   * Opens a watch. Resolves with the body once the API server has answered 200: one JSON object per line,
+   * `{"type", "object"}`. The caller must read the body to the end or destroy it. Speculative watches do not share
+   * a connection with normal ones, as far as possible.
+   *
+   * @param priority `normal` if absent
    */
-  watch(scope: ResourceScope, query: Query, signal: AbortSignal, isGuess?: () => boolean): Promise<Readable>;
+  watch(
+    scope: ResourceScope,
+    query: Query,
+    signal: AbortSignal,
+    priority?: () => WatchPriority,
+  ): Promise<Readable>;
   /** Asks by SelfSubjectAccessReview whether our own token may do this. */
   isAllowed(verb: string, scope: ResourceScope, signal: AbortSignal): Promise<boolean>;
 }

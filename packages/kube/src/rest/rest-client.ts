@@ -3,6 +3,7 @@ import { nextTurn, Semaphore, systemClock, type Clock } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import { abortedError } from "../transport/foreign-error.js";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";
+import type { WatchPriority } from "../watch-priority.js";
 import type { KubeClient, ListPage, Query } from "./kube-client.js";
 import { ListSplitter } from "./list-splitter.js";
 import { chunksOf, readBeginning, readResponseBody } from "./read-body.js";
@@ -73,8 +74,8 @@ const contentTypes: Readonly<Record<PatchType, string>> = {
 const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 /**
- * The Kubernetes API as raw JSON: objects keep all their fields, unknown ones included. Every method throws KubeError only. Nothing is
- * retried but what the transport retries: backoff is up to the caller.
+ * A client of the Kubernetes API that speaks raw JSON: objects keep all their fields, unknown ones included. Methods
+ * throw only KubeError. The client retries nothing beyond what the transport retries; backoff is up to the caller.
  */
 export class RestClient implements KubeClient {
   readonly #transport: KubeTransport;
@@ -141,12 +142,12 @@ export class RestClient implements KubeClient {
     scope: ResourceScope,
     query: Query,
     signal: AbortSignal,
-    isGuess?: () => boolean,
+    priority?: () => WatchPriority,
   ): Promise<Readable> {
     const path = `${collectionPath(scope)}${queryOf(selecting(scope, { ...query, watch: true }))}`;
     const headers =
       scope.isMetadataOnly === true ? { headers: { accept: partialObject("PartialObjectMetadata") } } : {};
-    const request: KubeRequest = { method: "GET", path, kind: "watch", isGuess, ...headers };
+    const request: KubeRequest = { method: "GET", path, kind: "watch", priority, ...headers };
     const response = await this.#transport.request(request, signal);
     if (response.status !== 200) throw await this.#errorOf(response, signal);
     return response.body;

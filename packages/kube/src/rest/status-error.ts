@@ -39,10 +39,10 @@ export function statusError(answer: ErrorAnswer, nowMs: number): KubeError {
   const status = parseStatus(answer.body);
   const fallback = { status: answer.status, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   if (status !== undefined) return errorOfStatus(status, fallback);
-  const said = textOf(answer.body);
+  const reported = textOf(answer.body);
   return new KubeError(
     codeOfHttpStatus(answer.status),
-    `the API server answered ${answer.status}${said}`,
+    `the API server answered ${answer.status}${reported}`,
     fallback,
   );
 }

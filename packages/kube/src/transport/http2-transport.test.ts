@@ -136,7 +136,7 @@ describe("Http2Transport", () => {
       expect(server.sessionsSeen).to.equal(3);
     });
 
-    it("keeps to the server's limit, below 100 too, and gives freed places to waiting requests", async () => {
+    it("keeps to the server's limit, below 100 too, and gives freed slots to waiting requests", async () => {
       await server.stop();
       server = await new ScriptedServer().start({ maxConcurrentStreams: 3 });
       server.answer = answerAll;
@@ -151,22 +151,28 @@ describe("Http2Transport", () => {
       expect(server.sessionsSeen).to.equal(3);
     });
 
-    describe("with watches of names that peers may have guessed", () => {
-      /** A guess until `exists` is set. */
-      const guess = (): KubeRequest & { exists: boolean; isGuess: () => boolean } => {
-        const request = { ...watch, exists: false, isGuess: () => !request.exists };
+    describe("with speculative watches", () => {
+      /** Speculative until `exists` is set. */
+      const speculative = (): KubeRequest & { exists: boolean } => {
+        const request: KubeRequest & { exists: boolean } = {
+          ...watch,
+          exists: false,
+          priority: () => (request.exists ? "normal" : "speculative"),
+        };
         return request;
       };
 
-      it("brings events of a known watch while the session with 50 guesses is stalled", async () => {
+      it("brings events of a normal watch while the session with 50 speculative watches is stalled", async () => {
         const transport = transportTo();
-        const known = guess();
+        const known = speculative();
         const asked = transport.request(known, abort.signal);
         const seen = await server.next();
         seen.head(200);
         const { body } = await asked;
         known.exists = true;
-        const guesses = Array.from({ length: 50 }, () => failure(transport.request(guess(), abort.signal)));
+        const others = Array.from({ length: 50 }, () =>
+          failure(transport.request(speculative(), abort.signal)),
+        );
         for (let count = 0; count < 50; count++) {
           expect((await server.next()).session).to.not.equal(seen.session);
         }
@@ -175,19 +181,19 @@ describe("Http2Transport", () => {
         expect(String((await once(body, "data"))[0])).to.equal("event");
         expect(server.sessionsSeen).to.equal(2);
         abort.abort();
-        for (const error of await Promise.all(guesses)) expectCode(error, "ABORTED");
+        for (const error of await Promise.all(others)) expectCode(error, "ABORTED");
       });
 
-      it("opens known watches on the session without guesses, even if a guess came first", async () => {
+      it("opens normal watches on a session without speculative ones, even if one of these came first", async () => {
         server.answer = answerAll;
         const transport = transportTo();
-        await transport.request(guess(), abort.signal);
-        const [guessed] = server.sessions;
+        await transport.request(speculative(), abort.signal);
+        const [first] = server.sessions;
         await transport.request(watch, abort.signal);
-        await transport.request(guess(), abort.signal);
+        await transport.request(speculative(), abort.signal);
         await transport.request(watch, abort.signal);
         const sessions: boolean[] = [];
-        for (let count = 0; count < 4; count++) sessions.push((await server.next()).session === guessed);
+        for (let count = 0; count < 4; count++) sessions.push((await server.next()).session === first);
         expect(sessions).to.deep.equal([true, false, true, false]);
       });
 
@@ -195,7 +201,7 @@ describe("Http2Transport", () => {
         server.answer = answerAll;
         const transport = transportTo();
         for (let count = 0; count < 20; count++) {
-          const request = guess();
+          const request = speculative();
           await transport.request(request, abort.signal);
           request.exists = true;
         }
@@ -207,7 +213,7 @@ describe("Http2Transport", () => {
         const transport = transportTo();
         await transport.request(watch, abort.signal);
         server.relay.refuse();
-        expect(await transport.request(guess(), abort.signal)).to.have.property("status", 200);
+        expect(await transport.request(speculative(), abort.signal)).to.have.property("status", 200);
         expect(server.sessionsSeen).to.equal(1);
       });
     });
@@ -269,7 +275,7 @@ describe("Http2Transport", () => {
       const body = await opened(transport);
       body.destroy();
       await server.resets.nextEvent();
-      // The place is free only once our side has seen the end of the stream, too.
+      // The slot is free only once our side has seen the end of the stream, too.
       await eventually(() => (clock.advance(10_000), server.sessions.size === 0), "the idle session closed");
       expect(ends).to.deep.equal(["idle"]);
       await opened(transport);

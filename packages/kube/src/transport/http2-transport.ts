@@ -21,7 +21,7 @@ const http1ForMs = 300_000;
 /**
  * The connections to one API server over node:http2, or over HTTP/1.1 where the server has nothing better.
  *
- * Watches share sessions, each with as many streams as the server allows; watches of names that peers may have guessed are kept apart from
+ * Watches share sessions, each with as many streams as the server allows; speculative watches are kept apart from
  * others. Calls have sessions of their own, because a 401 makes the API server end the session it came on. After a 401 the token is read again; if it is another one, the request is sent once more, else the
  * 401 is the answer. Sessions are opened on demand and closed when idle; all of them end with `run` or `close`.
  */
@@ -101,15 +101,15 @@ export class Http2Transport implements KubeTransport, Runnable {
     const headerTimeoutMs = kind === "watch" ? timing.watchHeaderTimeoutMs : timing.callHeaderTimeoutMs;
     for (let tries = 0; tries < maxTries; tries++) {
       const isHttp1 = clock.monotonicMs() < this.#http1UntilMs;
-      const place = isHttp1 ? undefined : await this.#pools[kind].acquire(signal, request.isGuess);
-      if (place === undefined) {
+      const slot = isHttp1 ? undefined : await this.#pools[kind].acquire(signal, request.priority);
+      if (slot === undefined) {
         if (!isHttp1) this.#http1UntilMs = clock.monotonicMs() + http1ForMs;
         const plain = { method, path, headers, headerTimeoutMs };
         return this.#http1.request(body === undefined ? plain : { ...plain, body }, signal);
       }
-      const { session } = place;
+      const { session } = slot;
       const stream = session.open(
-        place,
+        slot,
         { ":method": method, ":path": path, ":authority": this.#server.host, ":scheme": "https", ...headers },
         body === undefined,
       );

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
+import type { WatchPriority } from "../watch-priority.js";
 
 /** One HTTP request to the API server; the transport adds authentication. */
 export interface KubeRequest {
@@ -9,15 +10,15 @@ export interface KubeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Buffer;
   /**
-   * A `watch` stays open, shares its session with other watches and may be silent for any time; a `call` is short and never shares a
-   * session with watches: a 401 makes the API server end the session it came on.
+   * A `watch` stays open, shares its session with other watches and may be silent for any time. A `call` is short
+   * and never shares a session with watches, because a 401 makes the API server end its session.
    */
   readonly kind: "watch" | "call";
   /**
-   * True while nothing is known to exist in the scope of a watch: a peer may have guessed its name. Guesses have sessions apart from other
-   * watches as far as possible, because node reads nothing from a session while it writes to it: each request delays every event.
+   * Priority of a watch, `normal` if absent. Speculative watches have sessions of their own as far as possible:
+   * node reads nothing from a session while it writes to it, so each request delays every event on its session.
    */
-  readonly isGuess?: (() => boolean) | undefined;
+  readonly priority?: (() => WatchPriority) | undefined;
 }
 
 /** An answer whose head has arrived, whatever its status. */
@@ -25,8 +26,8 @@ export interface KubeResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /**
-   * The body as it comes. It errors with a KubeError when the connection breaks, falls silent (PING) or the signal aborts, and ends only
-   * when the server ended it. A caller that does not read it to the end must destroy it.
+   * The body as it arrives. It fails with a KubeError when the connection breaks, falls silent (PING) or the signal
+   * aborts; it ends only when the server ended it. The caller must read it to the end or destroy it.
    */
   readonly body: Readable;
 }

@@ -7,30 +7,32 @@ import {
 } from "node:http2";
 import type { TLSSocket } from "node:tls";
 import { KubeError } from "../kube-error.js";
+import type { WatchPriority } from "../watch-priority.js";
 import { SessionWatchdog } from "./session-watchdog.js";
 import type { SessionEnd, TransportContext } from "./transport-options.js";
 
-/** What API servers allow by default, and no more than one broken connection should take down. */
+/** The default limit of API servers, and as many watches as one broken connection should take down. */
 const maxStreams = 100;
 
 /** Room for one stream. */
 export interface SessionSlot {
   readonly session: PooledSession;
-  /** See `KubeRequest`: it may change while the stream is open. */
-  readonly isGuess: () => boolean;
+  /** Priority of the stream, as in `KubeRequest`; it may change while the stream is open. */
+  readonly priority: () => WatchPriority;
 }
 
 /**
- * One HTTP/2 session whose settings have arrived: node would also send requests before that, and those beyond the server's limit would
- * then hang without an error. A place is reserved before a stream is opened, and released when the stream is closed.
+ * One HTTP/2 session whose settings have arrived. Node would also send requests before that, and requests beyond
+ * the server's limit would then hang without an error. A slot is reserved before a stream is opened, and released
+ * when the stream has closed.
  */
 export class PooledSession {
   readonly #session: ClientHttp2Session;
   readonly #socket: TLSSocket;
   readonly #watchdog: SessionWatchdog;
-  readonly #places = new Set<SessionSlot>();
+  readonly #slots = new Set<SessionSlot>();
   #end: SessionEnd | undefined;
-  /** Set by the pool. Called when a place is free. */
+  /** Set by the pool. Called when a slot is free. */
   onRoom: () => void = () => undefined;
   /** Set by the pool. Called when the session has closed. */
   onClose: (reason: SessionEnd) => void = () => undefined;
@@ -42,7 +44,7 @@ export class PooledSession {
       {
         session,
         bytesRead: () => socket.bytesRead,
-        streams: () => this.#places.size,
+        streams: () => this.#slots.size,
         onIdle: () => this.destroy("idle"),
         onSilent: () => this.destroy("silent", lost(`${context.server} did not answer a PING`)),
       },
@@ -68,54 +70,54 @@ export class PooledSession {
 
   get hasRoom(): boolean {
     const { maxConcurrentStreams = maxStreams } = this.#session.remoteSettings;
-    return this.isUsable && this.#places.size < Math.min(maxConcurrentStreams, maxStreams);
+    return this.isUsable && this.#slots.size < Math.min(maxConcurrentStreams, maxStreams);
   }
 
   get isOver(): boolean {
     return this.#socket.destroyed;
   }
 
-  /** True if it carries only guesses, or only others, or nothing yet: a stream of that kind delays none of the other kind. */
-  carriesOnly(guesses: boolean): boolean {
-    for (const { isGuess } of this.#places) if (isGuess() !== guesses) return false;
+  /** True if no stream of the other priority is open or reserved: a stream of this priority would delay none. */
+  carriesOnly(priority: WatchPriority): boolean {
+    for (const slot of this.#slots) if (slot.priority() !== priority) return false;
     return true;
   }
 
-  reserve(isGuess: () => boolean = never): SessionSlot {
-    const place: SessionSlot = { session: this, isGuess };
-    this.#places.add(place);
-    return place;
+  reserve(priority: () => WatchPriority = normal): SessionSlot {
+    const slot: SessionSlot = { session: this, priority };
+    this.#slots.add(slot);
+    return slot;
   }
 
-  #release(place: SessionSlot): void {
-    this.#places.delete(place);
+  #release(slot: SessionSlot): void {
+    this.#slots.delete(slot);
     this.onRoom();
   }
 
-  /** Opens a stream on a reserved place; undefined if the session turned out to be closing. */
-  open(place: SessionSlot, headers: OutgoingHttpHeaders, isBodyless: boolean): ClientHttp2Stream | undefined {
+  /** Opens a stream on a reserved slot; undefined if the session turned out to be closing. */
+  open(slot: SessionSlot, headers: OutgoingHttpHeaders, isBodyless: boolean): ClientHttp2Stream | undefined {
     // After a GOAWAY, Node 24 returns a stream that fails; Node 20 throws.
     if (!this.isUsable) {
-      this.#giveBack(place);
+      this.#giveBack(slot);
       return undefined;
     }
     try {
       const stream = this.#session.request(headers, { endStream: isBodyless });
-      stream.once("close", () => this.#release(place));
+      stream.once("close", () => this.#release(slot));
       return stream;
     } catch {
       // It throws at once when a GOAWAY has come or the socket is gone.
-      this.#giveBack(place);
+      this.#giveBack(slot);
       return undefined;
     }
   }
 
-  #giveBack(place: SessionSlot): void {
+  #giveBack(slot: SessionSlot): void {
     this.#end ??= "goaway";
-    this.#release(place);
+    this.#release(slot);
   }
 
-  /** An answer is overdue: checks by PING whether the server is still there. */
+  /** Checks by PING whether the server is still there; called when an answer is overdue. */
   probe(): void {
     this.#watchdog.probe();
   }
@@ -131,8 +133,8 @@ export class PooledSession {
   }
 }
 
-function never(): boolean {
-  return false;
+function normal(): WatchPriority {
+  return "normal";
 }
 
 function lost(message: string): KubeError {

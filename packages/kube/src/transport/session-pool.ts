@@ -1,4 +1,5 @@
 import { KubeError } from "../kube-error.js";
+import type { WatchPriority } from "../watch-priority.js";
 import { abortedError } from "./foreign-error.js";
 import type { KubeRequest } from "./kube-transport.js";
 import type { SessionSlot, PooledSession } from "./pooled-session.js";
@@ -7,20 +8,24 @@ import type { TransportContext } from "./transport-options.js";
 type Open = (signal: AbortSignal) => Promise<PooledSession | undefined>;
 
 interface Waiter {
-  readonly isGuess: (() => boolean) | undefined;
-  readonly take: (place: SessionSlot | undefined) => void;
+  readonly priority: (() => WatchPriority) | undefined;
+  readonly take: (slot: SessionSlot | undefined) => void;
   readonly fail: (error: KubeError) => void;
 }
 
-/** More sessions with room are not opened just to keep guesses apart from other watches: one is enough as a rule. */
+/** Priorities share a session rather than open another one if this many sessions have room. */
 const maxRoomy = 2;
 
 /**
- * The sessions for one kind of request. Requests without a place wait in line. One session is opened at a time, however many wait; if it
- * can't be opened, those that no open session has room for fail, and retry with backoff on their own.
+ * The pool of sessions for one kind of request.
  *
- * Guesses are kept apart from other watches at the cost of one more session: they only join sessions that carry nothing else, and others
- * only join sessions without guesses. What turns out to exist may share its session with older guesses until it is opened again.
+ * Invariants:
+ * - Requests without a slot wait, first come, first served.
+ * - One session is opened at a time, however many requests wait. If it can't be opened, requests that no open
+ *   session has room for fail; their callers retry with backoff.
+ * - Speculative watches join only sessions without normal ones, and normal watches only sessions without
+ *   speculative ones, at the cost of one more session. A watch that becomes normal shares its session with
+ *   speculative ones until it is opened again.
  */
 export class SessionPool {
   readonly #kind: KubeRequest["kind"];
@@ -38,8 +43,8 @@ export class SessionPool {
     this.#context = context;
   }
 
-  /** Resolves with a reserved place; undefined if the server does not speak HTTP/2. */
-  acquire(signal: AbortSignal, isGuess?: () => boolean): Promise<SessionSlot | undefined> {
+  /** Resolves with a reserved slot; undefined if the server does not speak HTTP/2. */
+  acquire(signal: AbortSignal, priority?: () => WatchPriority): Promise<SessionSlot | undefined> {
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closing.signal.aborted) {
         reject(abortedError(signal.reason));
@@ -50,10 +55,10 @@ export class SessionPool {
         this.#waiters.delete(waiter);
       };
       const waiter: Waiter = {
-        isGuess,
-        take: (place) => {
+        priority,
+        take: (slot) => {
           settle();
-          resolve(place);
+          resolve(slot);
         },
         fail: (error) => {
           settle();
@@ -76,35 +81,35 @@ export class SessionPool {
     if (this.#sessions.size > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
   }
 
-  /** Gives places to those that wait, first come, first served; if some are left, opens another session. */
+  /** Gives slots to waiting requests; opens another session if requests still wait. */
   #serve(): void {
-    this.#place(maxRoomy);
+    this.#assignSlots(maxRoomy);
     if (this.#waiters.size > 0) this.#opening ??= this.#openAnother();
   }
 
-  /** Gives away places; guesses and others share a session only if this many have room. */
-  #place(minRoomyToMix: number): void {
+  /** Gives slots to waiting requests; both priorities share a session only if this many sessions have room. */
+  #assignSlots(minRoomyToMix: number): void {
     for (const waiter of this.#waiters) {
-      const session = this.#sessionFor(waiter.isGuess?.() ?? false, minRoomyToMix);
-      if (session !== undefined) waiter.take(session.reserve(waiter.isGuess));
+      const session = this.#sessionFor(waiter.priority?.() ?? "normal", minRoomyToMix);
+      if (session !== undefined) waiter.take(session.reserve(waiter.priority));
     }
   }
 
-  /** The oldest session with room that carries nothing of the other kind: younger ones run empty and are closed. */
-  #sessionFor(isGuess: boolean, minRoomyToMix: number): PooledSession | undefined {
+  /** The oldest session with room that carries this priority alone, so that younger ones run empty and are closed. */
+  #sessionFor(priority: WatchPriority, minRoomyToMix: number): PooledSession | undefined {
     let oldest: PooledSession | undefined;
     let youngest: PooledSession | undefined;
     let roomy = 0;
     for (const session of this.#sessions) {
       if (!session.hasRoom) continue;
-      if (session.carriesOnly(isGuess)) return session;
+      if (session.carriesOnly(priority)) return session;
       oldest ??= session;
       youngest = session;
       roomy++;
     }
     if (roomy < minRoomyToMix) return undefined;
-    // Each kind has its end of the line, so that they come apart again.
-    return isGuess ? youngest : oldest;
+    // Each priority has its own end of the list, so that they come apart again.
+    return priority === "speculative" ? youngest : oldest;
   }
 
   async #openAnother(): Promise<void> {
@@ -123,7 +128,7 @@ export class SessionPool {
         }
       }
     } catch (error) {
-      this.#place(1);
+      this.#assignSlots(1);
       for (const waiter of [...this.#waiters]) waiter.fail(error as KubeError);
     } finally {
       this.#opening = undefined;

@@ -6,7 +6,7 @@ const pauseMs = 10;
 
 /**
  * Resets streams that are not wanted any more, a few at a time: to an API server, hundreds of RST_STREAM at once are an attack (rapid
- * reset), and it ends the connection with all the watches on it. A stream keeps its place in the session until it is reset.
+ * reset), and it ends the connection with all the watches on it. A stream keeps its slot in the session until it is reset.
  */
 export class StreamResets {
   readonly #clock: Clock;

@@ -81,7 +81,7 @@ export class SharedCluster {
           for (const reflector of reflectors) reflector.relist();
         });
       }),
-      gate: new WatchAdmission({ clock }),
+      admission: new WatchAdmission({ clock }),
       watchList: new WatchListSupport(clock),
       clock,
       logger,

@@ -30,7 +30,7 @@ interface ToldVersion {
 export class FlagRecord implements WatchRequest {
   readonly topic: TopicKey;
   readonly namespace: string;
-  readonly asker: unknown;
+  readonly peer: unknown;
   /** The watches that could report it, the widest first. */
   readonly watchKeys: readonly WatchKey[];
   readonly #options: FlagRecordOptions;
@@ -44,7 +44,7 @@ export class FlagRecord implements WatchRequest {
 
   constructor(options: FlagRecordOptions) {
     this.topic = options.topic;
-    this.asker = options.asker;
+    this.peer = options.asker;
     this.namespace = partsOfKey(options.topic).namespace;
     this.watchKeys = [clusterKey, namespaceKey(this.namespace), this.topic];
     this.#options = options;

@@ -81,7 +81,10 @@ export class KubernetesSource implements FlagSource {
     const shared: WatchShared = {
       client,
       epochs: new Epochs(() => this.#epochBegan()),
-      gate: new WatchAdmission({ clock, guesses: { burst: limits.maxAbsent, perSecond: guessesPerSecond } }),
+      admission: new WatchAdmission({
+        clock,
+        speculative: { burst: limits.maxAbsent, perSecond: guessesPerSecond },
+      }),
       watchList: new WatchListSupport(clock),
       clock,
       logger,

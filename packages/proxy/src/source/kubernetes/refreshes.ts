@@ -134,21 +134,21 @@ export class Refreshes {
   }
 
   async #read(record: FlagRecord, signal: AbortSignal): Promise<void> {
-    const { gate, client, epochs, clock, logger, metrics } = this.#shared;
+    const { admission, client, epochs, clock, logger, metrics } = this.#shared;
     const audience = this.#records.audience(record.topic);
     const handler = { beginRead: () => beginRecordRead({ audience, epochs, clock }) };
     const scope = { type: featureFlagType, ...partsOfKey(record.topic) };
     let earliestMs = 0;
     let cancelDeadline = (): void => undefined;
     try {
-      const admission = await gate.acquire(record, signal);
+      const admitted = await admission.acquire(record, signal);
       cancelDeadline = clock.after(longestReadMs, () => this.#reading.get(record)?.abort());
       metrics.relist("asked");
       await readConsistently({ client, scope, handler, epochs }, signal).then(
-        () => admission.succeeded(),
+        () => admitted.succeeded(),
         (error: unknown) => {
-          if (error instanceof KubeError && !signal.aborted) admission.failed(error);
-          else admission.leave();
+          if (error instanceof KubeError && !signal.aborted) admitted.failed(error);
+          else admitted.leave();
           throw error;
         },
       );

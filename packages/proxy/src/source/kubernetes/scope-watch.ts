@@ -58,8 +58,8 @@ export class ScopeWatch implements ReflectorHandler {
       },
       handler: this,
       resumesAfterClose: this.kind !== "object",
-      isKnownToExist: () => this.kind === "cluster" || this.#hasExisting(),
-      asker: this.#firstRecord()?.asker,
+      priority: () => (this.kind === "cluster" || this.#hasExisting() ? "normal" : "speculative"),
+      peer: this.#firstRecord()?.peer,
     });
   }
 

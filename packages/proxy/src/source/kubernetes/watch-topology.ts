@@ -79,7 +79,7 @@ export class WatchTopology {
 
   /** How many watches wait because their names may have been guessed. */
   get waiting(): number {
-    return this.#options.shared.gate.waitingGuesses;
+    return this.#options.shared.admission.waitingSpeculative;
   }
 
   async run(signal: AbortSignal): Promise<void> {
