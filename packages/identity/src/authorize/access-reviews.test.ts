@@ -1,20 +1,20 @@
 import { expect } from "chai";
 import type { Identity } from "../identity.js";
-import { lineUnderTest, settled, type LineUnderTest } from "../review/review.fixture.js";
+import { queueUnderTest, settled, type QueueUnderTest } from "../review/review.fixture.js";
 import { AccessReviews, accessReviewTimes } from "./access-reviews.js";
 
 const identity: Identity = { kind: "token", namespace: "shop", serviceAccount: "cart" };
 const topic = { namespace: "ops", name: "limits" };
 
 describe("AccessReviews", () => {
-  let test: LineUnderTest;
+  let test: QueueUnderTest;
   let authorizer: AccessReviews;
   let isAllowed: boolean;
   beforeEach(() => {
-    test = lineUnderTest();
+    test = queueUnderTest();
     isAllowed = true;
     test.api.answer = () => ({ status: { allowed: isAllowed } });
-    authorizer = new AccessReviews({ client: test.api, line: test.line, clock: test.clock });
+    authorizer = new AccessReviews({ client: test.api, queue: test.queue, clock: test.clock });
   });
   afterEach(() => test.stop());
 
@@ -90,7 +90,7 @@ describe("AccessReviews", () => {
   it("finds out by rechecks that a permission was taken away, before its answer is old", async () => {
     await authorizer.check(identity, topic, undefined);
     isAllowed = false;
-    test.clock.advance(accessReviewTimes.recheckMs);
+    test.clock.advance(accessReviewTimes.recheckTtlMs);
     expect(authorizer.check(identity, topic, undefined), "a new stream").to.deep.equal({ kind: "allowed" });
     const rechecked = authorizer.recheck(identity, topic, undefined);
     await settled();
@@ -102,7 +102,7 @@ describe("AccessReviews", () => {
     test.api.failure = "CONNECTION_REFUSED";
     const decision = authorizer.check(identity, topic, undefined);
     await settled();
-    test.clock.advance(accessReviewTimes.patienceMs);
+    test.clock.advance(accessReviewTimes.timeoutMs);
     expect((await decision).kind).to.equal("unavailable");
   });
 });

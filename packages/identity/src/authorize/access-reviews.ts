@@ -1,8 +1,8 @@
 import type { Authorizer, Decision, TopicName } from "../authorizer.js";
 import { identityName, type Identity } from "../identity.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { Reviews, ReviewTimes } from "../review/reviews.js";
-import { reviewsOf } from "../review/reviews-of.js";
+import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
+import { reviewCacheOf } from "../review/review-cache-of.js";
 import { allowed } from "./decisions.js";
 import { isReader } from "./is-reader.js";
 import {
@@ -19,11 +19,11 @@ interface Question {
 
 /** The defaults that docs/security.md states. */
 export const accessReviewTimes: ReviewTimes = {
-  grantedMs: 300_000,
-  refusedMs: 30_000,
-  recheckMs: 30_000,
-  awayMs: 24 * 3_600_000,
-  patienceMs: 5_000,
+  grantedTtlMs: 300_000,
+  refusedTtlMs: 30_000,
+  recheckTtlMs: 30_000,
+  staleIfErrorMs: 24 * 3_600_000,
+  timeoutMs: 5_000,
 };
 /** What the proxy's ServiceAccount needs for it. */
 export const accessPermission = "create on subjectaccessreviews.authorization.k8s.io";
@@ -33,17 +33,17 @@ export const accessPermission = "create on subjectaccessreviews.authorization.k8
  * by SubjectAccessReview. A FeatureFlag can be shared by annotation as well.
  */
 export class AccessReviews implements Authorizer {
-  readonly #reviews: Reviews<Question, ReviewedAccess>;
+  readonly #reviews: ReviewCache<Question, ReviewedAccess>;
 
   constructor(options: ReviewerOptions) {
     const { client } = options;
-    this.#reviews = reviewsOf<Question, ReviewedAccess>(
+    this.#reviews = reviewCacheOf<Question, ReviewedAccess>(
       {
         keyOf: ({ identity, topic }) =>
           `${identity.namespace}/${identity.serviceAccount} ${topic.namespace}/${topic.name}`,
-        askerOf: ({ identity }) => `${identity.namespace}/${identity.serviceAccount}`,
+        callerOf: ({ identity }) => `${identity.namespace}/${identity.serviceAccount}`,
         // Names are made up easily, and in its own namespace each may be granted.
-        newPerAsker: { burst: 256, perSecond: 10 },
+        newPerCaller: { burst: 256, perSecond: 10 },
         ask: ({ identity, topic }, signal) => reviewAccess(client, identity, attributesOf(topic), signal),
         isGranted: (answer) => answer === "granted",
         rejected: "refused",

@@ -1,19 +1,19 @@
 import { expect } from "chai";
 import type { Identity } from "../identity.js";
-import { lineUnderTest, settled, type LineUnderTest } from "../review/review.fixture.js";
+import { queueUnderTest, settled, type QueueUnderTest } from "../review/review.fixture.js";
 import { PathReviews } from "./path-reviews.js";
 
 const identity: Identity = { kind: "token", namespace: "monitoring", serviceAccount: "prometheus" };
 
 describe("PathReviews", () => {
-  let test: LineUnderTest;
+  let test: QueueUnderTest;
   let reviews: PathReviews;
   let isAllowed: boolean;
   beforeEach(() => {
-    test = lineUnderTest();
+    test = queueUnderTest();
     isAllowed = true;
     test.api.answer = () => ({ status: { allowed: isAllowed } });
-    reviews = new PathReviews({ client: test.api, line: test.line, clock: test.clock });
+    reviews = new PathReviews({ client: test.api, queue: test.queue, clock: test.clock });
   });
   afterEach(() => test.stop());
 

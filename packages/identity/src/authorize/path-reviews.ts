@@ -1,8 +1,8 @@
 import type { Decision } from "../authorizer.js";
 import { identityName, type Identity } from "../identity.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { Reviews } from "../review/reviews.js";
-import { reviewsOf } from "../review/reviews-of.js";
+import type { ReviewCache } from "../review/review-cache.js";
+import { reviewCacheOf } from "../review/review-cache-of.js";
 import { accessReviewTimes } from "./access-reviews.js";
 import { decisionOf, reviewAccess, type ReviewedAccess } from "./subject-access-review.js";
 
@@ -16,14 +16,14 @@ interface Question {
  * nonResourceURL? Paths are from a closed set; callers can't make them up.
  */
 export class PathReviews {
-  readonly #reviews: Reviews<Question, ReviewedAccess>;
+  readonly #reviews: ReviewCache<Question, ReviewedAccess>;
 
   constructor(options: ReviewerOptions) {
     const { client } = options;
-    this.#reviews = reviewsOf<Question, ReviewedAccess>(
+    this.#reviews = reviewCacheOf<Question, ReviewedAccess>(
       {
         keyOf: ({ identity, path }) => `${identityName(identity)} ${path}`,
-        askerOf: ({ identity }) => identityName(identity),
+        callerOf: ({ identity }) => identityName(identity),
         ask: ({ identity, path }, signal) =>
           reviewAccess(client, identity, { nonResourceAttributes: { verb: "get", path } }, signal),
         isGranted: (answer) => answer === "granted",

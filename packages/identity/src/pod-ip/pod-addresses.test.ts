@@ -3,7 +3,7 @@ import { KubeError, type RawRequest } from "@bunting/kube";
 import type { Caller } from "../authenticator.js";
 import { IdentityError } from "../identity-error.js";
 import type { Identity } from "../identity.js";
-import { lineUnderTest, settled, type LineUnderTest } from "../review/review.fixture.js";
+import { queueUnderTest, settled, type QueueUnderTest } from "../review/review.fixture.js";
 import { podAddress } from "./pod-address.js";
 import { PodAddresses } from "./pod-addresses.js";
 import { podConfirmationTimes } from "./pod-confirmations.js";
@@ -62,17 +62,17 @@ function wayOf({ path, query }: RawRequest): string {
 }
 
 describe("PodAddresses", () => {
-  let test: LineUnderTest;
-  let lists: LineUnderTest;
+  let test: QueueUnderTest;
+  let lists: QueueUnderTest;
   let pods: object[];
   let addresses: PodAddresses;
   beforeEach(() => {
-    test = lineUnderTest();
-    lists = lineUnderTest({ ...podListLimits, clock: test.clock });
+    test = queueUnderTest();
+    lists = queueUnderTest({ ...podListLimits, clock: test.clock });
     pods = [pod({})];
     test.api.answer = ({ path }) => (path === "/api/v1/pods" ? { items: pods } : pods[0]);
-    const { api: client, line, clock } = test;
-    addresses = new PodAddresses({ client, line, listLine: lists.line, clock });
+    const { api: client, queue, clock } = test;
+    addresses = new PodAddresses({ client, queue, listQueue: lists.queue, clock });
   });
   afterEach(() => {
     test.stop();
@@ -214,7 +214,7 @@ describe("PodAddresses", () => {
   it("asks for a known Pod by its name, for new connections", async () => {
     const identity = await identify();
     test.api.taken();
-    test.clock.advance(podConfirmationTimes.grantedMs - 1);
+    test.clock.advance(podConfirmationTimes.grantedTtlMs - 1);
     expect(addresses.identify(caller("10.1.2.3"))).to.equal(identity);
     expect(test.api.taken()).to.deep.equal([]);
     test.clock.advance(1);
@@ -233,7 +233,7 @@ describe("PodAddresses", () => {
     it(`looks at all Pods again for new connections when the known one ${what}`, async () => {
       await identify();
       test.api.taken();
-      test.clock.advance(podConfirmationTimes.grantedMs);
+      test.clock.advance(podConfirmationTimes.grantedTtlMs);
       const named = pod(change);
       test.api.answer = ({ path }) =>
         path === "/api/v1/pods" ? { items: [pod({ name: "web-2", uid: "u2" })] } : named;
@@ -244,14 +244,14 @@ describe("PodAddresses", () => {
   it("keeps the identity of a Pod that is not ready for its new connections", async () => {
     pods = [pod({ isReady: false })];
     const identity = await identify();
-    test.clock.advance(podConfirmationTimes.grantedMs);
+    test.clock.advance(podConfirmationTimes.grantedTtlMs);
     expect(await identify()).to.equal(identity);
   });
 
   it("looks at all Pods that have the address of open streams, and keeps their identity as long as it is that one", async () => {
     const identity = await identify();
     test.api.taken();
-    test.clock.advance(podLookupTimes.recheckMs);
+    test.clock.advance(podLookupTimes.recheckTtlMs);
     expect(await addresses.recheck(identity)).to.equal(undefined);
     expect(test.api.taken().map(wayOf)).to.deep.equal(["list"]);
     expect(addresses.identify(caller("10.1.2.3"))).to.equal(identity);
@@ -260,7 +260,7 @@ describe("PodAddresses", () => {
   it("ends an identity, and lets nobody in, once a second Pod has its address", async () => {
     const identity = await identify();
     pods = [pod({}), pod({ uid: "u2", namespace: "ops" })];
-    test.clock.advance(podLookupTimes.recheckMs);
+    test.clock.advance(podLookupTimes.recheckTtlMs);
     const doubled = addresses.recheck(identity);
     await settled();
     test.clock.advance(2_000);
@@ -271,9 +271,13 @@ describe("PodAddresses", () => {
   it("sees a second Pod also by the new connections of the first, when all were not looked at for long", async () => {
     await identify();
     pods = [pod({}), pod({ uid: "u2", namespace: "ops" })];
-    for (let waitedMs = 0; waitedMs < podLookupTimes.grantedMs; waitedMs += podConfirmationTimes.grantedMs) {
+    for (
+      let waitedMs = 0;
+      waitedMs < podLookupTimes.grantedTtlMs;
+      waitedMs += podConfirmationTimes.grantedTtlMs
+    ) {
       await identify();
-      test.clock.advance(podConfirmationTimes.grantedMs);
+      test.clock.advance(podConfirmationTimes.grantedTtlMs);
     }
     const doubled = errorOf(identify());
     await settled();
@@ -284,21 +288,21 @@ describe("PodAddresses", () => {
   it("keeps the streams of a Pod that is being deleted until it has ended, but lets it open no more", async () => {
     const identity = await identify();
     pods = [pod({ isEnding: true })];
-    test.clock.advance(podLookupTimes.recheckMs);
+    test.clock.advance(podLookupTimes.recheckTtlMs);
     const ending = addresses.recheck(identity);
     await settled();
     test.clock.advance(2_000);
     expect(await ending).to.equal(undefined);
     expect((await errorOf(identify())).message).to.contain("is being deleted");
     pods = [];
-    test.clock.advance(podLookupTimes.refusedMs);
+    test.clock.advance(podLookupTimes.refusedTtlMs);
     expect((await addresses.recheck(identity))?.code).to.equal("POD_UNKNOWN");
   });
 
   it("ends an identity whose address belongs to another Pod, which has one of its own", async () => {
     const identity = await identify();
     pods = [pod({ uid: "u2", namespace: "ops" })];
-    test.clock.advance(podLookupTimes.recheckMs);
+    test.clock.advance(podLookupTimes.recheckTtlMs);
     expect((await addresses.recheck(identity))?.code).to.equal("POD_UNKNOWN");
     expect((await identify()).namespace).to.equal("ops");
   });
@@ -306,7 +310,7 @@ describe("PodAddresses", () => {
   it("ends an identity whose Pod is gone", async () => {
     const identity = await identify();
     pods = [];
-    test.clock.advance(podLookupTimes.recheckMs);
+    test.clock.advance(podLookupTimes.recheckTtlMs);
     const gone = addresses.recheck(identity);
     await settled();
     test.clock.advance(2_000);
@@ -316,7 +320,7 @@ describe("PodAddresses", () => {
   it("keeps known identities while the API server is away, and makes no new ones", async () => {
     const identity = await identify();
     test.api.failure = "CONNECTION_REFUSED";
-    test.clock.advance(podLookupTimes.recheckMs);
+    test.clock.advance(podLookupTimes.recheckTtlMs);
     const known = addresses.recheck(identity);
     const unknown = errorOf(identify("10.1.2.9"), 7);
     await settled();
@@ -326,7 +330,7 @@ describe("PodAddresses", () => {
 
   it("lets in nobody whose Pod was seen to be gone, while the API server is away for the rest", async () => {
     await identify();
-    test.clock.advance(podConfirmationTimes.grantedMs);
+    test.clock.advance(podConfirmationTimes.grantedTtlMs);
     test.api.answer = ({ path }) => {
       throw new KubeError(
         path === "/api/v1/pods" ? "CONNECTION_REFUSED" : "NOT_FOUND",
@@ -339,9 +343,9 @@ describe("PodAddresses", () => {
   it("lets in those that were known, also by a new connection, while the API server is away", async () => {
     const identity = await identify();
     test.api.failure = "CONNECTION_REFUSED";
-    test.clock.advance(podConfirmationTimes.grantedMs);
+    test.clock.advance(podConfirmationTimes.grantedTtlMs);
     expect(await identify()).to.equal(identity);
-    test.clock.advance(podLookupTimes.grantedMs);
+    test.clock.advance(podLookupTimes.grantedTtlMs);
     expect(await identify()).to.equal(identity);
   });
 
@@ -389,17 +393,17 @@ describe("PodAddresses", () => {
       expect(results.length - refused.length).to.be.within(burst + 4 * perSecond, burst + 5 * perSecond);
       expect(refused).to.have.length(1_000 - (results.length - refused.length));
       expect(refused.at(-1)).to.equal(
-        "it can't be found out who calls: more is to be found out than the API server is asked at a time; try again",
+        "it can't be found out who calls: too many questions wait for the API server; try again",
       );
     });
 
     it("still confirms known Pods by their name, and looks at open streams", async () => {
       const known = await identify();
-      test.clock.advance(podLookupTimes.recheckMs - 1);
+      test.clock.advance(podLookupTimes.recheckTtlMs - 1);
       const fresh = await identify(addressOf(60_000));
       for (let index = 0; index < 1_000; index++)
         void errorOf(identify(addressOf(index))).catch(() => undefined);
-      test.clock.advance(podConfirmationTimes.grantedMs);
+      test.clock.advance(podConfirmationTimes.grantedTtlMs);
       test.api.answer = ({ path }) =>
         path === "/api/v1/pods" ? { items: [pod({ uid: "u2" })] } : namedFresh;
       const namedFresh = pod({ name: String(fresh.pod), uid: String(fresh.podUid), ip: addressOf(60_000) });

@@ -1,7 +1,7 @@
 import type { Authenticator, Caller } from "../authenticator.js";
 import { IdentityError } from "../identity-error.js";
 import type { Identity } from "../identity.js";
-import type { ApiLine } from "../review/api-line.js";
+import type { ReviewQueue } from "../review/review-queue.js";
 import { identityErrorOf } from "../review/identity-error-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
 import { podAddress } from "./pod-address.js";
@@ -13,27 +13,27 @@ import type { PodAnswer } from "./pod-of-address.js";
 export const podPermission = "get and list on pods";
 
 export interface PodAddressesOptions extends ReviewerOptions {
-  /** For lists of Pods, which cost the API server more than Pods by their name: with `podListLimits`. */
-  readonly listLine: ApiLine;
+  /** The queue for lists of Pods, with `podListLimits`: a list costs the API server more than a Pod by its name. */
+  readonly listQueue: ReviewQueue;
 }
 
 /**
- * Callers are the ServiceAccount of the Pod that has their address. It is for clients that can present nothing; docs/security.md says what it
- * cannot promise.
+ * Identifies a caller as the ServiceAccount of the Pod that has the caller's address. It is for clients that
+ * can present nothing; docs/security.md says what it cannot promise.
  */
 export class PodAddresses implements Authenticator {
   readonly #lookups: PodLookups;
   readonly #confirmations: PodConfirmations;
   readonly #addresses = new WeakMap<Identity, string>();
 
-  constructor({ listLine, times, ...options }: PodAddressesOptions) {
+  constructor({ listQueue, times, ...options }: PodAddressesOptions) {
     this.#confirmations = new PodConfirmations(options);
     this.#lookups = new PodLookups({
       ...options,
       ...(times === undefined ? {} : { times }),
-      line: listLine,
+      queue: listQueue,
       onAnswer: (address, answer) => {
-        if (answer.kind === "pod") this.#confirmations.learn({ address, identity: answer.identity });
+        if (answer.kind === "pod") this.#confirmations.put({ address, identity: answer.identity });
       },
     });
   }
@@ -81,7 +81,7 @@ export class PodAddresses implements Authenticator {
     return this.#identityOf(address, await found);
   }
 
-  /** The identity of a Pod that was found some time ago. */
+  /** The identity of the cached Pod, once its name confirms that the Pod still has the address. */
   #confirmed(address: string, answer: PodAnswer): Identity | Promise<Identity> {
     if (answer.kind !== "pod") throw refusal(address, answer.kind);
     const decide = (confirmation: Confirmation): Identity | Promise<Identity> =>
@@ -90,7 +90,10 @@ export class PodAddresses implements Authenticator {
     return confirmation instanceof Promise ? confirmation.then(decide) : decide(confirmation);
   }
 
-  /** The Pod is not surely the one that it was: it is looked for among all. One that has gone does not count while the API server is away, either. */
+  /**
+   * Searches all Pods, because the known one may not have the address any more. The answer about a Pod that is
+   * gone is dropped first, so that it is not served while the API server is unavailable.
+   */
   async #lookUpAgain(address: string, confirmation: "unsure" | "gone"): Promise<Identity> {
     if (confirmation === "gone") this.#lookups.forget(address);
     return this.#identityOf(address, await this.#lookups.renew(address));

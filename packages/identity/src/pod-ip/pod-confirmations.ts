@@ -2,40 +2,46 @@ import { KubeError } from "@bunting/kube";
 import type { Identity } from "../identity.js";
 import type { ReviewClient } from "../review/review-client.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { Reviews, ReviewTimes } from "../review/reviews.js";
-import { reviewsOf } from "../review/reviews-of.js";
+import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
+import { reviewCacheOf } from "../review/review-cache-of.js";
 import { holds, identityOf, isEnding, isReady, type Pod } from "./pod.js";
 
-/** The Pod of an address that was found before. */
+/** A Pod that was found by an address earlier. */
 export interface FoundPod {
   readonly address: string;
   readonly identity: Identity;
 }
 
-/** `unsure`: it may be the one, but another way of asking is better. */
+/** `unsure`: the Pod may have the address, and only a list of Pods can tell. */
 export type Confirmation = "same" | "unsure" | "gone";
 
-/** The defaults that docs/security.md states: new connections of an address are asked about soon, because it may belong to another Pod by then. */
+/**
+ * The defaults that docs/security.md states. They are short, because an address may pass to another Pod within
+ * seconds, and a new connection from it must not get the identity of the old Pod.
+ */
 export const podConfirmationTimes: ReviewTimes = {
-  grantedMs: 20_000,
-  refusedMs: 20_000,
-  recheckMs: 20_000,
-  awayMs: 24 * 3_600_000,
-  patienceMs: 5_000,
+  grantedTtlMs: 20_000,
+  refusedTtlMs: 20_000,
+  recheckTtlMs: 20_000,
+  staleIfErrorMs: 24 * 3_600_000,
+  timeoutMs: 5_000,
 };
 
-/** Whether an address still belongs to the Pod that it belonged to, by the Pod's name: the API server need not go through all Pods for that. */
+/**
+ * Confirms that an address still belongs to the Pod that had it. It reads that Pod by its name, which spares the
+ * API server a search through all Pods.
+ */
 export class PodConfirmations {
-  readonly #reviews: Reviews<FoundPod, Confirmation>;
+  readonly #reviews: ReviewCache<FoundPod, Confirmation>;
 
   constructor(options: ReviewerOptions) {
     const { client } = options;
-    this.#reviews = reviewsOf<FoundPod, Confirmation>(
+    this.#reviews = reviewCacheOf<FoundPod, Confirmation>(
       {
         keyOf: ({ address, identity }) => `${address} ${identity.podUid ?? ""}`,
-        askerOf: ({ address }) => address,
+        callerOf: ({ address }) => address,
         ask: (found, signal) => confirm(client, found, signal),
-        // None of them is a refusal: what they mean is for the one who asks.
+        // The caller of `answer` decides what each answer means, so none of them is cached as a refusal.
         isGranted: () => true,
         rejected: "unsure",
       },
@@ -53,9 +59,9 @@ export class PodConfirmations {
     return this.#reviews.answer(found);
   }
 
-  /** It was found just now. */
-  learn(found: FoundPod): void {
-    this.#reviews.learn(found, "same");
+  /** Caches a Pod that a list has just found. */
+  put(found: FoundPod): void {
+    this.#reviews.put(found, "same");
   }
 }
 

@@ -1,16 +1,16 @@
 import { sleep, type Clock } from "@bunting/runtime";
-import type { ApiLineLimits } from "../review/api-line.js";
+import type { ReviewQueueLimits } from "../review/review-queue.js";
 import type { ReviewClient } from "../review/review-client.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { Reviews, ReviewTimes } from "../review/reviews.js";
-import { reviewsOf } from "../review/reviews-of.js";
+import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
+import { reviewCacheOf } from "../review/review-cache-of.js";
 import { podOfAddress, type PodAnswer } from "./pod-of-address.js";
 
 /**
- * How many lists of Pods the API server is asked for. For each it goes through all Pods of the cluster, in its memory. Newcomers have every
- * other turn: connections of a Pod end with it anyway.
+ * Limits for lists of Pods: for each, the API server goes through all Pods of the cluster in its memory. Every
+ * other list is for a newcomer, because rechecks matter less here: the connections of a Pod end with the Pod.
  */
-export const podListLimits: ApiLineLimits = {
+export const podListLimits: ReviewQueueLimits = {
   burst: 200,
   perSecond: 20,
   maxConcurrent: 4,
@@ -18,19 +18,19 @@ export const podListLimits: ApiLineLimits = {
 };
 /** The defaults that docs/security.md states. */
 export const podLookupTimes: ReviewTimes = {
-  grantedMs: 100_000,
-  refusedMs: 30_000,
-  recheckMs: 100_000,
-  awayMs: 24 * 3_600_000,
-  patienceMs: 5_000,
+  grantedTtlMs: 100_000,
+  refusedTtlMs: 30_000,
+  recheckTtlMs: 100_000,
+  staleIfErrorMs: 24 * 3_600_000,
+  timeoutMs: 5_000,
 };
-/** A container may connect before the kubelet has reported the address of its Pod: how often, and after which time, it is looked for again. */
+/** Further lookups of an unknown address: a container may connect before the kubelet has reported its Pod's address. */
 const lookAgain = { times: 4, afterMs: 1_000 };
 const never = new AbortController().signal;
 
 interface Question {
   readonly address: string;
-  /** True: from etcd, instead of the API server's memory, which may be behind. */
+  /** True to read from etcd; false to read from the API server's memory, which may lag behind. */
   readonly isConsistent: boolean;
 }
 
@@ -42,17 +42,17 @@ export interface PodLookupsOptions extends ReviewerOptions {
 /** Finds the Pods that have an address, by lists. */
 export class PodLookups {
   readonly #clock: Clock;
-  readonly #reviews: Reviews<Question, PodAnswer>;
-  /** One for each address, however many connections wait for it. */
+  readonly #reviews: ReviewCache<Question, PodAnswer>;
+  /** Lookups under way by address; all connections from an address share one. */
   readonly #underWay = new Map<string, Promise<PodAnswer>>();
 
   constructor({ onAnswer, ...options }: PodLookupsOptions) {
     const { client, clock } = options;
     this.#clock = clock;
-    this.#reviews = reviewsOf<Question, PodAnswer>(
+    this.#reviews = reviewCacheOf<Question, PodAnswer>(
       {
         keyOf: ({ address }) => address,
-        askerOf: ({ address }) => address,
+        callerOf: ({ address }) => address,
         ask: async (question, signal, before) => {
           const answer = samePod(await list(client, question, signal), before);
           onAnswer(question.address, answer);
@@ -75,17 +75,17 @@ export class PodLookups {
     return this.#look("answer", address);
   }
 
-  /** The same, but asks again about a Pod that is known. */
+  /** As `answer`, but does not serve a cached Pod. */
   renew(address: string): PodAnswer | Promise<PodAnswer> {
     return this.#look("renew", address);
   }
 
-  /** The same for an address with open streams. */
+  /** As `answer`, for an address with open streams. */
   recheck(address: string): PodAnswer | Promise<PodAnswer> {
     return this.#reviews.recheck({ address, isConsistent: false });
   }
 
-  /** Forgets what is known about an address, so that the next question asks. */
+  /** Drops the cached answer about an address. */
   forget(address: string): void {
     this.#reviews.forget({ address, isConsistent: false });
   }
@@ -128,7 +128,7 @@ async function list(
   { address, isConsistent }: Question,
   signal: AbortSignal,
 ): Promise<PodAnswer> {
-  // One Pod has an address of the Pod network; two mean that it is a node's, or nobody's to conclude from.
+  // Two are enough to know that the address identifies no Pod: an address of the Pod network has one.
   const fieldSelector = `status.podIP=${address},status.phase!=Succeeded,status.phase!=Failed`;
   const query = { fieldSelector, limit: 2, ...(isConsistent ? {} : { resourceVersion: 0 }) };
   return podOfAddress(await client.raw({ method: "GET", path: "/api/v1/pods", query }, signal), address);

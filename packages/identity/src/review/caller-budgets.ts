@@ -1,36 +1,39 @@
 import { TokenBucket, type Rate } from "@bunting/runtime";
 import type { Clock } from "@bunting/runtime";
 
-/** How many new questions each asker may ask. Askers whose budget is full again take no memory. */
-export class AskerBudgets {
+/** A rate limit of new questions for each caller. Callers whose budget is full again take no memory. */
+export class CallerBudgets {
   readonly #clock: Clock;
   readonly #rate: Rate;
-  /** The one that asked last comes last. */
-  readonly #askers = new Map<string, { readonly bucket: TokenBucket; usedMs: number }>();
+  /** The least recently used first. */
+  readonly #callers = new Map<string, { readonly bucket: TokenBucket; usedMs: number }>();
 
   constructor(clock: Clock, rate: Rate) {
     this.#clock = clock;
     this.#rate = rate;
   }
 
-  /** Takes one question from the budget of an asker; false if nothing is left. */
-  take(asker: string): boolean {
+  /** Takes one question from the budget of a caller; false if the budget is used up. */
+  take(caller: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     this.#forgetFull(nowMs);
-    const budget = this.#askers.get(asker) ?? { bucket: new TokenBucket(this.#clock, this.#rate), usedMs: 0 };
+    const budget = this.#callers.get(caller) ?? {
+      bucket: new TokenBucket(this.#clock, this.#rate),
+      usedMs: 0,
+    };
     if (budget.bucket.waitMs > 0) return false;
     budget.bucket.take();
     budget.usedMs = nowMs;
-    this.#askers.delete(asker);
-    this.#askers.set(asker, budget);
+    this.#callers.delete(caller);
+    this.#callers.set(caller, budget);
     return true;
   }
 
   #forgetFull(nowMs: number): void {
     const fullAfterMs = (this.#rate.burst * 1_000) / this.#rate.perSecond;
-    for (const [asker, { usedMs }] of this.#askers) {
+    for (const [caller, { usedMs }] of this.#callers) {
       if (nowMs - usedMs < fullAfterMs) return;
-      this.#askers.delete(asker);
+      this.#callers.delete(caller);
     }
   }
 }

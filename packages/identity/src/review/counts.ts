@@ -1,14 +1,14 @@
-/** How many things each asker has; those with none take no memory. */
+/** A count for each caller. Callers with a count of 0 take no memory. */
 export class Counts {
   readonly #counts = new Map<string, number>();
 
-  of(asker: string): number {
-    return this.#counts.get(asker) ?? 0;
+  of(caller: string): number {
+    return this.#counts.get(caller) ?? 0;
   }
 
-  add(asker: string, delta: number): void {
-    const count = this.of(asker) + delta;
-    if (count > 0) this.#counts.set(asker, count);
-    else this.#counts.delete(asker);
+  add(caller: string, delta: number): void {
+    const count = this.of(caller) + delta;
+    if (count > 0) this.#counts.set(caller, count);
+    else this.#counts.delete(caller);
   }
 }

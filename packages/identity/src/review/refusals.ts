@@ -3,25 +3,28 @@ import { Counts } from "./counts.js";
 
 interface Refused<Answer> {
   readonly answer: Answer;
-  readonly asker: string;
+  readonly caller: string;
   readonly atMs: number;
 }
 
-/** How many refused answers one asker may have at a time. */
-const maxPerAsker = 32;
+/** The most refused answers that one caller may have cached. */
+const maxPerCaller = 32;
 
-/** Refused answers, which count for some time. They are also what an asker's guesses are counted by. */
+/**
+ * The negative cache: refused answers with a TTL. Their number by caller also limits how many names a caller can
+ * probe.
+ */
 export class Refusals<Answer> {
   readonly #clock: Clock;
-  readonly #keptMs: number;
+  readonly #ttlMs: number;
   readonly #maxAnswers: number;
   /** The oldest first. */
   readonly #answers = new Map<string, Refused<Answer>>();
-  readonly #byAsker = new Counts();
+  readonly #byCaller = new Counts();
 
-  constructor(clock: Clock, keptMs: number, maxAnswers: number) {
+  constructor(clock: Clock, ttlMs: number, maxAnswers: number) {
     this.#clock = clock;
-    this.#keptMs = keptMs;
+    this.#ttlMs = ttlMs;
     this.#maxAnswers = maxAnswers;
   }
 
@@ -29,20 +32,20 @@ export class Refusals<Answer> {
     return this.#answers.size;
   }
 
-  /** The answer, if it still counts. */
+  /** The answer; undefined without one, or after its TTL. */
   of(key: string): Answer | undefined {
     const refused = this.#answers.get(key);
     if (refused === undefined) return undefined;
-    if (this.#isCurrent(refused)) return refused.answer;
+    if (this.#isFresh(refused)) return refused.answer;
     this.forget(key);
     return undefined;
   }
 
-  keep(key: string, answer: Answer, asker: string): void {
+  keep(key: string, answer: Answer, caller: string): void {
     this.forget(key);
-    this.#answers.set(key, { answer, asker, atMs: this.#clock.monotonicMs() });
-    this.#byAsker.add(asker, 1);
-    this.#forgetOld();
+    this.#answers.set(key, { answer, caller, atMs: this.#clock.monotonicMs() });
+    this.#byCaller.add(caller, 1);
+    this.#evictExpired();
     const [oldest] = this.#answers.keys();
     if (oldest !== undefined && this.#answers.size > this.#maxAnswers) this.forget(oldest);
   }
@@ -51,24 +54,24 @@ export class Refusals<Answer> {
     const refused = this.#answers.get(key);
     if (refused === undefined) return;
     this.#answers.delete(key);
-    this.#byAsker.add(refused.asker, -1);
+    this.#byCaller.add(refused.caller, -1);
   }
 
-  /** Whether an asker has as many as it may have. */
-  areTooMany(asker: string): boolean {
-    if (this.#byAsker.of(asker) < maxPerAsker) return false;
-    this.#forgetOld();
-    return this.#byAsker.of(asker) >= maxPerAsker;
+  /** True if a caller has as many refused answers as it may have. */
+  areTooMany(caller: string): boolean {
+    if (this.#byCaller.of(caller) < maxPerCaller) return false;
+    this.#evictExpired();
+    return this.#byCaller.of(caller) >= maxPerCaller;
   }
 
-  #forgetOld(): void {
+  #evictExpired(): void {
     for (const [key, refused] of this.#answers) {
-      if (this.#isCurrent(refused)) return;
+      if (this.#isFresh(refused)) return;
       this.forget(key);
     }
   }
 
-  #isCurrent({ atMs }: Refused<Answer>): boolean {
-    return this.#clock.monotonicMs() - atMs < this.#keptMs;
+  #isFresh({ atMs }: Refused<Answer>): boolean {
+    return this.#clock.monotonicMs() - atMs < this.#ttlMs;
   }
 }

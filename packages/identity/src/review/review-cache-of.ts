@@ -1,16 +1,16 @@
 import type { ReviewerOptions } from "./reviewer-options.js";
-import { Reviews, type ReviewKind, type ReviewTimes } from "./reviews.js";
+import { ReviewCache, type ReviewKind, type ReviewTimes } from "./review-cache.js";
 
-/** Reviews of one kind, as every reviewer makes them. */
-export function reviewsOf<Question, Answer>(
+/** The cache of one kind of reviews, as every reviewer makes it. */
+export function reviewCacheOf<Question, Answer>(
   kind: ReviewKind<Question, Answer>,
   defaults: ReviewTimes,
-  { line, clock, times, onReview }: ReviewerOptions,
-): Reviews<Question, Answer> {
-  return new Reviews({
+  { queue, clock, times, onReview }: ReviewerOptions,
+): ReviewCache<Question, Answer> {
+  return new ReviewCache({
     kind,
     times: { ...defaults, ...times },
-    line,
+    queue,
     clock,
     ...(onReview === undefined ? {} : { onReview }),
   });

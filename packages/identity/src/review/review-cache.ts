@@ -1,54 +1,55 @@
 import type { KubeError } from "@bunting/kube";
 import { Deadlines, type Clock, type Rate } from "@bunting/runtime";
-import type { ApiLine, LineTask } from "./api-line.js";
-import { AskerBudgets } from "./asker-budgets.js";
+import type { ReviewQueue, ReviewTask } from "./review-queue.js";
+import { CallerBudgets } from "./caller-budgets.js";
 import { Counts } from "./counts.js";
 import { Refusals } from "./refusals.js";
 import { ReviewError } from "./review-error.js";
 
-/** One kind of question about peers: what is asked, and what an answer means. */
+/** One kind of question about callers: how it is asked, and what an answer means. */
 export interface ReviewKind<Question, Answer> {
-  /** Equal for equal questions. */
+  /** The cache key: equal for equal questions. */
   keyOf(question: Question): string;
-  /** Whose turn and whose limits count: guesses cost only the peer that makes them. */
-  askerOf(question: Question): string;
+  /** The caller whose turn a question takes and whose limits it counts against, so that a prober slows down only itself. */
+  callerOf(question: Question): string;
   /**
-   * @param before the granted answer there is, which may be cheaper to confirm than to find
+   * @param before the cached granted answer, if any: confirming it may be cheaper than finding it
    * @throws KubeError
    */
   ask(question: Question, signal: AbortSignal, before: Answer | undefined): Promise<Answer>;
   isGranted(answer: Answer): boolean;
   /**
-   * How many questions without a granted answer each asker may ask, whatever their answers; not limited if not given. For kinds whose askers
-   * can make up as many questions as they like.
+   * Rate limit of new questions (those without a granted answer) for each caller, whatever the answers. Absent: no
+   * limit. For kinds whose callers can make up any number of questions.
    */
-  readonly newPerAsker?: Rate;
-  /** The answer to a question that the API server rejects as such. */
+  readonly newPerCaller?: Rate;
+  /** The answer to a question that the API server rejects as INVALID. */
   readonly rejected: Answer;
 }
 
-/** How long answers count. All in ms. */
+/** TTLs and timeouts, all in ms. */
 export interface ReviewTimes {
-  /** A granted answer is given again for this long without asking. */
-  readonly grantedMs: number;
-  readonly refusedMs: number;
-  /** A recheck asks again if the answer is older than this. */
-  readonly recheckMs: number;
-  /** While the API server is away, a granted answer counts for this long. */
-  readonly awayMs: number;
-  /** How long a question may wait for its answer. */
-  readonly patienceMs: number;
+  /** TTL of a granted answer for `answer`. */
+  readonly grantedTtlMs: number;
+  /** TTL of a refused answer. */
+  readonly refusedTtlMs: number;
+  /** TTL of a granted answer for `recheck`. */
+  readonly recheckTtlMs: number;
+  /** Stale-if-error: while the API server is unavailable, a granted answer is served up to this age. */
+  readonly staleIfErrorMs: number;
+  /** How long a caller of the cache waits for an answer. */
+  readonly timeoutMs: number;
 }
 
 export type ReviewResult = "granted" | "refused" | "failed";
 
-export interface ReviewsOptions<Question, Answer> {
+export interface ReviewCacheOptions<Question, Answer> {
   readonly kind: ReviewKind<Question, Answer>;
   readonly times: ReviewTimes;
-  /** Of this kind alone: if the proxy lacks the permission for one kind, answers of the others still count. */
-  readonly line: ApiLine;
+  /** A queue for this kind alone: if the proxy lacks the permission for one kind, the others still work. */
+  readonly queue: ReviewQueue;
   readonly clock: Clock;
-  /** How many granted answers are kept, and how many refused ones; 50,000 if not given. */
+  /** The most granted answers that are cached, and the most refused ones. Default 50,000. */
   readonly maxAnswers?: number;
   readonly onReview?: (result: ReviewResult) => void;
 }
@@ -56,113 +57,127 @@ export interface ReviewsOptions<Question, Answer> {
 interface Granted<Answer> {
   readonly answer: Answer;
   readonly atMs: number;
-  /** Set while it is in doubt: when it was first refused since it was granted. */
-  refusedOnceAtMs?: number;
+  /** Time of the first refusal since the answer was granted; absent without one. See `secondLookMs`. */
+  firstRefusedAtMs?: number;
 }
 
-/** A question that has no answer yet. */
+/** A question that has no answer yet; all that ask it share its promise. */
 interface Pending<Answer> {
-  readonly task: LineTask & { isRecheck: boolean };
-  readonly asker: string;
-  /** True once its turn has come. */
-  isAsked: boolean;
+  readonly task: ReviewTask & { isRecheck: boolean };
+  readonly caller: string;
+  /** True once the question was sent to the API server. */
+  isSent: boolean;
   readonly promise: Promise<Answer>;
   readonly resolve: (answer: Answer) => void;
   readonly reject: (error: ReviewError) => void;
 }
 
-/** A refusal of what was granted counts if it is repeated after this time: an API server that has just started refuses everything. */
+/**
+ * A refusal after a grant counts only if the API server repeats it after this time: one that has just started
+ * refuses everything.
+ */
 const secondLookMs = 2_000;
-/** How many questions without an answer one asker may have at a time. */
-const maxPendingPerAsker = 256;
+/** The most questions without an answer that one caller may have at a time. */
+const maxPendingPerCaller = 256;
 const defaultMaxAnswers = 50_000;
 
 /**
- * Answers of the API server about peers, each asked for once however many peers wait for it. Granted answers are kept beyond their time, for
- * when the API server is away; they are never concluded from anything but an answer.
+ * A cache of the API server's answers about callers, with a TTL, request coalescing and stale-if-error.
+ *
+ * Invariants:
+ * - A grant comes from an answer of the API server, or from `put`; nothing else is ever served as a grant.
+ * - Equal questions that are asked together share one request.
+ * - A granted answer is kept beyond its TTL. While the API server is unavailable (see `ReviewQueue`) it is served
+ *   up to `staleIfErrorMs`.
+ * - A refusal after a grant counts only if it is repeated after `secondLookMs`. Until then the grant is
+ *   unconfirmed: it is served only while the API server is unavailable.
+ * - Refused answers are cached apart (`Refusals`). Limits on new, pending and refused questions apply to each
+ *   caller, and never to questions whose grant is cached.
  */
-export class Reviews<Question, Answer> {
-  readonly #options: ReviewsOptions<Question, Answer>;
-  /** The least recently used first. */
+export class ReviewCache<Question, Answer> {
+  readonly #options: ReviewCacheOptions<Question, Answer>;
+  /** Granted answers by key, the least recently used first. */
   readonly #granted = new Map<string, Granted<Answer>>();
   readonly #refusals: Refusals<Answer>;
   readonly #pending = new Map<string, Pending<Answer>>();
   readonly #pendingBy = new Counts();
-  readonly #patience: Deadlines<string>;
-  readonly #budgets: AskerBudgets | undefined;
+  readonly #timeouts: Deadlines<string>;
+  readonly #budgets: CallerBudgets | undefined;
 
-  constructor(options: ReviewsOptions<Question, Answer>) {
-    const { clock, times, line, kind, maxAnswers = defaultMaxAnswers } = options;
+  constructor(options: ReviewCacheOptions<Question, Answer>) {
+    const { clock, times, queue, kind, maxAnswers = defaultMaxAnswers } = options;
     this.#options = options;
-    this.#refusals = new Refusals(clock, times.refusedMs, maxAnswers);
-    this.#budgets = kind.newPerAsker && new AskerBudgets(clock, kind.newPerAsker);
-    this.#patience = new Deadlines(clock, times.patienceMs, (key) => this.#giveUp(key));
-    line.onAway(() => {
-      for (const key of [...this.#pending.keys()]) if (this.#lastingOf(key) !== undefined) this.#giveUp(key);
+    this.#refusals = new Refusals(clock, times.refusedTtlMs, maxAnswers);
+    this.#budgets = kind.newPerCaller && new CallerBudgets(clock, kind.newPerCaller);
+    this.#timeouts = new Deadlines(clock, times.timeoutMs, (key) => this.#timeOut(key));
+    queue.onUnavailable(() => {
+      for (const key of [...this.#pending.keys()])
+        if (this.#staleIfError(key) !== undefined) this.#timeOut(key);
     });
   }
 
-  /** How many answers are kept. */
+  /** The number of cached answers. */
   get size(): number {
     return this.#granted.size + this.#refusals.size;
   }
 
   /**
-   * The answer, at once if it is known. Throws, or rejects with, a ReviewError UNANSWERED if the API server does not answer in time,
-   * EXHAUSTED if the asker has asked for too much.
+   * The answer, without a promise if it is cached. Throws, or rejects with, a ReviewError: UNANSWERED if the API
+   * server does not answer in time, EXHAUSTED if the caller has used up its limits.
    */
   answer(question: Question): Answer | Promise<Answer> {
-    return this.#answer(question, this.#options.times.grantedMs, false);
+    return this.#answer(question, this.#options.times.grantedTtlMs, false);
   }
 
-  /** The same for what was granted before: asks again if that is some time ago. To be called regularly while the answer is relied on. */
+  /** As `answer`, with the TTL `recheckTtlMs`. To be called regularly while a stream relies on a grant. */
   recheck(question: Question): Answer | Promise<Answer> {
-    return this.#answer(question, this.#options.times.recheckMs, true);
+    return this.#answer(question, this.#options.times.recheckTtlMs, true);
   }
 
-  /** The same as `answer`, but asks again however new the answer is. */
+  /** As `answer`, but a cached grant is not served while the API server is available. */
   renew(question: Question): Answer | Promise<Answer> {
     return this.#answer(question, 0, false);
   }
 
   #answer(question: Question, maxAgeMs: number, isRecheck: boolean): Answer | Promise<Answer> {
-    const { kind, line } = this.#options;
+    const { kind, queue } = this.#options;
     const key = kind.keyOf(question);
-    const known = this.#known(key, maxAgeMs);
-    // While the API server is away, all that is known is answered without it: one question has to find out that it is back.
-    if (known !== undefined && line.isAway && line.size === 0) void this.#ask(question, key, isRecheck);
-    return known ?? this.#refusals.of(key) ?? this.#ask(question, key, isRecheck);
+    const cached = this.#cached(key, maxAgeMs);
+    // Stale answers alone would never find out that the API server is back: one question at a time probes it.
+    if (cached !== undefined && queue.isUnavailable && queue.size === 0)
+      void this.#ask(question, key, isRecheck);
+    return cached ?? this.#refusals.of(key) ?? this.#ask(question, key, isRecheck);
   }
 
-  /** Forgets a refusal, so that the next call asks again. */
+  /** Drops a cached refusal, so that the next call asks again. */
   forgetRefusal(question: Question): void {
     this.#refusals.forget(this.#options.kind.keyOf(question));
   }
 
-  /** Forgets a granted answer. */
+  /** Drops a cached grant. */
   forget(question: Question): void {
     this.#granted.delete(this.#options.kind.keyOf(question));
   }
 
-  /** Keeps a granted answer that was found in another way. */
-  learn(question: Question, answer: Answer): void {
+  /** Caches a granted answer that was found in another way. */
+  put(question: Question, answer: Answer): void {
     this.#keepGranted(this.#options.kind.keyOf(question), answer);
   }
 
-  /** A granted answer that is neither in doubt nor older than this, or, while the API server is away, that still counts. */
-  #known(key: string, maxAgeMs: number): Answer | undefined {
+  /** The cached grant if it is confirmed and fresh; while the API server is unavailable, the stale one. */
+  #cached(key: string, maxAgeMs: number): Answer | undefined {
     const granted = this.#granted.get(key);
     if (granted === undefined) return undefined;
     this.#granted.delete(key);
     this.#granted.set(key, granted);
-    if (granted.refusedOnceAtMs === undefined && this.#ageMs(granted) < maxAgeMs) return granted.answer;
-    return this.#options.line.isAway ? this.#lastingOf(key) : undefined;
+    if (granted.firstRefusedAtMs === undefined && this.#ageMs(granted) < maxAgeMs) return granted.answer;
+    return this.#options.queue.isUnavailable ? this.#staleIfError(key) : undefined;
   }
 
-  /** A granted answer that counts while the API server is away. */
-  #lastingOf(key: string): Answer | undefined {
+  /** The cached grant, up to the age of `staleIfErrorMs`. */
+  #staleIfError(key: string): Answer | undefined {
     const granted = this.#granted.get(key);
-    if (granted === undefined || this.#ageMs(granted) >= this.#options.times.awayMs) return undefined;
+    if (granted === undefined || this.#ageMs(granted) >= this.#options.times.staleIfErrorMs) return undefined;
     return granted.answer;
   }
 
@@ -171,30 +186,30 @@ export class Reviews<Question, Answer> {
   }
 
   #ask(question: Question, key: string, isRecheck: boolean): Promise<Answer> {
-    const { kind, line } = this.#options;
-    const known = this.#pending.get(key);
-    if (known !== undefined) {
-      if (isRecheck && !known.task.isRecheck) {
-        known.task.isRecheck = true;
-        line.promote(known.task);
+    const { kind, queue } = this.#options;
+    const waiting = this.#pending.get(key);
+    if (waiting !== undefined) {
+      if (isRecheck && !waiting.task.isRecheck) {
+        waiting.task.isRecheck = true;
+        queue.promote(waiting.task);
       }
-      return known.promise;
+      return waiting.promise;
     }
-    const asker = kind.askerOf(question);
-    const isGuess = !this.#granted.has(key);
-    if (isGuess && (this.#pendingBy.of(asker) >= maxPendingPerAsker || this.#refusals.areTooMany(asker)))
+    const caller = kind.callerOf(question);
+    const isNew = !this.#granted.has(key);
+    if (isNew && (this.#pendingBy.of(caller) >= maxPendingPerCaller || this.#refusals.areTooMany(caller)))
       throw exhausted();
-    if (isGuess && this.#budgets?.take(asker) === false) throw tooMany();
+    if (isNew && this.#budgets?.take(caller) === false) throw tooMany();
     const { promise, resolve, reject } = deferred<Answer>();
-    // A caller may be gone by then.
+    // The caller may have gone by then: a rejection must not be unhandled.
     promise.catch(() => undefined);
     const task: Pending<Answer>["task"] = {
-      asker,
+      caller,
       isRecheck,
       ask: async (signal) => {
         if (this.#pending.get(key) !== pending) return false;
-        pending.isAsked = true;
-        if (isGuess && this.#refusals.areTooMany(asker)) {
+        pending.isSent = true;
+        if (isNew && this.#refusals.areTooMany(caller)) {
           this.#settle(key)?.reject(exhausted());
           return false;
         }
@@ -203,11 +218,11 @@ export class Reviews<Question, Answer> {
       },
       rejected: () => this.#answered(key, kind.rejected, pending),
     };
-    const pending: Pending<Answer> = { task, asker, isAsked: false, promise, resolve, reject };
+    const pending: Pending<Answer> = { task, caller, isSent: false, promise, resolve, reject };
     this.#pending.set(key, pending);
-    this.#pendingBy.add(asker, 1);
-    this.#patience.start(key);
-    line.add(task);
+    this.#pendingBy.add(caller, 1);
+    this.#timeouts.start(key);
+    queue.add(task);
     return promise;
   }
 
@@ -226,25 +241,28 @@ export class Reviews<Question, Answer> {
   #answered(key: string, answer: Answer, pending: Pending<Answer>): void {
     const { kind } = this.#options;
     if (kind.isGranted(answer)) this.#keepGranted(key, answer);
-    else if (this.#isDoubtful(key, pending)) return;
+    else if (this.#isUnconfirmedRefusal(key, pending)) return;
     else {
       this.#granted.delete(key);
-      this.#refusals.keep(key, answer, pending.asker);
+      this.#refusals.keep(key, answer, pending.caller);
     }
-    // An answer after its question was given up counts as well.
+    // An answer that comes after the timeout is cached as well.
     if (this.#pending.get(key) === pending) this.#settle(key)?.resolve(answer);
   }
 
-  /** True if this refusal is too early to count: it puts the granted answer in doubt, and the question is asked again if it still waits. */
-  #isDoubtful(key: string, pending: Pending<Answer>): boolean {
-    const { line, clock } = this.#options;
+  /**
+   * True if a grant is cached and this refusal is the first, or comes too soon after the first. The question is
+   * sent again later if a caller still waits for it.
+   */
+  #isUnconfirmedRefusal(key: string, pending: Pending<Answer>): boolean {
+    const { queue, clock } = this.#options;
     const granted = this.#granted.get(key);
     if (granted === undefined) return false;
-    granted.refusedOnceAtMs ??= clock.monotonicMs();
-    const leftMs = granted.refusedOnceAtMs + secondLookMs - clock.monotonicMs();
+    granted.firstRefusedAtMs ??= clock.monotonicMs();
+    const leftMs = granted.firstRefusedAtMs + secondLookMs - clock.monotonicMs();
     if (leftMs <= 0) return false;
     clock.after(leftMs, () => {
-      if (this.#pending.get(key) === pending) line.add(pending.task);
+      if (this.#pending.get(key) === pending) queue.add(pending.task);
     });
     return true;
   }
@@ -253,28 +271,27 @@ export class Reviews<Question, Answer> {
     const pending = this.#pending.get(key);
     if (pending === undefined) return undefined;
     this.#pending.delete(key);
-    this.#pendingBy.add(pending.asker, -1);
-    this.#patience.cancel(key);
+    this.#pendingBy.add(pending.caller, -1);
+    this.#timeouts.cancel(key);
     return pending;
   }
 
-  /** There is no answer in time: what was granted before is the answer, unless it is in doubt and the API server answers others. */
-  #giveUp(key: string): void {
+  /** Serves the stale grant after the timeout, unless the grant is unconfirmed and the API server answers others. */
+  #timeOut(key: string): void {
     const pending = this.#settle(key);
     if (pending === undefined) return;
-    this.#options.line.delete(pending.task);
-    const isInDoubt = this.#granted.get(key)?.refusedOnceAtMs !== undefined;
-    const lasting = isInDoubt && !this.#options.line.isAway ? undefined : this.#lastingOf(key);
-    if (lasting === undefined) pending.reject(this.#unanswered(pending));
-    else pending.resolve(lasting);
+    this.#options.queue.delete(pending.task);
+    const isUnconfirmed = this.#granted.get(key)?.firstRefusedAtMs !== undefined;
+    const stale = isUnconfirmed && !this.#options.queue.isUnavailable ? undefined : this.#staleIfError(key);
+    if (stale === undefined) pending.reject(this.#unanswered(pending));
+    else pending.resolve(stale);
   }
 
-  #unanswered({ isAsked }: Pending<Answer>): ReviewError {
-    const { isAway, isForbidden } = this.#options.line;
+  #unanswered({ isSent }: Pending<Answer>): ReviewError {
+    const { isUnavailable, isForbidden } = this.#options.queue;
     let message = "the API server does not answer; try again";
     if (isForbidden) message = "the proxy lacks a permission at the API server, which its log names";
-    else if (!isAsked && !isAway)
-      message = "more is to be found out than the API server is asked at a time; try again";
+    else if (!isSent && !isUnavailable) message = "too many questions wait for the API server; try again";
     return new ReviewError("UNANSWERED", message);
   }
 

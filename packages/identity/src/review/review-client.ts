@@ -1,4 +1,4 @@
 import type { RestClient } from "@bunting/kube";
 
-/** What reviews need of the API server. */
+/** The part of the API client that reviews need. */
 export type ReviewClient = Pick<RestClient, "raw">;

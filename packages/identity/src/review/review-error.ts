@@ -1,14 +1,14 @@
 import { CodedError } from "@bunting/runtime";
 
 /**
- * Why there is no answer of the API server about a peer.
+ * Reasons for which a review has no answer.
  *
  * - UNANSWERED: the API server has not answered in time.
- * - EXHAUSTED: the peer has asked for too much that it may not read.
+ * - EXHAUSTED: the caller has used up its budget of new or refused questions.
  */
 export type ReviewErrorCode = "UNANSWERED" | "EXHAUSTED";
 
-/** There is no answer, and therefore no permission, for now. */
+/** A review that has no answer, which grants nothing; the caller may try again. */
 export class ReviewError extends CodedError<ReviewErrorCode> {
   override readonly name = "ReviewError";
 }

@@ -4,22 +4,22 @@ import { AccessReviews, accessPermission } from "../authorize/access-reviews.js"
 import type { Identity } from "../identity.js";
 import { PodAddresses, podPermission } from "../pod-ip/pod-addresses.js";
 import { tokenReviewPermission, TokenReviews } from "../token-review/token-reviews.js";
-import { lineUnderTest, ScriptedApi, settled, type LineUnderTest } from "./review.fixture.js";
-import { Reviews } from "./reviews.js";
+import { queueUnderTest, ScriptedApi, settled, type QueueUnderTest } from "./review.fixture.js";
+import { ReviewCache } from "./review-cache.js";
 
 const identity: Identity = { kind: "token", namespace: "shop", serviceAccount: "cart" };
 const times = {
-  grantedMs: 300_000,
-  refusedMs: 30_000,
-  recheckMs: 20_000,
-  awayMs: 3_600_000,
-  patienceMs: 5_000,
+  grantedTtlMs: 300_000,
+  refusedTtlMs: 30_000,
+  recheckTtlMs: 20_000,
+  staleIfErrorMs: 3_600_000,
+  timeoutMs: 5_000,
 };
 
-describe("ApiLine", () => {
-  const running: LineUnderTest[] = [];
-  const makeLine = (options: Parameters<typeof lineUnderTest>[0]): LineUnderTest => {
-    const test = lineUnderTest(options);
+describe("ReviewQueue", () => {
+  const running: QueueUnderTest[] = [];
+  const makeQueue = (options: Parameters<typeof queueUnderTest>[0]): QueueUnderTest => {
+    const test = queueUnderTest(options);
     running.push(test);
     return test;
   };
@@ -27,30 +27,30 @@ describe("ApiLine", () => {
     for (const test of running.splice(0)) test.stop();
   });
 
-  /** One API server that is asked about everything, as a proxy does: with a line for each kind of question. */
+  /** One API server that is asked about everything, as a proxy does: with a queue for each kind of question. */
   function threeKinds(): {
     api: ScriptedApi;
     ask: Record<string, () => Promise<string>>;
     logged: () => string[];
   } {
     const api = new ScriptedApi();
-    const lines = [accessPermission, tokenReviewPermission, podPermission].map((permission) =>
-      makeLine({ permission }),
+    const queues = [accessPermission, tokenReviewPermission, podPermission].map((permission) =>
+      makeQueue({ permission }),
     );
-    const [access, token, pod] = lines;
+    const [access, token, pod] = queues;
     if (access === undefined || token === undefined || pod === undefined) throw new Error("there are three");
-    const reviews = new AccessReviews({ client: api, line: access.line, clock: access.clock });
+    const reviews = new AccessReviews({ client: api, queue: access.queue, clock: access.clock });
     const tokens = new TokenReviews({
       client: api,
-      line: token.line,
+      queue: token.queue,
       clock: token.clock,
       audience: "bunting",
       tokens: { identify: () => identity },
     });
-    const { line: listLine } = pod;
-    const addresses = new PodAddresses({ client: api, line: pod.line, listLine, clock: pod.clock });
+    const { queue: listQueue } = pod;
+    const addresses = new PodAddresses({ client: api, queue: pod.queue, listQueue, clock: pod.clock });
     const caller = { bearerToken: "t", address: "10.1.2.3", connection: {} };
-    const resultOf = async (test: LineUnderTest, asked: () => unknown): Promise<string> => {
+    const resultOf = async (test: QueueUnderTest, asked: () => unknown): Promise<string> => {
       const result = Promise.resolve()
         .then(asked)
         .then(
@@ -58,7 +58,7 @@ describe("ApiLine", () => {
           (error: unknown) => (error as Error).message,
         );
       await settled();
-      test.clock.advance(times.patienceMs);
+      test.clock.advance(times.timeoutMs);
       return result;
     };
     return {
@@ -69,7 +69,7 @@ describe("ApiLine", () => {
         tokenreviews: () => resultOf(token, () => tokens.identify(caller)),
         pods: () => resultOf(pod, () => addresses.identify(caller)),
       },
-      logged: () => lines.flatMap(({ logged }) => logged),
+      logged: () => queues.flatMap(({ logged }) => logged),
     };
   }
 
@@ -117,14 +117,14 @@ describe("ApiLine", () => {
     });
 
   it("names a missing permission also where the API server failed otherwise before, once", async () => {
-    const { api, line, clock, logged } = makeLine({ permission: "create on reviews" });
+    const { api, queue, clock, logged } = makeQueue({ permission: "create on reviews" });
     let code: KubeError["code"] = "CONNECTION_REFUSED";
     const ask = async (): Promise<boolean> => {
       api.failure = code;
       await api.raw({ method: "POST", path: "/" }, new AbortController().signal);
       return true;
     };
-    line.add({ asker: "a", isRecheck: false, ask, rejected: () => undefined });
+    queue.add({ caller: "a", isRecheck: false, ask, rejected: () => undefined });
     await settled();
     expect(logged).to.have.length(1);
     code = "FORBIDDEN";
@@ -138,27 +138,27 @@ describe("ApiLine", () => {
 
   describe("with a flood of newcomers", () => {
     const perSecond = 10;
-    let test: LineUnderTest;
-    let reviews: Reviews<string, string>;
+    let test: QueueUnderTest;
+    let reviews: ReviewCache<string, string>;
     let newcomers = 0;
     beforeEach(async () => {
-      test = makeLine({ perSecond, maxConcurrent: 4 });
+      test = makeQueue({ perSecond, maxConcurrent: 4 });
       test.api.answer = () => "yes";
-      reviews = new Reviews({
+      reviews = new ReviewCache({
         kind: {
           keyOf: (question) => question,
-          askerOf: (question) => question,
+          callerOf: (question) => question,
           ask: async (question, signal) =>
             String(await test.api.raw({ method: "POST", path: question }, signal)),
           isGranted: (answer) => answer === "yes",
           rejected: "no",
         },
         times,
-        line: test.line,
+        queue: test.queue,
         clock: test.clock,
       });
       for (const open of ["open 1", "open 2"]) expect(await reviews.answer(open)).to.equal("yes");
-      test.clock.advance(times.recheckMs);
+      test.clock.advance(times.recheckTtlMs);
     });
     const flood = (count: number): void => {
       for (let each = 0; each < count; each++)
@@ -183,7 +183,7 @@ describe("ApiLine", () => {
     });
 
     it("asks a newcomer's question at once when a recheck needs its answer", async () => {
-      test.clock.advance(times.grantedMs);
+      test.clock.advance(times.grantedTtlMs);
       flood(1_000);
       const asNewcomer = reviews.answer("open 2");
       test.api.taken();
@@ -197,16 +197,16 @@ describe("ApiLine", () => {
     it("lets newcomers have a turn although rechecks never end", async () => {
       let asked = 0;
       const recheck = {
-        asker: "recheck",
+        caller: "recheck",
         isRecheck: true,
         ask: (): Promise<boolean> => {
           asked++;
-          test.line.add({ ...recheck });
+          test.queue.add({ ...recheck });
           return Promise.resolve(true);
         },
         rejected: () => undefined,
       };
-      test.line.add({ ...recheck });
+      test.queue.add({ ...recheck });
       flood(50);
       for (let step = 0; step < 8; step++) await advance(1_000);
       const answered = test.api.taken().filter(({ path }) => path.startsWith("newcomer")).length;

@@ -9,64 +9,78 @@ import {
   type Runnable,
 } from "@bunting/runtime";
 
-/** A question to the API server that waits for its turn. */
-export interface LineTask {
-  /** Whose turn it takes. */
-  readonly asker: unknown;
-  /** Whether open streams rely on its answer: it goes before questions of newcomers. */
+/** A question to the API server that waits in the queue. */
+export interface ReviewTask {
+  /** Fairness key: callers take turns. */
+  readonly caller: unknown;
+  /** True if open streams rely on the answer: rechecks go before questions of newcomers. */
   readonly isRecheck: boolean;
-  /** Asks; false if it had nothing left to ask. Its rejection with a KubeError makes the line wait and ask again, except for INVALID, which would be rejected again. */
+  /**
+   * Sends the question. Resolves with false if the question is obsolete and nothing was sent. A rejection makes
+   * the queue back off and send the question again, except for INVALID: the API server would repeat that.
+   */
   ask(signal: AbortSignal): Promise<boolean>;
-  /** The API server rejects the question itself. */
+  /** Called when the API server answers INVALID. */
   rejected(error: KubeError): void;
 }
 
-export interface ApiLineLimits {
-  /** How many questions may be under way at once; 16 if not given. */
+export interface ReviewQueueLimits {
+  /** Concurrency limit: the most questions under way at once. Default 16. */
   readonly maxConcurrent?: number;
-  /** How many questions are asked per second at most; 300 if not given. */
+  /** Rate limit, in questions per second. Default 300. */
   readonly perSecond?: number;
-  /** How many at once after a quiet time; as many as per second if not given. */
+  /** Burst of the rate limit. Default `perSecond`. */
   readonly burst?: number;
-  /** Of so many turns, newcomers have one while rechecks wait: they are late then, but do not wait for ever. 8 if not given. */
+  /** While rechecks wait, every so many turns one goes to a newcomer, so that newcomers never starve. Default 8. */
   readonly turnsPerNewcomer?: number;
 }
 
-export interface ApiLineOptions extends ApiLineLimits {
-  /** What the proxy's ServiceAccount has to be allowed to ask, in the words of RBAC: "create on tokenreviews.authentication.k8s.io". */
+export interface ReviewQueueOptions extends ReviewQueueLimits {
+  /**
+   * The RBAC permission that the proxy's ServiceAccount needs, for messages: "create on
+   * tokenreviews.authentication.k8s.io".
+   */
   readonly permission: string;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "info" | "warn" | "error">;
-  /** How long the API server may take to answer, in ms; 5,000 if not given. */
-  readonly answerWithinMs?: number;
+  /** Timeout of one question, in ms. Default 5,000. */
+  readonly timeoutMs?: number;
   /** A number in [0, 1); replaced by tests. */
   readonly random?: () => number;
 }
 
 /**
- * The line in which all questions of a kind about peers wait for the API server: only so many at once and per second, askers take turns, and after a
- * failure all of them wait together, while one question at a time finds out whether the API server is back. Rechecks of open streams go before
- * questions of newcomers, so that a flood of these does not keep a revoked permission alive.
+ * The queue of all questions of one kind to the API server: a concurrency limit, a rate limit and a circuit
+ * breaker.
+ *
+ * Invariants:
+ * - At most `maxConcurrent` questions are under way, and at most `perSecond` are sent per second.
+ * - A failure opens the breaker (`isUnavailable`): questions wait for the backoff, then one at a time probes the
+ *   API server. Its first answer closes the breaker.
+ * - Failures of questions that were under way together count as one.
+ * - Rechecks of open streams go before questions of newcomers, so that a flood of newcomers does not keep a
+ *   revoked permission alive. Newcomers still get every `turnsPerNewcomer`-th turn.
+ * - Callers take turns within each of both groups.
  */
-export class ApiLine implements Runnable {
+export class ReviewQueue implements Runnable {
   readonly name = "access-reviews";
-  readonly #options: ApiLineOptions;
-  readonly #rechecks = new FairQueue<LineTask>();
-  readonly #newcomers = new FairQueue<LineTask>();
+  readonly #options: ReviewQueueOptions;
+  readonly #rechecks = new FairQueue<ReviewTask>();
+  readonly #newcomers = new FairQueue<ReviewTask>();
   readonly #bucket: TokenBucket;
   readonly #backoff: Backoff;
-  readonly #awayListeners = new Set<() => void>();
+  readonly #unavailableListeners = new Set<() => void>();
   #signal: AbortSignal | undefined;
   #underWay = 0;
-  #isAway = false;
+  #isUnavailable = false;
   #isForbidden = false;
   #turns = 0;
-  /** When the pause ends that the last failure began, in ms of the monotonic clock. */
+  /** End of the current backoff, in ms of the monotonic clock. */
   #resumeMs = 0;
-  #pausedMs = -1;
+  #failedAtMs = -1;
   #cancelTimer: (() => void) | undefined;
 
-  constructor(options: ApiLineOptions) {
+  constructor(options: ReviewQueueOptions) {
     this.#options = options;
     const perSecond = options.perSecond ?? 300;
     this.#bucket = new TokenBucket(options.clock, { burst: options.burst ?? perSecond, perSecond });
@@ -77,45 +91,45 @@ export class ApiLine implements Runnable {
     });
   }
 
-  /** True from a question that the API server failed to answer to the next answer: what is known has to do meanwhile. */
-  get isAway(): boolean {
-    return this.#isAway;
+  /** True while the breaker is open: from a failed question to the next answer. Caches serve stale answers meanwhile. */
+  get isUnavailable(): boolean {
+    return this.#isUnavailable;
   }
 
-  /** True while it is away because the proxy's ServiceAccount may not ask. */
+  /** True while the breaker is open because the proxy's ServiceAccount lacks the permission to ask. */
   get isForbidden(): boolean {
     return this.#isForbidden;
   }
 
-  /** How many questions wait for their turn. */
+  /** The number of questions that wait. */
   get size(): number {
     return this.#rechecks.size + this.#newcomers.size;
   }
 
-  /** Calls the listener whenever the API server begins to fail. */
-  onAway(listener: () => void): void {
-    this.#awayListeners.add(listener);
+  /** Calls the listener each time the breaker opens. */
+  onUnavailable(listener: () => void): void {
+    this.#unavailableListeners.add(listener);
   }
 
-  add(task: LineTask): void {
+  add(task: ReviewTask): void {
     this.#wait(task);
     this.#pump();
   }
 
-  /** The answer is no longer wanted. Has no effect on a question that is under way. */
-  delete(task: LineTask): void {
-    this.#rechecks.delete(task.asker, task);
-    this.#newcomers.delete(task.asker, task);
+  /** Removes a question that waits. Has no effect on a question that is under way. */
+  delete(task: ReviewTask): void {
+    this.#rechecks.delete(task.caller, task);
+    this.#newcomers.delete(task.caller, task);
   }
 
-  /** A newcomer's question has become a recheck. */
-  promote(task: LineTask): void {
+  /** Moves a newcomer's question to the rechecks. */
+  promote(task: ReviewTask): void {
     const { size } = this.#newcomers;
-    this.#newcomers.delete(task.asker, task);
-    if (this.#newcomers.size < size) this.#rechecks.add(task.asker, task);
+    this.#newcomers.delete(task.caller, task);
+    if (this.#newcomers.size < size) this.#rechecks.add(task.caller, task);
   }
 
-  /** Asks until the signal aborts. */
+  /** Sends questions until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     this.#signal = signal;
     this.#pump();
@@ -127,8 +141,8 @@ export class ApiLine implements Runnable {
   #pump(): void {
     const { clock, maxConcurrent = 16 } = this.#options;
     if (this.#signal === undefined || this.#signal.aborted) return;
-    const places = this.#isAway ? 1 : maxConcurrent;
-    while (this.size > 0 && this.#underWay < places) {
+    const slots = this.#isUnavailable ? 1 : maxConcurrent;
+    while (this.size > 0 && this.#underWay < slots) {
       const waitMs = Math.max(this.#resumeMs - clock.monotonicMs(), this.#bucket.waitMs);
       if (waitMs > 0) {
         this.#cancelTimer?.();
@@ -142,29 +156,29 @@ export class ApiLine implements Runnable {
     }
   }
 
-  #next(): LineTask | undefined {
+  #next(): ReviewTask | undefined {
     const { turnsPerNewcomer = 8 } = this.#options;
     const isForNewcomer = ++this.#turns % turnsPerNewcomer === 0 && this.#newcomers.size > 0;
     const turns = isForNewcomer || this.#rechecks.size === 0 ? this.#newcomers : this.#rechecks;
     const [task] = turns;
     if (task === undefined) return undefined;
-    turns.delete(task.asker, task);
-    turns.moveToBack(task.asker);
+    turns.delete(task.caller, task);
+    turns.moveToBack(task.caller);
     return task;
   }
 
-  #wait(task: LineTask): void {
-    (task.isRecheck ? this.#rechecks : this.#newcomers).add(task.asker, task);
+  #wait(task: ReviewTask): void {
+    (task.isRecheck ? this.#rechecks : this.#newcomers).add(task.caller, task);
   }
 
-  async #ask(task: LineTask, signal: AbortSignal): Promise<void> {
-    const { clock, logger, answerWithinMs = 5_000 } = this.#options;
+  async #ask(task: ReviewTask, signal: AbortSignal): Promise<void> {
+    const { clock, logger, timeoutMs = 5_000 } = this.#options;
     const startedMs = clock.monotonicMs();
-    const timeout = new AbortController();
-    const cancel = clock.after(answerWithinMs, () => timeout.abort());
+    const deadline = new AbortController();
+    const cancel = clock.after(timeoutMs, () => deadline.abort());
     this.#underWay++;
     try {
-      const isAnswered = await task.ask(AbortSignal.any([signal, timeout.signal]));
+      const isAnswered = await task.ask(AbortSignal.any([signal, deadline.signal]));
       if (isAnswered) this.#succeeded();
     } catch (error) {
       if (signal.aborted) return;
@@ -173,7 +187,7 @@ export class ApiLine implements Runnable {
         task.rejected(error);
       } else {
         if (!(error instanceof KubeError)) logger.error({ error }, "an access review failed unexpectedly");
-        this.#failed(startedMs, timeout.signal.aborted ? answerWithinMs : undefined, error);
+        this.#failed(startedMs, deadline.signal.aborted ? timeoutMs : undefined, error);
         this.#wait(task);
       }
     } finally {
@@ -184,9 +198,9 @@ export class ApiLine implements Runnable {
   }
 
   #succeeded(): void {
-    if (this.#isAway) {
+    if (this.#isUnavailable) {
       this.#options.logger.info("the API server answers access reviews again");
-      this.#isAway = false;
+      this.#isUnavailable = false;
       this.#isForbidden = false;
     }
     this.#resumeMs = 0;
@@ -195,23 +209,23 @@ export class ApiLine implements Runnable {
 
   #failed(startedMs: number, afterMs: number | undefined, error: unknown): void {
     const { clock, logger } = this.#options;
-    // Of questions that were under way together, only the first failure counts.
-    if (startedMs <= this.#pausedMs) return;
-    this.#pausedMs = clock.monotonicMs();
+    // Questions that were under way together fail together, which is one failure.
+    if (startedMs <= this.#failedAtMs) return;
+    this.#failedAtMs = clock.monotonicMs();
     const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    this.#resumeMs = this.#pausedMs + Math.max(this.#backoff.next(), Math.min(retryAfterMs, 60_000));
-    const wasAway = this.#isAway;
+    this.#resumeMs = this.#failedAtMs + Math.max(this.#backoff.next(), Math.min(retryAfterMs, 60_000));
+    const wasUnavailable = this.#isUnavailable;
     const wasForbidden = this.#isForbidden;
-    this.#isAway = true;
+    this.#isUnavailable = true;
     this.#isForbidden = error instanceof KubeError && error.code === "FORBIDDEN";
-    // The line about a missing permission is the one that an operator can act on, so it also comes after others.
-    if (wasAway && (wasForbidden || !this.#isForbidden)) return;
-    logger.warn({ error, ...(afterMs === undefined ? {} : { afterMs }) }, this.#awayMessage());
-    if (wasAway) return;
-    for (const listener of this.#awayListeners) listener();
+    // A missing permission is logged after another failure too: it is the one that an operator can act on.
+    if (wasUnavailable && (wasForbidden || !this.#isForbidden)) return;
+    logger.warn({ error, ...(afterMs === undefined ? {} : { afterMs }) }, this.#unavailableMessage());
+    if (wasUnavailable) return;
+    for (const listener of this.#unavailableListeners) listener();
   }
 
-  #awayMessage(): string {
+  #unavailableMessage(): string {
     const reason = this.#isForbidden
       ? `the proxy's ServiceAccount lacks a permission that --auth, --authorize or --token-review needs; grant it ${this.#options.permission} in the whole cluster (docs/security.md lists what each option needs)`
       : "the API server does not answer access reviews";

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { KubeError, type RawRequest } from "@bunting/kube";
-import { ApiLine, type ApiLineLimits, type ApiLineOptions } from "./api-line.js";
+import { ReviewQueue, type ReviewQueueLimits, type ReviewQueueOptions } from "./review-queue.js";
 import type { ReviewClient } from "./review-client.js";
 
 /** An API server that answers each request with what `answer` returns, or with an error. */
@@ -30,24 +30,26 @@ export class ScriptedApi implements ReviewClient {
   }
 }
 
-export interface LineUnderTest {
+export interface QueueUnderTest {
   readonly clock: ManualClock;
   readonly api: ScriptedApi;
-  readonly line: ApiLine;
+  readonly queue: ReviewQueue;
   /** Lines logged, by message. */
   readonly logged: string[];
   stop(): void;
 }
 
-export function lineUnderTest(
-  options: Partial<Pick<ApiLineOptions, "permission" | keyof ApiLineLimits>> & { clock?: ManualClock } = {},
-): LineUnderTest {
+export function queueUnderTest(
+  options: Partial<Pick<ReviewQueueOptions, "permission" | keyof ReviewQueueLimits>> & {
+    clock?: ManualClock;
+  } = {},
+): QueueUnderTest {
   const { clock = new ManualClock() } = options;
   const logged: string[] = [];
   const log = (_fields: unknown, message?: string): void => {
     logged.push(message ?? String(_fields));
   };
-  const line = new ApiLine({
+  const queue = new ReviewQueue({
     permission: "create on reviews",
     logger: { info: log, warn: log, error: log },
     random: () => 1,
@@ -55,8 +57,8 @@ export function lineUnderTest(
     clock,
   });
   const stop = new AbortController();
-  void line.run(stop.signal);
-  return { clock, api: new ScriptedApi(), line, logged, stop: () => stop.abort() };
+  void queue.run(stop.signal);
+  return { clock, api: new ScriptedApi(), queue, logged, stop: () => stop.abort() };
 }
 
 /** Lets everything happen that waits for no time to pass. */

@@ -1,12 +1,12 @@
 import type { Clock } from "@bunting/runtime";
-import type { ApiLine } from "./api-line.js";
+import type { ReviewQueue } from "./review-queue.js";
 import type { ReviewClient } from "./review-client.js";
-import type { ReviewResult, ReviewTimes } from "./reviews.js";
+import type { ReviewResult, ReviewTimes } from "./review-cache.js";
 
-/** What every kind of question to the API server takes. */
+/** The options that every reviewer takes. */
 export interface ReviewerOptions {
   readonly client: ReviewClient;
-  readonly line: ApiLine;
+  readonly queue: ReviewQueue;
   readonly clock: Clock;
   /** Replaced by tests. */
   readonly times?: Partial<ReviewTimes>;

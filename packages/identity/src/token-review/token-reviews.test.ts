@@ -2,17 +2,17 @@ import { expect } from "chai";
 import type { Authenticator, Caller } from "../authenticator.js";
 import { IdentityError } from "../identity-error.js";
 import { identityName, type Identity } from "../identity.js";
-import { lineUnderTest, settled, type LineUnderTest } from "../review/review.fixture.js";
+import { queueUnderTest, settled, type QueueUnderTest } from "../review/review.fixture.js";
 import { TokenReviews, tokenReviewTimes } from "./token-reviews.js";
 
 const identity: Identity = { kind: "token", namespace: "shop", serviceAccount: "cart" };
 
 describe("TokenReviews", () => {
-  let test: LineUnderTest;
+  let test: QueueUnderTest;
   let status: unknown;
   let reviews: TokenReviews;
   beforeEach(() => {
-    test = lineUnderTest();
+    test = queueUnderTest();
     status = { authenticated: true, audiences: ["bunting"], user: { username: identityName(identity) } };
     test.api.answer = () => ({ status });
     const tokens: Authenticator = {
@@ -22,8 +22,8 @@ describe("TokenReviews", () => {
         return bearerToken === "t1" ? identity : { ...identity };
       },
     };
-    const { api: client, line, clock } = test;
-    reviews = new TokenReviews({ tokens, audience: "bunting", client, line, clock });
+    const { api: client, queue, clock } = test;
+    reviews = new TokenReviews({ tokens, audience: "bunting", client, queue, clock });
   });
   afterEach(() => test.stop());
 
@@ -74,7 +74,7 @@ describe("TokenReviews", () => {
   it("finds out by rechecks that a token was revoked", async () => {
     const known = await identify();
     status = { authenticated: false };
-    test.clock.advance(tokenReviewTimes.recheckMs);
+    test.clock.advance(tokenReviewTimes.recheckTtlMs);
     if (known === undefined) throw new Error("it has an identity");
     const rechecked = reviews.recheck(known);
     await settled();
@@ -86,11 +86,11 @@ describe("TokenReviews", () => {
     const known = await identify();
     if (known === undefined) throw new Error("it has an identity");
     test.api.failure = "CONNECTION_REFUSED";
-    test.clock.advance(tokenReviewTimes.recheckMs);
+    test.clock.advance(tokenReviewTimes.recheckTtlMs);
     expect(await reviews.recheck(known)).to.equal(undefined);
     const unknown = codeOf(identify("t2"));
     await settled();
-    test.clock.advance(tokenReviewTimes.patienceMs);
+    test.clock.advance(tokenReviewTimes.timeoutMs);
     expect(await unknown).to.equal("IDENTITY_UNAVAILABLE");
   });
 });

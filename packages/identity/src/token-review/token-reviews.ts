@@ -4,8 +4,8 @@ import { IdentityError } from "../identity-error.js";
 import { identityName, type Identity } from "../identity.js";
 import { identityErrorOf } from "../review/identity-error-of.js";
 import type { ReviewerOptions } from "../review/reviewer-options.js";
-import type { Reviews, ReviewTimes } from "../review/reviews.js";
-import { reviewsOf } from "../review/reviews-of.js";
+import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
+import { reviewCacheOf } from "../review/review-cache-of.js";
 
 export interface TokenReviewsOptions extends ReviewerOptions {
   /** Verifies tokens offline: the API server is asked only about those that pass. */
@@ -23,11 +23,11 @@ type Answer = "granted" | "refused";
 
 /** The defaults that docs/security.md states. */
 export const tokenReviewTimes: ReviewTimes = {
-  grantedMs: 60_000,
-  refusedMs: 30_000,
-  recheckMs: 30_000,
-  awayMs: 24 * 3_600_000,
-  patienceMs: 5_000,
+  grantedTtlMs: 60_000,
+  refusedTtlMs: 30_000,
+  recheckTtlMs: 30_000,
+  staleIfErrorMs: 24 * 3_600_000,
+  timeoutMs: 5_000,
 };
 /** What the proxy's ServiceAccount needs for it. */
 export const tokenReviewPermission = "create on tokenreviews.authentication.k8s.io";
@@ -36,16 +36,16 @@ const reviewPath = "/apis/authentication.k8s.io/v1/tokenreviews";
 /** Tokens that were verified offline are also reviewed by the API server, which knows whether their Pod and ServiceAccount still exist. */
 export class TokenReviews implements Authenticator {
   readonly #tokens: Authenticator;
-  readonly #reviews: Reviews<Question, Answer>;
+  readonly #reviews: ReviewCache<Question, Answer>;
   readonly #questions = new WeakMap<Identity, Question>();
 
   constructor({ tokens, audience, ...options }: TokenReviewsOptions) {
     const { client } = options;
     this.#tokens = tokens;
-    this.#reviews = reviewsOf<Question, Answer>(
+    this.#reviews = reviewCacheOf<Question, Answer>(
       {
         keyOf: ({ token }) => createHash("sha256").update(token).digest("base64"),
-        askerOf: ({ identity }) => identityName(identity),
+        callerOf: ({ identity }) => identityName(identity),
         ask: async ({ token, identity }, signal) => {
           const body = reviewOf(token, audience);
           const answer = await client.raw({ method: "POST", path: reviewPath, body }, signal);

@@ -1,7 +1,7 @@
 import {
   accessPermission,
   AccessReviews,
-  ApiLine,
+  ReviewQueue,
   CertificateAuthenticator,
   clusterKeys,
   fileKeys,
@@ -15,7 +15,7 @@ import {
   tokenReviewPermission,
   TokenReviews,
   uriTemplate,
-  type ApiLineLimits,
+  type ReviewQueueLimits,
   type Authenticator,
   type Authorizer,
   type ReviewResult,
@@ -90,13 +90,13 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
   if (needsCluster(options)) runnables.push(connection);
   const reviewing: Reviewing = {
     client: connection,
-    makeLine: (permission, limits) => {
-      const line = new ApiLine({ ...limits, permission, clock, logger });
-      runnables.push(line);
-      return line;
+    makeQueue: (permission, limits) => {
+      const queue = new ReviewQueue({ ...limits, permission, clock, logger });
+      runnables.push(queue);
+      return queue;
     },
     clock,
-    times: { recheckMs: options.authRecheck * 1.5 },
+    times: { recheckTtlMs: options.authRecheck * 1.5 },
     observe: (kind, made) => ({
       onReview: (result) => {
         metrics.reviewed(kind, result);
@@ -139,7 +139,7 @@ export function readsReaders({ auth, authorize }: Pick<ProxyOptions, "auth" | "a
 interface Reviewing {
   readonly client: ClusterConnection;
   /** One for each kind: a permission that is missing for one kind must not make the answers of another not count. */
-  readonly makeLine: (permission: string, limits?: ApiLineLimits) => ApiLine;
+  readonly makeQueue: (permission: string, limits?: ReviewQueueLimits) => ReviewQueue;
   readonly clock: Clock;
   readonly times: Partial<ReviewTimes>;
   readonly observe: (
@@ -174,7 +174,7 @@ function authorizerOf({ authorize }: AccessOptions, reviewing: Reviewing): Autho
     case "rbac": {
       const reviews: AccessReviews = new AccessReviews({
         ...reviewing,
-        line: reviewing.makeLine(accessPermission),
+        queue: reviewing.makeQueue(accessPermission),
         ...reviewing.observe("access", () => reviews),
       });
       return reviews;
@@ -189,7 +189,7 @@ function pageReviews({ managementAuth }: AccessOptions, reviewing: Reviewing): P
   if (managementAuth !== "rbac") return undefined;
   const reviews: PathReviews = new PathReviews({
     ...reviewing,
-    line: reviewing.makeLine(accessPermission),
+    queue: reviewing.makeQueue(accessPermission),
     ...reviewing.observe("page", () => reviews),
   });
   return reviews;
@@ -198,10 +198,10 @@ function pageReviews({ managementAuth }: AccessOptions, reviewing: Reviewing): P
 function podAddresses({ authRecheck }: AccessOptions, reviewing: Reviewing): Authenticator {
   const addresses: PodAddresses = new PodAddresses({
     ...reviewing,
-    line: reviewing.makeLine(podPermission),
-    listLine: reviewing.makeLine(podPermission, podListLimits),
+    queue: reviewing.makeQueue(podPermission),
+    listQueue: reviewing.makeQueue(podPermission, podListLimits),
     // Rarely: each look goes through all Pods, and a connection ends with its Pod anyway.
-    times: { recheckMs: authRecheck * 5 },
+    times: { recheckTtlMs: authRecheck * 5 },
     ...reviewing.observe("pod", () => addresses),
   });
   return addresses;
@@ -232,7 +232,7 @@ function tokenAuthenticator(
   if (!options.tokenReview) return tokens;
   const reviews: TokenReviews = new TokenReviews({
     ...reviewing,
-    line: reviewing.makeLine(tokenReviewPermission),
+    queue: reviewing.makeQueue(tokenReviewPermission),
     tokens,
     audience,
     ...reviewing.observe("token", () => reviews),
