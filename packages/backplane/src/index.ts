@@ -5,7 +5,7 @@ export { BackplaneError, type BackplaneErrorCode } from "./backplane-error.js";
 export { checkOptions, type BackplaneOptions, type CheckedOptions } from "./backplane-options.js";
 export { RedisConnection, type RedisConnectionOptions } from "./connection/redis-connection.js";
 export { DegradedMode, type DegradedModeOptions, type DegradedState } from "./degraded/degraded-mode.js";
-export { Interest, type Asked, type InterestOptions } from "./interest/interest.js";
+export { Interest, type InterestRequest, type InterestOptions } from "./interest/interest.js";
 export { Keys } from "./keys.js";
 export { LeaseKeeper, type LeaseKeeperOptions } from "./lease/lease-keeper.js";
 export { Leases, type Acquired, type Lease, type LeasesOptions, type Renewed } from "./lease/leases.js";

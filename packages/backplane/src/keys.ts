@@ -1,8 +1,8 @@
 import type { TopicKey } from "@bunting/protocol";
 
 /**
- * The names of all keys in Redis. Scripts touch several at once, so all must be in one Redis: Redis Cluster is not supported, which
- * answers such scripts with an error.
+ * The names of all keys in Redis. Scripts touch several keys at once, so all must be in one Redis. Redis Cluster answers
+ * such scripts with an error, and is not supported.
  */
 export class Keys {
   readonly #prefix: string;
@@ -29,12 +29,12 @@ export class Keys {
     return `${this.#prefix}lease:${name}`;
   }
 
-  /** Who would like to have a lease that another replica holds. */
+  /** The hand-over request: the replica that wants a lease that another one holds. */
   wish(name: string): string {
     return `${this.#prefix}wish:${name}`;
   }
 
-  /** The topics of a lease that replicas want, each with the time at which one mentioned it last. */
+  /** The topics of a lease that replicas want, each with the time of its last mention. */
   interest(lease: string): string {
     return `${this.#prefix}interest:${lease}`;
   }
@@ -44,8 +44,8 @@ export class Keys {
   }
 
   /**
-   * A key of each kind, most of them of no topic and no lease, to find out whether Redis would take what is written there. A text, a hash and a
-   * stream come first.
+   * Sample keys of each kind, to find out whether Redis would accept writes to them. A string, a hash and a stream come
+   * first.
    */
   get samples(): readonly string[] {
     const lease = "sample";
@@ -53,7 +53,7 @@ export class Keys {
     return [...written, this.announced(-1), this.lease(lease), this.interest(lease), this.fence];
   }
 
-  /** How many announcements a shard has had: each carries its number, so that readers notice when they miss one. */
+  /** The number of announcements of a shard: each carries its own number, so that readers notice gaps. */
   announced(shard: number): string {
     return `${this.#prefix}announced:${shard}`;
   }

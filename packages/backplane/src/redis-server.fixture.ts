@@ -7,16 +7,16 @@ import { Redis } from "ioredis";
 import type { Context } from "mocha";
 
 const isInstalled = spawnSync("redis-server", ["--version"]).status === 0;
-let isTold = false;
+let isReported = false;
 
 /** The first line of a `before` hook: without redis-server, the tests count as skipped, and say once how to get one. */
 export function needsRedisServer(context: Context): void {
   if (isInstalled) return;
-  if (!isTold)
+  if (!isReported)
     console.error(
       "These tests start redis-server, which is not there. On Debian: apt-get install redis-server.",
     );
-  isTold = true;
+  isReported = true;
   context.skip();
 }
 

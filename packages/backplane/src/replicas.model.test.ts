@@ -26,7 +26,7 @@ import { Stops, TestReplica } from "./replica.fixture.js";
  * Three replicas that own and follow three topics on one Redis, while owners are stopped between reading and writing, connections are cut and
  * swallowed, Redis is stopped or killed, leases vanish, and the API server lags behind. Seen to fail without the check of versions in the script
  * that writes, without both its checks of numbers (either of them is enough here; records.test.ts has one test for each), and with a follower that
- * tells whatever it reads.
+ * reports whatever it reads.
  */
 
 const topics = ["demo/a", "demo/b", "demo/c"] as const;
@@ -38,7 +38,7 @@ class Cluster {
   #last = 100;
   readonly newest = new Map<string, number>(topics.map((topic) => [topic, 100]));
 
-  /** What a watch tells: the newest version, or, from an API server that lags behind, an older one. */
+  /** What a watch reports: the newest version, or, from an API server that lags behind, an older one. */
   read(topic: string, random: () => number): number {
     const newest = this.newest.get(topic) ?? 0;
     return random() < 0.2 ? Math.max(1, newest - 20) : newest;
@@ -49,21 +49,21 @@ class Cluster {
   }
 }
 
-/** Everything that was ever told to the readers of one follower; fails when one goes backwards. */
+/** Everything that was ever reported to the readers of one follower; fails when one goes backwards. */
 class Reader {
-  readonly told = new Map<string, RecordPosition & { readonly fence: number }>();
+  readonly reported = new Map<string, RecordPosition & { readonly fence: number }>();
   readonly wrongs: string[] = [];
 
   take({ record, fence }: StoredRecord): void {
     const { topic, epoch, resourceVersion, document } = record;
-    const before = this.told.get(topic);
+    const before = this.reported.get(topic);
     const now = { epoch, resourceVersion, fence };
     const what = `${topic}: ${JSON.stringify(before)}, then ${JSON.stringify(now)}`;
     if (before !== undefined && comparePositions(now, before) <= 0) this.wrongs.push(`backwards: ${what}`);
     if (before !== undefined && fence < before.fence) this.wrongs.push(`an older owner: ${what}`);
     if (JSON.stringify(document) !== JSON.stringify(documentOf(Number(resourceVersion))))
       this.wrongs.push(`the document of another version: ${what}`);
-    this.told.set(topic, now);
+    this.reported.set(topic, now);
   }
 }
 
@@ -277,12 +277,12 @@ describe("Replicas on one Redis", () => {
       }
       const isAtEnd = ({ reader }: ModelReplica): boolean =>
         topics.every(
-          (topic) => reader.told.get(topic)?.resourceVersion === String(cluster.newest.get(topic)),
+          (topic) => reader.reported.get(topic)?.resourceVersion === String(cluster.newest.get(topic)),
         );
       await eventually(() => replicas.every(isAtEnd), "the last version everywhere").catch(
         (error: unknown) => {
           throw new Error(
-            `${(error as Error).message}: ${JSON.stringify(replicas.map(({ reader }) => [...reader.told]))}`,
+            `${(error as Error).message}: ${JSON.stringify(replicas.map(({ reader }) => [...reader.reported]))}`,
           );
         },
       );

@@ -5,7 +5,7 @@ import { BackplaneError } from "../backplane-error.js";
 import type { CheckedOptions } from "../backplane-options.js";
 import { RedisConnection } from "../connection/redis-connection.js";
 import type { Keys } from "../keys.js";
-import type { Asked } from "../interest/interest.js";
+import type { InterestRequest } from "../interest/interest.js";
 import { texts } from "../lease/leases.js";
 import { isPosition, type RecordPosition } from "../record/position.js";
 import { tailsScript } from "./announcement-scripts.js";
@@ -18,32 +18,35 @@ export interface AnnouncementReaderOptions {
   readonly logger: Logger;
   /** Called for each announcement, in the order of the topic. */
   readonly onAnnounced: (topic: TopicKey, position: RecordPosition) => void;
-  /** Called when a replica asks the owner of a topic for something. */
-  readonly onAsked?: (topic: TopicKey, asked: Asked) => void;
-  /** Called when announcements may have been missed, at the start as well, and again and again while none can be read: versions have to be compared. */
+  /** Called for each request of a replica to the owner of a topic. */
+  readonly onRequest?: (topic: TopicKey, request: InterestRequest) => void;
+  /**
+   * Called when announcements may have been missed: at the start, after a gap, and repeatedly while none can be read.
+   * Positions have to be compared then.
+   */
   readonly onGap: () => void;
 }
 
-/** How many announcements are read at a time, of each shard. */
+/** The most announcements of each shard in one read. */
 const entriesAtOnce = 256;
-/** How long one read waits. The connection is known to work at least so often. */
+/** Longest wait of one read, and so the longest time without proof that the connection works. */
 const blockMs = 5_000;
 const backoff = { firstMs: 100, capMs: 2_000 };
 
-/** The announcements of all shards. Its reads wait in Redis until there is something, so it has a connection of its own. */
+/** Reads the announcements of all shards. Reads block in Redis until there is one, so the reader has its own connection. */
 export class AnnouncementReader implements Runnable {
   readonly name = "announcements";
   readonly #options: AnnouncementReaderOptions;
   readonly #connection: RedisConnection;
   readonly #shards: readonly number[];
-  /** Absent until the end of each stream was read for the first time. */
+  /** Undefined until the end of each stream was read for the first time. */
   #cursors: readonly ShardCursor[] | undefined;
-  /** Streams that can be read; under the key of another may be something else. */
+  /** Shards whose key holds a stream; other software may have written something else there. */
   #readable: readonly number[] = [];
   #entriesAtOnce = entriesAtOnce;
   readonly #log: RateLimitedLog;
-  /** When the ends of the streams have to be looked at again. */
-  #lookMs = 0;
+  /** Time of the next comparison with the ends of the streams. */
+  #checkTailsMs = 0;
   #failure: BackplaneError | undefined;
 
   constructor(options: AnnouncementReaderOptions) {
@@ -53,12 +56,12 @@ export class AnnouncementReader implements Runnable {
       ...options,
       clientName: "bunting-announcements",
       // Another connection may lead to another Redis.
-      onChange: () => (this.#lookMs = 0),
+      onChange: () => (this.#checkTailsMs = 0),
     });
     this.#shards = Array.from({ length: options.options.shards }, (_, shard) => shard);
   }
 
-  /** Why none can be read for now; undefined if they can. */
+  /** The error because of which no announcement can be read; undefined while they can be read. */
   get failure(): BackplaneError | undefined {
     return this.#failure && (this.#connection.reason ?? this.#failure);
   }
@@ -73,7 +76,7 @@ export class AnnouncementReader implements Runnable {
     const isOver = (): boolean => signal.aborted;
     while (!isOver()) {
       try {
-        const cursors = await this.#look();
+        const cursors = await this.#checkTails();
         await this.#readOnce(cursors).catch((error: unknown) => {
           this.#readLess();
           throw error;
@@ -87,7 +90,7 @@ export class AnnouncementReader implements Runnable {
         // The connection logs its own end.
         if (code !== "REDIS_AWAY" && this.#connection.isUp)
           this.#log.warn("read", { code, reason: message }, "announcements can't be read");
-        // Nothing is heard meanwhile, and Redis may be reached by the other connection. Before the first one is made, nothing is missed yet.
+        // Announcements are missed meanwhile, while the other connection may reach Redis. Before the first connection there are none to miss.
         const isMissing = this.#cursors !== undefined || code === "REDIS_TIMEOUT";
         if (isMissing && !isOver()) {
           this.#failure = failure;
@@ -98,25 +101,25 @@ export class AnnouncementReader implements Runnable {
     }
   }
 
-  /** What can't be read, because it is too large for instance, is read one by one, and then passed over. */
+  /** Reads one by one after an error, and then skips to the end: an entry may be too large to read. */
   #readLess(): void {
     if (this.#entriesAtOnce === 1) this.#cursors = undefined;
     else this.#entriesAtOnce = 1;
   }
 
-  /** Compares with the ends of the streams, from time to time and with each new connection. */
-  async #look(): Promise<readonly ShardCursor[]> {
+  /** Compares the cursors with the ends of the streams, every `compareMs` and with each new connection. */
+  async #checkTails(): Promise<readonly ShardCursor[]> {
     const { clock, options, onGap } = this.#options;
-    if (this.#cursors !== undefined && clock.monotonicMs() < this.#lookMs) return this.#cursors;
-    const lookMs = clock.monotonicMs() + options.compareMs;
+    if (this.#cursors !== undefined && clock.monotonicMs() < this.#checkTailsMs) return this.#cursors;
+    const checkTailsMs = clock.monotonicMs() + options.compareMs;
     const tails = await this.#readTails();
-    this.#lookMs = lookMs;
+    this.#checkTailsMs = checkTailsMs;
     this.#readable = this.#shards.filter((shard) => tails[shard]?.id !== "");
     if (this.#readable.length < tails.length)
       this.#log.warn(
         "other",
         { streams: tails.length - this.#readable.length },
-        "under keys of announcements is something else: edits of their topics come late until it is deleted",
+        "keys of announcements hold something else than a stream: edits of their topics come late until these keys are deleted",
       );
     const before = this.#cursors;
     this.#cursors ??= tails.map((tail) => new ShardCursor(tail));
@@ -138,7 +141,7 @@ export class AnnouncementReader implements Runnable {
 
   async #readOnce(cursors: readonly ShardCursor[]): Promise<void> {
     const { keys, options, clock } = this.#options;
-    const waitMs = Math.max(1, Math.min(blockMs, Math.ceil(this.#lookMs - clock.monotonicMs())));
+    const waitMs = Math.max(1, Math.min(blockMs, Math.ceil(this.#checkTailsMs - clock.monotonicMs())));
     const read = this.#readable.flatMap((shard) => cursors[shard] ?? []);
     const streams = this.#readable.map((shard) => keys.announcements(shard));
     const ids = read.map(({ id }) => (id === "" ? "0-0" : id));
@@ -152,18 +155,18 @@ export class AnnouncementReader implements Runnable {
   }
 
   #take(cursor: ShardCursor, entries: StreamAnswer[number][1]): void {
-    const { onAnnounced, onAsked, onGap } = this.#options;
-    /** What is asked for again and again is done once. */
-    const asked = new Set<string>();
+    const { onAnnounced, onRequest, onGap } = this.#options;
+    /** Requests of this read; repeated ones are passed on once. */
+    const requests = new Set<string>();
     for (const [id, fields] of entries) {
       const { topic, epoch, version, number, asks } = readFields(fields);
       const position = { epoch: Number(epoch), resourceVersion: version ?? "" };
       const isNext = cursor.advance({ id: String(id), number: Number(number) });
       if (topic !== undefined && isPosition(position)) onAnnounced(topic as TopicKey, position);
-      const question = `${asks ?? ""} ${topic ?? ""}`;
-      if (topic !== undefined && (asks === "watch" || asks === "refresh") && !asked.has(question))
-        onAsked?.(topic as TopicKey, asks);
-      asked.add(question);
+      const request = `${asks ?? ""} ${topic ?? ""}`;
+      if (topic !== undefined && (asks === "watch" || asks === "refresh") && !requests.has(request))
+        onRequest?.(topic as TopicKey, asks);
+      requests.add(request);
       if (!isNext) onGap();
     }
   }

@@ -1,8 +1,8 @@
 import { script } from "../connection/script.js";
 
 /**
- * KEYS announcements, announced, … of each shard. Returns for each the id of its last announcement, `0-0` without one, and its number; an empty
- * id where something else is under one of the keys.
+ * KEYS announcements, announced, … of each shard. Returns, for each shard, the id and the number of its last
+ * announcement: `0-0` without one, an empty id where one of the keys holds something else.
  */
 export const tailsScript = script(`
 local answers = {}

@@ -23,7 +23,7 @@ function version(number: number, epoch = 1, of: TopicRecord["topic"] = topic): T
   return { topic: of, kind: "document", epoch, resourceVersion: String(number), document };
 }
 
-/** What a follower told, as texts. */
+/** The reports of a follower, as texts. */
 class RecordingSink implements FollowerSink {
   isUnconfirmed = false;
   isRefusing = false;
@@ -152,7 +152,7 @@ describe("Announcements", () => {
     const sink = follow();
     await owner.write(1);
     expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal("1");
-    expect(replica.lines.join()).to.contain("under keys of announcements is something else");
+    expect(replica.lines.join()).to.contain("keys of announcements hold something else than a stream");
   });
 
   it("go on after some that are too large to be read", async () => {
@@ -191,7 +191,7 @@ describe("Announcements", () => {
     expect(await follow().events.nextEvent()).to.equal("5");
   });
 
-  it("tell nothing that is not newer than what the follower has", async () => {
+  it("report nothing that is not newer than what the follower has", async () => {
     const owner = await startOwner();
     await owner.write(5);
     const { follow } = await startFollower();
@@ -228,7 +228,7 @@ describe("Announcements", () => {
     expect(content.confirmations).to.deep.equal([]);
   });
 
-  it("of a version that was not taken are told again when versions are compared", async () => {
+  it("of a version that was not taken are reported again when versions are compared", async () => {
     const owner = await startOwner();
     await owner.write(5);
     const { follow, follower } = await startFollower();
@@ -266,7 +266,7 @@ describe("Announcements", () => {
     const sink = follow();
     await owner.write(1);
     await sink.events.nextMatching((event) => event === "1");
-    // As if the stream had never told: the record changes, and nothing is announced.
+    // As if the announcement was lost: the record changes, and nothing is announced.
     await server.command("HSET", "bunting:record:demo/flags", "version", "9", "epoch", "1");
     expect(await sink.events.nextMatching((event) => event !== "absent")).to.equal("RECORD_MALFORMED");
     expect(gaps.size).to.equal(0);
@@ -395,7 +395,7 @@ describe("Announcements", () => {
     expect(follow().versions).to.deep.equal([]);
   });
 
-  it("tell that a record is not to be trusted, and go on with the next that is", async () => {
+  it("report that a record is not to be trusted, and go on with the next that is", async () => {
     const owner = await startOwner();
     await owner.write(1);
     await server.command("HSET", "bunting:record:demo/flags", "body", "anything");

@@ -6,10 +6,10 @@ import { unlimitedRoom } from "../record/document-room.js";
 import { Follower, type FollowerSink } from "./follower.js";
 
 describe("Follower", () => {
-  it("tells what there was no room for once there is, without an announcement, and does not read it before", async () => {
+  it("reports what there was no room for once there is, without an announcement, and does not read it before", async () => {
     const position = { epoch: 1, resourceVersion: "5" };
     let [hasRoom, reads] = [false, 0];
-    const told: string[] = [];
+    const reported: string[] = [];
     const follower = new Follower({
       records: {
         positions: () => Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0 }]])),
@@ -29,10 +29,10 @@ describe("Follower", () => {
     });
     const sink: FollowerSink = {
       isUnconfirmed: false,
-      record: ({ record }) => told.push(record.resourceVersion) > 0,
-      confirmed: () => told.push("confirmed"),
-      absent: () => told.push("absent"),
-      refused: ({ code }) => told.push(code),
+      record: ({ record }) => reported.push(record.resourceVersion) > 0,
+      confirmed: () => reported.push("confirmed"),
+      absent: () => reported.push("absent"),
+      refused: ({ code }) => reported.push(code),
     };
     const compare = async (): Promise<void> => {
       await follower.compare();
@@ -42,11 +42,11 @@ describe("Follower", () => {
     await setImmediate();
     await compare();
     await compare();
-    expect([told, reads]).to.deep.equal([["RECORD_NO_ROOM"], 1]);
+    expect([reported, reads]).to.deep.equal([["RECORD_NO_ROOM"], 1]);
     hasRoom = true;
     await compare();
     await compare();
-    expect(told).to.deep.equal(["RECORD_NO_ROOM", "5", "confirmed"]);
+    expect(reported).to.deep.equal(["RECORD_NO_ROOM", "5", "confirmed"]);
   });
 
   it("compares once more after a comparison during which another was asked for: what came meanwhile may not be in it", async () => {
@@ -75,7 +75,7 @@ describe("Follower", () => {
   it("looks for the confirmation of a record that could not be used, once it can", async () => {
     const position = { epoch: 1, resourceVersion: "5" };
     let isUsable = false;
-    const told: string[] = [];
+    const reported: string[] = [];
     const follower = new Follower({
       records: {
         positions: () => Promise.resolve(new Map([["demo/flags", { ...position, confirmedAgoMs: 0 }]])),
@@ -91,10 +91,10 @@ describe("Follower", () => {
     });
     const sink: FollowerSink = {
       isUnconfirmed: true,
-      record: ({ record }) => told.push(record.resourceVersion) > 0,
-      confirmed: () => told.push("confirmed"),
-      absent: () => told.push("absent"),
-      refused: ({ code }) => told.push(code),
+      record: ({ record }) => reported.push(record.resourceVersion) > 0,
+      confirmed: () => reported.push("confirmed"),
+      absent: () => reported.push("absent"),
+      refused: ({ code }) => reported.push(code),
     };
     follower.follow("demo/flags", sink, new AbortController().signal);
     await setImmediate();
@@ -103,6 +103,6 @@ describe("Follower", () => {
     follower.announced("demo/flags", position);
     await setImmediate();
     await follower.compareUnconfirmed();
-    expect(told).to.deep.equal(["RECORD_MALFORMED", "5", "confirmed"]);
+    expect(reported).to.deep.equal(["RECORD_MALFORMED", "5", "confirmed"]);
   });
 });

@@ -8,26 +8,35 @@ import type { DocumentRoom } from "../record/document-room.js";
 import type { StoredRecord } from "../record/topic-record.js";
 import { RefusedRecord } from "./refused-record.js";
 
-/** What a follower tells of a topic. */
+/** Receives the reports of a follower about one topic. */
 export interface FollowerSink {
-  /** No owner has confirmed lately what was told: it is to be learnt as soon as one does. */
+  /** True while no owner has recently confirmed the last report: the next confirmation is to be reported at once. */
   readonly isUnconfirmed: boolean;
   /**
-   * The newest record: its position is never older than that of the one before, and the same at most once. Returns false if it does not take it
-   * for now: then it is told the same again with the next comparison.
+   * Reports the newest record. Positions never go back, and each is accepted at most once.
+   *
+   * @returns false to refuse the record for now: the next comparison reports it again
    */
   record(stored: StoredRecord): boolean;
-  /** Redis holds nothing newer than what was told; told at each comparison, with what it holds and how long ago an owner confirmed that. */
+  /**
+   * Reports, at each comparison, that Redis holds nothing newer than the last report.
+   *
+   * @param agoMs time since an owner confirmed what Redis holds
+   * @param position what Redis holds, which may be older than the last report
+   */
   confirmed(agoMs: number, position: RecordPosition): void;
-  /** Redis holds nothing of the topic (any more); what was told before stays true. */
+  /** Reports that Redis holds nothing of the topic. The last report stays true. */
   absent(): void;
-  /** The record is not one that can be read, or is not to be trusted: the topic has to be watched otherwise. Told with each attempt to read it. */
+  /**
+   * Reports, at each attempt to read it, that the record can't be read or can't be trusted: the topic has to be
+   * watched in another way.
+   */
   refused(error: BackplaneError): void;
 }
 
 export interface FollowerOptions {
   readonly records: Pick<Records, "read" | "positions">;
-  /** What a record that there was no room for is read again by. */
+  /** Memory budget of documents: decides when to retry a record that there was no room for. */
   readonly room: DocumentRoom;
   readonly compareMs: number;
   readonly clock: Clock;
@@ -38,22 +47,29 @@ export interface FollowerOptions {
 interface Followed {
   readonly sink: FollowerSink;
   readonly signal: AbortSignal;
-  /** Of what was told last. */
-  held: RecordPosition | undefined;
+  /** Position of the last record that the sink took. */
+  reported: RecordPosition | undefined;
   isReading: boolean;
-  /** Something was announced while the record was read: it has to be read again. */
+  /** True if the record was announced since the last read began: it has to be read again. */
   isDirty: boolean;
-  /** What was read last can't be used. */
+  /** Set if the record that was read last can't be used. */
   refused: RefusedRecord | undefined;
 }
 
-/** How many records are read at once: a start with thousands of topics must not fill memory with documents. */
+/** Concurrency limit of reads: a start with thousands of topics must not fill memory with documents. */
 const readsAtOnce = 16;
 
 /**
- * Follows topics that other replicas own. Announcements say when to read; versions are compared from time to time all the same, so that an
- * announcement that was lost costs seconds. It goes by positions only, and never back: what Redis holds may be older than what it told, after
- * a failover for instance, until the owner writes again.
+ * Follows topics that other replicas own: a cache of records, invalidated by announcements and by polling.
+ *
+ * Invariants:
+ * - Announcements trigger reads. Positions are also compared every `compareMs`, so that a lost announcement costs
+ *   seconds.
+ * - Reports never go back. After a failover Redis may hold an older record than the last report, until the owner
+ *   writes again; that older record is not reported.
+ * - One read of a topic is under way at a time, and at most `readsAtOnce` of all topics. An announcement during a
+ *   read marks the topic dirty, and the topic is read again.
+ * - A record that can't be used is retried at comparisons, with backoff (`RefusedRecord`).
  */
 export class Follower implements Runnable {
   readonly name = "follower";
@@ -67,24 +83,31 @@ export class Follower implements Runnable {
     this.#options = options;
   }
 
-  /** Compares now and then until the signal aborts. */
+  /** Compares every `compareMs`, with jitter, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { compareMs, clock, random = Math.random } = this.#options;
     while (!signal.aborted) {
       await this.compare();
-      // Replicas that started together would ask together.
+      // Jitter: replicas that started together would compare together.
       await sleep(compareMs * (0.75 + 0.25 * random()), signal, clock);
     }
   }
 
   /**
-   * Follows a topic until the signal aborts; one follows it at a time. The sink is never called from within this.
+   * Follows a topic until the signal aborts. A topic has one sink at a time, which is never called from within this.
    *
-   * @param held what is known of the topic already: nothing older is told, and not the same again
+   * @param reported the position that the sink holds already: nothing older is reported, nor that one again
    */
-  follow(topic: TopicKey, sink: FollowerSink, signal: AbortSignal, held?: RecordPosition): void {
+  follow(topic: TopicKey, sink: FollowerSink, signal: AbortSignal, reported?: RecordPosition): void {
     if (signal.aborted) return;
-    const followed: Followed = { sink, signal, held, isReading: false, isDirty: false, refused: undefined };
+    const followed: Followed = {
+      sink,
+      signal,
+      reported,
+      isReading: false,
+      isDirty: false,
+      refused: undefined,
+    };
     this.#followed.set(topic, followed);
     const leave = (): void => {
       if (this.#followed.get(topic) === followed) this.#followed.delete(topic);
@@ -93,17 +116,17 @@ export class Follower implements Runnable {
     this.#refresh(topic, followed);
   }
 
-  /** Redis has announced a version. Owners announce a version once more for those who wait to have it confirmed. */
+  /** Called for each announcement. An owner repeats one when a replica waits for the version to be confirmed. */
   announced(topic: TopicKey, position: RecordPosition): void {
     const followed = this.#followed.get(topic);
     if (followed === undefined) return;
-    const order = followed.held === undefined ? 1 : comparePositions(position, followed.held);
+    const order = followed.reported === undefined ? 1 : comparePositions(position, followed.reported);
     if (order > 0 || (order === 0 && followed.sink.isUnconfirmed)) this.#refresh(topic, followed);
   }
 
   /**
-   * Compares the versions of all topics with those in Redis: from time to time, after a gap in the announcements, and when Redis is back. What
-   * is asked for meanwhile is done right after. Never rejects.
+   * Compares the positions of all topics with those in Redis; to be called after a gap in the announcements, and when
+   * Redis is back. A call while a comparison is under way makes another one follow it. Never rejects.
    */
   async compare(): Promise<void> {
     this.#isCompareDue = true;
@@ -111,31 +134,31 @@ export class Follower implements Runnable {
     this.#isComparing = true;
     while (this.#isCompareDue) {
       this.#isCompareDue = false;
-      // Without Redis there is nothing to compare with; the connection says so.
-      await this.#compareThose([...this.#followed]).catch(() => undefined);
+      // Without Redis there is nothing to compare with; the connection logs that.
+      await this.#compareTopics([...this.#followed]).catch(() => undefined);
     }
     this.#isComparing = false;
   }
 
   /**
-   * Compares only those that no owner has confirmed lately. A record that can't be used is not read for this: what its owner writes anew is
-   * announced. Never rejects.
+   * Compares only topics whose sink is unconfirmed. A record that can't be used is not read again for this, because
+   * its owner announces the next one. Never rejects.
    */
   async compareUnconfirmed(): Promise<void> {
     const unconfirmed = [...this.#followed].filter(
       ([, { sink, refused }]) => sink.isUnconfirmed && refused === undefined,
     );
-    if (unconfirmed.length > 0) await this.#compareThose(unconfirmed).catch(() => undefined);
+    if (unconfirmed.length > 0) await this.#compareTopics(unconfirmed).catch(() => undefined);
   }
 
-  async #compareThose(compared: readonly (readonly [TopicKey, Followed])[]): Promise<void> {
+  async #compareTopics(compared: readonly (readonly [TopicKey, Followed])[]): Promise<void> {
     const positions = await this.#options.records.positions(compared.map(([topic]) => topic));
     for (const [topic, followed] of compared) {
       if (followed.signal.aborted) continue;
       const position = positions.get(topic);
       if (position === undefined) followed.sink.absent();
       else {
-        const isNew = followed.held === undefined || comparePositions(position, followed.held) > 0;
+        const isNew = followed.reported === undefined || comparePositions(position, followed.reported) > 0;
         if (isNew) {
           if (followed.refused?.isWorthReading(position) !== false) this.#refresh(topic, followed);
         } else followed.sink.confirmed(position.confirmedAgoMs, position);
@@ -155,20 +178,20 @@ export class Follower implements Runnable {
       try {
         await this.#reads.run(() => this.#readOnce(topic, followed), followed.signal);
       } catch {
-        // It was left while it waited for its turn.
+        // The signal has aborted while the read waited for a slot.
       }
     }
     followed.isReading = false;
   }
 
   async #readOnce(topic: TopicKey, followed: Followed): Promise<void> {
-    // What is announced from now on may be newer than what is read.
+    // An announcement from now on may be of a newer record than the one that is read.
     followed.isDirty = false;
     const isLeft = (): boolean => followed.signal.aborted;
     try {
       const stored = await this.#options.records.read(topic);
       followed.refused = undefined;
-      if (!isLeft()) tell(followed, stored);
+      if (!isLeft()) report(followed, stored);
     } catch (error) {
       const failure = fromRedisError(error);
       // Without Redis the next comparison reads again.
@@ -179,13 +202,13 @@ export class Follower implements Runnable {
   }
 }
 
-function tell(followed: Followed, stored: StoredRecord | undefined): void {
-  const { sink, held } = followed;
+function report(followed: Followed, stored: StoredRecord | undefined): void {
+  const { sink, reported } = followed;
   if (stored === undefined) sink.absent();
-  else if (held !== undefined && comparePositions(stored.record, held) <= 0)
+  else if (reported !== undefined && comparePositions(stored.record, reported) <= 0)
     sink.confirmed(stored.confirmedAgoMs, stored.record);
   else {
     const { epoch, resourceVersion } = stored.record;
-    if (sink.record(stored)) followed.held = { epoch, resourceVersion };
+    if (sink.record(stored)) followed.reported = { epoch, resourceVersion };
   }
 }

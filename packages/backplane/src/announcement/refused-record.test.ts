@@ -31,8 +31,8 @@ describe("RefusedRecord", () => {
   it("is not read again before there is room, and then at once", () => {
     let freeBytes = 10;
     const room = { has: (bytes: number) => bytes <= freeBytes, freeBytes };
-    const cramped = new BackplaneError("RECORD_NO_ROOM", "no room", { neededBytes: 100 });
-    const refused = new RefusedRecord(cramped, room, new RefusedRecord(cramped, room));
+    const noRoom = new BackplaneError("RECORD_NO_ROOM", "no room", { neededBytes: 100 });
+    const refused = new RefusedRecord(noRoom, room, new RefusedRecord(noRoom, room));
     expect([at("5"), at("5"), at("6")].map((position) => refused.isWorthReading(position))).to.deep.equal([
       false,
       false,

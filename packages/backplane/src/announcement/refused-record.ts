@@ -2,12 +2,13 @@ import type { BackplaneError } from "../backplane-error.js";
 import type { DocumentRoom } from "../record/document-room.js";
 import { comparePositions, type RecordPosition } from "../record/position.js";
 
-/** With comparisons every 15 s: ten minutes. */
+/** The most comparisons between two attempts: ten minutes if they are 15 s apart. */
 const maxSkipped = 40;
 
 /**
- * A record that can't be used, and whether it is worth another attempt. To read one of some kilobytes may take megabytes and a tenth of a second,
- * and whoever may write to Redis can plant any number of them. Who writes it anew announces that; comparisons are the net below that.
+ * The backoff of a record that can't be used. Reading a record of some kilobytes may take megabytes and a tenth of a
+ * second, and anyone who may write to Redis can plant any number of them. A new record is announced; the retries here
+ * only cover lost announcements.
  */
 export class RefusedRecord {
   readonly #neededBytes: number | undefined;
@@ -16,7 +17,7 @@ export class RefusedRecord {
   #skipped = 0;
   #toSkip = 0;
 
-  /** @param before what was refused of the topic before, if nothing could be read since */
+  /** @param before the refusal before this one, if no record of the topic could be read since */
   constructor({ neededBytes }: BackplaneError, room: DocumentRoom, before?: RefusedRecord) {
     this.#neededBytes = neededBytes;
     this.#room = room;
@@ -25,7 +26,7 @@ export class RefusedRecord {
     this.#toSkip = Math.min(maxSkipped, 2 * before.#toSkip + 1);
   }
 
-  /** Asked at each comparison, with where Redis is now. */
+  /** True if the record deserves another attempt. To be called once for each comparison, with the position in Redis. */
   isWorthReading(position: RecordPosition): boolean {
     const isSame = this.#position !== undefined && comparePositions(position, this.#position) === 0;
     this.#position = position;

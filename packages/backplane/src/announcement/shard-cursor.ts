@@ -1,4 +1,4 @@
-/** The last announcement of a shard: its id in the stream, and how many there have been. */
+/** The last announcement of a shard: its id in the stream, and its number. */
 export interface Tail {
   readonly id: string;
   readonly number: number;
@@ -12,8 +12,8 @@ export interface StreamEntry {
 }
 
 /**
- * Where a reader is in the stream of a shard. Announcements are numbered, so that it notices when some are gone: the stream was trimmed while
- * the reader was away, emptied, or is that of another Redis that lags behind.
+ * A reader's position in the stream of a shard. Announcements are numbered, so that a reader notices a gap: the stream
+ * was trimmed while the reader was away, was emptied, or is that of another Redis that lags behind.
  */
 export class ShardCursor {
   #last: Tail;
@@ -22,12 +22,12 @@ export class ShardCursor {
     this.#last = tail;
   }
 
-  /** After which the reader goes on. */
+  /** The id of the last announcement that was read. */
   get id(): string {
     return this.#last.id;
   }
 
-  /** Takes the next announcement. False if it does not follow the last. */
+  /** Takes the next announcement. False if there is a gap before it. */
   advance({ id, number }: StreamEntry): boolean {
     const isNext = number === this.#last.number + 1;
     this.#last = { id, number };
@@ -35,8 +35,8 @@ export class ShardCursor {
   }
 
   /**
-   * Compares with the end of the stream as it is in Redis. False if the reader is past it, and would wait for announcements that never come;
-   * then it goes on from that end.
+   * Compares with the end of the stream in Redis. False if the reader is past that end, and would wait for
+   * announcements that never come; the reader then continues from that end.
    */
   meet(tail: Tail): boolean {
     const isBehind = compareIds(tail.id, this.#last.id) >= 0 && tail.number >= this.#last.number;

@@ -13,31 +13,31 @@ import { withDeadline } from "./with-deadline.js";
 
 export interface RedisConnectionOptions {
   readonly options: CheckedOptions;
-  /** How Redis lists this connection, for its operators. */
+  /** The name under which Redis lists this connection, for its operators. */
   readonly clientName: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called with true once there is a connection that can be used, with false when it has ended. */
+  /** Called with true once the connection can be used, with false when it has ended. */
   readonly onChange?: (isUp: boolean) => void;
 }
 
 export type Argument = string | number | Buffer;
 
-/** Some attempts a second in a deployment of a hundred replicas are nothing to Redis; a Redis that is back is used soon. */
+/** A hundred replicas that retry several times a second are nothing to Redis, and use it soon after it is back. */
 const backoff = { firstMs: 100, capMs: 2_000 };
 
-/** Lines of a kind: a Redis that comes and goes does so many times a minute. */
+/** The most log lines of a kind: Redis may come and go many times a minute. */
 const linesPerMinute = 4;
 
-/** What does not end the connection. */
+/** Errors that do not end the connection, and are logged. */
 const refusals = ["REDIS_DENIED", "REDIS_FULL", "REDIS_NOT_READY", "REDIS_CLUSTERED", "REDIS_FAILED"];
 
-/** After an answer of these kinds another connection may lead to a Redis that works. */
+/** Errors that end the connection, because another one may lead to a Redis that works. */
 const endingCodes = ["REDIS_TIMEOUT", "REDIS_READ_ONLY"];
 
 /**
- * A connection to Redis that is made anew when it ends, with the files as they are then. Nothing waits for it: without a connection
- * commands fail at once, and none is sent twice.
+ * A connection to Redis that reconnects with backoff, and reads its files again each time. Without a connection
+ * commands fail at once instead of waiting, and no command is sent twice.
  */
 export class RedisConnection implements Runnable {
   readonly name = "redis";
@@ -45,9 +45,9 @@ export class RedisConnection implements Runnable {
   readonly #log: RateLimitedLog;
   #redis: Redis | undefined;
   #attempts = 0;
-  /** What Redis may repeat, and no log may. */
+  /** Passwords, which Redis may repeat in its errors and which must not reach a log. */
   #secrets: readonly string[] = [];
-  /** Why there is no connection. */
+  /** The error because of which there is no connection. */
   #reason = new BackplaneError("REDIS_AWAY", "there has been no connection to Redis yet");
 
   constructor(options: RedisConnectionOptions) {
@@ -59,7 +59,7 @@ export class RedisConnection implements Runnable {
     return this.#redis !== undefined;
   }
 
-  /** Why there is no connection; undefined while there is one. */
+  /** The error because of which there is no connection; undefined while there is one. */
   get reason(): BackplaneError | undefined {
     return this.isUp ? undefined : this.#reason;
   }
@@ -81,12 +81,12 @@ export class RedisConnection implements Runnable {
         this.#reason = this.#failure(error);
         const { code, message } = this.#reason;
         const fields = { connection: clientName, code, reason: message };
-        // Attempts go on for as long as it takes: each new reason is one line.
+        // Attempts go on for as long as it takes; each new reason is logged once.
         if (code !== lastLogged)
           this.#log.warn("away", fields, "Redis can't be used; attempts go on", linesPerMinute);
         lastLogged = code;
       }
-      // What takes connections and ends them at once is not Redis, or not one that works.
+      // A server that accepts connections and ends them at once must not reset the backoff.
       if (clock.monotonicMs() - upMs >= backoff.capMs) waits.reset();
       await sleep(waits.next(), signal, clock);
     }
@@ -105,14 +105,14 @@ export class RedisConnection implements Runnable {
     }
   }
 
-  /** Runs a script as one step, and sends its text if Redis does not know it. */
+  /** Runs a script atomically; sends its text if Redis does not know it. */
   async evaluate(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<unknown> {
     try {
       return await this.#evaluate(script, keys, args);
     } catch (error) {
       const { code, message } = fromRedisError(error);
       const fields = { connection: this.#options.clientName, code, reason: message, keys: keys.slice(0, 3) };
-      // Who asks goes on without the answer, and says nothing of it.
+      // Callers go on without the answer and do not log.
       if (refusals.includes(code)) this.#log.warn(code, fields, "Redis refuses what replicas need of it");
       throw error;
     }
@@ -128,7 +128,7 @@ export class RedisConnection implements Runnable {
     }
   }
 
-  /** Makes one connection, and holds it until it ends, which is an error unless the signal aborted. */
+  /** Opens one connection and waits for its end, which is an error unless the signal aborted. */
   async #connectOnce(signal: AbortSignal, onUp: () => void): Promise<void> {
     const { options, clientName, clock, onChange } = this.#options;
     const files = await readConnectionFiles(options);
@@ -140,10 +140,10 @@ export class RedisConnection implements Runnable {
       name: clientName,
       connectTimeoutMs: options.connectTimeoutMs,
     });
-    // Of what is asked for, lists of topics are the largest beside documents.
+    // Lists of topics are the largest replies beside documents.
     const guard = new ReplyGuard(4 * options.maxDocumentBytes);
     guard.watch(redis);
-    // What a command fails with says less.
+    // The error of the socket says more than that of a command.
     let lastError: Error | undefined;
     redis.on("error", (error: Error) => (lastError = error));
     const ended = new Promise<void>((resolve) => redis.once("end", resolve));
@@ -161,7 +161,7 @@ export class RedisConnection implements Runnable {
       onUp();
       onChange?.(true);
       await ended;
-      // It may have been given up here, for a reason.
+      // A connection that was given up here has its reason already.
       if (!isStopping()) throw this.#redis === redis ? new Error("Redis closed it") : this.#reason;
     } catch (error) {
       if (!isStopping()) throw error instanceof BackplaneError || lastError === undefined ? error : lastError;
@@ -196,7 +196,7 @@ export class RedisConnection implements Runnable {
     return withDeadline(redis.callBuffer(command, ...args), allowedMs, clock, late);
   }
 
-  /** What it failed with, as it may be told. */
+  /** The error, safe to log. */
   #failure(error: unknown): BackplaneError {
     const failure = fromRedisError(error);
     const message = this.#secrets.reduce((text, secret) => text.replaceAll(secret, "***"), failure.message);

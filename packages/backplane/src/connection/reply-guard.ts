@@ -1,10 +1,10 @@
 import type { Redis } from "ioredis";
 import { ReplyScanner } from "./reply-scanner.js";
 
-/** Before a connection is used, Redis says a few words. */
+/** The most bytes before a connection is used: replies are short until then. */
 const maxOpeningBytes = 64 * 1024;
-/** How ioredis tells, from within its parser, of a reply that nothing asked for. */
-const surplus = "Command queue state error";
+/** The error that ioredis emits, from within its parser, for a reply to no command. */
+const unrequestedReply = "Command queue state error";
 
 /**
  * ReplyGuard ends a connection on which something else than replies comes, before the client's parser sees it.
@@ -19,27 +19,27 @@ export class ReplyGuard {
   readonly #maxReplyBytes: number;
   readonly #scanner = new ReplyScanner(maxOpeningBytes);
 
-  /** @param maxReplyBytes what may come at most for one reply */
+  /** @param maxReplyBytes the most bytes of one reply */
   constructor(maxReplyBytes: number) {
     this.#maxReplyBytes = maxReplyBytes;
   }
 
-  /** Watches over a connection that was not opened yet. */
+  /** Guards a connection that was not opened yet. */
   watch(redis: Redis): void {
-    // After it, answers would be taken for those of other commands. What is thrown here comes out of the parser.
+    // Later replies would be taken for those of other commands. The parser rethrows what is thrown here.
     redis.on("error", (error: Error) => {
-      if (error.message.startsWith(surplus)) throw new Error("a reply came that nothing asked for");
+      if (error.message.startsWith(unrequestedReply)) throw new Error("a reply came that nothing asked for");
     });
-    redis.once("connect", () => this.#stand(redis.stream));
+    redis.once("connect", () => this.#insert(redis.stream));
   }
 
-  /** The connection can be used: larger replies may come. */
+  /** Allows larger replies, once the connection can be used. */
   opened(): void {
     this.#scanner.maxReplyBytes = this.#maxReplyBytes;
   }
 
-  /** Stands before what reads the stream now, once it is connected. */
-  #stand(stream: Redis["stream"]): void {
+  /** Inserts the scanner before the readers of the stream. */
+  #insert(stream: Redis["stream"]): void {
     const readers = stream.listeners("data") as ((chunk: Buffer) => void)[];
     stream.removeAllListeners("data");
     stream.on("data", (chunk: Buffer) => {
@@ -47,7 +47,7 @@ export class ReplyGuard {
         this.#scanner.scan(chunk);
         for (const read of readers) read.call(stream, chunk);
       } catch (error) {
-        // What this chunk brings more is not read either: the stream has ended here.
+        // The rest of this chunk is not read either: the stream has ended here.
         stream.removeAllListeners("data").resume();
         stream.destroy(
           new Error(`what comes is not from Redis: ${(error as Error).message}`, { cause: error }),

@@ -1,47 +1,53 @@
 import type { Clock } from "@bunting/runtime";
 
 /**
- * Whether a replica relies on Redis.
+ * The state of the circuit breaker to Redis.
  *
- * - connected: what others own is followed. Redis works, or has not been away for long enough to say so.
- * - degraded: Redis is away or refuses to work, and the replica watches everything for itself.
- * - recovering: Redis works again, and the replica goes on to watch everything for itself until that has lasted.
+ * - connected (closed): the replica follows what others own. Redis works, or has not failed for long enough.
+ * - degraded (open): Redis is unreachable or refuses to work, and the replica watches everything itself.
+ * - recovering (half-open): Redis works again, and the replica watches everything itself until Redis is stable.
  */
 export type DegradedState = "connected" | "degraded" | "recovering";
 
 export interface DegradedModeOptions {
   readonly clock: Clock;
   readonly onChange: (state: DegradedState, before: DegradedState) => void;
-  /** How long Redis must have worked without a pause before the replica relies on it again, in ms. */
+  /** Time, in ms, for which Redis must work without a pause before the breaker closes. */
   readonly stableMs: number;
   /** In [0, 1); injected by tests. */
   readonly random?: () => number;
 }
 
-/** How long Redis may be away before the replica watches for itself. */
-const patienceMs = 2_000;
-/** For each ms that Redis works, so much of the patience that was used up comes back: a Redis that is away half of the time is no help. */
+/** Outage budget: total time that Redis may be unreachable before the breaker opens. */
+const outageBudgetMs = 2_000;
+/** Budget that returns for each ms that Redis works. It is small: a Redis that is unreachable half of the time is no help. */
 const refill = 0.1;
-/** Replicas lose Redis at the same moment; the API server sees their watches spread over so long. */
+/** Jitter of opening: replicas lose Redis at the same moment, and the API server must not meet all watches at once. */
 const degradeSpreadMs = 1_000;
-/** A Redis that was away again soon after it was relied on has to work twice as long the next time, up to this. */
+/** The longest `stableMs`, which doubles whenever Redis fails again soon after it has recovered. */
 const maxStableMs = 300_000;
+/** A recovery that lasted this long counts as stable. */
 const calmMs = 60_000;
-/** Over how long replicas spread their return, in parts of what they waited for. */
+/** Jitter of closing, in parts of `stableMs`. */
 const recoverSpread = 0.5;
 
 /**
- * Decides from what the connection and the beats of membership tell when a replica relies on Redis, so that an outage costs seconds, its end no storm, and a Redis that
- * comes and goes is left alone more and more. It knows no connection and no watches.
+ * The circuit breaker between a replica and Redis. The connection and the heartbeats of the membership report to it by
+ * `up` and `down`; it knows no connection and no watches.
+ *
+ * Invariants:
+ * - Outages use up a budget of 2 s, which returns slowly while Redis works; the breaker opens when the budget is used up.
+ * - The breaker closes after `stableMs` of uninterrupted work, which doubles each time Redis fails soon after.
+ * - Opening and closing have jitter, so that replicas do not move all their watches at the same moment.
  */
 export class DegradedMode {
   readonly #options: DegradedModeOptions;
   #state: DegradedState = "connected";
   #isUp = true;
   #changedMs: number;
-  #patienceMs = patienceMs;
+  #outageBudgetMs = outageBudgetMs;
   #stableMs: number;
-  /** When the replica relied on Redis again; undefined if it always has. */
+  /** Time at which the breaker closed last; undefined before the first opening. */
   #recoveredMs: number | undefined;
   #cancel = (): void => undefined;
 
@@ -55,53 +61,53 @@ export class DegradedMode {
     return this.#state;
   }
 
-  /** Redis works. Again, it changes nothing. */
+  /** Reports that Redis works. Repeated reports change nothing. */
   up(): void {
     if (this.#isUp) return;
-    const awayMs = this.#flip(true);
-    if (this.#state === "connected") this.#patienceMs = Math.max(0, this.#patienceMs - awayMs);
+    const outageMs = this.#flip(true);
+    if (this.#state === "connected") this.#outageBudgetMs = Math.max(0, this.#outageBudgetMs - outageMs);
     else {
       this.#set("recovering");
       this.#after(this.#stableMs * (1 + recoverSpread * this.#random()), () => this.#recover());
     }
   }
 
-  /** There is no connection, at the start as well, until there is one; or Redis refuses to work. Again, it changes nothing. */
+  /** Reports that Redis is unreachable, at the start as well, or refuses to work. Repeated reports change nothing. */
   down(): void {
     if (!this.#isUp) return;
     const workedMs = this.#flip(false);
     if (this.#state === "connected") {
-      this.#patienceMs = Math.min(patienceMs, this.#patienceMs + refill * workedMs);
-      this.#after(this.#patienceMs + degradeSpreadMs * this.#random(), () => this.#degrade());
+      this.#outageBudgetMs = Math.min(outageBudgetMs, this.#outageBudgetMs + refill * workedMs);
+      this.#after(this.#outageBudgetMs + degradeSpreadMs * this.#random(), () => this.#degrade());
     } else {
-      this.#distrust();
+      this.#doubleStableMs();
       this.#set("degraded");
     }
   }
 
-  /** Leaves no timer behind. */
+  /** Cancels the timer. */
   stop(): void {
     this.#cancel();
   }
 
   #degrade(): void {
     const sinceMs = this.#recoveredMs === undefined ? Infinity : this.#nowMs() - this.#recoveredMs;
-    if (sinceMs < calmMs) this.#distrust();
+    if (sinceMs < calmMs) this.#doubleStableMs();
     else this.#stableMs = this.#options.stableMs;
     this.#set("degraded");
   }
 
   #recover(): void {
     this.#recoveredMs = this.#nowMs();
-    this.#patienceMs = patienceMs;
+    this.#outageBudgetMs = outageBudgetMs;
     this.#set("connected");
   }
 
-  #distrust(): void {
+  #doubleStableMs(): void {
     this.#stableMs = Math.min(maxStableMs, 2 * this.#stableMs);
   }
 
-  /** Returns how long it was as it was before. */
+  /** Returns how long the state before has lasted. */
   #flip(isUp: boolean): number {
     this.#cancel();
     const nowMs = this.#nowMs();

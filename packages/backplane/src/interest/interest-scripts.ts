@@ -1,8 +1,8 @@
 import { script } from "../connection/script.js";
 
 /*
- * What replicas want to be told of, so that the owner watches it: topics by the time, of Redis, at which a replica mentioned them last. Other
- * software may write here: times that are still to come are not of a replica.
+ * Sorted sets of the topics that replicas want, by the time of their last mention on the clock of Redis. Other software
+ * may write here too: times in the future are removed.
  */
 const common = `
 local time = redis.call('TIME')
@@ -20,7 +20,7 @@ local function forget(key, ms)
 end
 `;
 
-/** KEYS interest; ARGV ms after which what was not mentioned is forgotten, most topics, then the topics. */
+/** KEYS interest; ARGV TTL in ms, limit of topics, then the topics. */
 export const mentionScript = script(`${common}
 forget(KEYS[1], ARGV[1])
 for i = 3, #ARGV do
@@ -29,7 +29,7 @@ end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 `);
 
-/** KEYS interest, announcements, announced; ARGV ms, most topics, topic, what is asked for, announcements to keep. */
+/** KEYS interest, announcements, announced; ARGV TTL in ms, limit of topics, topic, request, length of the stream. */
 export const askScript = script(`${common}
 forget(KEYS[1], ARGV[1])
 if not mention(KEYS[1], ARGV[3], ARGV[2]) then
@@ -40,7 +40,7 @@ local number = redis.call('INCR', KEYS[3])
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[5], '*', 'topic', ARGV[3], 'asks', ARGV[4], 'number', number)
 `);
 
-/** KEYS interest; ARGV ms, most topics. Returns the topics that were mentioned since. */
+/** KEYS interest; ARGV TTL in ms, limit of topics. Returns the topics within their TTL. */
 export const listScript = script(`${common}
 forget(KEYS[1], ARGV[1])
 local topics = {}

@@ -94,7 +94,7 @@ describe("Interest", () => {
     const reader = new AnnouncementReader({
       ...{ options, keys, logger, clock: systemClock },
       onAnnounced: (topic) => asked.push(`announced ${topic}`),
-      onAsked: (topic, what) => asked.push(`${what} ${topic}`),
+      onRequest: (topic, what) => asked.push(`${what} ${topic}`),
       onGap: () => gaps.push("gap"),
     });
     replica.run((signal) => reader.run(signal));

@@ -9,25 +9,25 @@ export interface InterestOptions {
   readonly connection: Pick<RedisConnection, "evaluate">;
   readonly keys: Keys;
   readonly shards: number;
-  /** How many announcements a stream keeps, about. */
+  /** Approximate length of a stream. */
   readonly announcements: number;
-  /** How long a topic counts as wanted after a replica has mentioned it. */
+  /** TTL of a topic after a replica has mentioned it, in ms. */
   readonly wantedMs: number;
-  /** How many topics of a lease are taken; 20,000 unless a test can't have so many. */
+  /** The most topics of a lease. Default 20,000; lower in tests. */
   readonly maxTopics?: number;
 }
 
-/** What a replica asks of the owner of a topic: to watch it, or to read it once more. */
-export type Asked = "watch" | "refresh";
+/** A request of a replica to the owner of a topic: to watch the topic, or to read it again. */
+export type InterestRequest = "watch" | "refresh";
 
-/** Peers can guess names, and each costs Redis some hundred bytes. */
+/** Limit of topics, because peers can make names up, and each name costs Redis some hundred bytes. */
 const mostTopics = 20_000;
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const topicsAtOnce = 256;
 
 /**
- * Which topics replicas want of an owner. Whoever owns a namespace watches what any replica has subscribers for; so replicas mention their topics
- * from time to time, and ask at once for one that is new.
+ * The topics that replicas want of an owner, as sets in Redis with a TTL. The owner of a namespace watches every topic
+ * that any replica has subscribers for, so replicas mention their topics repeatedly, and request a new one at once.
  */
 export class Interest {
   readonly #options: InterestOptions;
@@ -36,7 +36,7 @@ export class Interest {
     this.#options = options;
   }
 
-  /** Mentions topics of a lease again; those beyond the most are not taken. Rejects without Redis. */
+  /** Renews the TTL of topics of a lease; topics beyond the limit are ignored. Rejects without Redis. */
   async mention(lease: string, topics: readonly TopicKey[]): Promise<void> {
     const { connection, keys, wantedMs, maxTopics = mostTopics } = this.#options;
     for (let at = 0; at < topics.length; at += topicsAtOnce) {
@@ -45,16 +45,16 @@ export class Interest {
     }
   }
 
-  /** Mentions a topic, and announces what is asked of its owner; not if there are too many topics. Rejects without Redis. */
-  async ask(lease: string, topic: TopicKey, asked: Asked): Promise<void> {
+  /** Mentions a topic and announces the request to its owner, unless the limit is reached. Rejects without Redis. */
+  async ask(lease: string, topic: TopicKey, request: InterestRequest): Promise<void> {
     const { connection, keys, shards, announcements, wantedMs, maxTopics = mostTopics } = this.#options;
     const shard = shardOf(topic, shards);
     const names = [keys.interest(lease), keys.announcements(shard), keys.announced(shard)];
-    const args = [wantedMs, maxTopics, topic, asked, announcements];
+    const args = [wantedMs, maxTopics, topic, request, announcements];
     await connection.evaluate(askScript, names, args);
   }
 
-  /** The topics of a lease that replicas want; other software may have written there. Rejects without Redis. */
+  /** The topics of a lease that replicas want. They may be of other software. Rejects without Redis. */
   async list(lease: string): Promise<readonly TopicKey[]> {
     const { connection, keys, wantedMs, maxTopics = mostTopics } = this.#options;
     const answer = await connection.evaluate(listScript, [keys.interest(lease)], [wantedMs, maxTopics]);

@@ -32,7 +32,7 @@ describe("LeaseKeeper", () => {
       clock,
       onHeld: ({ name }) => events.push(`held ${name}`),
       onLost: (name) => events.push(`lost ${name}`),
-      onAsked: ({ name }, by) => events.push(`asked ${name} by ${by}`),
+      onHandOverRequested: ({ name }, by) => events.push(`requested ${name} by ${by}`),
     });
     return { kept, events, clock, leases };
   }
@@ -60,7 +60,7 @@ describe("LeaseKeeper", () => {
     b.kept.want("one", true);
     await b.kept.tend();
     await a.kept.tend();
-    expect(await a.events.nextEvent()).to.equal("asked one by b");
+    expect(await a.events.nextEvent()).to.equal("requested one by b");
     const lease = a.kept.held("one");
     if (lease === undefined) return expect.fail("it is held");
     await a.leases.handOver(lease, "b");
@@ -159,7 +159,7 @@ describe("LeaseKeeper", () => {
       ...{ leaseMs: 60_000, clock },
       onHeld: () => expect.fail("nobody wants it"),
       onLost: () => expect.fail("it was not held"),
-      onAsked: () => expect.fail("it was not held"),
+      onHandOverRequested: () => expect.fail("it was not held"),
     });
     kept.want("one", false);
     await kept.tend();

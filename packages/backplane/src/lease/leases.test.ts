@@ -29,7 +29,7 @@ describe("Leases", () => {
     return acquired.lease;
   }
 
-  it("gives a lease to one replica, and tells the others who has it", async () => {
+  it("gives a lease to one replica, and names its holder to the others", async () => {
     const [a, b] = [await leasesOf("a"), await leasesOf("b")];
     const lease = await held(a);
     const refused = await b.acquire("topic", false);
@@ -90,7 +90,7 @@ describe("Leases", () => {
     const renewed = await a.renew(leases);
     expect(renewed.filter(({ isHeld }) => !isHeld)).to.deep.equal([{ isHeld: false, name: "t1" }]);
     const asked = renewed.flatMap((one) =>
-      one.isHeld && one.askedBy !== undefined ? [[one.lease.name, one.askedBy]] : [],
+      one.isHeld && one.requestedBy !== undefined ? [[one.lease.name, one.requestedBy]] : [],
     );
     expect(asked).to.deep.equal([["t299", "b"]]);
     expect(await a.renew([])).to.deep.equal([]);
@@ -120,7 +120,7 @@ describe("Leases", () => {
     const second = await held(b);
     expect(second.fence).to.be.greaterThan(first.fence);
     const [renewed] = await b.renew([second]);
-    expect(renewed).not.to.have.property("askedBy");
+    expect(renewed).not.to.have.property("requestedBy");
     expect(await codeOf(a.handOver(first, "c"))).to.equal("FENCED");
   });
 
@@ -128,7 +128,7 @@ describe("Leases", () => {
     const [a, b] = [await leasesOf("a"), await leasesOf("b")];
     const first = await held(a);
     await b.acquire("topic", true);
-    expect((await a.renew([first]))[0]).to.have.property("askedBy", "b");
+    expect((await a.renew([first]))[0]).to.have.property("requestedBy", "b");
     await server.command("DEL", ...((await server.command("KEYS", "*wish:topic")) as unknown[]).map(String));
     expect(await a.handOver(first, "b")).to.equal(false);
     expect((await a.renew([first]))[0]).to.have.property("isHeld", true);
@@ -207,6 +207,6 @@ describe("Leases", () => {
     expect((await b.acquire("topic", true)).isHeld).to.equal(false);
     await a.release(before);
     const [renewed] = await b.renew([await held(b)]);
-    expect(renewed).to.include({ isHeld: true }).and.not.to.have.property("askedBy");
+    expect(renewed).to.include({ isHeld: true }).and.not.to.have.property("requestedBy");
   });
 });

@@ -7,50 +7,59 @@ import { acquireScript, handOverScript, releaseScript, renewScript } from "./lea
 export interface LeasesOptions {
   readonly connection: Pick<RedisConnection, "evaluate">;
   readonly keys: Keys;
-  /** This replica; each process of it needs another name, or a new one would go on under the numbers of the old one. */
+  /** Name of this process; a restarted replica needs another name, or it would write under the old fencing numbers. */
   readonly holder: string;
   readonly leaseMs: number;
   readonly clock: Clock;
 }
 
-/** A lease of this replica. */
+/** A lease that this replica holds. */
 export interface Lease {
   readonly name: string;
   readonly holder: string;
-  /** The fencing number: each write carries it, and Redis refuses those of a lease that has ended. */
+  /** The fencing number (token): each write carries it, and Redis refuses writes under a lease that has ended. */
   readonly fence: number;
   /**
-   * Until when this replica may count on it, on its monotonic clock; counted from before it asked, so it ends here before it ends in Redis.
-   * It is no proof: a process that is stopped notices only afterwards. That is what the number is for.
+   * End of the lease on the monotonic clock of this process. It is counted from before the request was sent, so that
+   * the lease ends here before it ends in Redis. A process that was stopped notices the end too late; the fencing
+   * number covers that.
    */
   readonly untilMs: number;
 }
 
-/** What became of a request for a lease. */
+/** The result of a request for a lease. */
 export type Acquired =
   | { readonly isHeld: true; readonly lease: Lease }
   | { readonly isHeld: false; readonly holder: string; readonly leftMs: number };
 
-/** What became of a lease. */
+/** The result of a renewal. */
 export type Renewed =
   | {
       readonly isHeld: true;
       readonly lease: Lease;
-      /** The replica that asks for it, and has read what it needs to go on. */
-      readonly askedBy?: string;
+      /** The replica that requests the lease and is ready to take over. */
+      readonly requestedBy?: string;
     }
   | { readonly isHeld: false; readonly name: string; readonly holder?: string };
 
 /**
- * In parts of the life of a lease: how long a replica that asks is believed to be there, and how long it has to find what it was given. It asks, and
- * finds, several times in that. If it dies, both together and the next attempt to take the lease cost no more than any owner that dies.
+ * Life of a hand-over request, and of a lease that was handed over and not yet found, in parts of the life of a lease.
+ * A requesting replica repeats both several times in that time. If it dies, both times together are no longer than a
+ * lease, so its death costs no more than that of any owner.
  */
-const askingPart = 0.5;
+const handOverPart = 0.5;
 
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const leasesAtOnce = 256;
 
-/** Takes, renews, hands over and releases leases. It remembers the highest number that it has seen, and keeps none of the leases. */
+/**
+ * Acquires, renews, hands over and releases leases in Redis: each lease is a key with a TTL and a fencing number.
+ *
+ * Invariants:
+ * - A lease has one holder at a time, as far as Redis knows; fencing numbers make Redis refuse the writes of all others.
+ * - Fencing numbers only increase, even after a failover of Redis: requests carry the highest number seen here.
+ * - This class holds no leases (`LeaseKeeper` does); it keeps only that highest number.
+ */
 export class Leases {
   readonly #options: LeasesOptions;
   #highest = 0;
@@ -60,15 +69,15 @@ export class Leases {
   }
 
   /**
-   * Takes a lease that is free, or finds that this replica has it: another may have handed it over.
+   * Acquires a free lease, or finds that this replica has it already: another replica may have handed it over.
    *
-   * @param asks whether this replica wants it from whoever has it, because it has read what it needs to go on
+   * @param requestsHandOver whether to ask the holder for the lease; true only once this replica is ready to take over
    */
-  async acquire(name: string, asks: boolean): Promise<Acquired> {
+  async acquire(name: string, requestsHandOver: boolean): Promise<Acquired> {
     const { connection, keys, holder, leaseMs } = this.#options;
     const sentMs = this.#nowMs();
     const names = [keys.lease(name), keys.fence, keys.wish(name)];
-    const args = [holder, leaseMs, this.#highest, asks ? this.#askingMs : 0];
+    const args = [holder, leaseMs, this.#highest, requestsHandOver ? this.#handOverMs : 0];
     const [state, text, leftMs] = texts(await connection.evaluate(acquireScript, names, args));
     if (state === "held") return { isHeld: true, lease: this.#lease(name, text, sentMs) };
     return { isHeld: false, holder: text ?? "", leftMs: Number(leftMs) };
@@ -89,23 +98,23 @@ export class Leases {
   }
 
   /**
-   * Gives a lease to another replica that asks for it, which finds it by `acquire`. False if that one asks no more: it may be gone. Rejects
-   * with FENCED if the lease has ended.
+   * Hands a lease over to another replica that requests it; that replica finds it by `acquire`. False if the request
+   * has expired: the other replica may be gone. Rejects with FENCED if the lease has ended.
    */
   async handOver(lease: Lease, to: string): Promise<boolean> {
-    return (await this.#pass(lease, to, this.#askingMs)) !== undefined;
+    return (await this.#pass(lease, to, this.#handOverMs)) !== undefined;
   }
 
   /**
-   * Goes on under a new number: before the first write of topics that were written under another lease, and before a new epoch. Rejects
-   * with FENCED if it has ended.
+   * Takes a new fencing number; to be called before the first write of topics that were written under another lease,
+   * and before a new epoch. Rejects with FENCED if the lease has ended.
    */
   async advance(lease: Lease): Promise<Lease> {
     const sentMs = this.#nowMs();
     return this.#lease(lease.name, await this.#pass(lease, lease.holder, this.#options.leaseMs), sentMs);
   }
 
-  /** The new number; undefined if the other replica does not ask for the lease. */
+  /** The new fencing number; undefined if the other replica does not request the lease. */
   async #pass(lease: Lease, to: string, ms: number): Promise<string | undefined> {
     const { connection, keys } = this.#options;
     const names = [keys.lease(lease.name), keys.fence, keys.wish(lease.name)];
@@ -128,7 +137,7 @@ export class Leases {
       if (state !== "held")
         return { isHeld: false, name: lease.name, ...(text === "" ? {} : { holder: text }) };
       const renewed = this.#lease(lease.name, String(lease.fence), sentMs);
-      return { isHeld: true, lease: renewed, ...(text === "" ? {} : { askedBy: text }) };
+      return { isHeld: true, lease: renewed, ...(text === "" ? {} : { requestedBy: text }) };
     });
   }
 
@@ -144,8 +153,8 @@ export class Leases {
     this.#highest = Math.max(this.#highest, fence);
   }
 
-  get #askingMs(): number {
-    return Math.ceil(this.#options.leaseMs * askingPart);
+  get #handOverMs(): number {
+    return Math.ceil(this.#options.leaseMs * handOverPart);
   }
 
   #nowMs(): number {
@@ -153,16 +162,16 @@ export class Leases {
   }
 }
 
-/** What a write or a hand-over under a lease that has ended is refused with. */
+/** The error of a write or a hand-over under a lease that has ended. */
 export function fenced(lease: Pick<Lease, "name">, holder: string): BackplaneError {
-  const now = holder === "" ? "nobody has it now" : `${holder} has it now`;
+  const now = holder === "" ? "it has no holder now" : `${holder} holds it now`;
   return new BackplaneError("FENCED", `the lease ${lease.name} has ended: ${now}`);
 }
 
 /**
  * The texts and numbers of an answer.
  *
- * @throws BackplaneError REDIS_FAILED if it is something else: then what answers is not the Redis that was asked
+ * @throws BackplaneError REDIS_FAILED if the answer is of another form: then it is not an answer to our command
  */
 export function texts(answer: unknown): (string | undefined)[] {
   if (!Array.isArray(answer)) throw notUnderstood();
@@ -174,5 +183,5 @@ export function texts(answer: unknown): (string | undefined)[] {
 }
 
 function notUnderstood(): BackplaneError {
-  return new BackplaneError("REDIS_FAILED", "Redis gives an answer to something else than what it was asked");
+  return new BackplaneError("REDIS_FAILED", "Redis answered in a form that no command of ours has");
 }

@@ -34,7 +34,7 @@ describe("Membership", () => {
     return { membership, changes, leaving, left, replica };
   }
 
-  it("tells each replica who is live, when that changes and not else", async () => {
+  it("reports to each replica who is live, when that changes and not else", async () => {
     const [a, b] = [await join("a"), await join("b")];
     await a.membership.beat();
     expect(await a.changes.nextEvent()).to.equal("a");
@@ -60,7 +60,7 @@ describe("Membership", () => {
     expect(await a.changes.nextEvent()).to.equal("a");
   });
 
-  it("leaves at once when it is told to stop, so that others need not wait", async () => {
+  it("leaves at once when it is stopped, so that others need not wait", async () => {
     const [a, b] = [await join("a"), await join("b", { runs: true })];
     await b.changes.nextEvent();
     await a.membership.beat();

@@ -11,18 +11,18 @@ export interface MembershipOptions {
   readonly keys: Keys;
   /** This replica, with a part that is new for each process. */
   readonly member: string;
-  /** How long a replica counts as live without a beat. */
+  /** TTL of a replica without a heartbeat, in ms. */
   readonly memberMs: number;
   readonly clock: Clock;
-  /** Called when replicas join or leave, and once at the first beat; in one order, this one included unless it drains. */
+  /** Called with the sorted members when they change, and at the first heartbeat; without this one while it drains. */
   readonly onChange: (members: readonly string[]) => void;
-  /** Called with each beat, with the reason if it failed: Redis may take connections and refuse to work. */
+  /** Called with each heartbeat, with the error if it failed: Redis may accept connections and refuse to work. */
   readonly onBeat?: (failure?: BackplaneError) => void;
 }
 
-/** Beats for as many times may be lost before a replica counts as gone. */
+/** Heartbeats in a TTL. */
 const beatsPerLife = 3;
-/** Longer than any replica may be configured to live without a beat. */
+/** The longest TTL that a replica may be configured with. */
 const longestMs = 3_600_000;
 const mostMembers = 1_000;
 
@@ -31,7 +31,7 @@ export class Membership implements Runnable {
   readonly name = "membership";
   readonly #options: MembershipOptions;
   #members: readonly string[] | undefined;
-  /** Until when what is known counts, on the monotonic clock of this process. */
+  /** End of the TTL of `#members`, on the monotonic clock of this process. */
   #untilMs = 0;
   #isDraining = false;
 
@@ -39,23 +39,23 @@ export class Membership implements Runnable {
     this.#options = options;
   }
 
-  /** The members at the last beat; undefined if that was too long ago to count, because Redis is away. */
+  /** The members at the last heartbeat; undefined after its TTL, when Redis is unreachable. */
   get members(): readonly string[] | undefined {
     return this.#options.clock.monotonicMs() < this.#untilMs ? this.#members : undefined;
   }
 
-  /** Beats until the signal aborts, and then leaves, so that others take over at once: the connection has to outlast it. */
+  /** Sends heartbeats until the signal aborts, then leaves, so that others take over at once. The connection must outlast it. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, memberMs } = this.#options;
     while (!signal.aborted) {
-      // Without Redis there is nothing to say; the connection says why.
+      // Without Redis the heartbeat fails; the connection logs why.
       await this.beat().catch(() => undefined);
       await sleep(memberMs / beatsPerLife, signal, clock);
     }
     await this.drain().catch(() => undefined);
   }
 
-  /** Tells that this replica is live, and learns who else is. Rejects without Redis. */
+  /** Sends a heartbeat and reads the live members. Rejects without Redis. */
   async beat(): Promise<void> {
     const { connection, keys, member, memberMs, clock } = this.#options;
     const sentMs = clock.monotonicMs();
@@ -68,7 +68,7 @@ export class Membership implements Runnable {
     this.#take(answer.filter((one) => one !== undefined).sort());
   }
 
-  /** Leaves: nothing more is to be owned by this replica, which goes on to learn who is live. Rejects without Redis. */
+  /** Leaves the members: this replica gets no ownership any more, and still reads who is live. Rejects without Redis. */
   async drain(): Promise<void> {
     this.#isDraining = true;
     await this.beat();

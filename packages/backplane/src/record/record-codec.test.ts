@@ -76,13 +76,13 @@ describe("RecordCodec", () => {
   });
 
   it("leaves out a history for which there is no room in memory, or in the record", async () => {
-    const crowded = new RecordCodec(10_000, () => RecordKeys.none, {
+    const slicing = new RecordCodec(10_000, () => RecordKeys.none, {
       freeBytes: 60_000,
       has: (bytes) => bytes <= 60_000,
     });
     const large = { ...record, history: [past(["x".repeat(50_000)])] };
     expect(await codec.decode("demo/flags", await codec.encode(large))).to.deep.equal(large);
-    expect(await crowded.decode("demo/flags", await codec.encode(large))).to.deep.equal(record);
+    expect(await slicing.decode("demo/flags", await codec.encode(large))).to.deep.equal(record);
     const shared = { ...record, readers: Array.from({ length: 4_000 }, () => "x".repeat(50)) };
     const read = await codec.decode("demo/flags", await codec.encode({ ...shared, history: large.history }));
     expect(read).to.deep.equal(shared);

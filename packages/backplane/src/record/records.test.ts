@@ -153,7 +153,7 @@ describe("Records", () => {
     expect(await server.command("PTTL", "bunting:record:demo/flags")).to.be.greaterThan(3_600_000);
   });
 
-  it("tells where Redis is with many topics", async () => {
+  it("reports where Redis is with many topics", async () => {
     const { records, leases } = await replica("a");
     const lease = await held(leases);
     const topics = Array.from({ length: 300 }, (_, index) => `demo/t${index}` as const);

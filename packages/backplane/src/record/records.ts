@@ -15,7 +15,7 @@ export interface RecordsOptions {
   readonly keys: Keys;
   readonly codec: RecordCodec;
   readonly shards: number;
-  /** How many announcements a stream keeps, about. */
+  /** Approximate length of a stream. */
   readonly announcements: number;
   readonly clock: Clock;
 }
@@ -23,15 +23,15 @@ export interface RecordsOptions {
 /** A record that is to be confirmed. */
 export type Confirmed = RecordPosition & Pick<TopicRecord, "topic" | "kind">;
 
-/** Where Redis is with a topic, and how long ago an owner confirmed it: at the latest, because the time to ask is part of it. */
+/** The position of a topic in Redis, and the time since an owner confirmed it (an upper bound: it includes the round trip). */
 export type StoredPosition = RecordPosition & { readonly confirmedAgoMs: number };
 
 /** Keeps a script short: Redis does nothing else meanwhile. */
 const topicsAtOnce = 256;
-/** Larger records are read one after the other: their bytes are outside of the heap, where nobody counts them. */
+/** Larger records are read one after the other: their bytes are outside of the heap, where no budget counts them. */
 const maxReadTogetherBytes = 256 * 1024;
 const dayMs = 86_400_000;
-/** How long records stay that nobody confirms: names that do not exist can be guessed, and must not stay. */
+/** TTL of records without a confirmation. It is short for missing ones, because peers can make up any number of names. */
 const keepMs = { document: 30 * dayMs, deleted: dayMs, missing: dayMs / 24 };
 
 interface ReadAnswer {
@@ -39,7 +39,7 @@ interface ReadAnswer {
   readonly answer: readonly Buffer[];
 }
 
-/** The newest of each topic, in Redis. Owners write and announce; everybody reads. */
+/** The newest record of each topic in Redis. Owners write and announce records; all replicas read them. */
 export class Records {
   readonly #options: RecordsOptions;
   readonly #largeReads = new Semaphore(1);
@@ -49,8 +49,8 @@ export class Records {
   }
 
   /**
-   * Writes and announces what the owner has read, under its lease: that of the topic, or of something larger. Rejects with FENCED if the
-   * lease has ended, with VERSION_OLDER if Redis holds a newer version; then nothing is written.
+   * Writes and announces a record under the lease of its owner. Writes nothing, and rejects, with FENCED if the lease has
+   * ended, with VERSION_OLDER if Redis holds a newer version.
    */
   async write(record: TopicRecord, lease: Lease): Promise<void> {
     const { connection, keys, codec, shards, announcements } = this.#options;
@@ -76,12 +76,12 @@ export class Records {
   }
 
   /**
-   * Tells that the owner has found these unchanged. Returns the topics of which Redis holds something else, or nothing, so that they have to
-   * be written. Rejects with FENCED if the lease has ended.
+   * Confirms records that the owner has found unchanged. Returns the topics of which Redis holds another record or none,
+   * which the owner has to write. Rejects with FENCED if the lease has ended.
    */
   async confirm(confirmed: readonly Confirmed[], lease: Lease): Promise<readonly TopicKey[]> {
     const { connection, keys } = this.#options;
-    const others: TopicKey[] = [];
+    const differing: TopicKey[] = [];
     for (let at = 0; at < confirmed.length; at += topicsAtOnce) {
       const batch = confirmed.slice(at, at + topicsAtOnce);
       const names = [keys.lease(lease.name), ...batch.map(({ topic }) => keys.record(topic))];
@@ -93,12 +93,12 @@ export class Records {
       const args = [lease.holder, lease.fence, ...versions];
       const [state, ...answers] = texts(await connection.evaluate(confirmScript, names, args));
       if (state === "fenced") throw fenced(lease, answers[0] ?? "");
-      others.push(...batch.filter((_, index) => answers[index] !== "1").map(({ topic }) => topic));
+      differing.push(...batch.filter((_, index) => answers[index] !== "1").map(({ topic }) => topic));
     }
-    return others;
+    return differing;
   }
 
-  /** What Redis holds of a topic. Rejects if that can't be read, or is not to be trusted. */
+  /** The record of a topic; undefined without one. Rejects if it can't be read or can't be trusted. */
   async read(topic: TopicKey): Promise<StoredRecord | undefined> {
     const { maxBodyBytes } = this.#options.codec;
     const small = await this.#ask(topic, Math.min(maxReadTogetherBytes, maxBodyBytes));
@@ -108,7 +108,7 @@ export class Records {
     return this.#largeReads.run(read);
   }
 
-  /** @param maxBytes what a record has at most that is to be read */
+  /** @param maxBytes the most bytes of a record that is to be read */
   async #ask(topic: TopicKey, maxBytes: number): Promise<ReadAnswer> {
     const { connection, keys, clock } = this.#options;
     const askedMs = clock.monotonicMs();
@@ -148,7 +148,7 @@ export class Records {
     };
   }
 
-  /** Where Redis is with each of the topics; those of which it holds nothing are left out. */
+  /** The positions of topics in Redis; topics without a record are left out. */
   async positions(topics: readonly TopicKey[]): Promise<ReadonlyMap<TopicKey, StoredPosition>> {
     const { connection, keys, clock } = this.#options;
     const positions = new Map<TopicKey, StoredPosition>();

@@ -2,7 +2,7 @@ import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import type { RecordPosition } from "./position.js";
 
 /**
- * What a topic was, as the owner of its watch has read it.
+ * The state of a topic, as the owner of its watch has read it.
  *
  * - document: the object exists, and this is its document.
  * - deleted: the object was deleted; the document is the last that it had.
@@ -10,15 +10,15 @@ import type { RecordPosition } from "./position.js";
  */
 export type TopicRecord = RecordPosition & {
   readonly topic: TopicKey;
-  /** Whom the object is shared with by its annotation; absent if with nobody. */
+  /** Readers that the object's annotation shares it with; absent without any. */
   readonly readers?: readonly string[];
-  /** What the owner does after a deletion; followers with another policy are configured differently. */
+  /** The owner's policy for deletions; a follower with another policy is configured differently. */
   readonly deletionPolicy?: "keep" | "empty" | "close";
 } & (
     | {
         readonly kind: "document";
         readonly document: FlagDocument;
-        /** The versions before it, as far as they are known; absent in what earlier releases wrote. */
+        /** Earlier versions, as far as they are known; absent in records of earlier releases. */
         readonly history?: readonly PastVersion[];
         readonly uid?: string;
         readonly generation?: number;
@@ -37,13 +37,13 @@ export type TopicRecord = RecordPosition & {
       }
   );
 
-/** A record with what Redis knows of it. Ages are of the clock of Redis alone, because those of replicas differ. */
+/** A record with its metadata in Redis. Ages are by the clock of Redis alone, because the clocks of replicas differ. */
 export interface StoredRecord {
   readonly record: TopicRecord;
-  /** The number of the lease under which it was written or confirmed last. */
+  /** The fencing number of the lease under which the record was written or confirmed last. */
   readonly fence: number;
-  /** How long ago an owner wrote or confirmed it, in ms. */
+  /** Time since an owner wrote or confirmed the record, in ms. */
   readonly confirmedAgoMs: number;
-  /** How long it has been of this kind: for a deletion, since it was told. */
+  /** Time for which the record has been of this kind: for a deletion, since it was reported. */
   readonly sinceAgoMs: number;
 }

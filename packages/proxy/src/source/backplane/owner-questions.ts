@@ -1,16 +1,16 @@
-import type { Asked, Interest } from "@bunting/backplane";
+import type { InterestRequest, Interest } from "@bunting/backplane";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
 /** What this replica asks of the owners of topics. What can't be asked without Redis is asked when Redis is there. */
 export class OwnerQuestions {
   readonly #interest: Pick<Interest, "ask">;
-  readonly #waiting = new Map<ReplicatedTopic, Asked>();
+  readonly #waiting = new Map<ReplicatedTopic, InterestRequest>();
 
   constructor(interest: Pick<Interest, "ask">) {
     this.#interest = interest;
   }
 
-  ask(topic: ReplicatedTopic, asked: Asked): void {
+  ask(topic: ReplicatedTopic, asked: InterestRequest): void {
     this.#waiting.delete(topic);
     void this.#interest.ask(topic.unit.name, topic.key, asked).catch(() => this.#waiting.set(topic, asked));
   }

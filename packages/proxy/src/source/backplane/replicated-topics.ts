@@ -12,7 +12,7 @@ import {
   RecordKeys,
   Records,
   RedisConnection,
-  type Asked,
+  type InterestRequest,
   type BackplaneError,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
@@ -109,7 +109,7 @@ export class ReplicatedTopics {
       clock,
       onHeld: (lease) => void this.#unitLeases.held(lease),
       onLost: (name) => this.#unitLeases.lost(name),
-      onAsked: (lease, by) => void this.#unitLeases.handOver(lease, by),
+      onHandOverRequested: (lease, by) => void this.#unitLeases.handOver(lease, by),
     });
     this.#membership = new Membership({
       ...{ connection, keys, member: replica, memberMs, clock },
@@ -125,7 +125,7 @@ export class ReplicatedTopics {
         this.#follower.announced(topic, position);
         this.#refreshes.announced(topic);
       },
-      onAsked: (topic, asked) => this.#asked(topic, asked),
+      onRequest: (topic, asked) => this.#asked(topic, asked),
       onGap: () => void this.#follower.compare(),
     });
     const wantedMs = compareMs * comparisonsOfInterest;
@@ -261,7 +261,7 @@ export class ReplicatedTopics {
   }
 
   /** A replica asks the owner of a topic. */
-  #asked(key: TopicKey, asked: Asked): void {
+  #asked(key: TopicKey, asked: InterestRequest): void {
     const topic = this.#unitLeases.wantedElsewhere(key);
     if (topic?.unit.lease === undefined) return;
     const write = (): void => this.#writer.changed(topic);
