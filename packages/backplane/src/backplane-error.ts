@@ -1,7 +1,7 @@
 import { CodedError } from "@bunting/runtime";
 
 /**
- * What can go wrong between a replica and Redis.
+ * The errors between a replica and Redis.
  *
  * - ADDRESS_INVALID: the address of Redis does not have a form that is understood.
  * - OPTION_INVALID: an option has a value that can't be used.
@@ -12,7 +12,7 @@ import { CodedError } from "@bunting/runtime";
  * - REDIS_FULL: Redis has no memory left, and refuses to write.
  * - REDIS_READ_ONLY: what answers is a replica of Redis, not the one that may be written to; after a failover for instance.
  * - REDIS_NOT_READY: Redis answers, but can't work for now: it loads its data, a script blocks it, or it can't write to its disk.
- * - REDIS_CLUSTERED: what answers is Redis Cluster, where keys that belong together are at different places.
+ * - REDIS_CLUSTERED: what answers is Redis Cluster, where keys that belong together are on different nodes.
  * - REDIS_FAILED: Redis refuses the command for another reason.
  * - FENCED: the lease with this fencing number has ended or was taken over, and nothing was written.
  * - VERSION_OLDER: Redis holds a newer version of the topic, and nothing was written.
@@ -45,7 +45,7 @@ export type BackplaneErrorCode =
 /** The only error of this package. */
 export class BackplaneError extends CodedError<BackplaneErrorCode> {
   override readonly name = "BackplaneError";
-  /** How much of the heap has to be free before it is worth another attempt; of RECORD_NO_ROOM. */
+  /** Free heap that another attempt needs, in bytes; of RECORD_NO_ROOM. */
   readonly neededBytes: number | undefined;
 
   constructor(

@@ -1,21 +1,21 @@
 import { BackplaneError } from "./backplane-error.js";
 import { parseAddress, type BackplaneAddress } from "./address/parse-address.js";
 
-/** How a replica uses Redis. Whoever has a command line fills it from there. */
+/** The options of a replica's use of Redis; a program fills them from its command line. */
 export interface BackplaneOptions {
   /** `redis://HOST:PORT/DATABASE`, `rediss://…`, or `redis+sentinel://HOST:PORT,HOST:PORT/MASTER-NAME/DATABASE`. */
   readonly address: string;
-  /** What all keys begin with, so that several deployments can share a database. Default `bunting:`. */
+  /** Prefix of all keys, so that several deployments can share a database. Default `bunting:`. */
   readonly keyPrefix?: string;
   /** A file with the name of the user; without it, the default user. It is read again for each connection, as are the other files. */
   readonly userFile?: string;
   /** A file with the password; without it, none is presented. */
   readonly passwordFile?: string;
-  /** As userFile, for Sentinels: their users are not those of Redis. */
+  /** As userFile, for Sentinels: they have users of their own. */
   readonly sentinelUserFile?: string;
   /** As passwordFile, for Sentinels. */
   readonly sentinelPasswordFile?: string;
-  /** A file with the certificates, in PEM, of the authorities that issue Redis its certificate; default: those that Node knows. */
+  /** A file with the certificates, in PEM, of the authorities that issue Redis its certificate; default: Node's own. */
   readonly tlsCaFile?: string;
   /** A file with the certificate of this client, in PEM. */
   readonly tlsCertFile?: string;
@@ -23,23 +23,23 @@ export interface BackplaneOptions {
   readonly tlsKeyFile?: string;
   /** The name that the certificate of Redis must have, if it is not the host of the address. */
   readonly tlsServerName?: string;
-  /** How long a connection may take until Redis has accepted the user, in ms. Default 3,000. */
+  /** Timeout until Redis has accepted the connection and the user, in ms. Default 3,000. */
   readonly connectTimeoutMs?: number;
-  /** How long Redis may take for an answer, in ms; afterwards the connection is given up. Default 1,000. */
+  /** Timeout of a command, in ms; it ends the connection. Default 1,000. */
   readonly commandTimeoutMs?: number;
-  /** How large a document may be, in bytes before it is compressed. Default 16 MiB. */
+  /** Largest document, in bytes before compression. Default 16 MiB. */
   readonly maxDocumentBytes?: number;
-  /** How long a lease lasts without being renewed, in ms: what a crash of the owner costs. Default 5,000. */
+  /** TTL of a lease without a renewal, in ms: the cost of a crash of the owner. Default 5,000. */
   readonly leaseMs?: number;
-  /** How long a replica counts as live without a beat, in ms. Default 6,000. */
+  /** TTL of a replica without a heartbeat, in ms. Default 6,000. */
   readonly memberMs?: number;
-  /** How many streams the announcements of topics are spread over; all replicas need the same. Default 16. */
+  /** Number of streams that announcements are spread over; equal for all replicas. Default 16. */
   readonly shards?: number;
-  /** How many announcements a stream keeps, about. Default 1,000. */
+  /** Approximate length of a stream. Default 1,000. */
   readonly announcements?: number;
-  /** How often followers compare their versions with those in Redis, in ms: what a lost announcement costs. Default 15,000. */
+  /** Interval at which followers compare versions with Redis, in ms: the cost of a lost announcement. Default 15,000. */
   readonly compareMs?: number;
-  /** How long Redis must have worked without a pause before a replica that lost it relies on it again, in ms. Default 10,000. */
+  /** Time for which Redis must work without a pause before a replica relies on it again, in ms. Default 10,000. */
   readonly stableMs?: number;
 }
 

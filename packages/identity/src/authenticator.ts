@@ -1,37 +1,37 @@
 import type { IdentityError } from "./identity-error.js";
 import type { Identity } from "./identity.js";
 
-/** What a call presents to say who it is. */
+/** The credentials of a call. */
 export interface Caller {
   /** The token of `authorization: Bearer`. It is neither kept nor logged. */
   readonly bearerToken: string | undefined;
   /** IP address of the peer, or "unix" on a unix socket. */
   readonly address: string;
-  /** The certificate with which the connection's client proved its name, if it did: verified by whoever accepted the connection. */
+  /** The client certificate, verified when the connection was accepted; absent without one. */
   readonly certificate?: CallerCertificate | undefined;
-  /** Stands for the connection: the same object for all its calls. */
+  /** Identifies the connection: the same object for all its calls. */
   readonly connection: object;
 }
 
-/** What an identity can be concluded from in a client's certificate. */
+/** The parts of a client certificate that identify the client. */
 export interface CallerCertificate {
   readonly uriSans: readonly string[];
-  /** When it expires, in ms since the epoch. */
+  /** Expiry, in ms since the epoch. */
   readonly validToMs: number;
 }
 
-/** One way to find out who calls. */
+/** One way to identify callers. */
 export interface Authenticator {
   /**
-   * The identity of a caller; undefined if it presents nothing that this way of identification reads. A promise only where something has to
-   * be computed or asked for: what is cached is returned at once.
+   * The identity of a caller; undefined if the caller presents no credential of this kind. Returns a promise only where
+   * the API server has to be asked or a signature verified; a cached identity is returned at once.
    *
-   * Throws, or rejects with, an IdentityError if the caller presents something that proves nothing.
+   * Throws, or rejects with, an IdentityError if the credential is not valid.
    */
   identify(caller: Caller): Identity | undefined | Promise<Identity | undefined>;
   /**
-   * Whether an identity found earlier still holds, for streams that stay open; called for each about twice a minute. The same error as from
-   * `identify` if it does not. Absent: an identity holds until it expires.
+   * Checks the identity of an open stream again, about twice a minute. Returns the error that `identify` would throw if the
+   * identity is no longer valid. Absent: identities are valid until they expire.
    */
   recheck?(identity: Identity): IdentityError | undefined | Promise<IdentityError | undefined>;
 }

@@ -6,23 +6,23 @@ export interface TopicName {
   readonly name: string;
 }
 
-/** Who a FeatureFlag is shared with, by its annotation: namespaces (`team-a`) and ServiceAccounts (`team-b/checkout`). */
+/** Readers that a FeatureFlag's annotation shares it with: namespaces (`team-a`) and ServiceAccounts (`team-b/checkout`). */
 export type Readers = ReadonlySet<string>;
 
 export type Decision =
   | { readonly kind: "allowed" }
   /** `reason` completes a sentence: "… may not read …, because <reason>". */
   | { readonly kind: "denied"; readonly reason: string }
-  /** It can't be found out for now; the caller may try again. Never instead of a denial that is known. */
+  /** No decision can be made for now; the caller may try again. A known denial is never reported so. */
   | { readonly kind: "unavailable"; readonly reason: string };
 
-/** Decides who may read what. */
+/** Decides which identities may read which topics. */
 export interface Authorizer {
   /**
-   * Whether an identity may read a topic. A promise only where something has to be asked for. It is called for each new subscription, and
-   * about twice a minute for those that are open.
+   * Decides whether an identity may read a topic; called for each new subscription, and about twice a minute for open ones.
+   * Returns a promise only where the API server has to be asked.
    */
   check(identity: Identity, topic: TopicName, readers?: Readers): Decision | Promise<Decision>;
-  /** As `check`, but for a subscription that is open: its answer may not be as old. Absent: `check` is asked again. */
+  /** As `check`, with a shorter TTL, for an open subscription. Absent: `check` is called again. */
   recheck?(identity: Identity, topic: TopicName, readers?: Readers): Decision | Promise<Decision>;
 }

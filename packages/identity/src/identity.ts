@@ -1,6 +1,6 @@
-/** Who a caller is: a ServiceAccount of the cluster. Anonymous callers have no identity (undefined). */
+/** The identity of a caller: a ServiceAccount of the cluster. Anonymous callers have none (undefined). */
 export interface Identity {
-  /** What it was concluded from. */
+  /** The kind of credential. */
   readonly kind: "token" | "certificate" | "pod-ip";
   readonly namespace: string;
   readonly serviceAccount: string;
@@ -9,7 +9,7 @@ export interface Identity {
   /** The Pod that the credential is bound to, or that has the address. */
   readonly pod?: string;
   readonly podUid?: string;
-  /** When the credential expires, in ms since the epoch; absent if it does not. */
+  /** Expiry of the credential, in ms since the epoch; absent if it does not expire. */
   readonly expiresAtMs?: number;
 }
 

@@ -1,7 +1,7 @@
 import { CodedError } from "@bunting/runtime";
 
 /**
- * What can go wrong between us and an API server.
+ * The errors between us and an API server.
  *
  * - CONFIG_INVALID: no cluster was found, or its configuration can't be used.
  * - CONNECTION_REFUSED: nothing listens at the API server's address.
@@ -41,7 +41,7 @@ export interface KubeErrorOptions extends ErrorOptions {
   readonly status?: number;
   /** The `reason` of the Status object, as the API server wrote it: `Expired`, `Forbidden`, … */
   readonly reason?: string;
-  /** How long the server asked us to wait, in ms. */
+  /** The server's Retry-After, in ms. */
   readonly retryAfterMs?: number;
 }
 

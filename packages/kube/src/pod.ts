@@ -1,6 +1,6 @@
 /**
- * What a program in a Pod needs to watch objects of its own cluster. It never reaches client-node, which `index.ts` loads for kubeconfigs: that
- * costs 80 MB, and an agent's bundle must not have it.
+ * The entry for a program in a Pod that watches objects of its own cluster. It never imports client-node, which `index.ts`
+ * loads for kubeconfigs: that costs 80 MB, and an agent's bundle must not have it.
  */
 export type { ClusterConfig } from "./config/cluster-config.js";
 export { inClusterConfig, isInCluster } from "./config/in-cluster.js";

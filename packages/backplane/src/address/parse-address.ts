@@ -6,13 +6,13 @@ export interface HostAndPort {
   readonly port: number;
 }
 
-/** Where Redis is. */
+/** The address of Redis. */
 export interface BackplaneAddress {
-  /** Of Redis itself, or of the Sentinels that know which Redis is the master. */
+  /** The hosts of Redis itself, or of the Sentinels that know the master. */
   readonly hosts: readonly HostAndPort[];
   /** The name by which the Sentinels know the master; absent without Sentinels. */
   readonly masterName?: string;
-  /** Whether connections are TLS, those to Sentinels as well. */
+  /** True if connections use TLS, to Sentinels as well. */
   readonly isTls: boolean;
   readonly database: number;
 }

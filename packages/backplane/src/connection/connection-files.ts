@@ -9,7 +9,7 @@ export interface RedisCredentials {
   readonly password?: string;
 }
 
-/** What a connection is made with, as the files are now. */
+/** The contents of the files that a connection needs. */
 export interface ConnectionFiles {
   readonly redis: RedisCredentials;
   readonly sentinel: RedisCredentials;
@@ -19,7 +19,7 @@ export interface ConnectionFiles {
 const maxSecretBytes = 64 * 1024;
 const maxTlsBytes = 1024 * 1024;
 
-/** Reads all files anew: a rotated Secret counts for the next connection. Rejects with FILE_UNREADABLE, and names the file. */
+/** Reads all files again: a rotated Secret counts for the next connection. Rejects with FILE_UNREADABLE, and names the file. */
 export async function readConnectionFiles(options: CheckedOptions): Promise<ConnectionFiles> {
   const { address, userFile, passwordFile, sentinelUserFile, sentinelPasswordFile } = options;
   const [redis, sentinel, tls] = await Promise.all([

@@ -17,14 +17,14 @@ const maxReason = 300;
 export interface FindMasterOptions {
   readonly options: CheckedOptions;
   readonly files: ConnectionFiles;
-  /** How many attempts there were before. */
+  /** Number of earlier attempts. */
   readonly attempt: number;
   readonly clock: Clock;
 }
 
 /**
- * Asks one Sentinel after another where the master is, beginning with another one at each attempt: one that can't be reached, or does not know,
- * keeps nobody from the next. Rejects with REDIS_AWAY if none knows.
+ * Asks the Sentinels for the master, one after the other, beginning with another one at each attempt. A Sentinel that can't be
+ * reached, or does not know, is passed over. Rejects with REDIS_AWAY if none knows.
  */
 export async function findMaster(given: FindMasterOptions, signal: AbortSignal): Promise<HostAndPort> {
   const { hosts, masterName = "" } = given.options.address;
@@ -53,7 +53,7 @@ async function askSentinel(
   const shareMs = Math.ceil(connectTimeoutMs / address.hosts.length);
   const redis = newRedis({ ...sentinel, tls: files.tls, connectTimeoutMs: shareMs });
   new ReplyGuard(maxReplyBytes).watch(redis);
-  // What a command fails with says less.
+  // The error of the socket says more than the error of a command.
   let lastError: Error | undefined;
   redis.on("error", (error: Error) => (lastError = error));
   const stop = (): void => redis.disconnect();

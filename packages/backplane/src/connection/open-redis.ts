@@ -7,7 +7,7 @@ import type { ConnectionFiles, RedisCredentials } from "./connection-files.js";
 export type Step = (command: string, args: readonly string[]) => Promise<unknown>;
 
 export interface NewRedisOptions extends HostAndPort {
-  /** How Redis lists the connection; absent if it has no name. */
+  /** The name of the connection in Redis; absent for none. */
   readonly name?: string;
   readonly tls: ConnectionFiles["tls"];
   readonly connectTimeoutMs: number;
@@ -64,12 +64,12 @@ export async function authenticate(call: Step, { user, password }: RedisCredenti
   try {
     await call("AUTH", user === undefined ? [password] : [user, password]);
   } catch (error) {
-    // Redis has no password, and says so to whoever presents one: its operator will give it one, or has taken it away.
+    // Redis has no password and refuses any: its operator is about to set one, or has removed it.
     if (/without any password configured|no password is set/.test((error as Error).message)) return;
     throw error;
   }
 }
 
 const keepAliveMs = 10_000;
-/** How long a Redis that is stopped may keep a connection that nobody uses any more. */
+/** Time after which an unused connection to a Redis that hangs is destroyed. */
 const disconnectTimeoutMs = 50;

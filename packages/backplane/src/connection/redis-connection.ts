@@ -143,7 +143,7 @@ export class RedisConnection implements Runnable {
     // Lists of topics are the largest replies beside documents.
     const guard = new ReplyGuard(4 * options.maxDocumentBytes);
     guard.watch(redis);
-    // The error of the socket says more than that of a command.
+    // The error of the socket says more than the error of a command.
     let lastError: Error | undefined;
     redis.on("error", (error: Error) => (lastError = error));
     const ended = new Promise<void>((resolve) => redis.once("end", resolve));

@@ -25,7 +25,7 @@ const unreachable = "check the address in --backplane, and NetworkPolicies for e
 const plaintextToTls = "if it speaks TLS, write rediss:// in --backplane";
 const tlsToPlaintext = "it does not speak TLS: write redis:// in --backplane";
 
-/** What to do about an error of a socket or of TLS, by its code. */
+/** Remedies for errors of sockets and TLS, by code. */
 const remedies: Readonly<Partial<Record<string, string>>> = {
   ECONNREFUSED: "nothing listens there: check that Redis is up, and the address in --backplane",
   ENOTFOUND: unresolved,
@@ -48,7 +48,7 @@ const remedies: Readonly<Partial<Record<string, string>>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: tlsToPlaintext,
 };
 
-/** What answers: a Sentinel has users, passwords and an address of its own. */
+/** The kind of server: a Sentinel has users, passwords and an address of its own. */
 export type RedisRole = "Redis" | "the Sentinel";
 
 const cluster = "Redis Cluster can't be used: name a Redis that is by itself, or Sentinels";
@@ -75,7 +75,7 @@ const refusalRemedies: Readonly<Record<RedisRole, Readonly<Partial<Record<string
   },
 };
 
-/** What to do about one that does not even answer. */
+/** The remedy for a server that does not answer. */
 export function neverAccepted(isTls: boolean): string {
   return isTls ? `${unreachable}; if it does not speak TLS, write redis://` : unreachable;
 }
@@ -111,7 +111,7 @@ function wordOf(message: string): string {
   return / -([A-Z]+) /.exec(message)?.[1] ?? message.split(" ", 1)[0] ?? "";
 }
 
-/** The message ends up in logs and on the status page, and may be of whoever answers in place of Redis. */
+/** The message ends up in logs and on the status page, and may come from a server that is not Redis. */
 function plain(message: string): string {
   return singleLine(cut(message, maxMessage));
 }

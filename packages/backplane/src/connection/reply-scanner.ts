@@ -14,14 +14,14 @@ const lineFeed = 10;
  * is announced, or the bytes that have come, exceed any answer to the backplane. ReplyGuard names the attack.
  */
 export class ReplyScanner {
-  /** How large a whole reply may be. */
+  /** The most bytes of a whole reply. */
   maxReplyBytes: number;
-  /** Of the reply that is under way. */
+  /** Size of the reply under way. */
   #bytes = 0;
   #elements = 0;
-  /** How many elements are still to come of each array that is open, the innermost last. */
+  /** Missing elements of each open array, the innermost last. */
   readonly #open: number[] = [];
-  /** What is still to come of a text, with its line end. */
+  /** Missing bytes of the string under way, with its line end. */
   #textLeft = 0;
   #lineBytes = 0;
   /** The beginning of the line that is under way. */

@@ -3,8 +3,9 @@ import { onNextTurn, type Clock } from "@bunting/runtime";
 /**
  * Settles as the promise does, or rejects with what `late` returns if it takes too long.
  *
- * Timers come before sockets in a turn of the event loop: after the process was busy, or stopped, the answer may be there already, unread,
- * when the timer fires. So it has one more turn; and all of its time again if the timer itself is late, because then nobody waited.
+ * Timers come before sockets in a turn of the event loop: after the process was busy, or stopped, the answer may have arrived
+ * unread when the timer fires. So the promise gets one more turn. If the timer itself is late, the promise gets all of its time
+ * again, because the process did not run meanwhile.
  */
 export async function withDeadline<T>(
   promise: Promise<T>,

@@ -1,12 +1,13 @@
 import { script } from "../connection/script.js";
 
 /*
- * A lease says who may watch something and write what it reads: a topic, or all topics of a namespace or the cluster. It ends by itself, and
- * each time it is taken, its owner gets a higher fencing number. Numbers are of one sequence for all leases, because a topic can be written
- * under that of its own at one time, and under that of its namespace at another.
+ * A lease names the replica that may watch and write a topic, or all topics of a namespace or the cluster. It has a TTL, and
+ * each new holder gets a higher fencing number. All leases share one sequence of numbers, because a topic can be written under
+ * its own lease at one time, and under the lease of its namespace at another.
  *
- * A number is the time of Redis in microseconds, or one more than the last if that is more: so numbers go on to rise where Redis has lost
- * them, emptied for instance. Where also its clock was set back, `floor` helps: the highest number that the asking replica knows of.
+ * A number is the time of Redis in microseconds, or the last number plus one if that is more. So numbers go on to rise where
+ * Redis has lost them, emptied for instance. Where its clock was set back as well, `floor` helps: the highest number that the
+ * requesting replica knows.
  * Microseconds fit into the numbers of Lua and of JavaScript until the year 2255.
  */
 const nextFence = `
@@ -32,7 +33,7 @@ local function orEmpty(text)
   return type(text) == 'string' and #text <= 300 and text or ''
 end
 `;
-/** No lease is longer; one that never ends, or much later, was not taken by a replica, or is from a restored backup without times. */
+/** The longest TTL. A lease that ends later, or never, is not of a replica, or is from a backup without TTLs. */
 const longestMs = 600_000;
 const exhausted = `
 if not fence then
@@ -41,8 +42,8 @@ end
 `;
 
 /**
- * KEYS lease, fence, wish; ARGV holder, ms, floor, for how many ms to ask for the lease if another replica has it (0: not at all).
- * Returns "held", fence; or "taken", holder, ms that are left. Who has the lease already keeps its number, so that asking again is safe.
+ * KEYS lease, fence, wish; ARGV holder, ms, floor, TTL in ms of the hand-over request if another replica holds the lease (0: no request).
+ * Returns "held", fence; or "taken", holder, ms that are left. A holder keeps its number, so that acquiring again is safe.
  */
 export const acquireScript = script(`${nextFence}
 local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
@@ -69,7 +70,7 @@ end
 return {'held', fence}
 `);
 
-/** KEYS lease, wish, …; ARGV holder, ms, fence, …. Returns for each lease "held" and who asks for it, or "lost" and who has it. */
+/** KEYS lease, wish, …; ARGV holder, ms, fence, …. Returns for each lease "held" and its requester, or "lost" and its holder. */
 export const renewScript = script(`${nextFence}
 local answers = {}
 for i = 1, #KEYS / 2 do
@@ -95,8 +96,8 @@ return redis.call('DEL', KEYS[1])
 `);
 
 /**
- * KEYS lease, fence, wish; ARGV holder, fence, ms, floor, the next holder, which may be the same. Returns "held" and the new number, "lost" and who
- * has the lease, or "unasked" if the next holder does not ask for it (any more).
+ * KEYS lease, fence, wish; ARGV holder, fence, ms, floor, the next holder, which may be the same. Returns "held" and the new number, "lost" and the
+ * holder, or "unasked" if there is no request of the next holder (any more).
  */
 export const handOverScript = script(`${nextFence}
 if not isHeld(KEYS[1], ARGV[1], ARGV[2]) then

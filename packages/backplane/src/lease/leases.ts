@@ -45,7 +45,7 @@ export type Renewed =
 /**
  * Life of a hand-over request, and of a lease that was handed over and not yet found, in parts of the life of a lease.
  * A requesting replica repeats both several times in that time. If it dies, both times together are no longer than a
- * lease, so its death costs no more than that of any owner.
+ * lease, so its death costs no more than the death of an owner.
  */
 const handOverPart = 0.5;
 

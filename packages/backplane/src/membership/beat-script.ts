@@ -2,13 +2,13 @@ import { script } from "../connection/script.js";
 
 /**
  * KEYS members, then a text, a hash, a stream and other samples of the keys that replicas use; ARGV member or empty, ms that it lives, member to
- * remove or empty, the most ms that any lives, the most members. Returns all live members. Ends are times of Redis: the clocks of replicas are
- * not compared. Other software may write here: what no replica can have written is removed or left out, because who owns what is computed from
- * all members.
+ * remove or empty, the most ms that any lives, the most members. Returns all live members. TTLs are by the clock of Redis: clocks of
+ * replicas are not compared. Other software may write here: entries that no replica can have written are removed or left out,
+ * because ownership is computed from all members.
  *
- * Who has rights for beats only could own nothing, and must not be taken for an owner. So a key of each kind is named, which Redis looks at before
- * it runs the script, and Redis Cluster as well; and whatever other scripts do is done to samples. It begins with what takes memory and any
- * key: Redis looks whether it may write, and has memory left, only until a script has written something.
+ * A replica with rights for heartbeats only could own nothing, and must not become an owner. So the script names a key of each
+ * kind, which Redis (and Redis Cluster) checks before it runs the script, and does to samples what other scripts do. It begins
+ * with commands that take memory: Redis checks rights and memory only until a script has written something.
  */
 export const beatScript = script(`
 if ARGV[1] ~= '' then

@@ -1,8 +1,8 @@
 import { hashText, mixBits } from "../hash-text.js";
 
 /**
- * The replica that should own something: of all replicas, the one whose name, mixed with that of the thing, gives the highest number.
- * Every replica that knows the same members comes to the same result, and when one joins or leaves only what it gets or had moves.
+ * Rendezvous hashing: the owner of a thing is the member whose name, hashed with the name of the thing, gives the highest number.
+ * Replicas that know the same members agree on the owner. When a member joins or leaves, only its own things move.
  */
 export class Rendezvous {
   readonly #members: readonly { readonly member: string; readonly hash: number }[];

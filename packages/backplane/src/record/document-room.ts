@@ -1,4 +1,4 @@
-/** What the heap has room for. V8 ends a process whose heap is full. */
+/** The memory budget of documents. V8 ends a process whose heap is full. */
 export interface DocumentRoom {
   /** May collect garbage, if that might help. */
   has(bytes: number): boolean;

@@ -1,11 +1,12 @@
 import { BackplaneError } from "../backplane-error.js";
 
 /**
- * Where a topic is in its history. Within an epoch, resourceVersions order it; a later epoch is newer, whatever its resourceVersion: it is
- * opened when the API server's store was restored to an older state, or when nobody knows what was there before.
+ * The position of a record in a topic's history. Within an epoch, resourceVersions order records; a later epoch is newer,
+ * whatever its resourceVersions. A new epoch begins when the API server's store was restored to an older state, or when the
+ * earlier history is unknown.
  *
- * The number of an epoch is a fencing number of the owner that opened it. So epochs need no counter of their own, and like fencing numbers
- * they never go backwards, even where Redis was emptied: otherwise followers would refuse all that comes after it.
+ * The number of an epoch is a fencing number of the owner that opened it. So epochs need no counter of their own, and like
+ * fencing numbers they never go back, even where Redis was emptied: followers would refuse all later records.
  */
 export interface RecordPosition {
   readonly epoch: number;
@@ -18,7 +19,7 @@ export function comparePositions(a: RecordPosition, b: RecordPosition): number {
   return a.epoch - b.epoch || compareVersions(a.resourceVersion, b.resourceVersion);
 }
 
-/** Of integers without leading zeros, the one with more digits is larger. The script that writes records does the same. */
+/** Integers as text, without leading zeros: more digits are larger. The script that writes records compares alike. */
 function compareVersions(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length;
   return a === b ? 0 : a < b ? -1 : 1;

@@ -35,7 +35,7 @@ interface Head {
   readonly generation?: number;
   readonly readers?: readonly string[];
   readonly deletionPolicy?: string;
-  /** Of the document before it was compressed. */
+  /** Bytes of the document before compression. */
   readonly bytes?: number;
   /** As JSON of a history. Releases from before there was one do not read it. */
   readonly history?: unknown;
@@ -43,7 +43,7 @@ interface Head {
 
 const format = 1;
 const maxHeadBytes = 256 * 1024;
-/** Larger documents are read one after the other: a few kilobytes can become 16 MB, of which nobody counts what is outside of the heap. */
+/** Larger documents are read one after the other: a few kilobytes can become 16 MB outside of the heap, where no budget counts them. */
 const maxReadTogetherBytes = 256 * 1024;
 const lineFeed = 10;
 /** Most of what gzip saves, for a third of its time. */
@@ -53,7 +53,7 @@ const minThreadBytes = 32 * 1024;
 const compressElsewhere = promisify<Buffer, object, Buffer>(gzip);
 const decompressElsewhere = promisify<Buffer, object, Buffer>(gunzip);
 
-/** Turns records into what is stored, and back. What comes from Redis is checked before it costs memory: other software may write there. */
+/** Encodes and decodes records. A record from Redis is checked before it costs memory: other software may write there. */
 export class RecordCodec {
   readonly #maxDocumentBytes: number;
   readonly #keys: () => RecordKeys;
@@ -62,8 +62,8 @@ export class RecordCodec {
   readonly #reading = new Semaphore(1);
 
   /**
-   * @param keys asked each time, because they may be replaced
-   * @param prepare does in turns of the event loop most of what is to be done when a large document is told
+   * @param keys called each time, because the keys may be rotated
+   * @param prepare does most of the work on a large document in slices, before the document is reported
    */
   constructor(
     maxDocumentBytes: number,
@@ -77,7 +77,7 @@ export class RecordCodec {
     this.#room = room;
   }
 
-  /** How large a body may be. What does not get smaller by gzip gets larger by little. */
+  /** The most bytes of a body. Incompressible documents grow a little by gzip. */
   get maxBodyBytes(): number {
     return maxHeadBytes + this.#maxDocumentBytes + 1024;
   }
@@ -129,7 +129,7 @@ export class RecordCodec {
     return { ...fields, document, ...this.#readHistory(head.kind, history) } as TopicRecord;
   }
 
-  /** What is no history, or has no room, is left out: a record is as good without. */
+  /** The history; left out if it is malformed or has no room, because a record is usable without. */
   #readHistory(kind: string, encoded: unknown): { readonly history?: readonly PastVersion[] } {
     const history = kind === "document" ? historyFromJson(encoded) : undefined;
     return history !== undefined && this.#room.has(historyHeapBytes(history)) ? { history } : {};
@@ -163,7 +163,7 @@ function headWith(needed: object, history: readonly PastVersion[] | undefined): 
   return Buffer.byteLength(head) < maxHeadBytes ? head : undefined;
 }
 
-/** What is not as the head says is not unpacked: a few kilobytes can become gigabytes. */
+/** Decompresses up to the length that the head states: a few kilobytes could become gigabytes. */
 async function unpack(packed: Buffer, bytes: number): Promise<Buffer> {
   const text = await decompress(packed, Math.max(1, bytes)).catch((cause: unknown) => {
     throw malformed("its document can't be decompressed to what its head says", cause);
@@ -172,7 +172,7 @@ async function unpack(packed: Buffer, bytes: number): Promise<Buffer> {
   return text;
 }
 
-/** How much of the heap the document takes. */
+/** Heap that the document takes, in bytes. */
 function weigh(text: Buffer): number {
   try {
     return documentHeapBytes(text);

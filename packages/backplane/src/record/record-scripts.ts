@@ -1,8 +1,8 @@
 import { script } from "../connection/script.js";
 
 /*
- * A record is a hash. What scripts compare is in fields of its own (fence, epoch, version, kind); the body repeats it under its signature.
- * Times are those of Redis, in milliseconds.
+ * A record is a hash. Values that scripts compare have fields of their own (fence, epoch, version, kind); the signed body repeats
+ * them. Times are by the clock of Redis, in milliseconds.
  */
 const common = `
 local function nowMs()
@@ -93,7 +93,10 @@ end
 return answers
 `);
 
-/** KEYS record, fence; ARGV most bytes. Returns "none"; "other" if it is of another type, or of an epoch that nobody can have begun; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind. */
+/**
+ * KEYS record, fence; ARGV most bytes. Returns "none"; "other" if the key holds another type, or an epoch beyond all fencing
+ * numbers; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind.
+ */
 export const readScript = script(`${common}
 if not fieldsOf(KEYS[1], 'fence') then
   return {'other'}
@@ -114,7 +117,7 @@ local function ago(ms) return string.format('%.0f', math.max(0, now - (tonumber(
 return {'record', stored[1] or '', ago(stored[2]), ago(stored[3]), stored[4], stored[5] or '', stored[6] or '', stored[7] or '', stored[8] or ''}
 `);
 
-/** KEYS fence, record, …. Returns for each record epoch, version and how many ms ago it was confirmed; empty for those that are not there. */
+/** KEYS fence, record, …. Returns for each record epoch, version and the ms since its confirmation; empty strings without a record. */
 export const positionsScript = script(`${common}
 local answers = {}
 local now = tonumber(nowMs())

@@ -25,12 +25,12 @@ export const accessReviewTimes: ReviewTimes = {
   staleIfErrorMs: 24 * 3_600_000,
   timeoutMs: 5_000,
 };
-/** What the proxy's ServiceAccount needs for it. */
+/** The permission that the proxy's ServiceAccount needs for these reviews. */
 export const accessPermission = "create on subjectaccessreviews.authorization.k8s.io";
 
 /**
- * RBAC decides, as it would if the ServiceAccount read the FeatureFlag from the API server itself: may it `get` it? The API server is asked
- * by SubjectAccessReview. A FeatureFlag can be shared by annotation as well.
+ * Authorizes by RBAC: a ServiceAccount may read a FeatureFlag if it may `get` it from the API server, which is asked by
+ * SubjectAccessReview. A FeatureFlag can be shared by annotation as well.
  */
 export class AccessReviews implements Authorizer {
   readonly #reviews: ReviewCache<Question, ReviewedAccess>;
@@ -42,7 +42,7 @@ export class AccessReviews implements Authorizer {
         keyOf: ({ identity, topic }) =>
           `${identity.namespace}/${identity.serviceAccount} ${topic.namespace}/${topic.name}`,
         callerOf: ({ identity }) => `${identity.namespace}/${identity.serviceAccount}`,
-        // Names are made up easily, and in its own namespace each may be granted.
+        // A caller can make up any number of names, and each may be granted in the caller's own namespace.
         newPerCaller: { burst: 256, perSecond: 10 },
         ask: ({ identity, topic }, signal) => reviewAccess(client, identity, attributesOf(topic), signal),
         isGranted: (answer) => answer === "granted",
@@ -53,7 +53,7 @@ export class AccessReviews implements Authorizer {
     );
   }
 
-  /** How many answers are kept. */
+  /** The number of cached answers. */
   get size(): number {
     return this.#reviews.size;
   }
@@ -75,7 +75,7 @@ export class AccessReviews implements Authorizer {
   }
 
   #decide(how: "answer" | "recheck", identity: Identity, topic: TopicName): Decision | Promise<Decision> {
-    // A file, which is in no namespace: for RBAC that would be a name in all of them.
+    // A topic without a namespace is a file; RBAC would take it for a name in all namespaces.
     if (topic.namespace === "") return { kind: "denied", reason: "it is not a FeatureFlag of a cluster" };
     return decisionOf(
       () => this.#reviews[how]({ identity, topic }),

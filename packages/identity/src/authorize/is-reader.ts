@@ -1,7 +1,7 @@
 import type { Readers } from "../authorizer.js";
 import type { Identity } from "../identity.js";
 
-/** Whether a FeatureFlag is shared with an identity: with its namespace, or with its ServiceAccount. */
+/** True if a FeatureFlag is shared with the namespace or the ServiceAccount of an identity. */
 export function isReader(readers: Readers | undefined, { namespace, serviceAccount }: Identity): boolean {
   if (readers === undefined) return false;
   return readers.has(namespace) || readers.has(`${namespace}/${serviceAccount}`);

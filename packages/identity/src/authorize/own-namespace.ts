@@ -3,7 +3,7 @@ import { identityName } from "../identity.js";
 import { allowed } from "./decisions.js";
 import { isReader } from "./is-reader.js";
 
-/** A ServiceAccount may read the FeatureFlags of its own namespace, and those that others share with it. */
+/** A ServiceAccount may read the FeatureFlags of its own namespace, and FeatureFlags that are shared with it. */
 export const ownNamespace: Authorizer = {
   check: (identity, topic, readers): Decision => {
     if (identity.namespace === topic.namespace || isReader(readers, identity)) return allowed;

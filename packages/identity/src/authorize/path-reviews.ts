@@ -12,8 +12,8 @@ interface Question {
 }
 
 /**
- * RBAC decides who may read a page, as it does for the pages of Kubernetes' own components: may the ServiceAccount `get` this
- * nonResourceURL? Paths are from a closed set; callers can't make them up.
+ * Authorizes the readers of a page by RBAC, as Kubernetes' own components do: a ServiceAccount needs `get` on this
+ * nonResourceURL. Paths are from a closed set; callers can't make them up.
  */
 export class PathReviews {
   readonly #reviews: ReviewCache<Question, ReviewedAccess>;
@@ -34,7 +34,7 @@ export class PathReviews {
     );
   }
 
-  /** How many answers are kept. */
+  /** The number of cached answers. */
   get size(): number {
     return this.#reviews.size;
   }
@@ -43,7 +43,7 @@ export class PathReviews {
     return decisionOf(() => this.#reviews.answer({ identity, path }), denied);
   }
 
-  /** As `check`, but for an answer that is still being sent: what it relies on may not be as old. */
+  /** As `check`, with a shorter TTL, for a page that is still being sent. */
   recheck(identity: Identity, path: string): Decision | Promise<Decision> {
     return decisionOf(() => this.#reviews.recheck({ identity, path }), denied);
   }

@@ -6,7 +6,7 @@ import { allowed } from "./decisions.js";
 
 export type ReviewedAccess = "granted" | "refused";
 
-/** What the API server is asked about: `resourceAttributes` or `nonResourceAttributes` of a SubjectAccessReview. */
+/** The access under review: `resourceAttributes` or `nonResourceAttributes` of a SubjectAccessReview. */
 export type AccessAttributes =
   { readonly resourceAttributes: object } | { readonly nonResourceAttributes: object };
 

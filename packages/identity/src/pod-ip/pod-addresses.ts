@@ -9,7 +9,7 @@ import { PodConfirmations, type Confirmation } from "./pod-confirmations.js";
 import { PodLookups } from "./pod-lookups.js";
 import type { PodAnswer } from "./pod-of-address.js";
 
-/** What the proxy's ServiceAccount needs for it. */
+/** The permission that the proxy's ServiceAccount needs for these reviews. */
 export const podPermission = "get and list on pods";
 
 export interface PodAddressesOptions extends ReviewerOptions {
@@ -38,7 +38,7 @@ export class PodAddresses implements Authenticator {
     });
   }
 
-  /** How many answers are kept. */
+  /** The number of cached answers. */
   get size(): number {
     return this.#lookups.size + this.#confirmations.size;
   }

@@ -112,7 +112,7 @@ export class PodLookups {
   }
 }
 
-/** Whether the Pod may be one that has not been reported yet: the address can have belonged to another before. */
+/** True if the kubelet may not have reported the Pod yet; the address may have belonged to another Pod before. */
 function isTooNew({ kind }: PodAnswer): boolean {
   return kind === "unknown" || kind === "ending";
 }

@@ -1,7 +1,7 @@
 import type { Identity } from "../identity.js";
 import { canonicalAddress } from "./pod-address.js";
 
-/** What a Pod says of itself, as far as it matters here. The API server may leave out anything. */
+/** The parts of a Pod that identification needs. The API server may leave out any of them. */
 export interface Pod {
   readonly metadata?: {
     readonly name?: string;
@@ -19,7 +19,7 @@ export interface Pod {
   };
 }
 
-/** Whether a Pod has this address, in either family, and its containers may still run. */
+/** True if a Pod has this address, in either family, and its containers may still run. */
 export function holds({ status = {} }: Pod, address: string): boolean {
   if (status.phase === "Succeeded" || status.phase === "Failed") return false;
   return [status.podIP, ...(status.podIPs ?? []).map(({ ip }) => ip)].some(

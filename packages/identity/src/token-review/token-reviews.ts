@@ -8,7 +8,7 @@ import type { ReviewCache, ReviewTimes } from "../review/review-cache.js";
 import { reviewCacheOf } from "../review/review-cache-of.js";
 
 export interface TokenReviewsOptions extends ReviewerOptions {
-  /** Verifies tokens offline: the API server is asked only about those that pass. */
+  /** Verifies tokens offline: the API server is asked only about tokens that pass. */
   readonly tokens: Authenticator;
   readonly audience: string;
 }
@@ -29,7 +29,7 @@ export const tokenReviewTimes: ReviewTimes = {
   staleIfErrorMs: 24 * 3_600_000,
   timeoutMs: 5_000,
 };
-/** What the proxy's ServiceAccount needs for it. */
+/** The permission that the proxy's ServiceAccount needs for these reviews. */
 export const tokenReviewPermission = "create on tokenreviews.authentication.k8s.io";
 const reviewPath = "/apis/authentication.k8s.io/v1/tokenreviews";
 
@@ -59,7 +59,7 @@ export class TokenReviews implements Authenticator {
     );
   }
 
-  /** How many answers are kept. */
+  /** The number of cached answers. */
   get size(): number {
     return this.#reviews.size;
   }

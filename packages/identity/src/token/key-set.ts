@@ -12,19 +12,19 @@ export interface KeySetOptions {
   readonly onRead?: (result: "read" | "failed") => void;
 }
 
-/** The shortest time between two reads, however many tokens name keys that nobody knows. */
+/** The shortest time between two reads, however many tokens name unknown keys. */
 const minIntervalMs = 5_000;
-/** How old keys may get before they are read again, which is how a key is found to be gone. */
+/** TTL of the keys: the next read finds out which keys are no longer published. */
 const refreshMs = 300_000;
-/** For how long a key is accepted that is no longer published: the servers of a cluster do not all learn of a new key at once. */
+/** Time for which a key is accepted after it is no longer published: API servers do not all learn of a new key at once. */
 const retainMs = 600_000;
 const answerWithinMs = 10_000;
-/** Callers that wait for a key, which are those whose token names an unknown one. */
+/** The most callers that wait for a read because their token names an unknown key. */
 const maxWaiting = 1_000;
 
 interface KnownKey {
   readonly key: SigningKey;
-  /** When it was last published, by the monotonic clock. */
+  /** Time of the last read that contained the key, in ms of the monotonic clock. */
   seenMs: number;
 }
 
@@ -35,8 +35,8 @@ interface Waiter {
 }
 
 /**
- * The keys that sign tokens, in memory. They are read at the start, then every five minutes, and as soon as a token names a key that is not
- * known, but at most every five seconds. While they can't be read, those that are known stay in use.
+ * A cache of the keys that sign tokens. The keys are read at the start, every five minutes, and when a token names an unknown
+ * key, but at most every five seconds. While they can't be read, the known keys stay in use (stale-if-error).
  */
 export class KeySet implements Runnable {
   readonly name = "token keys";
@@ -46,7 +46,7 @@ export class KeySet implements Runnable {
   readonly #waiting: Waiter[] = [];
   #wake: (() => void) | undefined;
   #hasFailed = false;
-  /** When the keys are read again at the earliest, by the monotonic clock; in the past while they are being read. */
+  /** Earliest time of the next read, in ms of the monotonic clock; in the past during a read. */
   #nextReadMs = 0;
 
   constructor(options: KeySetOptions) {
@@ -59,7 +59,7 @@ export class KeySet implements Runnable {
     return this.#issuers;
   }
 
-  /** Whether there is a key with this id; if a digest is given, only if it is the same key. */
+  /** True if there is a key with this id, and with this digest if one is given. */
   has(kid: string, digest?: string): boolean {
     const known = this.#known.get(kid);
     return known !== undefined && (digest === undefined || known.key.digest === digest);
@@ -69,7 +69,7 @@ export class KeySet implements Runnable {
   find(kid: string): SigningKey | Promise<SigningKey> {
     const known = this.#known.get(kid);
     if (known !== undefined) return known.key;
-    if (this.#waiting.length >= maxWaiting) throw this.#crowded();
+    if (this.#waiting.length >= maxWaiting) throw this.#tooManyWaiting();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ kid, resolve, reject });
       this.#wake?.();
@@ -123,7 +123,7 @@ export class KeySet implements Runnable {
     const before = this.#digests();
     const taken = new Set<string>();
     for (const key of keys) {
-      // Of several with the same id in one document, the first counts.
+      // The first key wins where several have the same id.
       if (taken.has(key.kid)) continue;
       taken.add(key.kid);
       const known = this.#known.get(key.kid);
@@ -170,7 +170,7 @@ export class KeySet implements Runnable {
   }
 
   /** So many wait that no more may. Whether this key is published will be known after the next read. */
-  #crowded(): IdentityError {
+  #tooManyWaiting(): IdentityError {
     const seconds = Math.ceil((this.#nextReadMs - this.#options.clock.monotonicMs()) / 1_000);
     const next = seconds > 0 ? `are read again in ${seconds} s at the earliest` : "are being read";
     return new IdentityError(

@@ -1,15 +1,15 @@
 import { KubeError, type RestClient } from "@bunting/kube";
 import { readSmallFile } from "@bunting/runtime";
 
-/** What an issuer publishes. */
+/** The keys that an issuer publishes. */
 export interface PublishedKeys {
-  /** Who signs with them, if that is published too. */
+  /** The issuer, if it is published too. */
   readonly issuer: string | undefined;
   /** A JSON Web Key Set. */
   readonly keySet: unknown;
 }
 
-/** Where the keys come from. Its errors are sentences for the log. */
+/** A source of keys. Its errors are sentences for the log. */
 export interface KeySource {
   /** For the log: the file, or the path of the API. */
   readonly name: string;
@@ -49,7 +49,7 @@ export function clusterKeys(
   };
 }
 
-/** A file with a JSON Web Key Set, read anew each time. */
+/** A file with a JSON Web Key Set, read again each time. */
 export function fileKeys(path: string): KeySource {
   return {
     name: path,

@@ -1,7 +1,7 @@
 import { IdentityError } from "../identity-error.js";
 import { identityName, type Identity } from "../identity.js";
 
-/** What the API server writes into the tokens of ServiceAccounts. */
+/** The claims that the API server writes into tokens of ServiceAccounts. */
 interface KubernetesClaim {
   readonly namespace?: unknown;
   readonly serviceaccount?: { readonly name?: unknown; readonly uid?: unknown };

@@ -7,7 +7,7 @@ export interface SigningKey {
   readonly kid: string;
   readonly algorithm: string;
   readonly key: CryptoKey;
-  /** Of the algorithm and the public part: it differs if another key is published under the same id. */
+  /** Digest of the algorithm and the public part: it differs if another key is published under the same id. */
   readonly digest: string;
 }
 

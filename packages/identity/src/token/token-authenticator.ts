@@ -12,11 +12,11 @@ export interface TokenAuthenticatorOptions {
   readonly audience: string;
   readonly clock: Clock;
   readonly onVerified?: (result: "verified" | "cached" | "refused") => void;
-  /** How many verified tokens are remembered; 20,000 if not given. */
+  /** The most verified tokens that are cached. Default 20,000. */
   readonly maxCached?: number;
 }
 
-/** Those of ServiceAccounts have about 1 KB. */
+/** Limit of a token; tokens of ServiceAccounts have about 1 KB. */
 const maxTokenCharacters = 8 * 1024;
 /** Three parts in base64url, of which none is empty. */
 const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -36,7 +36,7 @@ export class TokenAuthenticator implements Authenticator {
     this.#cache = new TokenCache(options.maxCached ?? 20_000);
   }
 
-  /** How many verified tokens are remembered. */
+  /** The number of cached tokens. */
   get size(): number {
     return this.#cache.size;
   }

@@ -7,7 +7,7 @@ import { loadJose, type Jose } from "./load-jose.js";
 import { identityOfClaims } from "./service-account-claims.js";
 import { algorithms, maxKidCharacters, type SigningKey } from "./signing-keys.js";
 
-/** How much the clocks of the machines may differ. */
+/** Tolerated difference between the clocks of the machines. */
 const leewayMs = 10_000;
 
 /** Signatures are verified on the threads that also read files: a storm of tokens waits here instead. */
@@ -27,7 +27,7 @@ export interface TokenVerifierOptions {
   readonly loadJose?: () => Promise<TokenJose>;
 }
 
-/** What verifying needs of jose. */
+/** The parts of jose that verifying needs. */
 type TokenJose = Pick<Jose, "decodeProtectedHeader" | "jwtVerify" | "errors">;
 
 /** Verifies the signature and the claims of tokens. What it costs depends on the length of the token only, which the caller has limited. */
@@ -57,7 +57,7 @@ export class TokenVerifier {
         clockTolerance: leewayMs / 1_000,
         currentDate: new Date(clock.now()),
       };
-      const { payload } = await this.#inTurn(() => jose.jwtVerify(token, key, rules));
+      const { payload } = await this.#limited(() => jose.jwtVerify(token, key, rules));
       const expiresAtMs = (payload.exp ?? 0) * 1_000 + leewayMs;
       return { identity: identityOfClaims(payload, expiresAtMs), key: { kid, digest } };
     } catch (error) {
@@ -65,15 +65,15 @@ export class TokenVerifier {
     }
   }
 
-  /** Runs it when fewer than a few others are under way. A Semaphore would cost more, because its waiters can be aborted. */
-  async #inTurn<T>(verify: () => Promise<T>): Promise<T> {
+  /** Limits concurrent verifications. A Semaphore would cost more, because its waiters can be aborted. */
+  async #limited<T>(verify: () => Promise<T>): Promise<T> {
     if (this.#verifying < maxVerifying) this.#verifying++;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
       return await verify();
     } finally {
       const next = this.#waiting.shift();
-      // Its place passes to the next in line.
+      // The slot passes to the next waiter.
       if (next === undefined) this.#verifying--;
       else next();
     }
@@ -134,7 +134,7 @@ function readHeader(jose: TokenJose, token: string): { readonly kid: string; rea
   return { kid, algorithm };
 }
 
-/** Who a token with a valid signature names; for the log, so it may be anything. */
+/** The subject of a token with a valid signature, for the log; it need not be a ServiceAccount. */
 function subjectOf({ sub }: JWTPayload): string | undefined {
   return typeof sub === "string" && /^[-\w.:@/]{1,300}$/.test(sub) ? sub : undefined;
 }

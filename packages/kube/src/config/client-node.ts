@@ -1,2 +1,2 @@
-/** What is used of client-node at run time. Bundlers make a chunk of this module, which leaves out the rest: 1 MB instead of 3.5. */
+/** The parts of client-node used at run time. Bundlers make a chunk of this module: 1 MB instead of 3.5. */
 export { KubeConfig, loadYaml } from "@kubernetes/client-node";

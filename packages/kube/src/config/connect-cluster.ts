@@ -16,13 +16,13 @@ export interface ConnectClusterOptions {
   readonly kubeconfig: string;
   /** The context of the kubeconfig; empty: its current one. */
   readonly kubeContext: string;
-  /** Where the Pod's ServiceAccount token is mounted; empty: the usual place. */
+  /** Directory of the Pod's ServiceAccount token; empty: the usual one. */
   readonly serviceAccountDirectory: string;
-  /** What the API server's audit log shows: `bunting-proxy/1.0.0`. */
+  /** User agent in the API server's audit log: `bunting-proxy/1.0.0`. */
   readonly program: string;
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What differs from the usual timing of the connections. */
+  /** Overrides of the default timing. */
   readonly timing?: Partial<TransportTiming>;
 }
 

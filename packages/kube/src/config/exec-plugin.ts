@@ -15,10 +15,10 @@ export interface ExecConfig {
 
 /** kubectl waits without limit, because people may have to log in; a service can't. */
 export const pluginTimeoutMs = 60_000;
-/** How long a plugin that was killed may take to be gone. */
+/** Time for a killed plugin to exit. */
 const closeWithinMs = 1_000;
 const maxOutputBytes = 1024 * 1024;
-/** What an error says of the plugin's own words. */
+/** The most characters of the plugin's output in an error. */
 const maxWords = 2_000;
 
 /** The exec plugin that a user of a kubeconfig names; undefined without one. client-node knows it in three places. */
@@ -143,7 +143,7 @@ function environmentOf({ apiVersion, env }: ExecConfig): NodeJS.ProcessEnv {
   return environment;
 }
 
-/** What the plugin started is in its group, too. */
+/** Processes that the plugin started are in its group, too. */
 function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {

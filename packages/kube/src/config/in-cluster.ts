@@ -9,14 +9,14 @@ import { ClusterTokenFile } from "./token-file.js";
 
 export interface InClusterOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where the kubelet mounts token, ca.crt and namespace. */
+  /** Directory in which the kubelet mounts token, ca.crt and namespace. */
   readonly directory?: string;
   readonly clock?: Clock;
 }
 
 const mount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** True if the environment is that of a pod in a cluster. */
+/** True in a Pod of a cluster, by its environment. */
 export function isInCluster(env: InClusterOptions["env"]): boolean {
   return (env["KUBERNETES_SERVICE_HOST"] ?? "") !== "" && (env["KUBERNETES_SERVICE_PORT"] ?? "") !== "";
 }

@@ -16,7 +16,7 @@ export interface LoadClusterConfigOptions {
 }
 
 /**
- * The cluster to talk to: that of the named kubeconfig, else the one this Pod runs in, else that of KUBECONFIG, else of ~/.kube/config.
+ * The cluster to talk to: of the named kubeconfig, else of this Pod, else of KUBECONFIG, else of ~/.kube/config.
  *
  * @throws KubeError CONFIG_INVALID that says what to do.
  */

@@ -2,7 +2,7 @@ import { systemClock, type Clock } from "@bunting/runtime";
 import type { CredentialHeaders, Credentials, TlsMaterial, TlsMaterialSource } from "./cluster-config.js";
 import { sameHeaders } from "./credentials.js";
 
-/** What a plugin returned. */
+/** The credentials that a plugin returned. */
 export interface AppliedCredential {
   readonly headers: CredentialHeaders;
   readonly cert: TlsMaterial["cert"];

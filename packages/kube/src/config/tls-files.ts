@@ -2,7 +2,7 @@ import { readSmallFile, shareInFlight, stampOfFile } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { TlsMaterial, TlsMaterialSource } from "./cluster-config.js";
 
-/** Where each part of the material is: in a file, given as data, or absent. A file wins over data, as in kubectl. */
+/** The source of each part of the material: a file, data, or absent. A file wins over data, as in kubectl. */
 export interface TlsFilesOptions {
   readonly caFile?: string | undefined;
   readonly certFile?: string | undefined;

@@ -6,11 +6,11 @@ import type { RestClient } from "../rest/rest-client.js";
 export interface DiscoveryOptions {
   readonly client: Pick<RestClient, "raw">;
   readonly clock: Clock;
-  /** How long an answer counts. A CRD may be installed at any time. Default 60 s. */
+  /** TTL of an answer, because a CRD may be installed at any time. Default 60 s. */
   readonly ttlMs?: number;
 }
 
-/** What is served under one group and version: kinds by the plural names in URLs. */
+/** The resources of one group and version: kinds by the plural names in URLs. */
 type Served = ReadonlyMap<string, string>;
 
 interface Cached {

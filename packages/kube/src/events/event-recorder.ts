@@ -49,18 +49,18 @@ const seriesMs = 6 * 60_000;
 const budgetOfObject = { burst: 25, perSecond: 1 / 300 };
 /** Events of all objects. */
 const budgetOfAll = { burst: 100, perSecond: 5 };
-/** Events that are kept in mind, written or not. The one that has not happened for the longest time is forgotten first. */
+/** The most events that are remembered, written or not. The least recent one is evicted first. */
 const maxSeries = 4_096;
 const maxNoteBytes = 1_024;
 
-/** One event, and how often it has happened. */
+/** An event and its count. */
 interface Series {
   readonly details: EventDetails;
   readonly name: string;
   readonly firstMs: number;
   lastMs: number;
   count: number;
-  /** How often it had happened when it was written; 0: it was not written yet. */
+  /** `count` at the last write; 0 before the first. */
   writtenCount: number;
   writtenMs: number;
 }

@@ -22,17 +22,17 @@ export interface InformerHandler<Object extends KubeObject> {
 export interface InformerOptions<Object extends KubeObject, Index extends string> {
   readonly indexes?: Readonly<Record<Index, IndexFunction<Object>>>;
   /**
-   * What is kept of an object, for instance without managedFields: a store of ten thousand objects is mostly made of what nobody reads.
-   * Default: all of it.
+   * The part of an object that is stored, for instance without managedFields, which make up most of a large store.
+   * Default: the whole object.
    */
   readonly transform?: (object: KubeObject) => Object;
   readonly handler: InformerHandler<Object>;
 }
 
 /**
- * Keeps the objects of a scope in a store, as the reflector that it handles reads them, and reports each change once. A read replaces the store
- * in one step when it is complete: what is absent from it was deleted, and what is as it was is not reported. While the connection is down, the
- * store holds what was read last.
+ * Keeps the objects of a scope in a store, fed by a reflector, and reports each change once. A read replaces the store in
+ * one step when it is complete: objects absent from it are reported as deleted, unchanged ones are not reported. While the
+ * connection is down, the store keeps the last state.
  */
 export class Informer<
   Object extends KubeObject = KubeObject,
@@ -64,7 +64,7 @@ export class Informer<
     return this.#whenSynced;
   }
 
-  /** Why what the store holds may be out of date; undefined while the watch is up, or was interrupted only for a moment. */
+  /** The error because of which the store may be stale; undefined while the watch is up, or only briefly interrupted. */
   get failure(): KubeError | undefined {
     return this.#failure;
   }

@@ -5,22 +5,22 @@ import { ObjectOrder } from "../reflector/object-order.js";
 import type { KubeObject } from "../rest/resource.js";
 
 /**
- * What a version that was reported is to what is known:
+ * The relation of a reported version to the accepted one:
  *
- * - `older`: from before; it says nothing.
+ * - `older`: older than the accepted version; it proves nothing.
  * - `known`: the version that was accepted last.
- * - `sameSpec`: newer, but its spec is the one of before; labels, annotations or status have changed.
+ * - `sameSpec`: newer, with the same spec; labels, annotations or status have changed.
  * - `changed`: newer, or of a new epoch.
  */
 export type OfferVerdict = "older" | "known" | "sameSpec" | "changed";
 
 /**
- * What it means that a consistent read did not find the object:
+ * The meaning of an object's absence from a consistent read:
  *
- * - `older`: the read is from before what is known; it says nothing.
- * - `unconfirmed`: it existed, and seems gone. Another read has to confirm that.
- * - `deleted`: it existed, and a read that began late enough has confirmed that it does not any more.
- * - `absent`: it was not there before either.
+ * - `older`: the read is older than the accepted version; it proves nothing.
+ * - `unconfirmed`: the object existed, and seems gone. Another read has to confirm that.
+ * - `deleted`: the object existed, and a read that began late enough has confirmed its absence.
+ * - `absent`: the object did not exist before either.
  */
 export type AbsenceVerdict = "older" | "unconfirmed" | "deleted" | "absent";
 
@@ -31,7 +31,7 @@ interface TrackedVersion {
 }
 
 /**
- * Tells what reports about one object mean, whatever streams they come from and in whatever order: its own watch, that of its namespace, reads.
+ * Judges reports about one object from any number of streams, in any order: its own watch, its namespace's, and reads.
  *
  * Invariants:
  * - The order of resourceVersions within an epoch decides what is new. A version that was accepted is never accepted again, and a deletion
@@ -58,7 +58,7 @@ export class ObjectTracker {
     return this.#existence;
   }
 
-  /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. */
+  /** Time since which the object has seemed gone, in ms of the monotonic clock; undefined if it does not. */
   get goneSinceMs(): number | undefined {
     return this.#goneSinceMs;
   }
@@ -69,9 +69,9 @@ export class ObjectTracker {
   }
 
   /**
-   * A stream or a read reported this version.
+   * Judges a version that a stream or a read reported.
    *
-   * @param isLive it is an event, not the result of a read
+   * @param isLive true for an event, false for the result of a read
    */
   offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): OfferVerdict {
     if (!this.#order.accept(epoch, resourceVersion)) {

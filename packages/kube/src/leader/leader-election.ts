@@ -6,20 +6,20 @@ import { leaseType, microTime, type LeaseObject, type LeaseSpec } from "./lease-
 export interface LeaderElectionOptions {
   readonly client: Pick<RestClient, "get" | "create" | "update">;
   readonly namespace: string;
-  /** Of the Lease object. */
+  /** Name of the Lease object. */
   readonly name: string;
   /** Names this process, and no other one: the Pod's name and something random. */
   readonly identity: string;
   /**
-   * What only the leader does. It must end soon after its signal aborts, because another process leads then. If it ends by itself, the lease is
-   * given up and taken again.
+   * The leader's work. It must end soon after its signal aborts, because another process leads then. If it ends by itself,
+   * the lease is released and acquired again.
    */
   readonly lead: (signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long the others wait for a leader that says nothing. Default 15 s. */
+  /** Lease duration: the time without a renewal after which another process takes over. Default 15 s. */
   readonly leaseMs?: number;
-  /** How long the leader goes on without renewing its lease; less than `leaseMs`. Default 10 s. */
+  /** Time without a renewal after which the leader steps down; less than `leaseMs`. Default 10 s. */
   readonly renewDeadlineMs?: number;
   /** The time between two attempts to renew the lease, or to take it. Default 2 s. */
   readonly retryMs?: number;
@@ -27,7 +27,7 @@ export interface LeaderElectionOptions {
   readonly random?: () => number;
 }
 
-/** A Lease as it was seen, and since when, on the monotonic clock, it has not changed. */
+/** A Lease as it was read, and the time of the monotonic clock since which it has not changed. */
 interface Observed {
   readonly resourceVersion: string;
   readonly sinceMs: number;
@@ -51,9 +51,9 @@ export class LeaderElection implements Runnable {
   readonly #renewDeadlineMs: number;
   readonly #retryMs: number;
   #observed: Observed | undefined;
-  /** While it leads: when the last renewal that succeeded was begun. */
+  /** While this process leads: the begin of the last successful renewal. */
   #renewedMs: number | undefined;
-  /** Who leads, as far as is known. */
+  /** The last known leader. */
   #leader = "";
 
   constructor(options: LeaderElectionOptions) {
@@ -123,7 +123,7 @@ export class LeaderElection implements Runnable {
     await work;
   }
 
-  /** How long the leader may go on with a lease that was renewed then. */
+  /** Time left until the leader has to step down, after a renewal at this time. */
   #leftMs(renewedMs: number): number {
     return renewedMs + this.#renewDeadlineMs - this.#options.clock.monotonicMs();
   }

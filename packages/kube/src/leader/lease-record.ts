@@ -2,15 +2,15 @@ import type { KubeObject, ResourceType } from "../rest/resource.js";
 
 export const leaseType: ResourceType = { group: "coordination.k8s.io", version: "v1", plural: "leases" };
 
-/** What a Lease says of its holder, with the names of the API. */
+/** The spec of a Lease, with the names of the API. */
 export interface LeaseSpec {
-  /** Absent or empty: nobody holds it. */
+  /** Absent or empty: the lease has no holder. */
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
-  /** When the holder took it. RFC 3339 with microseconds, by the holder's clock. */
+  /** Time at which the holder acquired it. RFC 3339 with microseconds, by the holder's clock. */
   readonly acquireTime?: string;
   readonly renewTime?: string;
-  /** How often the holder has changed. */
+  /** Number of changes of the holder. */
   readonly leaseTransitions?: number;
 }
 

@@ -7,7 +7,7 @@ export interface Condition {
   readonly reason: string;
   /** A sentence for a person. */
   readonly message: string;
-  /** When `status` became what it is. RFC 3339, in whole seconds. */
+  /** Time of the last change of `status`. RFC 3339, in whole seconds. */
   readonly lastTransitionTime: string;
   /** The generation of the object that the condition is about. */
   readonly observedGeneration?: number;

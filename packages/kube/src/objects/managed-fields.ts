@@ -1,6 +1,6 @@
 import type { KubeObject } from "../rest/resource.js";
 
-/** Who manages which fields of an object, as `metav1.ManagedFieldsEntry`. */
+/** A manager and its fields of an object, as `metav1.ManagedFieldsEntry`. */
 export interface ManagedFieldsEntry {
   readonly manager?: string;
   readonly operation?: "Apply" | "Update";
@@ -21,12 +21,14 @@ export interface FieldSet {
 export type JsonPatch = readonly { readonly op: "replace"; readonly path: string; readonly value: unknown }[];
 
 /**
- * A patch that makes the fields of other managers ours, as if we had applied them: with the next apply, those that we do not want go away. That
- * is how objects of a program that wrote by create and update are taken over; without it their fields stay for ever.
+ * A patch that transfers fields of other managers to us, as if we had applied them: the next apply removes those that it
+ * does not contain. It takes over objects of a program that wrote by create and update; without it, that program's fields
+ * would stay for ever.
  *
- * It carries the resourceVersion, so a change in the meantime is a CONFLICT. Fields that were written through a subresource stay whose they are.
+ * The patch carries the resourceVersion, so a change in the meantime is a CONFLICT. Fields that were written through a
+ * subresource keep their manager.
  *
- * @param from says of each entry whether its fields become ours
+ * @param from true for each entry whose fields become ours
  * @returns undefined if there is nothing to take over
  */
 export function takeOverFields(

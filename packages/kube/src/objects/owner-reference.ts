@@ -11,7 +11,7 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** What is known of an owner; objects from a list lack apiVersion and kind. */
+/** An owner; objects from a list lack apiVersion and kind. */
 export interface Owner {
   readonly apiVersion: string;
   readonly kind: string;

@@ -11,7 +11,7 @@ import { abortedError, kubeErrorOf } from "../transport/foreign-error.js";
 import { SecureDial } from "../transport/secure-dial.js";
 
 const errorBodyMs = 5_000;
-/** Of RFC 6455: proves that the server understood what it was asked for. */
+/** The GUID of RFC 6455: with it the server proves that it has understood the upgrade. */
 const acceptSuffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /** An upgraded connection, and what arrived with the answer. */

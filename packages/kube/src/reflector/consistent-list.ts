@@ -8,16 +8,16 @@ import { isResourceVersion } from "./resource-version.js";
 export interface ListingParts {
   readonly client: KubeClient;
   readonly scope: ResourceScope;
-  /** Receives what is read. */
+  /** Receives the objects. */
   readonly handler: { beginRead(): ConsistentRead };
 }
 
-/** A page has as many objects as client-go asks for, and fewer where they are big: this many bytes, by the size of those before. */
+/** Limits of a page: as many objects as client-go asks for, or about this many bytes, by the size of the page before. */
 const maxPageObjects = 500;
 const pageBytes = 8 * 1024 * 1024;
 
 /**
- * Reads a scope once, without a watch: costs little for a single object, and disturbs no watch of it.
+ * Reads a scope once, without a watch. A read of a single object costs little, and disturbs no watch of it.
  *
  * @throws KubeError
  */
@@ -31,7 +31,7 @@ export async function readConsistently(
   into.complete(resourceVersion, endRead(epochs, start, resourceVersion));
 }
 
-/** Lists a scope, in pages if it is more than one object. The read is complete, but is not reported as such: see `endRead`. */
+/** Lists a scope, in pages unless it is a single object. The caller has to complete the read: see `endRead`. */
 export async function listInto(
   { client, scope, handler }: ListingParts,
   signal: AbortSignal,
@@ -66,7 +66,7 @@ export async function listInto(
 }
 
 /**
- * The epoch of a read that is complete.
+ * The epoch of a complete read.
  *
  * @throws KubeError EXPIRED if history was cut while it was under way.
  */

@@ -6,7 +6,7 @@ import { compareResourceVersions } from "./resource-version.js";
  */
 export type Epoch = number;
 
-/** What was known when a consistent read began. */
+/** The state of the epochs at the begin of a consistent read. */
 export interface ReadStart {
   readonly epoch: Epoch;
   /** The highest resourceVersion seen by then; undefined if there was none. */
@@ -14,12 +14,12 @@ export interface ReadStart {
 }
 
 /**
- * Tells the epochs of one resource type apart. A consistent read answers with a resourceVersion at least as high as any that was seen
- * before it began; a lower one proves that the history was cut. All streams of the type share one instance, because versions belong to
- * the type, not to a stream.
+ * Tracks the epochs of one resource type. A consistent read answers with a resourceVersion at least as high as any that was
+ * seen before the read began; a lower one proves that the history was cut. All streams of the type share one instance,
+ * because versions belong to the type, not to a stream.
  *
- * An API server that starts on a restored etcd writes a few objects of its own, and may be past what was seen before by the time of the
- * next read. Then a single object that is older than it was proves the cut (`cut`).
+ * An API server that starts on a restored etcd writes a few objects of its own, and may be past the highest version seen by
+ * the time of the next read. Then a single object that is older than before proves the cut (`cut`).
  */
 export class Epochs {
   readonly #onNewEpoch: (epoch: Epoch) => void;
@@ -40,8 +40,8 @@ export class Epochs {
   }
 
   /**
-   * The read is complete, as of this resourceVersion. Returns the epoch it belongs to; undefined if another read opened a new epoch
-   * meanwhile, and this one may be from before: it proves nothing and must be repeated.
+   * Completes a read as of this resourceVersion. Returns the read's epoch; undefined if another read opened a new epoch
+   * meanwhile: this read may be older than that, proves nothing, and must be repeated.
    */
   completeRead(start: ReadStart, resourceVersion: string): Epoch | undefined {
     if (start.epoch !== this.#current) return undefined;
@@ -53,7 +53,7 @@ export class Epochs {
     return this.#current;
   }
 
-  /** A consistent read that began in this epoch found an object older than it was known to be by then: the history was cut. */
+  /** Reports that a consistent read of this epoch found an object older than it was known to be: the history was cut. */
   cut(epoch: Epoch): void {
     if (epoch !== this.#current) return;
     this.#current++;
@@ -61,7 +61,7 @@ export class Epochs {
     this.#onNewEpoch(this.#current);
   }
 
-  /** A stream of this epoch has reached this resourceVersion. */
+  /** Reports that a stream of this epoch has reached this resourceVersion. */
   observe(epoch: Epoch, resourceVersion: string): void {
     if (epoch !== this.#current) return;
     if (this.#highest === undefined || compareResourceVersions(resourceVersion, this.#highest) > 0) {

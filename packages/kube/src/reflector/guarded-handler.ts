@@ -1,7 +1,7 @@
 import type { Logger } from "@bunting/runtime";
 import type { ReflectorHandler } from "./reflector-handler.js";
 
-/** The same handler, but what it throws is logged and stops nothing: one object that can't be handled must not hold up all others. */
+/** Wraps a handler so that its errors are logged: one object that can't be handled must not stop the watch of all others. */
 export function guardedHandler(handler: ReflectorHandler, logger: Logger): ReflectorHandler {
   const guard = (what: string, act: () => void): void => {
     try {

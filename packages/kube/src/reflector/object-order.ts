@@ -9,17 +9,17 @@ export class ObjectOrder {
   #epoch: Epoch = 0;
   #resourceVersion = "";
 
-  /** The version that was accepted last; that of the deletion if the object was deleted. */
+  /** The last accepted version; after a deletion, the version of the deletion. */
   get resourceVersion(): string | undefined {
     return this.#resourceVersion === "" ? undefined : this.#resourceVersion;
   }
 
-  /** That version if it is of this epoch: versions of two epochs can't be compared. */
+  /** The last accepted version if it is of this epoch: versions of two epochs can't be compared. */
   resourceVersionIn(epoch: Epoch): string | undefined {
     return epoch === this.#epoch ? this.resourceVersion : undefined;
   }
 
-  /** Accepts the version if it is newer than everything accepted so far, and says whether it did. */
+  /** Accepts the version if it is newer than all accepted ones. Returns true if it did. */
   accept(epoch: Epoch, resourceVersion: string): boolean {
     const order = this.#compare(epoch, resourceVersion);
     if (order > 0) {

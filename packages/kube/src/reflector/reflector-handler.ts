@@ -7,29 +7,29 @@ import type { ObjectEvent } from "./watch-event.js";
 export interface ReflectorHandler {
   /** A consistent read begins. Absence counts only once it is complete; a read that fails is dropped without another call. */
   beginRead(): ConsistentRead;
-  /** Something happened after the last read. */
+  /** An object changed after the last read. */
   event(event: ObjectEvent, epoch: Epoch): void;
-  /** The stream is up again without a read: it was closed cleanly and resumes where it was. */
+  /** The stream is up again without a read: it was closed cleanly and has resumed at its position. */
   resumed(): void;
-  /** The stream that was in sync has ended. It will be opened again as soon as it is its turn. */
+  /** The stream that was in sync has ended. It will be opened again after its admission. */
   interrupted(): void;
-  /** The stream is down, or could not be opened; it will be retried. */
+  /** The stream is down, or could not be opened; the reflector retries. */
   failed(error: KubeError): void;
 }
 
 /** Receives the objects of a consistent read. */
 export interface ConsistentRead {
   add(object: KubeObject, resourceVersion: string): void;
-  /** An object that was added, or would have been, was deleted during the read. */
+  /** An object of the read was deleted during the read; it may not have been added yet. */
   remove(object: KubeObject): void;
   /** Everything that exists in the scope was added; anything else is absent as of this resourceVersion. */
   complete(resourceVersion: string, epoch: Epoch): void;
 }
 
-/** Why a reflector reads everything again. */
+/** The reason of a relist. */
 export type RelistReason = "start" | "closed" | "expired" | "failed" | "silent" | "asked";
 
-/** What a reflector counts. */
+/** The metrics of a reflector. */
 export interface ReflectorMetrics {
   /** A consistent read begins. */
   relist(reason: RelistReason): void;

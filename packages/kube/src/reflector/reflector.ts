@@ -10,7 +10,7 @@ import type { ReflectorHandler, ReflectorMetrics, RelistReason } from "./reflect
 import { WatchAttempt, type WatchPosition } from "./watch-attempt.js";
 import type { WatchListSupport } from "./watch-list-support.js";
 
-/** What all reflectors of one resource type share. */
+/** Parts that all reflectors of one resource type share. */
 export interface ReflectorShared {
   readonly client: KubeClient;
   readonly epochs: Epochs;
@@ -221,9 +221,9 @@ export class Reflector implements Runnable, WatchRequest {
   }
 }
 
-/** How to continue. */
+/** The result of an attempt: how the next one begins. */
 interface Outcome {
-  /** Where the next watch begins; undefined if it begins with a consistent read. */
+  /** Position of the next watch; undefined if it begins with a consistent read. */
   readonly position: WatchPosition | undefined;
   readonly reason: RelistReason;
   readonly waitMs: number;

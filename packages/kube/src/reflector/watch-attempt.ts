@@ -19,7 +19,7 @@ export interface WatchAttemptParts {
   readonly watchList: WatchListSupport;
   readonly clock: Clock;
   readonly metrics: ReflectorMetrics;
-  /** How long the API server is asked to keep the watch open, in s. */
+  /** `timeoutSeconds` of the watch. */
   readonly timeoutSeconds: number;
   /** Priority of the watch at this moment. */
   readonly priority: () => WatchPriority;

@@ -1,11 +1,11 @@
 import type { Clock } from "@bunting/runtime";
 
-/** After this time an API server that refused WatchList is asked again: it may have been upgraded. */
-const askAgainMs = 10 * 60_000;
+/** Time after which WatchList is tried again: the API server may have been upgraded. */
+const retryAfterMs = 10 * 60_000;
 
 /**
- * Whether the API server streams its initial state in a watch (WatchList: on since Kubernetes 1.34, refused by older ones, and
- * where etcd is too old). Shared by all reflectors, so that only the first has to find out.
+ * Remembers whether the API server supports WatchList, the streaming of the initial state in a watch: on since Kubernetes
+ * 1.34, refused by older ones and where etcd is too old. All reflectors share it, so that only the first has to find out.
  */
 export class WatchListSupport {
   readonly #clock: Clock;
@@ -16,7 +16,7 @@ export class WatchListSupport {
   }
 
   get isTried(): boolean {
-    return this.#refusedMs === undefined || this.#clock.monotonicMs() - this.#refusedMs >= askAgainMs;
+    return this.#refusedMs === undefined || this.#clock.monotonicMs() - this.#refusedMs >= retryAfterMs;
   }
 
   refused(): void {

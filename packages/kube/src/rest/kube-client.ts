@@ -9,7 +9,7 @@ export interface ListPage {
   readonly resourceVersion: string;
   /** Set while there are more pages. */
   readonly continueToken: string | undefined;
-  /** How many objects it had, and the bytes of their JSON. */
+  /** Number of objects, and the bytes of their JSON. */
   readonly items: number;
   readonly bytes: number;
 }

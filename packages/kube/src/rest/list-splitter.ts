@@ -8,7 +8,7 @@ const closeBrace = 0x7d;
 const openBracket = 0x5b;
 const closeBracket = 0x5d;
 const comma = 0x2c;
-/** How deep the items are: in the list, in its array. */
+/** Depth of the items: in the list, in its array. */
 const itemsDepth = 2;
 /** The end of what comes before the array of items. A key can't hold an unescaped quote, so nothing else ends like this. */
 const itemsKey = /[{,]\s*"items"\s*:\s*$/;

@@ -10,7 +10,7 @@ export interface ResourceType {
   readonly plural: string;
 }
 
-/** What one list, watch or write addresses. The caller checks names (RFC 1123); they are URL-encoded all the same. */
+/** The scope of one list, watch or write. The caller checks names (RFC 1123); they are URL-encoded all the same. */
 export interface ResourceScope {
   readonly type: ResourceType;
   /** Absent: all namespaces, or a type that is not namespaced. */

@@ -13,17 +13,20 @@ import { SessionPool } from "./session-pool.js";
 import { StreamResets } from "./stream-resets.js";
 import { transportContext, type TransportContext, type TransportOptions } from "./transport-options.js";
 
-/** How many sessions a request is tried on, because one may be closing just then. */
+/** The most sessions that a request is tried on, because a session may be closing just then. */
 const maxTries = 4;
-/** How long a server that offered only HTTP/1.1 is not asked for HTTP/2 again. */
+/** Time for which a server that offered only HTTP/1.1 is not asked for HTTP/2 again. */
 const http1ForMs = 300_000;
 
 /**
  * The connections to one API server over node:http2, or over HTTP/1.1 where the server has nothing better.
  *
- * Watches share sessions, each with as many streams as the server allows; speculative watches are kept apart from
- * others. Calls have sessions of their own, because a 401 makes the API server end the session it came on. After a 401 the token is read again; if it is another one, the request is sent once more, else the
- * 401 is the answer. Sessions are opened on demand and closed when idle; all of them end with `run` or `close`.
+ * Invariants:
+ * - Watches share sessions, each with as many streams as the server allows. Speculative watches are kept apart from normal
+ *   ones (`SessionPool`).
+ * - Calls have sessions of their own, because a 401 makes the API server end its session.
+ * - After a 401 the token is read again. If it has changed, the request is sent once more; else the 401 is the answer.
+ * - Sessions are opened on demand and closed when idle; all of them end with `run` or `close`.
  */
 export class Http2Transport implements KubeTransport, Runnable {
   readonly name = "kubernetes transport";

@@ -6,9 +6,9 @@ export interface ResponseBodyOptions {
   /** The server's address, for messages. */
   readonly server: string;
   readonly signal: AbortSignal;
-  /** Whether the server ended the source; asked when it has ended, because in node a broken stream may look like one that ended. */
+  /** True if the server ended the source. Asked at its end, because in node a broken stream may look like an ended one. */
   readonly isComplete: () => boolean;
-  /** Called if the rest is not wanted. */
+  /** Called if the consumer does not want the rest. */
   readonly abandon: () => void;
 }
 

@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from "@bunting/runtime";
 import type { KubeRequest } from "./kube-transport.js";
 
-/** The timeouts of the transport; the defaults are those of client-go where it has them. */
+/** The timeouts of the transport; the defaults are client-go's where it has any. */
 export interface TransportTiming {
   /** From the first packet until the server has sent its HTTP/2 settings. */
   readonly connectTimeoutMs: number;
@@ -34,7 +34,7 @@ export interface TransportOptions {
   readonly timing?: Partial<TransportTiming>;
   readonly clock?: Clock;
   readonly listener?: TransportListener;
-  /** What the audit log of the API server shows: `bunting-proxy/1.2.3`, to which platform and Node.js are added. */
+  /** User agent in the API server's audit log: `bunting-proxy/1.2.3`, to which platform and Node.js are added. */
   readonly program?: string;
 }
 
