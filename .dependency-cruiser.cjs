@@ -64,6 +64,16 @@ module.exports = {
       to: { path: "^packages/", pathNot: "^packages/(files|protocol|runtime)/" },
     },
     {
+      name: "featureflags-knows-no-cluster-and-no-service",
+      severity: "error",
+      from: { path: "^packages/featureflags/", pathNot: tests },
+      to: {
+        path: "^packages/",
+        pathNot:
+          "^packages/(featureflags/|protocol/|evaluation/|files/|runtime/src/(options|scheduling)\\.ts$)",
+      },
+    },
+    {
       name: "http2-imports-runtime-only",
       comment:
         "The engine knows accounts, turns and sockets by its own interfaces: account.ts, turn-share.ts, socket-access.ts.",

@@ -57,6 +57,11 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "../../rpc/src/index.js";',
   },
   {
+    rule: "featureflags-knows-no-cluster-and-no-service",
+    at: "packages/featureflags/src",
+    code: 'export * from "../../kube/src/index.js";',
+  },
+  {
     rule: "proxy-source-imports-upstream-only",
     at: "packages/proxy/src/source",
     code: 'export * from "../topic/topic.js";',

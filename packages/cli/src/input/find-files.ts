@@ -1,7 +1,7 @@
 import type { Dirent, Stats } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
-import { flagFileExtensions } from "@bunting/files/manifests";
+import { flagFileExtensions } from "@bunting/featureflags/manifests";
 import { standardInput, unreadable } from "./read-input.js";
 
 /** A file to be read. */

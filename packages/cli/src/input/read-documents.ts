@@ -1,4 +1,4 @@
-import { plainTopicOf, readManifest, type ManifestFlags } from "@bunting/files/manifests";
+import { plainTopicOf, readManifest, type ManifestFlags } from "@bunting/featureflags/manifests";
 import type { FlagDocument } from "@bunting/protocol";
 import { CliError } from "../cli-error.js";
 import type { Io } from "../terminal/io.js";

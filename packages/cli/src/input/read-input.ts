@@ -2,7 +2,7 @@ import { constants, createReadStream, openSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Socket } from "node:net";
 import type { Readable } from "node:stream";
-import { maxManifestBytes } from "@bunting/files/manifests";
+import { maxManifestBytes } from "@bunting/featureflags/manifests";
 import { errorCode } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 import type { Io } from "../terminal/io.js";

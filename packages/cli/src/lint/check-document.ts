@@ -1,5 +1,5 @@
 import { evaluatorsOf, metadataOf } from "@bunting/evaluation";
-import type { ManifestFlags } from "@bunting/files/manifests";
+import type { ManifestFlags } from "@bunting/featureflags/manifests";
 import { encodeDocument, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import { checkFlag } from "./check-flag.js";

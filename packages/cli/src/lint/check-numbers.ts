@@ -1,4 +1,4 @@
-import type { ManifestFlags } from "@bunting/files/manifests";
+import type { ManifestFlags } from "@bunting/featureflags/manifests";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import type { Finding } from "./finding.js";

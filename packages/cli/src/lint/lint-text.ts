@@ -1,4 +1,9 @@
-import { maxManifestBytes, plainTopicOf, readManifest, type ManifestError } from "@bunting/files/manifests";
+import {
+  maxManifestBytes,
+  plainTopicOf,
+  readManifest,
+  type ManifestError,
+} from "@bunting/featureflags/manifests";
 import { checkDocument } from "./check-document.js";
 import { checkNumbers } from "./check-numbers.js";
 import type { Finding, FindingKind } from "./finding.js";

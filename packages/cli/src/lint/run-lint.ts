@@ -1,4 +1,4 @@
-import { plainTopicOf } from "@bunting/files/manifests";
+import { plainTopicOf } from "@bunting/featureflags/manifests";
 import { CliError } from "../cli-error.js";
 import type { CommandCall } from "../command.js";
 import { findFiles, type FoundFile } from "../input/find-files.js";

@@ -1,5 +1,5 @@
 import { extname, resolve } from "node:path";
-import { flagFileExtensions } from "@bunting/files/manifests";
+import { flagFileExtensions } from "@bunting/featureflags/manifests";
 import { parsePrefixedSelector, parseTopicSelector, ProtocolError, type TopicKey } from "@bunting/protocol";
 
 const filePrefix = "file:";

@@ -1,4 +1,4 @@
-import type { InvalidReason, WarningKind } from "@bunting/files/manifests";
+import type { InvalidReason, WarningKind } from "@bunting/featureflags/manifests";
 
 /** What a source counts: each once per version of a file or object, however often it is read. */
 export interface SourceMetrics {

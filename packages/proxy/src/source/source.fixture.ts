@@ -10,7 +10,7 @@ import { DirectorySource } from "./directory/directory-source.js";
 import type { FlagSource, SourceSink, SourceVersion } from "./flag-source.js";
 import type { SourceMetrics, WatchCounts } from "./source-metrics.js";
 
-export { flags, manifest, textOf } from "@bunting/files/internal/manifest/manifest.fixture.js";
+export { flags, manifest, textOf } from "@bunting/featureflags/internal/manifest/manifest.fixture.js";
 
 export type SinkEvent =
   | { readonly kind: "document"; readonly text: string; readonly version: SourceVersion }

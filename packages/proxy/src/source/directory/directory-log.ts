@@ -1,6 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import { errorCode, type Logger } from "@bunting/runtime";
-import type { ManifestError, ManifestWarning } from "@bunting/files/manifests";
+import type { ManifestError, ManifestWarning } from "@bunting/featureflags/manifests";
 import type { SourceMetrics } from "../source-metrics.js";
 
 /** More errors or warnings about one version of a file are counted but not written out. */

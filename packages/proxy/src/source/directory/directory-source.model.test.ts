@@ -17,7 +17,7 @@ import { encodeDocument, topicKey } from "@bunting/protocol";
 import { patienceMs } from "@bunting/test/support/event-queue.js";
 import { expect } from "chai";
 import fc from "fast-check";
-import { readManifest } from "@bunting/files/manifests";
+import { readManifest } from "@bunting/featureflags/manifests";
 import { flags, manifest, useDirectory, type RecordingSink, type RunningSource } from "../source.fixture.js";
 
 const topics = ["default/one", "default/two", "default/three", "default/c", "default/a"];

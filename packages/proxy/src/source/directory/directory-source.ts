@@ -3,7 +3,7 @@ import { WatchedDirectory, type FileEvent } from "@bunting/files";
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { Clock, Logger } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import { flagFileExtensions, maxManifestBytes } from "@bunting/files/manifests";
+import { flagFileExtensions, maxManifestBytes } from "@bunting/featureflags/manifests";
 import type { FlagSource, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { DirectoryLog } from "./directory-log.js";

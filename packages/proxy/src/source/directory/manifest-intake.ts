@@ -2,7 +2,7 @@ import type { FileEvent } from "@bunting/files";
 import type { TopicKey } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
-import { plainTopicOf, readManifest, type Manifest, type PlainTopic } from "@bunting/files/manifests";
+import { plainTopicOf, readManifest, type Manifest, type PlainTopic } from "@bunting/featureflags/manifests";
 import type { DirectoryLog } from "./directory-log.js";
 import type { ReadFile, TopicClaims } from "./topic-claims.js";
 

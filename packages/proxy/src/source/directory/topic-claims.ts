@@ -1,5 +1,5 @@
 import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
-import type { Manifest, ManifestError } from "@bunting/files/manifests";
+import type { Manifest, ManifestError } from "@bunting/featureflags/manifests";
 
 /** What a file says about a topic. */
 export interface Claim {

@@ -9,7 +9,7 @@ import {
   type StreamParts,
 } from "@bunting/sync-client";
 import { credentials } from "@grpc/grpc-js";
-import { maxManifestBytes } from "@bunting/files/manifests";
+import { maxManifestBytes } from "@bunting/featureflags/manifests";
 import type { Clock } from "@bunting/runtime";
 import type { UpstreamCredentials } from "./upstream-config.js";
 

@@ -1,4 +1,4 @@
-import { maxManifestBytes } from "@bunting/files/manifests";
+import { maxManifestBytes } from "@bunting/featureflags/manifests";
 import { buntingSyncV1, documentHeapBytes, historyHeapBytes, type PastVersion } from "@bunting/protocol";
 import {
   encodeAck,

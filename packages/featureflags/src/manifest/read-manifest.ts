@@ -1,3 +1,4 @@
+import { readText, type TextLimits } from "@bunting/files/text";
 import { nextTurn } from "@bunting/runtime/scheduling";
 import { isJsonObject, type JsonValue, type TopicKey } from "@bunting/protocol";
 import {
@@ -12,8 +13,6 @@ import {
 } from "./manifest.js";
 import { readFeatureFlag } from "./read-feature-flag.js";
 import { readFlags } from "./read-flags.js";
-import { readText } from "../text/read-text.js";
-import type { TextLimits } from "../text/text-limits.js";
 
 /** Between the steps of reading a longer text the event loop is let through: it serves the subscribers. */
 const bytesAtOnce = 32_768;

@@ -1,4 +1,4 @@
-import type { TextDocument, TextPosition } from "../text/parsed-text.js";
+import type { TextDocument, TextPosition } from "@bunting/files/text";
 import type { FlagDocument, JsonValue, Readers, TopicKey } from "@bunting/protocol";
 
 /** Larger files are refused: no FeatureFlag in a cluster can have more than a tenth of this. */

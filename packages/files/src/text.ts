@@ -1,0 +1,3 @@
+export type { ParsedText, TextDocument, TextPosition, TextWarning } from "./text/parsed-text.js";
+export { readText } from "./text/read-text.js";
+export { defaultTextLimits, type TextLimits } from "./text/text-limits.js";
