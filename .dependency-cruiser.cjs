@@ -9,6 +9,7 @@ const tests = "\\.(test|fixture|child)\\.ts$";
  * order of who builds on whom.
  */
 const stages = {
+  featureflags: ["manifest", "check"],
   backplane: [
     "address",
     "connection",
@@ -72,6 +73,13 @@ module.exports = {
         pathNot:
           "^packages/(featureflags/|protocol/|evaluation/|files/|runtime/src/(options|scheduling)\\.ts$)",
       },
+    },
+    {
+      name: "only-checks-of-flags-evaluate",
+      comment: "The proxy reads manifests, and has no evaluator.",
+      severity: "error",
+      from: { path: "^packages/featureflags/", pathNot: `^packages/featureflags/src/check/|${tests}` },
+      to: { path: "^packages/evaluation/" },
     },
     {
       name: "http2-imports-runtime-only",

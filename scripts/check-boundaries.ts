@@ -62,6 +62,16 @@ const violations: readonly { readonly rule: string; readonly at: string; readonl
     code: 'export * from "../../kube/src/index.js";',
   },
   {
+    rule: "only-checks-of-flags-evaluate",
+    at: "packages/featureflags/src/manifest",
+    code: 'export * from "@bunting/evaluation";',
+  },
+  {
+    rule: "featureflags-manifest-imports-upstream-only",
+    at: "packages/featureflags/src/manifest",
+    code: 'export * from "../check/finding.js";',
+  },
+  {
     rule: "proxy-source-imports-upstream-only",
     at: "packages/proxy/src/source",
     code: 'export * from "../topic/topic.js";',

@@ -1,9 +1,9 @@
 import type { ManifestFlags } from "@bunting/featureflags/manifests";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
-import type { Finding } from "./finding.js";
+import type { FileFinding } from "./file-finding.js";
 
-type NumberFinding = Pick<Finding, "line" | "column" | "severity" | "kind" | "message">;
+type NumberFinding = Pick<FileFinding, "line" | "column" | "severity" | "kind" | "message">;
 
 /** A number whose text is not what JSON writes again, in a way that matters: `1.10`, or more digits than a number has. */
 const written = /^\s*(-?\d+(?:\.\d+)?)\s*(?:[,}\]#].*)?$/;

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import type { Finding } from "./finding.js";
+import type { FileFinding } from "./file-finding.js";
 import { lintText, type LintedText } from "./lint-text.js";
 
 function lint(text: string | Buffer, path = "flags.yaml", maxDocumentBytes = 1_000_000): Promise<LintedText> {
@@ -7,7 +7,7 @@ function lint(text: string | Buffer, path = "flags.yaml", maxDocumentBytes = 1_0
 }
 
 /** `line:column severity kind`. */
-function brief(findings: readonly Finding[]): string[] {
+function brief(findings: readonly FileFinding[]): string[] {
   return findings.map(({ line, column, severity, kind }) => `${line}:${column} ${severity} ${kind}`);
 }
 

@@ -1,12 +1,7 @@
-import {
-  maxManifestBytes,
-  plainTopicOf,
-  readManifest,
-  type ManifestError,
-} from "@bunting/featureflags/manifests";
-import { checkDocument } from "./check-document.js";
+import { checkDocument, kindOfError, kindOfWarning } from "@bunting/featureflags/checks";
+import { maxManifestBytes, plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
 import { checkNumbers } from "./check-numbers.js";
-import type { Finding, FindingKind } from "./finding.js";
+import type { FileFinding } from "./file-finding.js";
 
 export interface LintOptions {
   readonly maxDocumentBytes: number;
@@ -18,28 +13,12 @@ export interface LintedText {
   readonly documents: number;
   readonly flags: number;
   /** By line. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly FileFinding[];
   /** The FeatureFlags in it, and where. */
   readonly topics: readonly { readonly topic: string; readonly line: number; readonly column: number }[];
   /** True if there is nothing in it that claims to be flags. */
   readonly isForeign: boolean;
 }
-
-const kindOfError: Readonly<Record<ManifestError["reason"], FindingKind>> = {
-  empty: "unreadable",
-  encoding: "unreadable",
-  too_large: "unreadable",
-  syntax: "syntax",
-  manifest: "manifest",
-  document: "document",
-  duplicate: "duplicate",
-};
-
-const kindOfWarning = {
-  yaml_1_1: "yaml-1.1",
-  stripped_metadata: "stripped-metadata",
-  other: "document",
-} as const;
 
 /** Checks a file as the proxy reads it and agents take it over. */
 export async function lintText(path: string, bytes: Buffer, options: LintOptions): Promise<LintedText> {
@@ -53,14 +32,15 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   // An agent takes a flagd file of any name.
   const topic = "topic" in plain ? plain : ({ topic: "default/flags" } as const);
   const manifest = await readManifest(path, bytes, topic);
-  const findings: Finding[] = [];
+  const findings: FileFinding[] = [];
   for (const { reason, line, column, message } of manifest.errors)
     findings.push({ file, line, column, severity: "error", kind: kindOfError[reason], message });
   for (const { kind, line, column, message } of manifest.warnings)
     findings.push({ file, line, column, severity: "warning", kind: kindOfWarning[kind], message });
   let lines: readonly string[] | undefined;
+  const limits = { maxDocumentBytes: options.maxDocumentBytes, limitOption: "--max-document" };
   for (const flags of manifest.flags) {
-    for (const { path: at, ...finding } of checkDocument(flags, options.maxDocumentBytes))
+    for (const { path: at, ...finding } of checkDocument(flags, limits))
       findings.push({ file, ...flags.positionOf(at), ...finding });
     lines ??= bytes.toString().split("\n");
     findings.push(...checkNumbers(flags, lines).map((finding) => ({ file, ...finding })));
@@ -76,8 +56,8 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
 }
 
 /** By place. A warning at the place of an error says less than that, and nothing twice. */
-function inOrder(findings: readonly Finding[]): readonly Finding[] {
-  const place = ({ line, column }: Finding): string => `${line}:${column}`;
+function inOrder(findings: readonly FileFinding[]): readonly FileFinding[] {
+  const place = ({ line, column }: FileFinding): string => `${line}:${column}`;
   const wrong = new Set(findings.filter(({ severity }) => severity === "error").map(place));
   return findings
     .filter(

@@ -1,9 +1,9 @@
 import { printableLine } from "../terminal/escaped-controls.js";
 import type { Io } from "../terminal/io.js";
-import type { Finding } from "./finding.js";
+import type { FileFinding } from "./file-finding.js";
 
 /** One line for each finding, as compilers write them: editors and people find the place. */
-export function printFindings(findings: readonly Finding[], { colours, print }: Io): void {
+export function printFindings(findings: readonly FileFinding[], { colours, print }: Io): void {
   for (const { file, line, column, severity, kind, message } of findings) {
     const paint = severity === "error" ? colours.red : colours.yellow;
     print(
@@ -13,7 +13,7 @@ export function printFindings(findings: readonly Finding[], { colours, print }: 
 }
 
 /** The commands that GitHub Actions reads from the log of a step. */
-export function printAnnotations(findings: readonly Finding[], { print }: Io): void {
+export function printAnnotations(findings: readonly FileFinding[], { print }: Io): void {
   for (const { file, line, column, severity, kind, message } of findings) {
     const place = `file=${property(file)},line=${line},col=${column},title=${property(`bunting lint: ${kind}`)}`;
     print(`::${severity} ${place}::${data(message)}`);

@@ -5,7 +5,7 @@ import { findFiles, type FoundFile } from "../input/find-files.js";
 import { nameOf, readInput } from "../input/read-input.js";
 import type { Io } from "../terminal/io.js";
 import { plural } from "../terminal/plural.js";
-import type { Finding } from "./finding.js";
+import type { FileFinding } from "./file-finding.js";
 import { lintOptionTable } from "./lint-options.js";
 import { lintText, type LintedText } from "./lint-text.js";
 import { printAnnotations, printFindings } from "./print-findings.js";
@@ -21,7 +21,7 @@ export async function runLint({ options, words, io }: CommandCall<typeof lintOpt
     );
   const maxDocumentBytes = options.maxDocument === "auto" ? defaultMaxDocumentBytes : options.maxDocument;
   const files = await findFiles(words, io.signal);
-  const findings: Finding[] = [];
+  const findings: FileFinding[] = [];
   const counts = { files: 0, documents: 0, flags: 0 };
   const sources = new Map<string, string>();
   for (const [index, file] of files.entries()) {
@@ -48,9 +48,9 @@ function inSource(
   { path }: FoundFile,
   { topics }: LintedText,
   sources: Map<string, string>,
-): readonly Finding[] {
+): readonly FileFinding[] {
   const file = nameOf(path);
-  return topics.flatMap(({ topic, line, column }): readonly Finding[] => {
+  return topics.flatMap(({ topic, line, column }): readonly FileFinding[] => {
     const plain = plainTopicOf(path);
     const at = { file, line, column, severity: "error" } as const;
     if ("problem" in plain && topic === "default/flags")
@@ -66,7 +66,7 @@ function inSource(
 interface Report {
   readonly options: CommandCall<typeof lintOptionTable>["options"];
   readonly io: Io;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly FileFinding[];
   readonly counts: { readonly files: number; readonly documents: number; readonly flags: number };
 }
 

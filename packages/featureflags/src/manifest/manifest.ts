@@ -1,5 +1,6 @@
-import type { TextDocument, TextPosition } from "@bunting/files/text";
-import type { FlagDocument, JsonValue, Readers, TopicKey } from "@bunting/protocol";
+import type { TextPosition } from "@bunting/files/text";
+import type { TopicKey } from "@bunting/protocol";
+import type { ObjectFlags } from "./object-reading.js";
 
 /** Larger files are refused: no FeatureFlag in a cluster can have more than a tenth of this. */
 export const maxManifestBytes = 16 * 1024 * 1024;
@@ -27,13 +28,7 @@ export interface Manifest {
 }
 
 /** The flags of one topic. */
-export interface ManifestFlags extends TextPosition {
-  readonly topic: TopicKey;
-  readonly document: FlagDocument;
-  /** The document as it is written, before it was brought into the form that all providers read. */
-  readonly written: JsonValue;
-  /** The namespaces and ServiceAccounts that a FeatureFlag is shared with; absent if there are none. */
-  readonly readers?: Readers;
+export interface ManifestFlags extends TextPosition, Omit<ObjectFlags, "path"> {
   /** Where in the file the key or item at a path of the document is, or the nearest around it. */
   positionOf(path: readonly string[]): TextPosition;
 }
@@ -54,28 +49,3 @@ export interface ManifestWarning extends TextPosition {
 
 /** The topic of a plain flagd file, which does not name it itself; or why it can have none. */
 export type PlainTopic = { readonly topic: TopicKey } | { readonly problem: string };
-
-/** A value at its place in a document. */
-export interface ManifestPlace {
-  readonly document: TextDocument;
-  readonly path: readonly string[];
-  readonly value: JsonValue;
-}
-
-/** What one place holds: flags and warnings about them, an error, or (undefined) nothing that is read here. */
-export type ReadPlace =
-  | { readonly flags: ManifestFlags; readonly warnings: readonly ManifestWarning[] }
-  | ManifestError
-  | undefined;
-
-/** An error at the place itself or, with `below`, inside of it. */
-export function errorAt(
-  place: ManifestPlace,
-  reason: InvalidReason,
-  message: string,
-  below: readonly string[] = [],
-  topic?: TopicKey,
-): ManifestError {
-  const position = place.document.positionOf([...place.path, ...below]);
-  return { reason, ...position, message, ...(topic === undefined ? {} : { topic }) };
-}

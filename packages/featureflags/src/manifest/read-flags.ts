@@ -5,45 +5,24 @@ import {
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
-import { errorAt, type ManifestFlags, type ManifestPlace, type ReadPlace } from "./manifest.js";
+import { objectError, type ObjectReading } from "./object-reading.js";
 
-/** Reads a flagd document, which lies at `below` in the place, for the topic. */
-export function readFlags(
-  place: ManifestPlace,
-  topic: TopicKey,
-  value: JsonValue,
-  below: readonly string[] = [],
-): ReadPlace {
+/** Reads a flagd document, which lies at the path in its object, for the topic. */
+export function readFlags(topic: TopicKey, value: JsonValue, path: readonly string[] = []): ObjectReading {
   try {
     const { document, warnings } = normaliseDocument(value);
-    const flags = placed(place, topic, { document, written: value }, below);
     return {
-      flags,
+      flags: { topic, document, written: value, path },
       warnings: warnings.map((warning) => ({
         kind: isStrippedMetadata(warning) ? "stripped_metadata" : "other",
-        ...flags.positionOf(warning.path),
+        path: [...path, ...warning.path],
         message: warning.message,
       })),
     };
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error;
-    return errorAt(place, "document", error.message, [...below, ...error.path], topic);
+    return objectError("document", error.message, [...path, ...error.path], topic);
   }
-}
-
-/** Flags with the way back to the file, in which their document lies at `below` in the place. */
-export function placed(
-  { document, path }: ManifestPlace,
-  topic: TopicKey,
-  flags: Pick<ManifestFlags, "document" | "written">,
-  below: readonly string[] = [],
-): ManifestFlags {
-  return {
-    ...flags,
-    topic,
-    ...document.positionOf(path),
-    positionOf: (inner) => document.positionOf([...path, ...below, ...inner]),
-  };
 }
 
 function isStrippedMetadata({ path }: DocumentWarning): boolean {

@@ -1,16 +1,8 @@
-import { readText, type TextLimits } from "@bunting/files/text";
+import { readText, type TextDocument, type TextLimits, type TextPosition } from "@bunting/files/text";
 import { nextTurn } from "@bunting/runtime/scheduling";
 import { isJsonObject, type JsonValue, type TopicKey } from "@bunting/protocol";
-import {
-  errorAt,
-  type Manifest,
-  type ManifestError,
-  type ManifestFlags,
-  type ManifestWarning,
-  type ManifestPlace,
-  type PlainTopic,
-  type ReadPlace,
-} from "./manifest.js";
+import type { Manifest, ManifestError, ManifestFlags, ManifestWarning, PlainTopic } from "./manifest.js";
+import { objectError, type ObjectFlags, type ObjectReading } from "./object-reading.js";
 import { readFeatureFlag } from "./read-feature-flag.js";
 import { readFlags } from "./read-flags.js";
 
@@ -42,6 +34,13 @@ export async function readManifest(
   return onceEach(reading);
 }
 
+/** A value at its place in a document. */
+interface ManifestPlace {
+  readonly document: TextDocument;
+  readonly path: readonly string[];
+  readonly value: JsonValue;
+}
+
 interface Reading {
   readonly plain: PlainTopic;
   readonly flags: ManifestFlags[];
@@ -58,33 +57,42 @@ function readValue(place: ManifestPlace, reading: Reading): void {
     });
     return;
   }
-  const read = readObject(place, reading.plain);
+  const read = readObject(value, reading.plain);
   if (read === undefined) return;
+  const positionOf = (inner: readonly string[]): TextPosition => document.positionOf([...path, ...inner]);
   if ("reason" in read) {
-    reading.errors.push(read);
+    const { path: at, ...error } = read;
+    reading.errors.push({ ...error, ...positionOf(at) });
   } else {
-    reading.flags.push(read.flags);
-    reading.warnings.push(...read.warnings);
+    reading.flags.push(placed(read.flags, positionOf));
+    reading.warnings.push(
+      ...read.warnings.map(({ path: at, ...warning }) => ({ ...warning, ...positionOf(at) })),
+    );
   }
+}
+
+/** Flags with the way back to the file. */
+function placed(
+  { path, ...flags }: ObjectFlags,
+  positionOf: (path: readonly string[]) => TextPosition,
+): ManifestFlags {
+  return { ...flags, ...positionOf([]), positionOf: (inner) => positionOf([...path, ...inner]) };
 }
 
 function isListKind(kind: JsonValue | undefined): boolean {
   return kind === "List" || kind === "FeatureFlagList";
 }
 
-function readObject(place: ManifestPlace, plain: PlainTopic): ReadPlace {
-  const { value } = place;
+function readObject(value: JsonValue, plain: PlainTopic): ObjectReading {
   if (!isJsonObject(value)) {
-    return errorAt(place, "manifest", "expected an object: a FeatureFlag manifest or a flagd document");
+    return objectError("manifest", "expected an object: a FeatureFlag manifest or a flagd document");
   }
-  if (value["kind"] !== undefined || value["apiVersion"] !== undefined) return readFeatureFlag(place, value);
+  if (value["kind"] !== undefined || value["apiVersion"] !== undefined) return readFeatureFlag(value);
   if (value["flags"] === undefined) {
     const message = `there is neither "kind", as in a FeatureFlag manifest, nor "flags", as in a flagd document`;
-    return errorAt(place, "manifest", message);
+    return objectError("manifest", message);
   }
-  return "problem" in plain
-    ? errorAt(place, "manifest", plain.problem)
-    : readFlags(place, plain.topic, value);
+  return "problem" in plain ? objectError("manifest", plain.problem) : readFlags(plain.topic, value);
 }
 
 /** Of two FeatureFlags of one name in a file the first is served. */

@@ -2,7 +2,7 @@ import { FlagError, parseFlag, targetingProblems, type Flag, type FlagSetContext
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import { argumentProblem } from "./check-arguments.js";
-import type { DocumentFinding } from "./finding.js";
+import type { Finding } from "./finding.js";
 import { RuleResults, type RulePart } from "./rule-results.js";
 import { walkRule } from "./walk-rule.js";
 
@@ -18,7 +18,7 @@ const servedFields = new Set(["state", "variants", "defaultVariant", "targeting"
 const states = ["ENABLED", "DISABLED"];
 
 /** What is to be said about one flag. */
-export function checkFlag(part: FlagPart, set: FlagSetContext): readonly DocumentFinding[] {
+export function checkFlag(part: FlagPart, set: FlagSetContext): readonly Finding[] {
   const { key, definition, path } = part;
   const findings = checkFields(part);
   try {
@@ -33,9 +33,9 @@ export function checkFlag(part: FlagPart, set: FlagSetContext): readonly Documen
   return findings;
 }
 
-function checkFields({ key, written, path }: FlagPart): DocumentFinding[] {
-  const findings: DocumentFinding[] = [];
-  const warn = (kind: DocumentFinding["kind"], field: string, message: string): void => {
+function checkFields({ key, written, path }: FlagPart): Finding[] {
+  const findings: Finding[] = [];
+  const warn = (kind: Finding["kind"], field: string, message: string): void => {
     findings.push({ severity: "warning", kind, flag: key, path: [...path, field], message });
   };
   for (const field of Object.keys(written)) {
@@ -54,7 +54,7 @@ function checkFields({ key, written, path }: FlagPart): DocumentFinding[] {
   return findings;
 }
 
-function checkVariants({ key, variants, state }: Flag, path: readonly string[]): DocumentFinding[] {
+function checkVariants({ key, variants, state }: Flag, path: readonly string[]): Finding[] {
   const at = { severity: "warning", flag: key, path: [...path, "variants"] } as const;
   if (variants.size === 0) {
     if (state === "DISABLED") return [];
@@ -78,18 +78,14 @@ function typeOf(value: JsonValue): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-function checkRule(
-  { written, path }: FlagPart,
-  flag: Flag,
-  evaluators: JsonObject,
-): readonly DocumentFinding[] {
+function checkRule({ written, path }: FlagPart, flag: Flag, evaluators: JsonObject): readonly Finding[] {
   const targeting = written["targeting"];
   if (!isJsonObject(targeting)) return [];
   const start = { rule: targeting, path: [...path, "targeting"] };
-  const findings: DocumentFinding[] = [];
+  const findings: Finding[] = [];
   const add = (
-    severity: DocumentFinding["severity"],
-    kind: DocumentFinding["kind"],
+    severity: Finding["severity"],
+    kind: Finding["kind"],
     message: string,
     at: readonly string[],
   ): void => {

@@ -1,20 +1,41 @@
 import { evaluatorsOf, metadataOf } from "@bunting/evaluation";
-import type { ManifestFlags } from "@bunting/featureflags/manifests";
-import { encodeDocument, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
+import {
+  encodeDocument,
+  isJsonObject,
+  type FlagDocument,
+  type JsonObject,
+  type JsonValue,
+  type TopicKey,
+} from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
 import { checkFlag } from "./check-flag.js";
-import type { DocumentFinding } from "./finding.js";
+import type { Finding } from "./finding.js";
 import { walkRule } from "./walk-rule.js";
 
-/** What is to be said about a document that the proxy serves, flag by flag as agents read it. */
+export interface CheckOptions {
+  /** Maximum size of a document as JSON, in bytes. */
+  readonly maxDocumentBytes: number;
+  /** The option that sets the maximum, for the message; absent if nobody can set it. */
+  readonly limitOption?: string;
+}
+
+/** A document as it is served, and as it was written. */
+export interface CheckedDocument {
+  readonly topic: TopicKey;
+  readonly document: FlagDocument;
+  readonly written: JsonValue;
+}
+
+/** What is to be said about a document that the proxy serves, flag by flag as agents read it. Paths begin at the document. */
 export function checkDocument(
-  { document, written, topic }: ManifestFlags,
-  maxDocumentBytes: number,
-): readonly DocumentFinding[] {
-  const findings: DocumentFinding[] = [];
+  { document, written, topic }: CheckedDocument,
+  { maxDocumentBytes, limitOption }: CheckOptions,
+): readonly Finding[] {
+  const findings: Finding[] = [];
   const bytes = Buffer.byteLength(encodeDocument(document));
   if (bytes > maxDocumentBytes) {
-    const message = `the document ${topic} has ${bytes} bytes, more than ${maxDocumentBytes} (--max-document): split it into several FeatureFlags`;
+    const limit = limitOption === undefined ? maxDocumentBytes : `${maxDocumentBytes} (${limitOption})`;
+    const message = `the document ${topic} has ${bytes} bytes, more than ${limit}: split it into several FeatureFlags`;
     findings.push({ severity: "error", kind: "too-large", message, path: [] });
   }
   const evaluators = document.$evaluators ?? {};

@@ -6,7 +6,7 @@
  * - manifest: it is neither a FeatureFlag nor a flagd file, or its names are wrong.
  * - document: the proxy refuses the flags in it.
  * - duplicate: the FeatureFlag is there a second time.
- * - too-large: a document has more bytes than --max-document.
+ * - too-large: a document has more bytes than the limit.
  * - flag: agents refuse the flag.
  * - unknown-operator: the rule uses an operator that does not exist.
  * - unknown-evaluator: a `$ref` leads to no evaluator.
@@ -45,19 +45,13 @@ export type FindingKind =
 /** An error is not served, or fails when it is evaluated; a warning is served, but maybe not as its author thinks. */
 export type Severity = "error" | "warning";
 
+/** What is to be said about flags, and where. */
 export interface Finding {
-  readonly file: string;
-  /** From 1, as is the column. */
-  readonly line: number;
-  readonly column: number;
   readonly severity: Severity;
   readonly kind: FindingKind;
   readonly message: string;
   /** The flag it is about. */
   readonly flag?: string;
-}
-
-/** A finding at a path of a document. */
-export interface DocumentFinding extends Pick<Finding, "severity" | "kind" | "message" | "flag"> {
+  /** Of the field, from the object or document that was checked. */
   readonly path: readonly string[];
 }

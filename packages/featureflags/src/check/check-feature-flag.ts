@@ -1,0 +1,41 @@
+import type { JsonObject } from "@bunting/protocol";
+import { apiVersionRead, readFeatureFlag } from "../manifest/read-feature-flag.js";
+import { checkDocument, type CheckOptions } from "./check-document.js";
+import { kindOfError, kindOfWarning } from "./finding-kinds.js";
+import type { Finding } from "./finding.js";
+
+/**
+ * What is to be said about a FeatureFlag as the API server has it. It is read as the proxy reads it, and each flag as agents do. Paths begin
+ * at the object. What only a text shows, such as numbers that lost their zeros, is not found.
+ */
+export function checkFeatureFlag(object: JsonObject, options: CheckOptions): readonly Finding[] {
+  const read = readFeatureFlag(object);
+  if (read === undefined) {
+    const message = `expected a FeatureFlag of ${apiVersionRead}`;
+    return [{ severity: "error", kind: "manifest", message, path: [] }];
+  }
+  if ("reason" in read) {
+    const { reason, message, path } = read;
+    return [{ severity: "error", kind: kindOfError[reason], message, path }];
+  }
+  const { flags, warnings } = read;
+  return withoutEchoes([
+    ...warnings.map(({ kind, message, path }): Finding => ({
+      severity: "warning",
+      kind: kindOfWarning[kind],
+      message,
+      path,
+    })),
+    ...checkDocument(flags, options).map((finding) => ({
+      ...finding,
+      path: [...flags.path, ...finding.path],
+    })),
+  ]);
+}
+
+/** A warning at the place of an error says less than that. */
+function withoutEchoes(findings: readonly Finding[]): readonly Finding[] {
+  const placeOf = ({ path }: Finding): string => JSON.stringify(path);
+  const wrong = new Set(findings.filter(({ severity }) => severity === "error").map(placeOf));
+  return findings.filter((finding) => finding.severity === "error" || !wrong.has(placeOf(finding)));
+}

@@ -1,0 +1,20 @@
+import type { InvalidReason, WarningKind } from "../manifest/manifest.js";
+import type { FindingKind } from "./finding.js";
+
+/** The kinds of findings that the reader's errors are. */
+export const kindOfError: Readonly<Record<InvalidReason, FindingKind>> = {
+  empty: "unreadable",
+  encoding: "unreadable",
+  too_large: "unreadable",
+  syntax: "syntax",
+  manifest: "manifest",
+  document: "document",
+  duplicate: "duplicate",
+};
+
+/** The kinds of findings that the reader's warnings are. */
+export const kindOfWarning: Readonly<Record<WarningKind, FindingKind>> = {
+  yaml_1_1: "yaml-1.1",
+  stripped_metadata: "stripped-metadata",
+  other: "document",
+};
