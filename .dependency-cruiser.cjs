@@ -9,7 +9,7 @@ const tests = "\\.(test|fixture|child)\\.ts$";
  * order of who builds on whom.
  */
 const stages = {
-  featureflags: ["manifest", "check"],
+  featureflags: ["resource", "manifest", "check"],
   backplane: [
     "address",
     "connection",

@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bunting/protocol";
-import { apiVersionRead, readFeatureFlag } from "../manifest/read-feature-flag.js";
+import { readFeatureFlag } from "../manifest/read-feature-flag.js";
+import { openFeatureApiVersion } from "../resource/custom-resource.js";
 import { checkDocument, type CheckOptions } from "./check-document.js";
 import { kindOfError, kindOfWarning } from "./finding-kinds.js";
 import type { Finding } from "./finding.js";
@@ -11,7 +12,7 @@ import type { Finding } from "./finding.js";
 export function checkFeatureFlag(object: JsonObject, options: CheckOptions): readonly Finding[] {
   const read = readFeatureFlag(object);
   if (read === undefined) {
-    const message = `expected a FeatureFlag of ${apiVersionRead}`;
+    const message = `expected a FeatureFlag of ${openFeatureApiVersion}`;
     return [{ severity: "error", kind: "manifest", message, path: [] }];
   }
   if ("reason" in read) {

@@ -10,12 +10,11 @@ import {
   type JsonObject,
   type TopicKey,
 } from "@bunting/protocol";
+import { openFeatureApiVersion } from "../resource/custom-resource.js";
 import { objectError, type ObjectError, type ObjectReading } from "./object-reading.js";
 import { readFlags } from "./read-flags.js";
 
 const group = "core.openfeature.dev/";
-/** The version of the custom resources that is read. */
-export const apiVersionRead = `${group}v1beta1`;
 
 /** Reads a Kubernetes object: a FeatureFlag, or something else (undefined). */
 export function readFeatureFlag(object: JsonObject): ObjectReading {
@@ -26,12 +25,12 @@ export function readFeatureFlag(object: JsonObject): ObjectReading {
     return objectError("manifest", `there is an "apiVersion" but no "kind": expected "FeatureFlag"`);
   }
   if (apiVersion === undefined) {
-    const message = `this ${kind} has no "apiVersion": expected "${apiVersionRead}"`;
+    const message = `this ${kind} has no "apiVersion": expected "${openFeatureApiVersion}"`;
     return objectError("manifest", message, ["kind"]);
   }
   if (!isOfGroup) return undefined;
-  if (apiVersion !== apiVersionRead || kind !== "FeatureFlag") {
-    const message = `a ${kind} of ${apiVersion} is not read, only a FeatureFlag of ${apiVersionRead}: convert it`;
+  if (apiVersion !== openFeatureApiVersion || kind !== "FeatureFlag") {
+    const message = `a ${kind} of ${apiVersion} is not read, only a FeatureFlag of ${openFeatureApiVersion}: convert it`;
     return objectError("manifest", message, ["apiVersion"]);
   }
   const topic = readTopic(object["metadata"]);

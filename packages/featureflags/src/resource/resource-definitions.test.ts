@@ -1,0 +1,218 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { readText } from "@bunting/files/text";
+import { featureFlagType } from "@bunting/protocol";
+import { expect } from "chai";
+import {
+  featureFlagSourceType,
+  flagdType,
+  inProcessConfigurationType,
+  openFeatureApiVersion,
+} from "./custom-resource.js";
+import type { FlagDefinition, FlagSpec } from "./feature-flag.js";
+import {
+  featureFlagSourceDefaults,
+  type FeatureFlagSourceSpec,
+  type SourceEntry,
+} from "./feature-flag-source.js";
+import {
+  flagdDefaults,
+  parentReferenceDefaults,
+  type FlagdIngress,
+  type FlagdRoutes,
+  type FlagdSpec,
+  type ParentReference,
+} from "./flagd.js";
+import {
+  inProcessConfigurationDefaults,
+  type InProcessConfigurationSpec,
+} from "./in-process-configuration.js";
+
+interface Schema {
+  readonly default?: unknown;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+interface Definition {
+  readonly spec: {
+    readonly group: string;
+    readonly names: { readonly plural: string };
+    readonly versions: readonly [
+      { readonly name: string; readonly schema: { readonly openAPIV3Schema: Schema } },
+    ];
+  };
+}
+
+async function definitionOf(plural: string): Promise<Definition> {
+  const file = path.join(import.meta.dirname, `../../../../deploy/crds/${plural}.yaml`);
+  const text = await readText(file, readFileSync(file));
+  if (text.kind === "error") throw new Error(text.message);
+  return text.documents[0]?.value as unknown as Definition;
+}
+
+/** What the definition says about the fields of a part of the spec: their names, which are needed, and which have defaults. */
+async function schemaOf(plural: string, ...steps: readonly string[]): Promise<Schema> {
+  const { spec } = await definitionOf(plural);
+  let schema: Schema | undefined = spec.versions[0].schema.openAPIV3Schema.properties?.["spec"];
+  for (const step of steps) {
+    const found = schema?.properties?.[step];
+    schema = found?.items ?? found?.additionalProperties ?? found;
+  }
+  if (schema === undefined) throw new Error(`there is no ${steps.join(".")} in ${plural}`);
+  return schema;
+}
+
+function namesOf({ properties = {} }: Schema): string[] {
+  return Object.keys(properties).sort();
+}
+
+function defaultsOf({ properties = {} }: Schema): Record<string, unknown> {
+  const given = Object.entries(properties).filter(([, field]) => field.default !== undefined);
+  return Object.fromEntries(given.map(([name, field]) => [name, field.default]));
+}
+
+/** The names of a type's fields: the compiler makes sure that all of them are there, and no other. */
+function fieldsOf<T>(fields: Record<keyof T, true>): string[] {
+  return Object.keys(fields).sort();
+}
+
+const sourceFields = fieldsOf<FeatureFlagSourceSpec>({
+  sources: true,
+  port: true,
+  managementPort: true,
+  ofrepPort: true,
+  socketPath: true,
+  evaluator: true,
+  envVars: true,
+  syncProviderArgs: true,
+  defaultSyncProvider: true,
+  logFormat: true,
+  envVarPrefix: true,
+  rolloutOnChange: true,
+  probesEnabled: true,
+  debugLogging: true,
+  otelCollectorUri: true,
+  resources: true,
+  contextValues: true,
+  headerToContextMappings: true,
+  cors: true,
+  keepAliveMinTime: true,
+  keepAlivePermitWithoutStream: true,
+});
+
+const entryFields = fieldsOf<SourceEntry>({
+  source: true,
+  provider: true,
+  httpSyncBearerToken: true,
+  tls: true,
+  certPath: true,
+  providerID: true,
+  selector: true,
+  interval: true,
+});
+
+const inProcessFields = fieldsOf<InProcessConfigurationSpec>({
+  port: true,
+  host: true,
+  tls: true,
+  cache: true,
+  cacheMaxSize: true,
+  envVarPrefix: true,
+  socketPath: true,
+  offlineFlagSourcePath: true,
+  selector: true,
+  envVars: true,
+});
+
+const flagdFields = fieldsOf<FlagdSpec>({
+  featureFlagSource: true,
+  replicas: true,
+  serviceType: true,
+  serviceAccountName: true,
+  ingress: true,
+  gatewayApiRoutes: true,
+});
+
+const ingressFields = fieldsOf<FlagdIngress>({
+  enabled: true,
+  annotations: true,
+  hosts: true,
+  tls: true,
+  ingressClassName: true,
+  pathType: true,
+  flagdPath: true,
+  ofrepPath: true,
+  syncPath: true,
+});
+
+const routesFields = fieldsOf<FlagdRoutes>({
+  enabled: true,
+  annotations: true,
+  hosts: true,
+  parentRefs: true,
+});
+
+const parentFields = fieldsOf<ParentReference>({
+  group: true,
+  kind: true,
+  name: true,
+  namespace: true,
+  port: true,
+  sectionName: true,
+});
+
+const flagFields = fieldsOf<FlagDefinition>({
+  state: true,
+  variants: true,
+  defaultVariant: true,
+  targeting: true,
+  metadata: true,
+});
+
+describe("the types of custom resources", () => {
+  it("are called what the definitions of deploy/crds call them", async () => {
+    const types = [featureFlagType, featureFlagSourceType, flagdType, inProcessConfigurationType];
+    for (const { group, version, plural } of types) {
+      const { spec } = await definitionOf(plural);
+      expect({ group: spec.group, version: spec.versions[0].name, plural: spec.names.plural }).to.deep.equal({
+        group,
+        version,
+        plural,
+      });
+      expect(`${group}/${version}`).to.equal(openFeatureApiVersion);
+    }
+  });
+
+  it("have the fields of the definitions", async () => {
+    const document = fieldsOf<FlagSpec>({ flags: true, metadata: true, $evaluators: true });
+    expect(namesOf(await schemaOf("featureflags", "flagSpec"))).to.deep.equal(document);
+    expect(namesOf(await schemaOf("featureflags", "flagSpec", "flags"))).to.deep.equal(flagFields);
+    expect(namesOf(await schemaOf("featureflagsources", "sources"))).to.deep.equal(entryFields);
+    expect(namesOf(await schemaOf("inprocessconfigurations"))).to.deep.equal(inProcessFields);
+    expect(namesOf(await schemaOf("flagds"))).to.deep.equal(flagdFields);
+    expect(namesOf(await schemaOf("flagds", "ingress"))).to.deep.equal(ingressFields);
+    expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes"))).to.deep.equal(routesFields);
+    expect(namesOf(await schemaOf("flagds", "gatewayApiRoutes", "parentRefs"))).to.deep.equal(parentFields);
+  });
+
+  it("have two fields of FeatureFlagSource that the open-feature-operator got in 0.9.3", async () => {
+    const added = ["keepAliveMinTime", "keepAlivePermitWithoutStream"];
+    const defined = namesOf(await schemaOf("featureflagsources"));
+    expect([...new Set([...defined, ...added])].sort()).to.deep.equal(sourceFields);
+  });
+
+  it("have the defaults of the definitions", async () => {
+    expect(defaultsOf(await schemaOf("featureflagsources"))).to.deep.equal(featureFlagSourceDefaults);
+    expect(defaultsOf(await schemaOf("featureflagsources", "sources"))).to.deep.equal({});
+    expect(defaultsOf(await schemaOf("inprocessconfigurations"))).to.deep.equal(
+      inProcessConfigurationDefaults,
+    );
+    expect(defaultsOf(await schemaOf("flagds"))).to.deep.equal(flagdDefaults);
+    const parents = await schemaOf("flagds", "gatewayApiRoutes", "parentRefs");
+    expect(defaultsOf(parents)).to.deep.equal(parentReferenceDefaults);
+    expect(defaultsOf(await schemaOf("featureflags", "flagSpec", "flags"))).to.deep.equal({});
+  });
+});

@@ -1,0 +1,45 @@
+export {
+  featureFlagSourceType,
+  flagdType,
+  inProcessConfigurationType,
+  openFeatureApiVersion,
+  type CustomResource,
+  type ResourceMetadata,
+} from "./resource/custom-resource.js";
+export type {
+  EnvironmentValueSource,
+  EnvironmentVariable,
+  KeyReference,
+} from "./resource/environment-variable.js";
+export type { FeatureFlag, FeatureFlagSpec, FlagDefinition, FlagSpec } from "./resource/feature-flag.js";
+export {
+  defaultedFeatureFlagSource,
+  featureFlagSourceDefaults,
+  type DefaultedFeatureFlagSource,
+  type FeatureFlagSource,
+  type FeatureFlagSourceSpec,
+  type ResourceRequirements,
+  type SourceEntry,
+  type SourceProvider,
+} from "./resource/feature-flag-source.js";
+export {
+  defaultedFlagd,
+  flagdDefaults,
+  parentReferenceDefaults,
+  type DefaultedFlagd,
+  type Flagd,
+  type FlagdIngress,
+  type FlagdRoutes,
+  type FlagdSpec,
+  type ParentReference,
+  type ServiceType,
+} from "./resource/flagd.js";
+export {
+  defaultedInProcessConfiguration,
+  inProcessConfigurationDefaults,
+  mergeInProcessConfigurations,
+  type DefaultedInProcessConfiguration,
+  type InProcessConfiguration,
+  type InProcessConfigurationSpec,
+} from "./resource/in-process-configuration.js";
+export { mergeFeatureFlagSources } from "./resource/merge-feature-flag-sources.js";
