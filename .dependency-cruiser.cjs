@@ -139,8 +139,16 @@ module.exports = {
       from: { path: "^packages/sync-client/" },
       to: {
         path: "^packages/",
-        pathNot: "^packages/(sync-client/|protocol/|runtime/|server/src/clients\\.ts$)",
+        pathNot: "^packages/(sync-client/|protocol/|runtime/|files/|server/src/clients\\.ts$)",
       },
+    },
+    {
+      name: "sync-client-http-loads-no-grpc",
+      comment:
+        "grpc-js is a third of the agent's code: whoever fetches documents over HTTP needs none of it.",
+      severity: "error",
+      from: { path: "^packages/sync-client/src/http(/|\\.ts$)", pathNot: tests },
+      to: { path: "@grpc/|^packages/(sync-client/src/(?!http/)|server/)" },
     },
     {
       name: "jose-is-loaded-on-first-use",
@@ -258,7 +266,7 @@ module.exports = {
       severity: "error",
       from: { path: "^packages/agent/", pathNot: `^packages/agent/src/sync/(kubernetes|http)/|${tests}` },
       to: {
-        path: "^packages/agent/src/sync/(kubernetes|http)/",
+        path: "^packages/agent/src/sync/(kubernetes|http)/|^packages/sync-client/src/http\\.ts$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },

@@ -1,9 +1,10 @@
 import { statSync, type Stats } from "node:fs";
 import type { FileEvent, WatchedDirectory } from "@bunting/files";
+import { isYamlName } from "@bunting/files/names";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
-import { isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
+import { jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
 
 /** The net under fs.watch: how often the file is looked at although no event came. */
 const lookEveryMs = 2_000;

@@ -1,12 +1,12 @@
 import { parseTopicSelector, ProtocolError, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
+import type { OauthConfig } from "@bunting/sync-client/http";
 import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
 import type {
   FileSourceConfig,
   HttpSourceConfig,
   KubernetesSourceConfig,
-  OauthConfig,
   SourceConfig,
   UnsupportedSourceConfig,
 } from "./source-config.js";

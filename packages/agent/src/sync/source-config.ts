@@ -1,3 +1,5 @@
+import type { OauthConfig } from "@bunting/sync-client/http";
+
 /** One source of flags, checked and complete. */
 export type SourceConfig =
   GrpcSourceConfig | FileSourceConfig | HttpSourceConfig | KubernetesSourceConfig | UnsupportedSourceConfig;
@@ -56,17 +58,6 @@ export interface HttpSourceConfig extends CommonConfig {
   /** The certificates of the authorities to trust; "" for those of Node. */
   readonly certPath: string;
   readonly oauth: OauthConfig | undefined;
-}
-
-/** Where access tokens come from: the client credentials grant of OAuth 2. */
-export interface OauthConfig {
-  readonly tokenUrl: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** A directory with the files client-id and client-secret, which are used instead of the two above; "" for none. */
-  readonly folder: string;
-  /** How often the files are read again while a token is valid; 0 for never. They are always read before a token is requested. */
-  readonly reloadDelayMs: number;
 }
 
 /** A FeatureFlag of the cluster that the agent's Pod runs in. */

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { isYamlName, jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
+import { jsonOfYaml, YamlDocumentError } from "./yaml-document.js";
 
 const megabyte = 1024 * 1024;
 
@@ -13,11 +13,6 @@ async function refusal(yaml: string, heapBytes?: number): Promise<YamlDocumentEr
 }
 
 describe("YAML as a flag document", () => {
-  it("goes by the ending of the name", () => {
-    for (const name of ["a.yaml", "a.yml", "/b/A.YAML"]) expect(isYamlName(name)).to.equal(true);
-    for (const name of ["a.json", "yaml", "a.yaml.json", "a.yamlx"]) expect(isYamlName(name)).to.equal(false);
-  });
-
   it("becomes canonical JSON: sorted keys, no white space", async () => {
     const yaml =
       "flags:\n  b: {state: ENABLED, variants: {'on': true, \"10\": 1.5}}\n  a:\n    - ü\n    - ~\n";

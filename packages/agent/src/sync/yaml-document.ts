@@ -11,11 +11,6 @@ export class YamlDocumentError extends Error {
   }
 }
 
-/** True if files of this name are read as YAML. */
-export function isYamlName(path: string): boolean {
-  return /\.ya?ml$/i.test(path);
-}
-
 /**
  * Turns YAML 1.2 into the bytes of the same document as JSON. The reader is loaded on first use: it costs 9 MB, and most agents never see a
  * YAML file.

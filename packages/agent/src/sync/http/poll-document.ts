@@ -1,14 +1,18 @@
 import { createHash } from "node:crypto";
 import { Backoff, sleep } from "@bunting/runtime";
 import { connectionAdvice } from "@bunting/sync-client";
+import {
+  AccessToken,
+  fetchDocument,
+  HttpClient,
+  HttpFailure,
+  nextPollMs,
+  type Fetched,
+  type Validators,
+} from "@bunting/sync-client/http";
 import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
 import { jsonOfYaml, YamlDocumentError } from "../yaml-document.js";
-import { AccessToken } from "./access-token.js";
-import { fetchDocument, type Fetched, type Validators } from "./fetch-document.js";
-import { HttpClient } from "./http-client.js";
-import { HttpFailure } from "./http-failure.js";
-import { nextPollMs } from "./poll-schedule.js";
 
 /** After a failure the next request comes sooner than after the interval, but never later than this. */
 const retryFirstMs = 1_000;

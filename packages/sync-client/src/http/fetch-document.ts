@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import path from "node:path";
-import { isYamlName } from "../yaml-document.js";
+import { isYamlName } from "@bunting/files/names";
 import type { HttpAnswer, HttpClient } from "./http-client.js";
 import { HttpFailure } from "./http-failure.js";
 import { unpacked } from "./unpacked.js";

@@ -1,9 +1,19 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type { Clock } from "@bunting/runtime";
-import type { OauthConfig } from "../source-config.js";
 import type { HttpAnswer, HttpClient } from "./http-client.js";
 import { HttpFailure } from "./http-failure.js";
+
+/** Where access tokens come from: the client credentials grant of OAuth 2. */
+export interface OauthConfig {
+  readonly tokenUrl: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** A directory with the files client-id and client-secret, which are used instead of the two above; "" for none. */
+  readonly folder: string;
+  /** How often the files are read again while a token is valid; 0 for never. They are always read before a token is requested. */
+  readonly reloadDelayMs: number;
+}
 
 /** A token is not used any more this long before it expires. */
 const earlyMs = 10_000;

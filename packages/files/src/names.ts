@@ -1,0 +1,1 @@
+export { isYamlName } from "./text/is-yaml-name.js";
