@@ -1,4 +1,4 @@
-import type { InvalidReason, WarningKind } from "../manifest/manifest.js";
+import type { InvalidReason, WarningKind } from "../manifest/object-reading.js";
 import type { FindingKind } from "./finding.js";
 
 /** The kinds of findings that the reader's errors are. */

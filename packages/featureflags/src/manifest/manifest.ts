@@ -1,24 +1,9 @@
 import type { TextPosition } from "@bunting/files/text";
 import type { TopicKey } from "@bunting/protocol";
-import type { ObjectFlags } from "./object-reading.js";
+import type { InvalidReason, ObjectFlags, WarningKind } from "./object-reading.js";
 
 /** Larger files are refused: no FeatureFlag in a cluster can have more than a tenth of this. */
 export const maxManifestBytes = 16 * 1024 * 1024;
-
-/**
- * Why a file, or one FeatureFlag in it, is not served as it stands.
- *
- * - empty, encoding, too_large: the file as a whole can't be flags.
- * - syntax: it is not YAML or JSON.
- * - manifest: it is neither a FeatureFlag manifest nor a flagd file, or its names are wrong.
- * - document: providers can't read the flags in it.
- * - duplicate: the FeatureFlag is served from another place already.
- */
-export type InvalidReason =
-  "empty" | "encoding" | "too_large" | "syntax" | "manifest" | "document" | "duplicate";
-
-/** Why the author of a document that is served is warned. */
-export type WarningKind = "yaml_1_1" | "stripped_metadata" | "other";
 
 /** What a file says about flags. */
 export interface Manifest {

@@ -1,5 +1,19 @@
 import type { FlagDocument, JsonValue, Readers, TopicKey } from "@bunting/protocol";
-import type { InvalidReason, WarningKind } from "./manifest.js";
+
+/**
+ * Why a file, or one FeatureFlag in it, is not served as it stands.
+ *
+ * - empty, encoding, too_large: the file as a whole can't be flags.
+ * - syntax: it is not YAML or JSON.
+ * - manifest: it is neither a FeatureFlag manifest nor a flagd file, or its names are wrong.
+ * - document: providers can't read the flags in it.
+ * - duplicate: the FeatureFlag is served from another place already.
+ */
+export type InvalidReason =
+  "empty" | "encoding" | "too_large" | "syntax" | "manifest" | "document" | "duplicate";
+
+/** Why the author of a document that is served is warned. */
+export type WarningKind = "yaml_1_1" | "stripped_metadata" | "other";
 
 /**
  * What one object says about flags: flags and warnings about them, why they can't be served, or (undefined) nothing that is read here.

@@ -61,8 +61,11 @@ function overrides(name: string, value: unknown): boolean {
 }
 
 /** The field unless it is empty, which is the same as absent. */
-function some<Name extends string, Value extends object>(name: Name, value: Value): { [_ in Name]?: Value } {
-  return isEmpty(value) ? {} : ({ [name]: value } as { [_ in Name]?: Value });
+function some<Name extends string, Value extends object>(
+  name: Name,
+  value: Value,
+): Partial<Record<Name, Value>> {
+  return isEmpty(value) ? {} : ({ [name]: value } as Partial<Record<Name, Value>>);
 }
 
 function isEmpty(value: unknown): boolean {
