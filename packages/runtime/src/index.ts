@@ -8,7 +8,26 @@ export { errorCode } from "./error-code.js";
 export { ScrapedCounter } from "./scraped-counter.js";
 export type { Sample } from "./metrics-text.js";
 export { ScrapedHistogram, type HistogramSeries } from "./scraped-histogram.js";
+export {
+  defineMetrics,
+  type Metric,
+  type MetricDefinition,
+  type MetricsOf,
+  type StageMetrics,
+} from "./define-metrics.js";
 export { HotHistogram } from "./hot-histogram.js";
+export { label, type Label, type LabelValue } from "./labelled-values.js";
+export {
+  counter,
+  detailed,
+  gauge,
+  histogram,
+  observed,
+  sizedCounter,
+  stateSet,
+  upDownCounter,
+  type ReportGauge,
+} from "./metric-kinds.js";
 export { GatheredBytes } from "./gathered-bytes.js";
 export { createLogger, type Logger } from "./logger.js";
 export { managementHandler, type Readiness } from "./management-handler.js";

@@ -1,0 +1,238 @@
+import { Gauge, Histogram, type Registry } from "prom-client";
+import type { Metric, MetricDefinition } from "./define-metrics.js";
+import { HotHistogram } from "./hot-histogram.js";
+import { LabelledValues, type Label, type LabelValue, type Series } from "./labelled-values.js";
+import { ScrapedCounter } from "./scraped-counter.js";
+
+/** At most two. */
+type Labels = readonly Label<LabelValue>[];
+type ValuesOf<L extends Labels> = {
+  [Index in keyof L]: L[Index] extends Label<infer Value> ? Value : never;
+};
+type ReadOf<L extends Labels> = (...labels: ValuesOf<L>) => number;
+type Recording = (series: Series, value: number) => void;
+
+/** Counts one, or as many as the call says. Numbers are plain until Prometheus scrapes. */
+export function counter<const L extends Labels>(
+  name: string,
+  help: string,
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, by?: number], ReadOf<L>> {
+  return {
+    create(registers) {
+      const values = new LabelledValues(labels);
+      new ScrapedCounter({ name, help, labelNames: values.names, registers }, () => values.all());
+      return recorder(values, add);
+    },
+  };
+}
+
+/** Counts one and sums bytes in a second counter. */
+export function sizedCounter<const L extends Labels>(
+  [countName, countHelp]: readonly [name: string, help: string],
+  [bytesName, bytesHelp]: readonly [name: string, help: string],
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, bytes: number], ReadOf<L>> {
+  return {
+    create(registers) {
+      const values = new LabelledValues(labels);
+      const labelNames = values.names;
+      new ScrapedCounter({ name: countName, help: countHelp, labelNames, registers }, () => values.all());
+      new ScrapedCounter({ name: bytesName, help: bytesHelp, labelNames, registers }, () =>
+        Array.from(values.all(), ({ labels: of, sum }) => ({ labels: of, value: sum })),
+      );
+      return recorder(values, (series, bytes) => {
+        series.value++;
+        series.sum += bytes;
+      });
+    },
+  };
+}
+
+/** A gauge that goes up and down by what is recorded. */
+export function upDownCounter<const L extends Labels>(
+  name: string,
+  help: string,
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, delta: number], ReadOf<L>> {
+  return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), add) };
+}
+
+/** A gauge that has the value recorded last. */
+export function gauge<const L extends Labels>(
+  name: string,
+  help: string,
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, value: number | boolean], ReadOf<L>> {
+  const unit = unitOf(name);
+  const set: Recording = (series, value) => {
+    // Also makes a boolean a number.
+    series.value = value / unit;
+  };
+  return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), set) };
+}
+
+/** A gauge that is 1 for the state recorded last, and 0 for all others. */
+export function stateSet<
+  const States extends readonly string[],
+  const L extends readonly Label<LabelValue>[],
+>(
+  name: string,
+  help: string,
+  [stateLabel, states]: readonly [name: string, states: States],
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, state: States[number]], undefined> {
+  return {
+    create(registers) {
+      const values = gaugeValues(name, help, [...labels, { name: stateLabel, values: states }], registers);
+      const set = (first: LabelValue, second: LabelValue, isNow: boolean): void => {
+        values.at(first, second).value = isNow ? 1 : 0;
+      };
+      return recorder(values, (now) => {
+        for (const state of states) {
+          const isNow = now.labels[stateLabel] === state;
+          if (labels.length === 0) set(state, "", isNow);
+          else set(Object.values(now.labels)[0] ?? "", state, isNow);
+        }
+      });
+    },
+  };
+}
+
+export function histogram<const L extends Labels>(
+  name: string,
+  help: string,
+  buckets: readonly number[],
+  ...labels: L
+): MetricDefinition<[...ValuesOf<L>, value: number], undefined> {
+  const unit = unitOf(name);
+  return {
+    create(registers) {
+      const values = new LabelledValues(labels);
+      const configuration = { name, help, buckets: [...buckets], registers };
+      if (labels.length === 0) {
+        const hot = new HotHistogram(configuration);
+        return recorder(values, (_series, value) => hot.record(value / unit));
+      }
+      const labelled = new Histogram({ ...configuration, labelNames: values.names });
+      return recorder(values, (series, value) => labelled.observe({ ...series.labels }, value / unit));
+    },
+  };
+}
+
+/** A gauge of a report, with a label if there are several values. */
+export interface ReportGauge<Report> {
+  readonly name: string;
+  readonly help: string;
+  readonly label?: string;
+  readonly of: (report: Report) => number | Iterable<readonly [label: LabelValue, value: number]>;
+}
+
+/** Gauges that are read when Prometheus scrapes, of what the function returns that was recorded last. */
+export function observed<Report, Initial = Report>(
+  initial: Initial,
+  gauges: readonly ReportGauge<Report | Initial>[],
+): MetricDefinition<[read: () => Report], () => Report | Initial> {
+  return {
+    create(registers) {
+      let read = (): Report | Initial => initial;
+      let heard: ((read: () => Report) => void) | undefined;
+      for (const { name, help, label, of } of gauges) {
+        const unit = unitOf(name);
+        new Gauge({
+          name,
+          help,
+          labelNames: label === undefined ? [] : [label],
+          registers,
+          collect() {
+            const value = of(read());
+            if (typeof value === "number") this.set(value / unit);
+            else for (const [key, each] of value) this.set({ [label ?? ""]: key }, each / unit);
+          },
+        });
+      }
+      const record = (given: () => Report): void => {
+        read = given;
+        heard?.(given);
+      };
+      return Object.assign(record, {
+        read: () => read(),
+        listen: (listener: (read: () => Report) => void) => void (heard = listener),
+      });
+    },
+  };
+}
+
+/** Counts without labels what listeners are told with a detail. */
+export function detailed<Detail>(
+  counted: MetricDefinition<[by?: number], () => number>,
+): MetricDefinition<[detail: Detail], () => number> {
+  return {
+    create(registers) {
+      const count = counted.create(registers);
+      let heard: ((detail: Detail) => void) | undefined;
+      const record = (detail: Detail): void => {
+        count();
+        heard?.(detail);
+      };
+      return Object.assign(record, {
+        read: count.read,
+        listen: (listener: (detail: Detail) => void) => void (heard = listener),
+      });
+    },
+  };
+}
+
+function gaugeValues(name: string, help: string, labels: Labels, registers: Registry[]): LabelledValues {
+  const values = new LabelledValues(labels);
+  new Gauge({
+    name,
+    help,
+    labelNames: values.names,
+    registers,
+    collect() {
+      for (const series of values.all()) this.set(series.labels, series.value);
+    },
+  });
+  return values;
+}
+
+function add(series: Series, value: number): void {
+  series.value += value;
+}
+
+/** What one second, or one of another unit, is in that of the records. */
+function unitOf(name: string): number {
+  return name.endsWith("_seconds") ? 1_000 : 1;
+}
+
+type Listener = (...args: LabelValue[]) => void;
+
+/** One function for each number of labels: rest parameters would allocate at each call. */
+function recorder<Args extends readonly unknown[], Read>(
+  values: LabelledValues,
+  record: Recording,
+): Metric<Args, Read> {
+  let heard: Listener | undefined;
+  const only = values.names.length === 0 ? values.at("", "") : undefined;
+  const byLabels = [
+    (value = 1) => {
+      if (only === undefined) return;
+      record(only, value);
+      heard?.(value);
+    },
+    (first: LabelValue, value = 1) => {
+      record(values.at(first, ""), value);
+      heard?.(first, value);
+    },
+    (first: LabelValue, second: LabelValue, value = 1) => {
+      record(values.at(first, second), value);
+      heard?.(first, second, value);
+    },
+  ] as const;
+  const metric = Object.assign(byLabels[values.names.length] ?? byLabels[2], {
+    read: (first: LabelValue = "", second: LabelValue = "") => values.find(first, second)?.value ?? 0,
+    listen: (listener: Listener) => void (heard = listener),
+  });
+  return metric as unknown as Metric<Args, Read>;
+}
