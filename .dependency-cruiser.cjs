@@ -197,10 +197,10 @@ module.exports = {
       severity: "error",
       from: {
         path: "^packages/proxy/",
-        pathNot: `^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|reliance|replicated-topics?|unit|unit-leases|units)\\.ts$|${tests}`,
+        pathNot: `^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|redis-health|replicated-topics?|ownership-unit|ownership-leases|ownership-units)\\.ts$|${tests}`,
       },
       to: {
-        path: "^packages/backplane/src/index\\.ts$|^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|reliance|replicated-topics?|unit|unit-leases|units)\\.ts$",
+        path: "^packages/backplane/src/index\\.ts$|^packages/proxy/src/source/backplane/(followed-refreshes|inner-watch|known|known-history|local-sink|read-record-keys|record-writer|redis-health|replicated-topics?|ownership-unit|ownership-leases|ownership-units)\\.ts$",
         dynamic: false,
         dependencyTypesNot: ["type-only"],
       },

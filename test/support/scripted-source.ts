@@ -20,7 +20,7 @@ export class ScriptedSource implements FlagSource {
   /** How often each topic was watched so far. */
   readonly watchCounts = new Map<TopicKey, number>();
   /** From where each topic was asked for last. */
-  readonly askers = new Map<TopicKey, unknown>();
+  readonly peers = new Map<TopicKey, unknown>();
   readonly refreshes: { readonly topic: TopicKey; readonly done: () => void }[] = [];
   readonly #watches = new Map<TopicKey, Watch>();
   readonly #versions = new Map<TopicKey, ScriptedVersion | undefined>();
@@ -39,8 +39,8 @@ export class ScriptedSource implements FlagSource {
     listener();
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
-    this.askers.set(topic, asker);
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+    this.peers.set(topic, peer);
     if (this.#watches.has(topic)) throw new Error(`a second watch of ${topic} was opened beside the first`);
     const watch = { sink, signal };
     this.#watches.set(topic, watch);
@@ -71,8 +71,8 @@ export class ScriptedSource implements FlagSource {
   }
 
   /** Records in `refreshes` that a topic is to be read again; the test says when that is done. */
-  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
-    this.askers.set(topic, asker);
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
+    this.peers.set(topic, peer);
     this.refreshes.push({ topic, done });
     return () => undefined;
   }

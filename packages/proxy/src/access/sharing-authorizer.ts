@@ -10,7 +10,7 @@ export interface SharingAuthorizerOptions {
 }
 
 /** How long a decision waits until it is known whom FeatureFlags are shared with: a proxy that has just started reads it first. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 const lookEveryMs = 100;
 const never = new AbortController().signal;
 const unknown: Decision = {
@@ -53,7 +53,7 @@ export class SharingAuthorizer implements Authorizer {
     const { authorizer, clock } = this.#options;
     const decision = await withoutReaders;
     if (decision.kind === "allowed") return decision;
-    for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += lookEveryMs) {
+    for (let waitedMs = 0; waitedMs < timeoutMs; waitedMs += lookEveryMs) {
       await sleep(lookEveryMs, never, clock);
       const readers = this.#readersOf(topic);
       if (readers !== "unknown") return authorizer.check(identity, topic, readers);

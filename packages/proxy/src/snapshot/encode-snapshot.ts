@@ -25,17 +25,17 @@ import { varintBytes, writeVarint } from "./varint.js";
  * The text is that of `encodeDocument`: equal documents give equal bytes and equal digests.
  *
  * @param previous the version before; unchanged flags are taken from it and not hashed again, and it becomes part of the history.
- * @param told the history of the document, as far as its source knows it
+ * @param reported the history of the document, as far as its source knows it
  */
 export function encodeSnapshot(
   document: FlagDocument,
   previous?: SnapshotBytes,
-  told: readonly PastVersion[] = [],
+  reported: readonly PastVersion[] = [],
 ): SnapshotBytes {
   const encoded = prepared.get(document) ?? atOnce(encoding(document, previous));
   prepared.delete(document);
   const own = previous === undefined ? [] : extendHistory(previous, encoded);
-  return { ...encoded, history: mergeHistories(own, told) };
+  return { ...encoded, history: mergeHistories(own, reported) };
 }
 
 /** What `encodeSnapshot` makes of a document alone. */

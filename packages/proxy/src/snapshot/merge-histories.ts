@@ -10,16 +10,16 @@ import { changesOf } from "./changed-keys.js";
  */
 export function mergeHistories(
   own: readonly PastVersion[],
-  told: readonly PastVersion[],
+  reported: readonly PastVersion[],
 ): readonly PastVersion[] {
   const last = own.at(-1);
-  if (last === undefined) return told.slice(-historyLength);
-  const at = told.findLastIndex(({ digest }) => digest === last.digest);
-  if (at < 0) return appended(own, told);
-  const since = told.slice(at);
+  if (last === undefined) return reported.slice(-historyLength);
+  const at = reported.findLastIndex(({ digest }) => digest === last.digest);
+  if (at < 0) return appended(own, reported);
+  const since = reported.slice(at);
   if (!leadsThrough(since, last)) return own;
   // The longer way to the version that was here before, then the finer one from there: `own` knows only the sum of it.
-  const before = own.length - 1 > at ? own.slice(0, -1) : told.slice(0, at);
+  const before = own.length - 1 > at ? own.slice(0, -1) : reported.slice(0, at);
   return [...before, ...since].slice(-historyLength);
 }
 
@@ -27,10 +27,10 @@ export function mergeHistories(
  * Histories that have no version in common: the source begins later, or its history was cut. Whoever starts from the own one passes through
  * the other as well, which is more than needed, and right. Each has half of the places if there are not enough.
  */
-function appended(own: readonly PastVersion[], told: readonly PastVersion[]): readonly PastVersion[] {
+function appended(own: readonly PastVersion[], reported: readonly PastVersion[]): readonly PastVersion[] {
   const half = historyLength / 2;
-  const ofTold = Math.min(told.length, Math.max(half, historyLength - own.length));
-  return [...own.slice(ofTold - historyLength), ...told.slice(told.length - ofTold)];
+  const ofReported = Math.min(reported.length, Math.max(half, historyLength - own.length));
+  return [...own.slice(ofReported - historyLength), ...reported.slice(reported.length - ofReported)];
 }
 
 /** Whether the way contains what has really changed. */

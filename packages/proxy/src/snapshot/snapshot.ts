@@ -96,12 +96,12 @@ export class Snapshot {
   /**
    * The same document at a later version of its object: an edit that did not touch the flags.
    *
-   * @param told its history, as far as its source knows it
+   * @param reported its history, as far as its source knows it
    */
-  at(version: SourceVersion, told: readonly PastVersion[] = []): Snapshot {
+  at(version: SourceVersion, reported: readonly PastVersion[] = []): Snapshot {
     const { topic, sequence, publishedMs } = this;
     const { history } = this.bytes;
-    const bytes = told.length > history.length ? { ...this.bytes, history: told } : this.bytes;
+    const bytes = reported.length > history.length ? { ...this.bytes, history: reported } : this.bytes;
     return new Snapshot({ topic, sequence, version, publishedMs, bytes }, this.#derived);
   }
 }

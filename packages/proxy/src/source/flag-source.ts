@@ -15,17 +15,17 @@ export interface FlagSource extends Runnable {
    * Reports the topic to the sink until the signal aborts. Events of one topic come in order, never from within this call, and the
    * first comes as soon as the source knows whether the document exists. Only one watch per topic is open at a time.
    *
-   * @param asker where the peer that asks comes from: where the names of topics that may not exist have to wait, askers take turns
+   * @param peer where the peer that asks comes from: where the names of topics that may not exist have to wait, peers take turns
    */
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void;
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void;
   /**
    * Reads a watched topic consistently once more, because a peer knows of a newer version than the sink has received. `done` is called
    * once, after the sink has received the result of a read that began after this call; not if the topic's watch is aborted, or the returned
-   * function called, first. However often it is called, reads are few, and askers take turns. A source without refresh is always current.
+   * function called, first. However often it is called, reads are few, and peers take turns. A source without refresh is always current.
    *
-   * @param asker where the peer comes from
+   * @param peer where the peer comes from
    */
-  refresh?(topic: TopicKey, done: () => void, asker?: unknown): () => void;
+  refresh?(topic: TopicKey, done: () => void, peer?: unknown): () => void;
   /**
    * Whom a FeatureFlag is shared with by its annotation, as far as the source knows already: it costs nothing, whatever names peers guess.
    * Undefined if with nobody, as for one that does not exist; `unknown` until that is known. A source without this shares nothing.

@@ -25,9 +25,9 @@ export class RoutedSource implements FlagSource {
     await Promise.all([this.#main.run(signal), this.#files.run(signal)]);
   }
 
-  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
     const source = filePathOf(topic) === undefined ? this.#main : this.#files;
-    if (source.refresh !== undefined) return source.refresh(topic, done, asker);
+    if (source.refresh !== undefined) return source.refresh(topic, done, peer);
     // A source without refresh is always current.
     done();
     return () => undefined;
@@ -37,7 +37,7 @@ export class RoutedSource implements FlagSource {
     return filePathOf(topic) === undefined ? this.#main.readersOf?.(topic) : undefined;
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
-    (filePathOf(topic) === undefined ? this.#main : this.#files).watch(topic, sink, signal, asker);
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
+    (filePathOf(topic) === undefined ? this.#main : this.#files).watch(topic, sink, signal, peer);
   }
 }

@@ -14,7 +14,7 @@ describe("ResumeGuard", () => {
     const reads: (() => void)[] = [];
     const counts = { heldBack: 0, wakes: 0 };
     const guard = new ResumeGuard({
-      held: { uid: "u", resourceVersion: "5" },
+      current: { uid: "u", resourceVersion: "5" },
       metrics: { heldBack: (delta) => (counts.heldBack += delta) },
       refresh: (done) => {
         if (readsAtOnce) done();

@@ -4,7 +4,7 @@ import { isComparable, isNamed, isNewer, type ComparedVersion } from "./is-newer
 
 export interface ResumeGuardOptions {
   /** What the agent says it holds. */
-  readonly held: ComparedVersion;
+  readonly current: ComparedVersion;
   readonly metrics: Pick<ProxyMetrics, "heldBack">;
   /** Has the source read the topic once more. `done` may be called at once. Returns how to wait no longer. */
   readonly refresh: (done: () => void) => () => void;
@@ -29,7 +29,7 @@ export class ResumeGuard {
 
   /** @param isDeleted the FeatureFlag was deleted, and the version is what is served in its place */
   mustWait(served: SourceVersion, isDeleted: boolean): boolean {
-    const { held } = this.#options;
+    const { current: held } = this.#options;
     // A copy on disk that may be older than what the agent holds is of no use to it.
     const mayBeOlder = served.isUnconfirmed === true && !isComparable(held, served);
     if (!mayBeOlder && !isNewer(held, served)) return false;
@@ -43,7 +43,7 @@ export class ResumeGuard {
    * @param deleted the last version before the deletion, if that is known
    */
   mustAwaitRead(deleted: SourceVersion | undefined): boolean {
-    const { held } = this.#options;
+    const { current: held } = this.#options;
     const isOlder = deleted !== undefined && isComparable(held, deleted) && !isNewer(held, deleted);
     if (isOlder || !isNamed(held)) return false;
     if (this.#read === "not asked") this.#ask();

@@ -60,7 +60,7 @@ export class TopicSubscriber implements Subscriber, Starter {
   #subscription: Subscription | undefined;
   #acks: TopicAcks | undefined;
   /** Digest of what the agent holds; empty if it holds nothing, or nothing known. */
-  #held = "";
+  #currentDigest = "";
   /** Number of the message that the agent has not answered; 0 if there is none. */
   #sentNumber = 0;
   /** Kind of that message, and the digest it leads to. */
@@ -71,9 +71,9 @@ export class TopicSubscriber implements Subscriber, Starter {
   /** Digest of the version that the agent refused, which is not sent again. */
   #refused = "";
   /** The reason for staleness that was sent last; undefined if it was told that there is none, or nothing. */
-  #toldStale: Error | undefined;
+  #reportedStale: Error | undefined;
   /** The digest that the last history leads to, and how many were sent since the last version. Undefined if none. */
-  #toldHistory: { readonly to: string; readonly count: number } | undefined;
+  #sentHistory: { readonly to: string; readonly count: number } | undefined;
   /** The last tombstone sent, until there is a document again. */
   #announced: Tombstone | undefined;
   #rejections = none;
@@ -97,12 +97,12 @@ export class TopicSubscriber implements Subscriber, Starter {
       const { uid, generation, resourceVersion } = held;
       const { metrics, refresh } = this.#context;
       this.#resumeGuard = new ResumeGuard({
-        held: { uid, generation: Number(generation), resourceVersion },
+        current: { uid, generation: Number(generation), resourceVersion },
         metrics,
         refresh: (done) => refresh(this.topic, done, this.connection),
         onRead: () => this.wake(),
       });
-      this.#hold(held.digest.toString("hex"));
+      this.#acknowledge(held.digest.toString("hex"));
     }
     this.wake();
   }
@@ -127,8 +127,8 @@ export class TopicSubscriber implements Subscriber, Starter {
     return this.#owner.isProxy;
   }
 
-  get held(): string {
-    return this.#held;
+  get currentDigest(): string {
+    return this.#currentDigest;
   }
 
   start(): void {
@@ -171,8 +171,8 @@ export class TopicSubscriber implements Subscriber, Starter {
 
   /** Whether the source can be followed, if that has changed and the stream is of a proxy. */
   #freshness(reason: Error | undefined): AgentMessage | undefined {
-    if (reason === this.#toldStale || !this.readsFreshness) return undefined;
-    this.#toldStale = reason;
+    if (reason === this.#reportedStale || !this.readsFreshness) return undefined;
+    this.#reportedStale = reason;
     const value = { topic: this.topic, isStale: reason !== undefined, reason: cut(reason?.message ?? "") };
     return { kind: "freshness", frame: frameResponse({ $case: "freshness", value }) };
   }
@@ -204,7 +204,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (digest !== this.#sent) return false;
     this.#answered(digest);
     this.#refused = "";
-    this.#uphold(rejected.map(({ key, reason }) => ({ digest, flag: shortened(key), reason })));
+    this.#setRejections(rejected.map(({ key, reason }) => ({ digest, flag: shortened(key), reason })));
     this.wake();
     return true;
   }
@@ -221,7 +221,7 @@ export class TopicSubscriber implements Subscriber, Starter {
       this.#subscription?.retake();
     } else {
       this.#refused = digest;
-      this.#uphold([{ digest, flag: undefined, reason }]);
+      this.#setRejections([{ digest, flag: undefined, reason }]);
     }
     this.wake();
   }
@@ -243,8 +243,8 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#context.unanswered.cancel(this);
     this.#context.metrics.agentSubscriptions(-1);
     this.#passResumeGuard();
-    this.#hold("");
-    this.#uphold([]);
+    this.#acknowledge("");
+    this.#setRejections([]);
     this.#subscription.close();
     this.#subscription = undefined;
   }
@@ -266,7 +266,8 @@ export class TopicSubscriber implements Subscriber, Starter {
     const { startQueue } = this.#context;
     if (this.#hasStarted || startQueue === undefined) return true;
     if (this.#isQueued) return false;
-    this.#hasStarted = newest.topicFrames.from(this.#held).kind !== "snapshot" || startQueue.enter(this);
+    this.#hasStarted =
+      newest.topicFrames.from(this.#currentDigest).kind !== "snapshot" || startQueue.enter(this);
     this.#isQueued = !this.#hasStarted;
     return this.#hasStarted;
   }
@@ -277,19 +278,19 @@ export class TopicSubscriber implements Subscriber, Starter {
    */
   #history(): AgentMessage | undefined {
     const snapshot = this.#owner.isProxy ? this.#subscription?.due : undefined;
-    const { to, count } = this.#toldHistory ?? { to: "", count: 0 };
+    const { to, count } = this.#sentHistory ?? { to: "", count: 0 };
     if (snapshot === undefined || snapshot.digest === to || count >= maxHistories) return undefined;
-    const frame = snapshot.topicFrames.historyFrom(this.#held);
+    const frame = snapshot.topicFrames.historyFrom(this.#currentDigest);
     if (frame === undefined) return undefined;
-    this.#toldHistory = { to: snapshot.digest, count: count + 1 };
+    this.#sentHistory = { to: snapshot.digest, count: count + 1 };
     return { kind: "history", frame };
   }
 
   #send(number: number): AgentMessage | undefined {
     const snapshot = this.#subscription?.take();
     if (snapshot === undefined) return undefined;
-    this.#toldHistory = undefined;
-    const message = snapshot.topicFrames.from(this.#held);
+    this.#sentHistory = undefined;
+    const message = snapshot.topicFrames.from(this.#currentDigest);
     // For a snapshot published before the subscription, the time since then says nothing about our speed.
     const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;
     this.#publishedMs = wasThere ? snapshot.publishedMs : undefined;
@@ -300,18 +301,18 @@ export class TopicSubscriber implements Subscriber, Starter {
     return message;
   }
 
-  #answered(held: string): void {
+  #answered(currentDigest: string): void {
     this.#context.unanswered.cancel(this);
     this.#sentNumber = 0;
-    this.#hold(held);
+    this.#acknowledge(currentDigest);
   }
 
   #announce(tombstone: Tombstone | undefined): AgentMessage | undefined {
     if (tombstone === undefined || tombstone === this.#announced) return undefined;
     this.#announced = tombstone;
     if (tombstone.policy === "empty") {
-      this.#hold("");
-      this.#uphold([]);
+      this.#acknowledge("");
+      this.#setRejections([]);
       this.#refused = "";
       this.#subscription?.skip();
     }
@@ -330,13 +331,13 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#resumeGuard = undefined;
   }
 
-  #hold(digest: string): void {
-    this.#acks?.hold(this.#held, digest);
-    this.#held = digest;
+  #acknowledge(digest: string): void {
+    this.#acks?.acknowledge(this.#currentDigest, digest);
+    this.#currentDigest = digest;
   }
 
   /** Adds the new ones before it releases the old ones, so that a rejection in both is not dropped in between. */
-  #uphold(refused: readonly Pick<FlagRejection, "digest" | "flag" | "reason">[]): void {
+  #setRejections(refused: readonly Pick<FlagRejection, "digest" | "flag" | "reason">[]): void {
     const before = this.#rejections;
     if (before.size === 0 && refused.length === 0) return;
     const rejections = new Set<FlagRejection>();

@@ -18,7 +18,7 @@ export interface Subscriber {
   /** How the program names itself, if its protocol says so. */
   readonly program?: string | undefined;
   /** Digest of what it says it holds, if its protocol says so; empty if nothing. */
-  readonly held?: string;
+  readonly currentDigest?: string;
   /** The view may have changed: look at it now, or when the write under way is done. */
   wake(): void;
   /** The topic ends this subscription; there is nothing to take any more. */

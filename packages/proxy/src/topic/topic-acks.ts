@@ -61,7 +61,7 @@ export class TopicAcks {
   }
 
   /** A subscriber now holds another version; an empty digest stands for none. */
-  hold(before: string, now: string): void {
+  acknowledge(before: string, now: string): void {
     if (before === now) return;
     if (before !== "") {
       const left = (this.#held.get(before) ?? 0) - 1;

@@ -53,17 +53,17 @@ describe("the topic registry", () => {
   it("tells the source apart who asks: by address, or by connection where an address may be that of many", () => {
     const { source, topics } = useRegistry();
     const connection = (remoteAddress: string): TransportSession => ({ remoteAddress }) as TransportSession;
-    const asker = (topic: TopicKey, from: TransportSession): unknown => {
+    const peer = (topic: TopicKey, from: TransportSession): unknown => {
       topics.subscribe(topic, { ...noWork, connection: from });
-      return source.askers.get(topic);
+      return source.peers.get(topic);
     };
-    expect(asker("demo/a", connection("192.0.2.1"))).to.equal(asker("demo/b", connection("192.0.2.1")));
+    expect(peer("demo/a", connection("192.0.2.1"))).to.equal(peer("demo/b", connection("192.0.2.1")));
     const mesh = connection("127.0.0.6");
-    const ofMesh = asker("demo/c", mesh);
-    expect(asker("demo/d", mesh)).to.equal(ofMesh);
-    expect(asker("demo/e", connection("127.0.0.6"))).not.to.equal(ofMesh);
+    const ofMesh = peer("demo/c", mesh);
+    expect(peer("demo/d", mesh)).to.equal(ofMesh);
+    expect(peer("demo/e", connection("127.0.0.6"))).not.to.equal(ofMesh);
     topics.refresh("demo/a", () => undefined, mesh);
-    expect(source.askers.get("demo/a")).to.equal(ofMesh);
+    expect(source.peers.get("demo/a")).to.equal(ofMesh);
   });
 
   it("keeps an idle topic for a while, then drops it and its watch", async () => {

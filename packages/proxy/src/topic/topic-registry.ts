@@ -49,7 +49,7 @@ export class TopicRegistry implements Runnable {
   /** Topics without subscribers that refuse those that come; the longest idle first. */
   readonly #refusing = new Set<Entry>();
   /** Stand for connections, which the source must not keep. */
-  readonly #askers = new WeakMap<TransportSession, symbol>();
+  readonly #peers = new WeakMap<TransportSession, symbol>();
   #hasStopped = false;
 
   constructor(options: TopicRegistryOptions) {
@@ -98,7 +98,7 @@ export class TopicRegistry implements Runnable {
    */
   refresh(key: TopicKey, done: () => void, connection?: TransportSession): () => void {
     const { source } = this.#options;
-    if (source.refresh !== undefined) return source.refresh(key, done, this.#askerOf(connection));
+    if (source.refresh !== undefined) return source.refresh(key, done, this.#peerOf(connection));
     done();
     return () => undefined;
   }
@@ -120,17 +120,17 @@ export class TopicRegistry implements Runnable {
       cancelLinger: undefined,
     };
     this.#entries.set(key, entry);
-    source.watch(key, entry.topic, entry.abort.signal, this.#askerOf(connection));
+    source.watch(key, entry.topic, entry.abort.signal, this.#peerOf(connection));
     return entry;
   }
 
   /** What counts as one peer for the source: an address, or a connection where an address may be that of many. */
-  #askerOf(connection: TransportSession | undefined): unknown {
+  #peerOf(connection: TransportSession | undefined): unknown {
     if (connection === undefined || !isLocal(connection.remoteAddress)) return connection?.remoteAddress;
-    const known = this.#askers.get(connection);
-    const asker = known ?? Symbol(connection.remoteAddress);
-    if (known === undefined) this.#askers.set(connection, asker);
-    return asker;
+    const known = this.#peers.get(connection);
+    const peer = known ?? Symbol(connection.remoteAddress);
+    if (known === undefined) this.#peers.set(connection, peer);
+    return peer;
   }
 
   /** A topic has lost its last subscriber: it lingers if it has something for the next one. */

@@ -74,6 +74,6 @@ export function standing(state: TopicState): StandingState {
 
 /** True if the source says that there is no document, and nothing is served in its place. */
 export function isAbsent(state: TopicState): boolean {
-  const said = standing(state);
-  return said.kind === "missing" || (said.kind === "deleted" && said.snapshot === undefined);
+  const reported = standing(state);
+  return reported.kind === "missing" || (reported.kind === "deleted" && reported.snapshot === undefined);
 }

@@ -23,8 +23,8 @@ export class TopicSubscribers {
   readonly #subscriptions = new SubscriptionList();
   readonly #broadcast: Broadcast;
   readonly #convergence: Convergence;
-  #isHeld = true;
-  #held = 0;
+  #isWaiting = true;
+  #waiting = 0;
 
   constructor(options: TopicSubscribersOptions) {
     this.#options = options;
@@ -50,14 +50,14 @@ export class TopicSubscribers {
     this.#subscriptions.add(subscription);
     const { connection } = subscription.subscriber;
     if (connection !== undefined) this.#options.charge?.add(connection);
-    this.#countHeld();
+    this.#countWaiting();
   }
 
   /** @param isBehind it leaves without the newest snapshot */
   delete(subscription: Subscription, isBehind: boolean): void {
     this.#subscriptions.delete(subscription);
     this.#release(subscription);
-    this.#countHeld();
+    this.#countWaiting();
     if (isBehind) this.#convergence.leave();
   }
 
@@ -83,9 +83,9 @@ export class TopicSubscribers {
   }
 
   /** Says whether they are held, because there is no snapshot for them. */
-  hold(isHeld: boolean): void {
-    this.#isHeld = isHeld;
-    this.#countHeld();
+  setWaiting(isWaiting: boolean): void {
+    this.#isWaiting = isWaiting;
+    this.#countWaiting();
   }
 
   /** Ends all subscriptions there are, except those of spared subscribers. The newest snapshot counts for none of them any more. */
@@ -103,7 +103,7 @@ export class TopicSubscribers {
     }
     for (const one of spared) this.#subscriptions.add(one);
     this.#convergence.abandon();
-    this.#countHeld();
+    this.#countWaiting();
     if (refused.length === 0) return;
     let index = 0;
     this.#options.fanOut.begin({
@@ -119,9 +119,9 @@ export class TopicSubscribers {
     if (connection !== undefined) this.#options.charge?.delete(connection);
   }
 
-  #countHeld(): void {
-    const held = this.#isHeld ? this.size : 0;
-    if (held !== this.#held) this.#options.metrics.heldSubscribers(held - this.#held);
-    this.#held = held;
+  #countWaiting(): void {
+    const waiting = this.#isWaiting ? this.size : 0;
+    if (waiting !== this.#waiting) this.#options.metrics.heldSubscribers(waiting - this.#waiting);
+    this.#waiting = waiting;
   }
 }

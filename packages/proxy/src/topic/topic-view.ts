@@ -49,16 +49,16 @@ export function viewOf(
     const last = before.tombstone;
     return last !== undefined && last.policy === policy ? last : new Tombstone(topic, policy);
   };
-  const said = standing(state);
-  switch (said.kind) {
+  const reported = standing(state);
+  switch (reported.kind) {
     case "starting":
       return startingView;
     case "live":
-      return { kind: "live", snapshot: said.snapshot, tombstone: undefined };
+      return { kind: "live", snapshot: reported.snapshot, tombstone: undefined };
     case "missing":
       return { kind: "missing", snapshot: undefined, tombstone: tombstone(undefined) };
     case "deleted": {
-      const { phase, snapshot } = said;
+      const { phase, snapshot } = reported;
       if (phase === "settled") return { kind: "deleted", snapshot, tombstone: tombstone(deletionPolicy) };
       // Deleted before this topic had seen it: there is nothing to serve during the grace.
       if (snapshot === undefined) return { kind: "missing", snapshot, tombstone: tombstone(undefined) };

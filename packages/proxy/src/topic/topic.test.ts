@@ -305,7 +305,7 @@ describe("a topic", () => {
       digests.flatMap((digest) => topic.versions.withDigest(digest)?.sequence ?? []);
     const acknowledge = (): void => {
       const now = topic.newest?.digest ?? "";
-      topic.acks.hold(digests.at(-1) ?? "", now);
+      topic.acks.acknowledge(digests.at(-1) ?? "", now);
       digests.push(now);
     };
     for (const number of [1, 2, 3, 4]) {

@@ -176,8 +176,8 @@ export class Topic implements SourceSink, SubscribedTopic {
 
   sameDocument(version: SourceVersion): void {
     if (this.#isClosed) return;
-    const said = standing(this.#state);
-    if (said.kind === "live") this.#setState(live(said.snapshot.at(version)));
+    const reported = standing(this.#state);
+    if (reported.kind === "live") this.#setState(live(reported.snapshot.at(version)));
   }
 
   missing(): void {
@@ -262,7 +262,7 @@ export class Topic implements SourceSink, SubscribedTopic {
       if (this.refusesSubscribers) this.#refuse(this.#missingError());
     }
     if (tombstone !== viewBefore.tombstone) this.#subscribers.wake();
-    this.#subscribers.hold(snapshot === undefined);
+    this.#subscribers.setWaiting(snapshot === undefined);
     if (staleReason(next) !== staleReason(before)) this.#subscribers.wakeTiers();
   }
 

@@ -9,7 +9,7 @@ import {
 import type { ProxyWiring } from "./proxy-parts.js";
 
 /** What clients that bundle many streams into few connections may hold at least, if the budget is an operator's choice. */
-const minSurplusBytes = 64 * 1024 * 1024;
+const minExcessBytes = 64 * 1024 * 1024;
 
 /** Of connections that the proxy ends; the others end for reasons that no peer can cause at will. */
 const endedMessages: Partial<Record<DropReason, string>> = {
@@ -30,7 +30,7 @@ export function syncLimits({ options, parts, metrics }: ProxyWiring): PeerMemory
       : new parts.PeerMemory(
           peerMemory,
           "none",
-          Math.min(peerMemory / 2, Math.max(minSurplusBytes, peerMemory / 4)),
+          Math.min(peerMemory / 2, Math.max(minExcessBytes, peerMemory / 4)),
         );
   metrics.peerMemory(memory);
   return memory;

@@ -47,7 +47,7 @@ function lateSinceMs(topic: Topic, subscription: Subscription): number | undefin
 
 function described({ topic, subscription, sinceMs }: Late, { fromMonotonic }: Times): LateSubscriber {
   const { subscriber, settledSequence } = subscription;
-  const { held } = subscriber;
+  const { currentDigest: held } = subscriber;
   const has = held === undefined ? topic.versions.withSequence(settledSequence) : heldVersion(topic, held);
   return {
     topic: topic.key,

@@ -2,19 +2,19 @@ import type { BackplaneError, LeaseKeeper } from "@bunting/backplane";
 import { cut, singleLine } from "@bunting/runtime";
 import type { BackplaneReport, OwnedUnit } from "./backplane-metrics.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import type { Unit } from "./unit.js";
+import type { OwnershipUnit } from "./ownership-unit.js";
 
 /** Topics by what this replica does with them. */
 export function countTopics(
   topics: Iterable<ReplicatedTopic>,
-  isRelied: boolean,
+  usesRedis: boolean,
 ): Pick<BackplaneReport, "followed" | "direct" | "forOthers"> {
   const counts = { followed: 0, direct: 0, forOthers: 0 };
-  for (const { hasSubscribers, isDirect, isWatched, unit } of topics) {
+  for (const { hasSubscribers, isDirect, isWatched, ownershipUnit: unit } of topics) {
     if (!hasSubscribers) counts.forOthers += isWatched ? 1 : 0;
     else {
       counts.followed += unit.lease === undefined ? 1 : 0;
-      counts.direct += isDirect || !isRelied ? 1 : 0;
+      counts.direct += isDirect || !usesRedis ? 1 : 0;
     }
   }
   return counts;
@@ -22,22 +22,24 @@ export function countTopics(
 
 /** What this replica has a lease for. */
 export function ownedUnits(
-  units: Iterable<Unit>,
+  units: Iterable<OwnershipUnit>,
   keeper: Pick<LeaseKeeper, "held">,
   { leaseMs, nowMs }: { readonly leaseMs: number; readonly nowMs: number },
 ): OwnedUnit[] {
   const owned: OwnedUnit[] = [];
-  for (const { name, isHeld } of units) {
+  for (const { name, isOwned } of units) {
     const lease = keeper.held(name);
-    if (!isHeld || lease === undefined) continue;
+    if (!isOwned || lease === undefined) continue;
     owned.push({ unit: name, fence: lease.fence, renewedAgoMs: leaseMs - (lease.untilMs - nowMs) });
   }
   return owned;
 }
 
 /** What has subscribers here, and no lease. */
-export function otherUnits(units: Iterable<Unit>): string[] {
-  return [...units].filter(({ isHeld, hasSubscribers }) => !isHeld && hasSubscribers).map(({ name }) => name);
+export function otherUnits(units: Iterable<OwnershipUnit>): string[] {
+  return [...units]
+    .filter(({ isOwned, hasSubscribers }) => !isOwned && hasSubscribers)
+    .map(({ name }) => name);
 }
 
 /** Why edits come late although Redis works otherwise: announcements have a connection of their own. */

@@ -292,9 +292,9 @@ describe("BackplaneSource", () => {
     let takenBefore: number | undefined;
     await eventually(
       () => {
-        const isRelied = flapping.report.state === "connected";
-        if (!isRelied) takenBefore = flapping.metrics.counts["taken"];
-        return isRelied;
+        const usesRedis = flapping.report.state === "connected";
+        if (!usesRedis) takenBefore = flapping.metrics.counts["taken"];
+        return usesRedis;
       },
       "that Redis is relied on",
       30_000,

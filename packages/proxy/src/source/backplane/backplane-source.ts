@@ -7,7 +7,7 @@ import type { ReplicatedTopics } from "./replicated-topics.js";
 interface Early {
   readonly sink: SourceSink;
   readonly signal: AbortSignal;
-  readonly asker: unknown;
+  readonly peer: unknown;
 }
 
 /** Another source, shared with other replicas by way of Redis: what one of them watches, all of them know. */
@@ -39,8 +39,8 @@ export class BackplaneSource implements FlagSource {
     const { ReplicatedTopics } = await import("./replicated-topics.js");
     const topics = new ReplicatedTopics({ ...this.#options, onReached: () => this.#synced.reached() });
     this.#topics = topics;
-    for (const [topic, { sink, signal: leaving, asker }] of this.#early)
-      topics.watch(topic, sink, leaving, asker);
+    for (const [topic, { sink, signal: leaving, peer }] of this.#early)
+      topics.watch(topic, sink, leaving, peer);
     this.#early.clear();
     for (const begin of this.#earlyRefreshes) begin(topics);
     this.#earlyRefreshes.clear();
@@ -56,13 +56,13 @@ export class BackplaneSource implements FlagSource {
     }
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     if (this.#topics !== undefined) {
-      this.#topics.watch(topic, sink, signal, asker);
+      this.#topics.watch(topic, sink, signal, peer);
       return;
     }
-    const early = { sink, signal, asker };
+    const early = { sink, signal, peer };
     this.#early.set(topic, early);
     const leave = (): void => {
       if (this.#early.get(topic) === early) this.#early.delete(topic);
@@ -70,10 +70,10 @@ export class BackplaneSource implements FlagSource {
     signal.addEventListener("abort", leave, { once: true });
   }
 
-  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
     let cancel = (): void => undefined;
     const begin = (topics: ReplicatedTopics): void => {
-      cancel = topics.refresh(topic, done, asker);
+      cancel = topics.refresh(topic, done, peer);
     };
     if (this.#topics === undefined) this.#earlyRefreshes.add(begin);
     else begin(this.#topics);

@@ -87,11 +87,11 @@ class ClusterSource extends ScriptedSource {
     return aborted(signal ?? new AbortController().signal);
   }
 
-  override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+  override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     this.#topics.add(topic);
     signal.addEventListener("abort", () => this.#topics.delete(topic), { once: true });
     this.#catchUp(topic);
-    super.watch(topic, new CuttableSink(this, sink), signal, asker);
+    super.watch(topic, new CuttableSink(this, sink), signal, peer);
   }
 
   override publish(

@@ -78,7 +78,7 @@ export class FollowedRefreshes {
         cancel = clock.after(ownerMs, () => resolve(false));
         refresh.announced = () => resolve(true);
       });
-      await interest.ask(topic.unit.name, topic.key, "refresh");
+      await interest.ask(topic.ownershipUnit.name, topic.key, "refresh");
       if (!(await answered)) return false;
       const stored = await records.read(topic.key);
       if (stored !== undefined) topic.record(stored);
@@ -92,6 +92,6 @@ export class FollowedRefreshes {
   }
 
   #byItself(topic: ReplicatedTopic): Promise<void> {
-    return new Promise((resolve) => void topic.refresh(resolve, topic.unit));
+    return new Promise((resolve) => void topic.refresh(resolve, topic.ownershipUnit));
   }
 }

@@ -51,7 +51,7 @@ describe("Freshness", () => {
     const { clock, freshness } = useFreshness();
     freshness.asked();
     clock.advance(10);
-    freshness.distrust();
+    freshness.invalidateConfirmation();
     expect(freshness.isFresh).to.be.false;
     clock.advance(10);
     expect(freshness.confirmed(11)).to.be.false;
@@ -62,7 +62,7 @@ describe("Freshness", () => {
     const { freshness } = useFreshness();
     freshness.asked();
     freshness.confirmed(0);
-    freshness.doubt();
+    freshness.expire();
     expect(freshness.isConfirmed).to.be.false;
     expect(freshness.confirmed(0)).to.be.true;
     expect(freshness.isConfirmed).to.be.true;

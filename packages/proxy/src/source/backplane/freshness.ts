@@ -35,13 +35,13 @@ export class Freshness {
   }
 
   /** What was confirmed up to now does not count: it may have been this replica that confirmed it. */
-  distrust(): void {
+  invalidateConfirmation(): void {
     this.#notBeforeMs = this.#nowMs;
-    this.doubt();
+    this.expire();
   }
 
   /** What counted ends to count; it counts again if it is read again. */
-  doubt(): void {
+  expire(): void {
     this.#untilMs = 0;
   }
 

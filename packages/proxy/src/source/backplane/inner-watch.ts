@@ -1,46 +1,46 @@
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import type { FlagSource, SourceSink, SourceVersion } from "../flag-source.js";
-import type { Said } from "./known.js";
+import type { WatchReport } from "./known.js";
 
 export interface InnerWatchOptions {
   readonly source: FlagSource;
   readonly topic: TopicKey;
-  readonly asker: unknown;
+  readonly peer: unknown;
   readonly nowMs: () => number;
-  /** The watch says what the topic is. What this throws is thrown to the source, which then says `stale`. */
-  readonly onSaid: (said: Said) => void;
+  /** Receives each report. An error that it throws goes to the source, which then calls `stale`. */
+  readonly onReport: (report: WatchReport) => void;
   readonly onStale: (reason: Error) => void;
 }
 
-/** A watch of this replica on a topic, from its opening to `close`. */
+/** A watch of this replica on a topic, from `open` to `close`. It turns the calls of a source into the last report. */
 export class InnerWatch implements SourceSink {
   readonly #options: InnerWatchOptions;
   readonly #closing = new AbortController();
-  #said: Said | undefined;
+  #lastReport: WatchReport | undefined;
   #staleReason: Error | undefined;
 
   constructor(options: InnerWatchOptions) {
     this.#options = options;
   }
 
-  /** What it said last, however long ago; undefined until it has answered. */
-  get said(): Said | undefined {
-    return this.#said;
+  /** The last report, however old; undefined until there is one. */
+  get lastReport(): WatchReport | undefined {
+    return this.#lastReport;
   }
 
-  /** Why it can't follow changes for now. */
+  /** Why the watch can't follow changes for now. */
   get staleReason(): Error | undefined {
     return this.#staleReason;
   }
 
-  /** True if what it said is what the topic is, as far as it knows. */
+  /** True if the last report is still valid. */
   get isCurrent(): boolean {
-    return this.#said !== undefined && this.#staleReason === undefined;
+    return this.#lastReport !== undefined && this.#staleReason === undefined;
   }
 
   open(): void {
-    const { source, topic, asker } = this.#options;
-    source.watch(topic, this, this.#closing.signal, asker);
+    const { source, topic, peer } = this.#options;
+    source.watch(topic, this, this.#closing.signal, peer);
   }
 
   close(): void {
@@ -48,20 +48,20 @@ export class InnerWatch implements SourceSink {
   }
 
   document(document: FlagDocument, version: SourceVersion): void {
-    this.#say({ kind: "document", document, version });
+    this.#report({ kind: "document", document, version });
   }
 
   sameDocument(version: SourceVersion): void {
-    const document = this.#said?.document;
-    if (document !== undefined) this.#say({ kind: "document", document, version });
+    const document = this.#lastReport?.document;
+    if (document !== undefined) this.#report({ kind: "document", document, version });
   }
 
   missing(): void {
-    this.#say({ kind: "missing", version: { noticedMs: this.#options.nowMs() } });
+    this.#report({ kind: "missing", version: { noticedMs: this.#options.nowMs() } });
   }
 
   deleted(): void {
-    this.#say({ kind: "deleted", version: { noticedMs: this.#options.nowMs() } });
+    this.#report({ kind: "deleted", version: { noticedMs: this.#options.nowMs() } });
   }
 
   stale(reason: Error): void {
@@ -70,15 +70,15 @@ export class InnerWatch implements SourceSink {
     this.#options.onStale(reason);
   }
 
-  #say(said: Said): void {
+  #report(report: WatchReport): void {
     if (this.#closing.signal.aborted) return;
-    const before = [this.#said, this.#staleReason] as const;
-    [this.#said, this.#staleReason] = [said, undefined];
+    const before = [this.#lastReport, this.#staleReason] as const;
+    [this.#lastReport, this.#staleReason] = [report, undefined];
     try {
-      this.#options.onSaid(said);
+      this.#options.onReport(report);
     } catch (error) {
-      // It was not taken: the topic is as it was.
-      [this.#said, this.#staleReason] = before;
+      // The report was not taken: the last one stays.
+      [this.#lastReport, this.#staleReason] = before;
       throw error;
     }
   }

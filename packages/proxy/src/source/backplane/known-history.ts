@@ -13,15 +13,15 @@ export function keepHistory(known: Known, before: Known | undefined): Known {
 /**
  * What is known, with what replicas have to know to bring others from earlier versions to it.
  *
- * @param told the history that the subscribers of this replica have of it, if there are any
+ * @param reported the history that the subscribers of this replica have of it, if there are any
  */
 export function withHistory(
   known: Known,
   before: Known | undefined,
-  told: readonly PastVersion[] | undefined,
+  reported: readonly PastVersion[] | undefined,
 ): Known {
   if (known.kind !== "document") return known;
-  if (told !== undefined) return { ...known, history: told };
+  if (reported !== undefined) return { ...known, history: reported };
   return before?.kind === "document" ? { ...known, history: historyAfter(before, known.document) } : known;
 }
 

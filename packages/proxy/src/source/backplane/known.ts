@@ -7,79 +7,79 @@ import {
 import type { FlagDocument, PastVersion, TopicKey } from "@bunting/protocol";
 import type { SourceVersion } from "../flag-source.js";
 
-/** What a topic is, as a watch of this replica says, without its place in the history that replicas share. */
-export type Said = { readonly version: SourceVersion } & (
+/** The state of a topic as a watch of this replica reports it, without a position in the history that replicas share. */
+export type WatchReport = { readonly version: SourceVersion } & (
   | { readonly kind: "document"; readonly document: FlagDocument }
   | { readonly kind: "deleted" | "missing"; readonly document?: undefined }
 );
 
-/** What a topic is, and where that is in its history. */
-export type Known = Said &
+/** The state of a topic, with its position in that history. */
+export type Known = WatchReport &
   RecordPosition & {
-    /** The versions before a document, as far as they are known. */
+    /** The versions before the document, as far as known. */
     readonly history?: readonly PastVersion[] | undefined;
   };
 
 /**
- * Where what a watch says is in the history, after what was known before; undefined if it contradicts that: an older version, or one that was
- * deleted. Then either the watch lags behind, or the store of the API server was restored.
+ * Position of a watch's report in the history, after `before`. Undefined if the report contradicts `before`, because its
+ * version is older or was deleted: the watch lags behind, or the store of the API server was restored.
  *
- * A deletion has no resourceVersion of its own here. The one after that of the last document is not later than that of the deletion, and
- * earlier than that of any document that comes after it: so all replicas come to the same place without having seen the same events.
+ * A deletion has no resourceVersion of its own here; it gets that of the last document plus one. This is not later than
+ * the deletion, and earlier than any document after it, so all replicas compute the same position from different events.
  */
-export function place(said: Said, before: Known | undefined, openEpoch: number): Known | undefined {
-  const { resourceVersion = "0" } = said.version;
-  if (before === undefined) return { ...said, epoch: openEpoch, resourceVersion };
+export function place(report: WatchReport, before: Known | undefined, openEpoch: number): Known | undefined {
+  const { resourceVersion = "0" } = report.version;
+  if (before === undefined) return { ...report, epoch: openEpoch, resourceVersion };
   const { epoch } = before;
-  if (said.kind !== "document") {
-    if (before.kind !== "document") return { ...before, version: said.version };
-    return { ...said, kind: "deleted", epoch, resourceVersion: afterVersion(before.resourceVersion) };
+  if (report.kind !== "document") {
+    if (before.kind !== "document") return { ...before, version: report.version };
+    return { ...report, kind: "deleted", epoch, resourceVersion: afterVersion(before.resourceVersion) };
   }
-  const at: Known = { ...said, epoch, resourceVersion };
+  const at: Known = { ...report, epoch, resourceVersion };
   const order = comparePositions(at, before);
   return order > 0 || (order === 0 && before.kind === "document") ? at : undefined;
 }
 
 /**
- * True if what another replica has written is older than what is known, although it is of a later epoch: the store of the API server was restored,
- * or Redis was emptied, and an owner whose watch lags behind has begun again.
+ * True if another replica's record is of a later epoch but of an older version. Either the store of the API server was
+ * restored, or Redis was emptied and an owner whose watch lags behind has begun an epoch.
  */
 export function contradicts(written: Known, known: Known): boolean {
   return written.epoch > known.epoch && comparePositions({ ...written, epoch: known.epoch }, known) < 0;
 }
 
 /**
- * Without Redis each replica begins an epoch of its own where a read contradicts what it knew, and not all as many. What one watches is what
- * the owner has confirmed: it goes on in the owner's epoch, or it would watch for ever.
+ * True if an owner confirmed our version in a later epoch. Without Redis each replica begins an epoch whenever a read
+ * contradicts its state, so epochs differ. A follower must continue in the owner's epoch, or it would watch for ever.
  */
 export function isSameInEarlierEpoch(position: RecordPosition, known: Known): boolean {
   return position.epoch < known.epoch && position.resourceVersion === known.resourceVersion;
 }
 
 /**
- * Where what a consistent read says is in the history, whatever was known, and whatever Redis holds that contradicts that.
+ * Position of a consistent read's report: it is true even if it contradicts `before` or the record in Redis.
  *
- * @param doubted what Redis holds
+ * @param contradiction the record in Redis that contradicts `before`, if there is one
  */
 export function placeRead(
-  said: Said,
+  report: WatchReport,
   before: Known | undefined,
   openEpoch: number,
-  doubted: Known | undefined,
+  contradiction: Known | undefined,
 ): Known {
-  const read = place(said, before, openEpoch) ?? placeAnew(said, before, openEpoch);
-  return placeAfter(read, doubted);
+  const read = place(report, before, openEpoch) ?? placeAnew(report, before, openEpoch);
+  return placeAfter(read, contradiction);
 }
 
-/** The same in an epoch of its own, after all that was known: what a consistent read has shown to be true although it contradicts that. */
-function placeAnew(said: Said, before: Known | undefined, openEpoch: number): Known {
-  const { resourceVersion = "0" } = said.version;
-  return { ...said, epoch: Math.max(openEpoch, (before?.epoch ?? 0) + 1), resourceVersion };
+/** The report in a new epoch, later than `before` although its version is older. */
+function placeAnew(report: WatchReport, before: Known | undefined, openEpoch: number): Known {
+  const { resourceVersion = "0" } = report.version;
+  return { ...report, epoch: Math.max(openEpoch, (before?.epoch ?? 0) + 1), resourceVersion };
 }
 
 /**
- * The same in the epoch of what Redis holds, if that is older although it is of a later epoch. Who has written it may be gone: without this, an
- * owner would find the same contradiction for ever, and could write nothing.
+ * The report in the epoch of the record in Redis, if that record has a later epoch but an older version. Its writer may
+ * be gone: without this, an owner would find the same contradiction for ever, and could write nothing.
  */
 function placeAfter(read: Known, written: Known | undefined): Known {
   return written !== undefined && contradicts(written, read) ? { ...read, epoch: written.epoch } : read;

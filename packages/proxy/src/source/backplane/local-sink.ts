@@ -4,33 +4,34 @@ import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import type { Known } from "./known.js";
 
-/** The subscribers of a topic on this replica: they are told what is later in its history than what they were told before. */
+/** The subscribers of a topic on this replica. They receive only what is later in its history than the last report. */
 export class LocalSink {
-  /** Where the peer comes from that made the topic known. */
-  readonly asker: unknown;
+  /** The peer that subscribed first, for fairness among peers. */
+  readonly peer: unknown;
   readonly #sink: SourceSink;
-  #told: RecordPosition | undefined;
+  #reported: RecordPosition | undefined;
   #isStale = false;
 
-  constructor(sink: SourceSink, asker: unknown) {
+  constructor(sink: SourceSink, peer: unknown) {
     this.#sink = sink;
-    this.asker = asker;
+    this.peer = peer;
   }
 
-  /** What was told last is said to be stale. */
+  /** The last report was declared stale. */
   get isStale(): boolean {
     return this.#isStale;
   }
 
   /**
-   * Tells it again too, which ends a staleness.
+   * Reports a state that is the same as the last one, which ends staleness, or later. An earlier one is ignored.
    *
-   * @param isUnconfirmed no owner has confirmed it lately: it is told as stale
-   * @returns the versions before it, as far as the sink knows them; undefined if it keeps none, or was told what is later already
-   * @throws what the sink refuses it with
+   * @param isUnconfirmed no owner has confirmed the state lately: it is reported as stale
+   * @returns the versions before it, as far as the sink knows them; undefined if the sink keeps none, or the state is
+   *   earlier than the last report
+   * @throws the sink's reason to refuse it
    */
-  tell(known: Known, isUnconfirmed: boolean): readonly PastVersion[] | undefined {
-    if (this.#told !== undefined && comparePositions(known, this.#told) < 0) return undefined;
+  report(known: Known, isUnconfirmed: boolean): readonly PastVersion[] | undefined {
+    if (this.#reported !== undefined && comparePositions(known, this.#reported) < 0) return undefined;
     const { kind, version } = known;
     if (kind === "document")
       this.#sink.document(
@@ -40,7 +41,7 @@ export class LocalSink {
       );
     else if (kind === "deleted") this.#sink.deleted();
     else this.#sink.missing();
-    this.#told = known;
+    this.#reported = known;
     this.#isStale = false;
     if (isUnconfirmed) {
       const message = "no replica has confirmed lately what Redis holds: it is served until one does";
@@ -49,9 +50,9 @@ export class LocalSink {
     return this.#sink.history;
   }
 
-  /** What was told last has this place in history. */
+  /** The last report has this position from now on. */
   moved(to: RecordPosition): void {
-    if (this.#told !== undefined) this.#told = to;
+    if (this.#reported !== undefined) this.#reported = to;
   }
 
   stale(reason: Error): void {

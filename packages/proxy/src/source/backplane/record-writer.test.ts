@@ -7,7 +7,7 @@ import { RecordingSink } from "../source.fixture.js";
 import { documentOf } from "./backplane.fixture.js";
 import { RecordWriter } from "./record-writer.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
-import { Unit } from "./unit.js";
+import { OwnershipUnit } from "./ownership-unit.js";
 
 const key = "demo/flags";
 const lease: Lease = { name: "namespace/demo", holder: "replica", fence: 7, untilMs: Infinity };
@@ -46,10 +46,10 @@ function useWriter() {
   });
   const topic = new ReplicatedTopic(
     key,
-    { name: lease.name, lease, isWarming: false },
+    { name: lease.name, lease, isPrewarming: false },
     {
       ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
-      ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
+      ...{ usesRedis: () => true, answerMs: 7_000, freshMs: 45_000 },
       ...{ onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
     },
   );
@@ -108,7 +108,7 @@ describe("RecordWriter", () => {
 
   it("announces a version once more for who asks, and once", async () => {
     const { writer, topic, written, redis, change, answer } = useWriter();
-    const unit = new Unit(lease.name);
+    const unit = new OwnershipUnit(lease.name);
     unit.topics.set(key, topic);
     change("1");
     await answer("1");

@@ -3,7 +3,7 @@ import { errorCode, nextTurn } from "@bunting/runtime";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 import { storedRecordOf, type Known } from "./known.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import type { Unit } from "./unit.js";
+import type { OwnershipUnit } from "./ownership-unit.js";
 
 export interface RecordWriterOptions {
   readonly records: Pick<Records, "write" | "confirm" | "read">;
@@ -14,16 +14,17 @@ export interface RecordWriterOptions {
   readonly onFailed: (topic: ReplicatedTopic, error: Error) => void;
 }
 
-/** A record that can't be brought in agreement with Redis so often waits for the next round. */
+/** Attempts to bring a record into agreement with Redis; then it waits for the next reconciliation. */
 const maxAttempts = 4;
 
 /**
- * Writes what this replica owns. One write of a topic is under way at a time, and what changes meanwhile is written once, after it: so Redis gets
- * the newest, in order, and nothing queues. What it could not write is written in the next round.
+ * Writes the records that this replica owns. A topic has one write under way at a time, and one more follows if the
+ * topic changes meanwhile: Redis gets the newest state, in order, and nothing queues. Failed writes are repeated by the
+ * next reconciliation.
  */
 export class RecordWriter {
   readonly #options: RecordWriterOptions;
-  /** Topics of which it is not known yet what Redis holds. */
+  /** Topics whose record in Redis was not yet compared under the present lease. */
   readonly #unbased = new Set<ReplicatedTopic>();
   #isBasing = false;
   readonly #commands = new Set<Promise<unknown>>();
@@ -32,9 +33,9 @@ export class RecordWriter {
     this.#options = options;
   }
 
-  /** What is known of the topic has changed, or is to be announced again. */
+  /** The state of the topic has changed, or is to be announced again. */
   changed(topic: ReplicatedTopic): void {
-    const lease = this.#options.keeper.held(topic.unit.name);
+    const lease = this.#options.keeper.held(topic.ownershipUnit.name);
     if (lease === undefined || topic.current === undefined) return;
     if (topic.basedOn !== lease.fence) {
       this.#unbased.add(topic);
@@ -47,27 +48,27 @@ export class RecordWriter {
     void this.#write(topic);
   }
 
-  /** Tells Redis that all of a unit is as it was, and writes what it does not hold. */
-  async confirm(unit: Unit): Promise<void> {
+  /** Confirms all records of a unit in Redis, and writes those that Redis does not hold. */
+  async confirm(unit: OwnershipUnit): Promise<void> {
     for (const topic of unit.topics.values())
       if (topic.current !== undefined && !topic.isWriting) this.#unbased.add(topic);
     await this.#baseAll();
   }
 
   /**
-   * Resolves once what was known when this was called has been written, or could not be. Changes that come meanwhile are not waited for: where
-   * edits flow, and Redis is slow, there is always one more. Never rejects.
+   * Resolves once the states of the time of this call have been written, or could not be. Later changes are not waited
+   * for: with a slow Redis and many edits there is always one more. Never rejects.
    */
   async settled(): Promise<void> {
-    // Of a topic that has changed while it was written, the second command writes what was known. A third follows where Redis held something else.
+    // A topic that changed during a write needs a second command; a third, where Redis held something else.
     for (let commands = 0; commands < 3; commands++) {
-      // What goes on in this turn of the event loop may be about to send one.
+      // Work in this turn of the event loop may be about to send a command.
       await nextTurn();
       await Promise.allSettled(this.#commands);
     }
   }
 
-  /** Sends a command for which `settled` waits. */
+  /** Sends a command that `settled` waits for. */
   async #command<Answer>(send: () => Promise<Answer>): Promise<Answer> {
     const command = send();
     this.#commands.add(command);
@@ -78,17 +79,17 @@ export class RecordWriter {
     }
   }
 
-  /** Compares with Redis in few large steps, because after a take-over there are thousands to compare. */
+  /** Compares with Redis in few large commands, because a take-over brings thousands of topics. */
   async #baseAll(): Promise<void> {
     if (this.#isBasing) return;
     this.#isBasing = true;
     try {
-      // What becomes known in this turn of the event loop goes together.
+      // Topics that are reported in this turn of the event loop share a command.
       await Promise.resolve();
       while (this.#unbased.size > 0) {
         const units = new Map<string, ReplicatedTopic[]>();
         for (const topic of this.#unbased) {
-          const { name } = topic.unit;
+          const { name } = topic.ownershipUnit;
           const topics = units.get(name);
           if (topics === undefined) units.set(name, [topic]);
           else topics.push(topic);
@@ -105,17 +106,17 @@ export class RecordWriter {
     const { records, keeper, metrics } = this.#options;
     const lease = keeper.held(unit);
     if (lease === undefined) return;
-    const told = topics.flatMap((topic) => {
+    const toConfirm = topics.flatMap((topic) => {
       const known = topic.current;
       return known === undefined ? [] : [{ topic, known }];
     });
-    const [first] = told;
+    const [first] = toConfirm;
     if (first === undefined) return;
     try {
-      const confirmed = told.map(({ topic, known }) => ({ ...known, topic: topic.key }));
+      const confirmed = toConfirm.map(({ topic, known }) => ({ ...known, topic: topic.key }));
       const others = new Set(await this.#command(() => records.confirm(confirmed, lease)));
-      metrics.backplaneWritten("confirm", told.length - others.size);
-      for (const { topic, known } of told)
+      metrics.backplaneWritten("confirm", toConfirm.length - others.size);
+      for (const { topic, known } of toConfirm)
         if (!others.has(topic.key)) {
           topic.basedOn = lease.fence;
           const hasChanged = topic.current !== undefined && topic.current !== known;
@@ -127,7 +128,7 @@ export class RecordWriter {
           void this.#write(topic);
         }
     } catch (error) {
-      // The same is true of all of them; one is enough to say so.
+      // The command failed for all topics alike: one log line is enough.
       this.#fail(first.topic, error);
     }
   }
@@ -136,7 +137,7 @@ export class RecordWriter {
     const { keeper } = this.#options;
     try {
       for (let attempt = 0; topic.isDirty && attempt < maxAttempts;) {
-        const lease = keeper.held(topic.unit.name);
+        const lease = keeper.held(topic.ownershipUnit.name);
         if (lease === undefined || topic.current === undefined) return;
         topic.isDirty = false;
         if (topic.basedOn !== lease.fence) {
@@ -152,7 +153,7 @@ export class RecordWriter {
     }
   }
 
-  /** Learns what Redis holds, which decides where in the history what is known has its place. */
+  /** Reads the record in Redis, which decides the position of the present state in the history. */
   async #read(topic: ReplicatedTopic, fence: number): Promise<void> {
     try {
       const stored = await this.#command(() => this.#options.records.read(topic.key));
@@ -160,16 +161,16 @@ export class RecordWriter {
       else topic.rebase(stored);
     } catch (error) {
       if (!(error instanceof BackplaneError) || !error.code.startsWith("RECORD_")) throw error;
-      // It is overwritten.
+      // A record that can't be used is overwritten.
       topic.anchor(fence);
     }
     topic.basedOn = fence;
   }
 
-  /** False if Redis holds something newer. */
+  /** False if Redis holds a newer record. */
   async #writeOnce(topic: ReplicatedTopic, known: Known): Promise<boolean> {
     const { records, keeper, metrics } = this.#options;
-    const lease = keeper.held(topic.unit.name);
+    const lease = keeper.held(topic.ownershipUnit.name);
     if (lease === undefined) return false;
     try {
       await this.#command(() => records.write(storedRecordOf(topic.key, known), lease));
@@ -189,7 +190,7 @@ export class RecordWriter {
     const code = errorCode(error) ?? "INTERNAL";
     metrics.backplaneWriteFailed(code);
     topic.basedOn = undefined;
-    if (code === "FENCED") onFenced(topic.unit.name);
+    if (code === "FENCED") onFenced(topic.ownershipUnit.name);
     else onFailed(topic, error as Error);
   }
 }

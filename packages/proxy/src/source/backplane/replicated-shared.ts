@@ -10,7 +10,7 @@ export interface ReplicatedShared<Topic> {
   readonly clock: Clock;
   readonly metrics: Pick<BackplaneMetrics, "backplaneRecordRefused">;
   /** Whether this replica relies on Redis. */
-  readonly isRelied: () => boolean;
+  readonly usesRedis: () => boolean;
   /** How long Redis may leave a new topic without an owner's confirmation before this replica watches it for itself. */
   readonly answerMs: number;
   /** How long what an owner confirmed counts. */
@@ -31,5 +31,5 @@ export interface Ownership {
   readonly name: string;
   readonly lease: Lease | undefined;
   /** This replica reads everything before it asks for the lease. */
-  readonly isWarming: boolean;
+  readonly isPrewarming: boolean;
 }

@@ -23,10 +23,10 @@ function followed(resourceVersion: string, lease?: Lease) {
   };
   const ignore = (): void => undefined;
   const repairs: string[] = [];
-  const unit = { name: "namespace/demo", lease, isWarming: false };
+  const unit = { name: "namespace/demo", lease, isPrewarming: false };
   const topic = new ReplicatedTopic(key, unit, {
     ...{ source, clock, follower: { follow: ignore }, metrics: { backplaneRecordRefused: ignore } },
-    ...{ isRelied: () => true, answerMs: 7_000, freshMs: 45_000 },
+    ...{ usesRedis: () => true, answerMs: 7_000, freshMs: 45_000 },
     ...{ onAnswered: ignore, onStale: ignore, onFollowed: () => undefined },
     onRefused: (_, { code }) => repairs.push(code),
   });
@@ -106,7 +106,7 @@ describe("ReplicatedTopic", () => {
     expect(await sink.nextText()).to.equal(textOf("87"));
     clock.advance(10_000);
     unit.lease = undefined;
-    topic.distrust();
+    topic.invalidateConfirmation();
     topic.settle();
     const position = { epoch: 3, resourceVersion: "87" };
     // By itself.
@@ -139,7 +139,7 @@ describe("ReplicatedTopic", () => {
     topic.record(stored(1, "87"));
     expect(await sink.nextText()).to.equal(textOf("87"));
     // Before it asks for the lease, it watches beside the owner.
-    unit.isWarming = true;
+    unit.isPrewarming = true;
     topic.settle();
     source.stale(key, new Error("the API server is away"));
     clock.advance(44_999);

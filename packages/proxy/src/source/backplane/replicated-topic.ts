@@ -18,46 +18,59 @@ import {
   place,
   placeRead,
   type Known,
-  type Said,
+  type WatchReport,
 } from "./known.js";
 import { LocalSink } from "./local-sink.js";
 import { RepairPace } from "./repair-pace.js";
 import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
 
 /**
- * One topic on this replica. It may be watched (by the source) and followed (in Redis) at the same time, while one takes over from the other: what
- * both say is put into one history, and told only where that goes forward.
+ * One topic on this replica. It is watched (by the source of this replica), followed (in Redis), or both while one
+ * takes over from the other. What both report is put into one history, `#newest`.
+ *
+ * Who reads the topic:
+ * - owning: this replica has the lease of the ownership unit. It watches, and the RecordWriter writes `current`.
+ * - prewarming: this replica is about to ask for the lease. It watches, and follows too.
+ * - following: another replica owns the topic. Redis is followed, and the watch is closed.
+ * - direct: no owner has confirmed the topic lately (`#isDirect`). It is watched and followed.
+ * - without Redis: it is watched.
+ * `settle` chooses among these and is called after every change that may matter; nothing else opens or closes a watch.
+ *
+ * Invariants:
+ * - Make before break: an open watch stays open until an owner's confirmation is seen.
+ * - Subscribers receive only what is later in the history than their last report (LocalSink sees to it).
+ * - While `#isVerifying`, a consistent read is under way because two reports contradict each other. Until it ends,
+ *   `current` is undefined: nothing is written, and nothing new is taken from the watch.
+ * - `#contradiction` is the record in Redis that contradicted `#newest`; the result of that read is placed after it.
+ * - `isDirty`, `isWriting` and `basedOn` belong to the RecordWriter: one write at a time, and one more if `isDirty`.
  */
 export class ReplicatedTopic implements FollowerSink {
   readonly key: TopicKey;
-  readonly unit: Ownership;
-  /** While a write is under way or waits, what is known may be written once more. */
+  readonly ownershipUnit: Ownership;
+  /** `current` has changed since the last write began, or that write failed. */
   isDirty = false;
   isWriting = false;
-  /** The number of the lease under which what Redis holds was compared with what is known. */
+  /** Fence of the lease under which the record in Redis was last compared with `current`. */
   basedOn: number | undefined;
-  /** Another replica waits for what this one reads: it is announced even if Redis holds the same. */
+  /** Another replica waits for the first report: it is written, and so announced, even if Redis holds the same. */
   isAsked = false;
-  /** Another replica has mentioned it. */
+  /** Another replica has subscribers of the topic. */
   isWantedElsewhere = false;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #local: LocalSink | undefined;
   #newest: Known | undefined;
   #watch: InnerWatch | undefined;
   #following: AbortController | undefined;
-  /** This replica watches it although it does not own it, until an owner's confirmation is seen. */
   #isDirect = false;
   readonly #freshness: Freshness;
   readonly #repairs: RepairPace;
   #refreshes = 0;
-  /** A consistent read is under way, to find out whether a contradiction is one. */
   #isVerifying = false;
-  /** What Redis holds contradicts what was known, and has to come before what a consistent read shows. */
-  #doubted: Known | undefined;
+  #contradiction: Known | undefined;
 
   constructor(key: TopicKey, unit: Ownership, shared: ReplicatedShared<ReplicatedTopic>) {
     this.key = key;
-    this.unit = unit;
+    this.ownershipUnit = unit;
     this.#shared = shared;
     this.#freshness = new Freshness(shared);
     this.#repairs = new RepairPace(shared);
@@ -71,18 +84,18 @@ export class ReplicatedTopic implements FollowerSink {
     return this.#watch !== undefined;
   }
 
-  /** Its watch knows what it is, and that is in its history. */
+  /** The last report of the watch is valid, and placed in the history. */
   get isCurrent(): boolean {
     return this.#watch?.isCurrent === true && !this.#isVerifying;
   }
 
-  /** Its watch can't read it, for a reason that is not in the document itself. */
-  get isBlind(): boolean {
+  /** The watch can't read the topic, for a reason that lies outside of the document: another replica may be able to. */
+  get cannotRead(): boolean {
     const reason = this.#watch?.staleReason;
     return reason !== undefined && !(reason instanceof ProxyError && reason.code === "DOCUMENT_INVALID");
   }
 
-  /** Its subscribers wait for an owner to confirm what they were told. */
+  /** Subscribers wait for an owner to confirm what was reported to them. */
   get isUnconfirmed(): boolean {
     return this.#local !== undefined && !this.#freshness.isConfirmed;
   }
@@ -91,26 +104,26 @@ export class ReplicatedTopic implements FollowerSink {
     return this.#isDirect && this.#local !== undefined;
   }
 
-  /** What an owner has to write; undefined if its watch does not know. */
+  /** The record that an owner has to write; undefined while the watch has no valid report. */
   get current(): Known | undefined {
     return this.isCurrent ? this.#newest : undefined;
   }
 
-  /** Nobody needs it: it can be forgotten. */
+  /** Neither subscribers, other replicas nor refreshes need the topic: it can be forgotten. */
   get isIdle(): boolean {
     return this.#local === undefined && !this.isWantedElsewhere && this.#refreshes === 0;
   }
 
-  attach(sink: SourceSink, asker: unknown): void {
-    const local = new LocalSink(sink, asker);
+  attach(sink: SourceSink, peer: unknown): void {
+    const local = new LocalSink(sink, peer);
     this.#local = local;
     this.#freshness.asked();
     // Sinks are never called from within `watch`.
     queueMicrotask(() => {
       if (this.#local !== local || this.#watch === undefined) return;
-      const { said, staleReason } = this.#watch;
-      if (said !== undefined && this.#newest !== undefined && !this.#isVerifying)
-        local.tell(this.#newest, false);
+      const { lastReport, staleReason } = this.#watch;
+      if (lastReport !== undefined && this.#newest !== undefined && !this.#isVerifying)
+        local.report(this.#newest, false);
       if (staleReason !== undefined) local.stale(staleReason);
     });
     this.settle();
@@ -122,33 +135,32 @@ export class ReplicatedTopic implements FollowerSink {
     this.settle();
   }
 
-  /** This replica has lost the lease, or given it up: what it confirmed itself does not count as another owner's confirmation. */
-  distrust(): void {
+  /** The lease is lost or given up: this replica's own confirmations must not count as those of the next owner. */
+  invalidateConfirmation(): void {
     this.basedOn = undefined;
-    this.#freshness.distrust();
+    this.#freshness.invalidateConfirmation();
   }
 
-  /** Opens and closes its watch, and following it, as is right now. */
+  /** Opens or closes the watch, and starts or ends following, as the present state demands. */
   settle(): void {
-    const { isRelied } = this.#shared;
+    const { usesRedis } = this.#shared;
     const isLocal = this.#local !== undefined;
-    const isOwned = this.unit.lease !== undefined && (isLocal || this.isWantedElsewhere);
-    const isWarmed = this.unit.isWarming && (isLocal || this.isWantedElsewhere);
-    const isNeeded = isOwned || isWarmed || (isLocal && !isRelied()) || this.#refreshes > 0;
-    // Make before break: a watch that is open stays until an owner is seen.
+    const isOwned = this.ownershipUnit.lease !== undefined && (isLocal || this.isWantedElsewhere);
+    const isPrewarmed = this.ownershipUnit.isPrewarming && (isLocal || this.isWantedElsewhere);
+    const isNeeded = isOwned || isPrewarmed || (isLocal && !usesRedis()) || this.#refreshes > 0;
     if (isLocal && !isNeeded && this.#watch !== undefined && !this.#freshness.isFresh) this.#isDirect = true;
-    if (isOwned || !isRelied()) this.#isDirect = false;
+    if (isOwned || !usesRedis()) this.#isDirect = false;
     if (isNeeded || this.#isDirect) this.#open();
     else this.#close();
-    if (isLocal && isRelied() && !(isOwned && this.isCurrent)) this.#follow();
+    if (isLocal && usesRedis() && !(isOwned && this.isCurrent)) this.#follow();
     else this.#unfollow();
   }
 
-  /** Watches it here if no owner has confirmed it lately, and tells if that does not help. */
+  /** Watches the topic here if no owner has confirmed it lately. Reports it as stale if that watch can't read either. */
   expire(): void {
     const local = this.#local;
     if (local === undefined || this.#freshness.isFresh) return;
-    if (!this.#shared.isRelied() || this.unit.lease !== undefined) return;
+    if (!this.#shared.usesRedis() || this.ownershipUnit.lease !== undefined) return;
     if (!this.#isDirect) this.#goDirect();
     const reason = this.#watch?.staleReason;
     if (reason !== undefined && !local.isStale) local.stale(reason);
@@ -160,8 +172,8 @@ export class ReplicatedTopic implements FollowerSink {
     this.#close();
   }
 
-  /** Reads it consistently by its own watch, which is opened for that if need be. Returns how to wait no longer. */
-  refresh(done: () => void, asker: unknown): () => void {
+  /** Reads the topic consistently by its own watch, which is opened for that if need be. Returns a function that cancels. */
+  refresh(done: () => void, peer: unknown): () => void {
     const { source } = this.#shared;
     this.#refreshes++;
     this.settle();
@@ -177,7 +189,7 @@ export class ReplicatedTopic implements FollowerSink {
       end();
       done();
     };
-    const cancel = source.refresh?.(this.key, finish, asker);
+    const cancel = source.refresh?.(this.key, finish, peer);
     if (cancel === undefined) queueMicrotask(finish);
     return () => {
       cancel?.();
@@ -188,14 +200,14 @@ export class ReplicatedTopic implements FollowerSink {
   confirmed(agoMs: number, position: RecordPosition): void {
     const known = this.#newest;
     if (known === undefined) return;
-    const isFollower = this.unit.lease === undefined && this.isCurrent;
+    const isFollower = this.ownershipUnit.lease === undefined && this.isCurrent;
     if (isFollower && isSameInEarlierEpoch(position, known) && this.#freshness.counts(agoMs)) {
       this.#newest = { ...known, epoch: position.epoch };
       this.#local?.moved(position);
-      // It is followed from there.
+      // Following starts again from the new position.
       this.#unfollow();
     }
-    // Not of what is known, if this replica knows more, or doubts what Redis holds.
+    // A confirmation of another position is of no use: this replica knows more, or the record contradicts it.
     if (this.#newest !== undefined && comparePositions(position, this.#newest) === 0) this.#fresh(agoMs);
   }
 
@@ -206,84 +218,87 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   absent(): void {
-    // An owner that sees it wanted writes what it is.
+    // The owner learns from the interest of this replica that the topic is wanted, and writes it.
   }
 
-  /** Takes what Redis holds, if it is newer than what is known. */
+  /** Takes a record of Redis if it is newer than `#newest`. False if this replica does not accept it. */
   record(stored: StoredRecord): boolean {
     this.#repairs.reset();
     const known = knownOf(stored, this.#shared.clock.monotonicMs());
     const isRecent = this.#freshness.counts(stored.confirmedAgoMs);
-    // What was known without Redis is in no epoch: it goes on in the one that Redis has.
+    // Epoch 0 is that of reports without Redis: they continue in the epoch of the record.
     if (this.#newest?.epoch === 0) this.#newest = { ...this.#newest, epoch: known.epoch };
     if (this.#newest !== undefined && contradicts(known, this.#newest)) {
-      this.#doubt(known);
+      this.#resolveContradiction(known);
       return false;
     }
     const order = this.#newest === undefined ? 1 : comparePositions(known, this.#newest);
     if (order <= 0) this.#takeHistory(known);
     if (order < 0) return true;
-    // The watch of this replica knows better than an owner that may be gone.
+    // A valid report of the own watch outweighs the record of an owner that may be gone.
     if (order > 0 && !isRecent && this.isCurrent) return false;
     if (order > 0) {
-      // What is read first may have been written long ago.
+      // The first record read may have been written long ago, so its age is no lag.
       if (this.#newest !== undefined && isRecent) this.#shared.onFollowed(stored.confirmedAgoMs);
       this.#newest = known;
-      if (!this.#isTaken(() => this.#local?.tell(known, !isRecent))) return true;
+      if (!this.#isTaken(() => this.#local?.report(known, !isRecent))) return true;
     }
     if (isRecent) this.#fresh(stored.confirmedAgoMs);
     return true;
   }
 
-  /** Redis holds nothing of it: what is known begins an epoch, so that followers that know older epochs take it. */
+  /** Redis has no usable record: `#newest` begins an epoch, so that followers with older epochs accept it. */
   anchor(fence: number): void {
     if (this.#newest !== undefined && this.#newest.epoch < fence)
       this.#newest = { ...this.#newest, epoch: fence };
   }
 
-  /** Takes what Redis holds as the history in which what the watch says has its place. */
+  /** Takes a record of Redis as the history, and places the last report of the watch in it. */
   rebase(stored: StoredRecord): void {
     const wasTaken = this.record(stored);
-    const said = this.#watch?.said;
-    if (said === undefined || this.#watch?.isCurrent !== true) return;
+    const report = this.#watch?.lastReport;
+    if (report === undefined || this.#watch?.isCurrent !== true) return;
     const known = knownOf(stored, this.#shared.clock.monotonicMs());
-    // History goes on from there even if nobody has confirmed it lately: Redis refuses what has an earlier place.
+    // Even an unconfirmed record is continued: Redis refuses writes with an earlier position.
     if (!wasTaken && !this.#isVerifying && this.#newest !== undefined)
       this.#newest = comparePositions(known, this.#newest) > 0 ? known : this.#newest;
-    this.#isTaken(() => this.#place(said));
+    this.#isTaken(() => this.#place(report));
   }
 
-  #place(said: Said): void {
+  #place(report: WatchReport): void {
     const before = this.#newest;
-    const known = place(said, before, this.unit.lease?.fence ?? 0);
+    const known = place(report, before, this.ownershipUnit.lease?.fence ?? 0);
     if (known !== undefined) this.#learn(known);
     else if (before !== undefined) this.#verify();
   }
 
   #learn(known: Known): void {
-    // The sink may refuse it; then nothing has happened.
+    // The sink may throw; then nothing has changed.
     const placed = keepHistory(known, this.#newest);
-    this.#newest = withHistory(placed, this.#newest, this.#local?.tell(placed, false));
+    this.#newest = withHistory(placed, this.#newest, this.#local?.report(placed, false));
     this.#shared.onAnswered(this);
   }
 
-  /** Redis holds what was known, or what came before it: who comes from there may hold what this replica has not seen. */
+  /**
+   * Keeps the history of a record that is our version or an older one. An agent that reconnects from another replica
+   * may hold a version that this replica never saw.
+   */
   #takeHistory(stored: Known): void {
     const newest = withHistoryThrough(stored, this.#newest);
     if (newest === undefined) return;
     this.#newest = newest;
-    // What is stale is told with its history once it is not.
-    if (this.#local?.isStale === false) this.#isTaken(() => this.#local?.tell(newest, false));
+    // A stale topic is reported with its history when the staleness ends.
+    if (this.#local?.isStale === false) this.#isTaken(() => this.#local?.report(newest, false));
   }
 
-  /** Finds out by a watch of its own what is true. */
-  #doubt(written: Known): void {
-    this.#doubted = written;
+  /** A record contradicts `#newest`: the own watch decides which of the two is true. */
+  #resolveContradiction(written: Known): void {
+    this.#contradiction = written;
     if (this.isCurrent) this.#verify();
     else this.#goDirect();
   }
 
-  /** Reads consistently before it believes that what was known is no longer true. */
+  /** Reads consistently before a report that contradicts `#newest` may replace it. */
   #verify(): void {
     const { source } = this.#shared;
     if (this.#isVerifying) return;
@@ -292,20 +307,25 @@ export class ReplicatedTopic implements FollowerSink {
     const done = (): void => {
       if (watch !== this.#watch) return;
       this.#isVerifying = false;
-      const said = watch?.said;
-      if (said === undefined) return;
-      const known = placeRead(said, this.#newest, this.unit.lease?.fence ?? 0, this.#doubted);
-      this.#doubted = undefined;
+      const report = watch?.lastReport;
+      if (report === undefined) return;
+      const known = placeRead(
+        report,
+        this.#newest,
+        this.ownershipUnit.lease?.fence ?? 0,
+        this.#contradiction,
+      );
+      this.#contradiction = undefined;
       this.#isTaken(() => this.#learn(known));
     };
     if (source.refresh === undefined) queueMicrotask(done);
-    else source.refresh(this.key, done, this.#local?.asker);
+    else source.refresh(this.key, done, this.#local?.peer);
   }
 
-  /** Tells the sink something. False if the sink refuses it: a document that this replica can't encode. */
-  #isTaken(tell: () => void): boolean {
+  /** Reports to the sink. False if the sink refuses the document because this replica can't encode it. */
+  #isTaken(report: () => void): boolean {
     try {
-      tell();
+      report();
       return true;
     } catch (error) {
       this.#local?.stale(error as Error);
@@ -313,11 +333,11 @@ export class ReplicatedTopic implements FollowerSink {
     }
   }
 
-  /** An owner has confirmed what is known. */
+  /** An owner has confirmed `#newest`: staleness ends, and the direct watch with it. */
   #fresh(agoMs: number): void {
     if (!this.#freshness.confirmed(agoMs)) return;
     const [local, newest] = [this.#local, this.#newest];
-    if (local?.isStale === true && newest !== undefined && !this.#isTaken(() => local.tell(newest, false)))
+    if (local?.isStale === true && newest !== undefined && !this.#isTaken(() => local.report(newest, false)))
       return;
     this.#isDirect = false;
     this.settle();
@@ -325,7 +345,7 @@ export class ReplicatedTopic implements FollowerSink {
 
   #goDirect(): void {
     if (this.#local === undefined) return;
-    this.#freshness.doubt();
+    this.#freshness.expire();
     this.#isDirect = true;
     this.settle();
   }
@@ -336,10 +356,10 @@ export class ReplicatedTopic implements FollowerSink {
     const watch = new InnerWatch({
       source,
       topic: this.key,
-      asker: this.#local?.asker ?? this.unit,
+      peer: this.#local?.peer ?? this.ownershipUnit,
       nowMs: () => clock.monotonicMs(),
-      onSaid: (said) => {
-        this.#place(said);
+      onReport: (report) => {
+        this.#place(report);
         this.settle();
       },
       onStale: (reason) => this.#watchIsStale(reason),
@@ -349,7 +369,7 @@ export class ReplicatedTopic implements FollowerSink {
   }
 
   #watchIsStale(reason: Error): void {
-    if (this.unit.lease !== undefined || !this.#freshness.isFresh || !this.#shared.isRelied())
+    if (this.ownershipUnit.lease !== undefined || !this.#freshness.isFresh || !this.#shared.usesRedis())
       this.#local?.stale(reason);
     this.#shared.onStale(this);
     this.settle();

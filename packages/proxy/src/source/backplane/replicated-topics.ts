@@ -23,63 +23,73 @@ import type { BackplaneReport } from "./backplane-metrics.js";
 import { countTopics, lateReasonOf, otherUnits, ownedUnits } from "./backplane-report.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
-import { OwnerQuestions } from "./owner-questions.js";
+import { OwnerRequests } from "./owner-requests.js";
 import { readRecordKeys } from "./read-record-keys.js";
 import { RecordWriter } from "./record-writer.js";
-import { Reliance } from "./reliance.js";
+import { RedisHealth } from "./redis-health.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import { Rounds } from "./rounds.js";
-import { UnitLeases } from "./unit-leases.js";
-import { Units } from "./units.js";
+import { Reconciliation } from "./reconciliation.js";
+import { OwnershipLeases } from "./ownership-leases.js";
+import { OwnershipUnits } from "./ownership-units.js";
 
 export interface ReplicatedTopicsOptions extends BackplaneSourceOptions {
   /** Redis has answered. */
   readonly onReached: () => void;
 }
 
-/** How many times in the life of a lease this replica looks whether something is to be done. */
-const looksPerLease = 5;
-/** What an owner confirmed counts for so many comparisons. */
+/** Checks of what this replica should own, per lease time. */
+const checksPerLease = 5;
+/** An owner's confirmation is valid for so many comparison intervals. */
 const comparisonsOfTrust = 3;
-/** A topic stays wanted for so many comparisons after the last replica has mentioned it. */
+/** A topic stays wanted for so many comparison intervals after a replica last mentioned it. */
 const comparisonsOfInterest = 4;
-/** Besides the life of a lease, what a new owner needs to open its watches. */
+/** Time that a new owner needs to open its watches, after it has the lease. */
 const openingMs = 2_000;
-/** How long it may take to say good-bye to a Redis that is slow; others take over at the end of the leases. The whole process has seconds to end. */
-const goodbyeMs = 3_000;
-/** Peers can make the proxy watch many topics: lines about single ones are few. */
+/** Time-out of giving the leases back to a slow Redis, because the process has seconds to end. Leases then expire. */
+const releaseMs = 3_000;
+/** Limit of log lines about single topics: peers can make the proxy watch many. */
 const linesPerMinute = 20;
 
 /**
- * What replicas share of their topics. For each unit (a namespace, or all), one replica has the lease: it watches what any of them wants, and
- * writes it; the others follow. A replica that does not rely on Redis for now watches for itself.
+ * The topics that replicas share through Redis. For each ownership unit (a namespace, or the whole cluster) one replica
+ * has the lease: it watches what any replica wants, and writes it. The others follow Redis. A replica that can't use
+ * Redis for now watches for itself.
  *
- * Nothing here trusts a lease to be in force: Redis refuses what is written under one that has ended. And nothing here goes back: each topic
- * tells its sink only what is later in its history, whoever says it.
+ * The parts, each a class of its own:
+ * - who owns: OwnershipLeases (which leases this replica wants, takes and gives back), Membership (the live replicas)
+ * - what others want: Interest and Reconciliation (mentioned in turn), OwnerRequests (asked at once)
+ * - writing: RecordWriter; following: Follower (compares), AnnouncementReader (hears of edits), FollowedRefreshes
+ * - whether Redis can be used: RedisHealth
+ *
+ * Invariants:
+ * - No lease is trusted to be in force: Redis refuses writes under a lease that has ended.
+ * - No topic goes back: its sink receives only what is later in the topic's history, whoever reported it.
+ * - While Redis can't be used, every topic with subscribers is watched here.
+ * - The connection outlasts all that write through it, so that leases can be given back at the end.
  */
 export class ReplicatedTopics {
   readonly #options: ReplicatedTopicsOptions;
-  /** Another process of the same Pod must not go on under the numbers of this one. */
+  /** Unique per process: a restarted process of the same Pod must not continue under the leases of this one. */
   readonly #replica = `${hostname()}/${randomUUID().slice(0, 8)}`;
-  readonly #units: Units;
-  readonly #unitLeases: UnitLeases;
+  readonly #units: OwnershipUnits;
+  readonly #ownershipLeases: OwnershipLeases;
   readonly #connection: RedisConnection;
   readonly #keeper: LeaseKeeper;
   readonly #membership: Membership;
   readonly #follower: Follower;
   readonly #reader: AnnouncementReader;
   readonly #interest: Interest;
-  readonly #questions: OwnerQuestions;
+  readonly #ownerRequests: OwnerRequests;
   readonly #writer: RecordWriter;
   readonly #refreshes: FollowedRefreshes;
-  readonly #reliance: Reliance;
-  readonly #rounds: Rounds;
+  readonly #redisHealth: RedisHealth;
+  readonly #reconciliation: Reconciliation;
   readonly #log: RateLimitedLog;
   readonly #shared: ReplicatedShared<ReplicatedTopic>;
   #recordKeys = RecordKeys.none;
-  /** Names of units of which a watch has gone stale in this turn of the event loop. */
-  readonly #blinded = new Set<string>();
+  /** Names of ownership units of which a watch has become stale in this turn of the event loop. */
+  readonly #unreadable = new Set<string>();
   #lagMs: number | undefined;
   #isTaking = false;
   #isStopping = false;
@@ -107,15 +117,21 @@ export class ReplicatedTopics {
       leases,
       leaseMs,
       clock,
+<<<<<<< HEAD
       onHeld: (lease) => void this.#unitLeases.held(lease),
       onLost: (name) => this.#unitLeases.lost(name),
       onHandOverRequested: (lease, by) => void this.#unitLeases.handOver(lease, by),
+=======
+      onHeld: (lease) => void this.#ownershipLeases.acquired(lease),
+      onLost: (name) => this.#ownershipLeases.lost(name),
+      onAsked: (lease, by) => void this.#ownershipLeases.handOver(lease, by),
+>>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap)
     });
     this.#membership = new Membership({
       ...{ connection, keys, member: replica, memberMs, clock },
-      onChange: (members) => this.#unitLeases.membersChanged(members),
+      onChange: (members) => this.#ownershipLeases.membersChanged(members),
       onBeat: (failure) => {
-        if (!this.#isStopping) this.#reliance.beaten(failure);
+        if (!this.#isStopping) this.#redisHealth.beaten(failure);
       },
     });
     this.#follower = new Follower({ records, room, compareMs, clock });
@@ -130,23 +146,23 @@ export class ReplicatedTopics {
     });
     const wantedMs = compareMs * comparisonsOfInterest;
     this.#interest = new Interest({ connection, keys, shards, announcements, wantedMs });
-    this.#questions = new OwnerQuestions(this.#interest);
+    this.#ownerRequests = new OwnerRequests(this.#interest);
     this.#writer = new RecordWriter({
       records,
       keeper: this.#keeper,
       metrics,
-      onFenced: (unit) => void this.#unitLeases.fenced(unit),
+      onFenced: (unit) => void this.#ownershipLeases.fenced(unit),
       onFailed: (topic, error) => this.#writeFailed(topic.key, error),
     });
     this.#refreshes = new FollowedRefreshes({ records, interest: this.#interest, clock });
-    this.#reliance = new Reliance({
+    this.#redisHealth = new RedisHealth({
       ...{ connection, clock, logger, metrics },
       stableMs: backplane.stableMs,
-      onChange: () => this.#relianceChanged(),
+      onChange: () => this.#redisHealthChanged(),
     });
     this.#shared = {
       ...{ source, follower: this.#follower, clock, metrics },
-      isRelied: () => this.#isRelied,
+      usesRedis: () => this.#usesRedis,
       answerMs: leaseMs + openingMs,
       freshMs: compareMs * comparisonsOfTrust,
       onAnswered: (topic) => this.#answered(topic),
@@ -157,63 +173,62 @@ export class ReplicatedTopics {
         metrics.backplaneLag(lagMs);
       },
     };
-    this.#units = new Units({
+    this.#units = new OwnershipUnits({
       isClusterWide: options.isClusterWide,
       onEmpty: ({ name }) => void this.#keeper.drop(name).catch(withoutRedis),
       onForgotten: (topic) => this.#refreshes.forget(topic),
     });
-    this.#unitLeases = new UnitLeases({
+    this.#ownershipLeases = new OwnershipLeases({
       ...{ units: this.#units, shared: this.#shared, replica, leases, leaseMs, clock, logger, metrics },
       ...{ keeper: this.#keeper, membership: this.#membership },
       ...{ interest: this.#interest, writer: this.#writer },
     });
-    this.#rounds = new Rounds({
-      ...{ units: this.#units, unitLeases: this.#unitLeases, compareMs, clock },
+    this.#reconciliation = new Reconciliation({
+      ...{ units: this.#units, ownershipLeases: this.#ownershipLeases, compareMs, clock },
       ...{ interest: this.#interest, writer: this.#writer },
     });
     metrics.backplaneReport(() => this.#report());
   }
 
-  watch(key: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+  watch(key: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     const topic = this.#units.topic(key, this.#shared);
-    const unit = this.#units.unit(topic.unit.name);
-    topic.attach(sink, asker);
-    if (!unit.isHeld) this.#questions.ask(topic, "watch");
-    this.#unitLeases.want(unit);
+    const unit = this.#units.unit(topic.ownershipUnit.name);
+    topic.attach(sink, peer);
+    if (!unit.isOwned) this.#ownerRequests.send(topic, "watch");
+    this.#ownershipLeases.want(unit);
     this.#takeSoon();
     const leave = (): void => {
-      // The next round finds out whether another replica wants it still.
-      if (unit.isHeld) topic.isWantedElsewhere = true;
+      // The next reconciliation finds out whether another replica still wants it.
+      if (unit.isOwned) topic.isWantedElsewhere = true;
       topic.detach();
       this.#units.forgetIdle(topic);
-      this.#questions.forget(topic);
+      this.#ownerRequests.forget(topic);
     };
     signal.addEventListener("abort", leave, { once: true });
   }
 
-  refresh(key: TopicKey, done: () => void, asker?: unknown): () => void {
+  refresh(key: TopicKey, done: () => void, peer?: unknown): () => void {
     const topic = this.#units.find(key);
     if (topic === undefined) return () => undefined;
-    if (topic.isWatched || !this.#isRelied) return topic.refresh(done, asker);
+    if (topic.isWatched || !this.#usesRedis) return topic.refresh(done, peer);
     return this.#refreshes.refresh(topic, done);
   }
 
-  /** Shares until the signal aborts, and then gives back what it owns, so that others take over at once. */
+  /** Shares until the signal aborts, and then gives its leases back, so that other replicas take over at once. */
   async run(signal: AbortSignal): Promise<void> {
     const { keyFile, clock } = this.#options;
     if (keyFile !== undefined) this.#recordKeys = await readRecordKeys(keyFile);
-    // The connection outlasts those who say good-bye over it.
     const closing = new AbortController();
     const connected = this.#connection.run(closing.signal);
-    this.#reliance.lost();
+    this.#redisHealth.lost();
     try {
       const sharing = this.#share(signal);
       await Promise.race([sharing, aborted(signal)]);
-      await within(goodbyeMs, sharing, clock);
+      await within(releaseMs, sharing, clock);
     } finally {
       this.#isStopping = true;
-      this.#reliance.stop();
+      this.#redisHealth.stop();
       this.#units.clear();
       closing.abort();
       await connected;
@@ -226,23 +241,23 @@ export class ReplicatedTopics {
       this.#membership.run(signal),
       this.#follower.run(signal),
       this.#reader.run(signal),
-      this.#look(signal),
-      this.#rounds.run(signal),
+      this.#check(signal),
+      this.#reconciliation.run(signal),
     ]);
-    if (this.#connection.isUp) await this.#unitLeases.giveBack();
+    if (this.#connection.isUp) await this.#ownershipLeases.releaseAll();
   }
 
-  get #isRelied(): boolean {
-    return this.#reliance.isRelied;
+  get #usesRedis(): boolean {
+    return this.#redisHealth.usesRedis;
   }
 
   #report(): BackplaneReport {
     const { clock, backplane } = this.#options;
     const nowMs = clock.monotonicMs();
     return {
-      ...countTopics(this.#units.topics(), this.#isRelied),
+      ...countTopics(this.#units.topics(), this.#usesRedis),
       ...(this.#lagMs === undefined ? {} : { lagMs: this.#lagMs }),
-      ...{ ...lateReasonOf(this.#reader.failure, backplane.compareMs), ...this.#reliance.report },
+      ...{ ...lateReasonOf(this.#reader.failure, backplane.compareMs), ...this.#redisHealth.report },
       replica: this.#replica,
       replicas: this.#membership.members,
       others: otherUnits(this.#units),
@@ -250,7 +265,7 @@ export class ReplicatedTopics {
     };
   }
 
-  /** Takes what is free at once: the first subscriber of a namespace waits for it. */
+  /** Takes free leases at once: the first subscriber of a namespace waits for that. */
   #takeSoon(): void {
     if (this.#isTaking) return;
     this.#isTaking = true;
@@ -260,40 +275,47 @@ export class ReplicatedTopics {
     });
   }
 
+<<<<<<< HEAD
   /** A replica asks the owner of a topic. */
   #asked(key: TopicKey, asked: InterestRequest): void {
     const topic = this.#unitLeases.wantedElsewhere(key);
     if (topic?.unit.lease === undefined) return;
+=======
+  /** Another replica sent a request to the owner of a topic. */
+  #asked(key: TopicKey, asked: Asked): void {
+    const topic = this.#ownershipLeases.wantedElsewhere(key);
+    if (topic?.ownershipUnit.lease === undefined) return;
+>>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap)
     const write = (): void => this.#writer.changed(topic);
-    if (asked === "refresh") topic.refresh(write, topic.unit);
+    if (asked === "refresh") topic.refresh(write, topic.ownershipUnit);
     else if (topic.current !== undefined) write();
-    // Redis may hold it already, from long ago: who asks has to learn that it is still so.
+    // Redis may hold the same record from long ago: the replica that asks has to learn that it is still valid.
     else topic.isAsked = true;
   }
 
   #answered(topic: ReplicatedTopic): void {
-    const unit = this.#units.get(topic.unit);
-    if (unit !== undefined) this.#unitLeases.able(unit);
-    // After the topic has taken it.
+    const unit = this.#units.get(topic.ownershipUnit);
+    if (unit !== undefined) this.#ownershipLeases.canRead(unit);
+    // In a microtask, so that the topic has taken the report by then.
     queueMicrotask(() => this.#writer.changed(topic));
   }
 
-  /** When an API server goes away, the topics of a unit go stale together: whether all are is found out once. */
-  #watchIsStale({ unit: { name } }: ReplicatedTopic): void {
-    if (this.#blinded.has(name)) return;
-    this.#blinded.add(name);
+  /** When an API server goes away, all topics of a unit become stale together: the unit is checked once for all. */
+  #watchIsStale({ ownershipUnit: { name } }: ReplicatedTopic): void {
+    if (this.#unreadable.has(name)) return;
+    this.#unreadable.add(name);
     queueMicrotask(() => {
-      this.#blinded.delete(name);
+      this.#unreadable.delete(name);
       const unit = this.#units.get({ name });
-      if (unit !== undefined) void this.#unitLeases.blind(unit);
+      if (unit !== undefined) void this.#ownershipLeases.cannotRead(unit);
     });
   }
 
   #recordRefused(topic: ReplicatedTopic, { code, message }: BackplaneError): void {
     const text = "a record in Redis can't be used: this replica watches the topic for itself";
     this.#log.warn("record", { topic: topic.key, code, reason: message }, text, linesPerMinute);
-    // Its owner may be able to write it once more.
-    this.#questions.ask(topic, "refresh");
+    // The owner may be able to write it again.
+    this.#ownerRequests.send(topic, "refresh");
   }
 
   #writeFailed(topic: TopicKey, reason: Error): void {
@@ -302,41 +324,41 @@ export class ReplicatedTopics {
   }
 
   #connectionChanged(isUp: boolean): void {
-    // At the end the connection is closed, and Redis is not away for that.
+    // The connection is closed at the end: that is no outage of Redis.
     if (this.#isStopping) return;
     if (!isUp) {
-      this.#reliance.lost();
+      this.#redisHealth.lost();
       return;
     }
-    // Whether it works as well shows with the next beat.
+    // Whether Redis also accepts writes shows with the next heartbeat.
     this.#options.onReached();
     void this.#membership.beat().catch(withoutRedis);
     void this.#keeper.tend().catch(withoutRedis);
     void this.#follower.compare();
-    this.#questions.askAgain();
-    void this.#rounds.go();
+    this.#ownerRequests.resend();
+    void this.#reconciliation.reconcile();
   }
 
-  #relianceChanged(): void {
+  #redisHealthChanged(): void {
     for (const unit of this.#units) {
-      this.#unitLeases.want(unit);
+      this.#ownershipLeases.want(unit);
       unit.settle();
     }
-    if (this.#isRelied) void this.#rounds.go();
+    if (this.#usesRedis) void this.#reconciliation.reconcile();
   }
 
-  /** Looks from time to time who should own what, and whether somebody does. */
-  async #look(signal: AbortSignal): Promise<void> {
+  /** Checks regularly which leases this replica should want, and which topics no owner has confirmed lately. */
+  async #check(signal: AbortSignal): Promise<void> {
     const { clock, backplane } = this.#options;
     while (!signal.aborted) {
-      for (const unit of this.#units) this.#unitLeases.want(unit);
+      for (const unit of this.#units) this.#ownershipLeases.want(unit);
       for (const topic of this.#units.topics()) topic.expire();
       void this.#follower.compareUnconfirmed();
-      await sleep(backplane.leaseMs / looksPerLease, signal, clock);
+      await sleep(backplane.leaseMs / checksPerLease, signal, clock);
     }
   }
 }
 
 function withoutRedis(): void {
-  // Nothing can be said to it; the connection says why, and the next round repeats what matters.
+  // The connection logs why Redis is away, and the next reconciliation repeats what matters.
 }

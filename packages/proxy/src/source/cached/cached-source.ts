@@ -58,7 +58,7 @@ export class CachedSource implements FlagSource {
     }
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     const { clock } = this.#options;
     const cached = new CachedTopic({
@@ -72,11 +72,11 @@ export class CachedSource implements FlagSource {
     this.#topics.set(topic, cached);
     cached.open();
     signal.addEventListener("abort", () => this.#close(topic, cached), { once: true });
-    this.#source.watch(topic, cached, signal, asker);
+    this.#source.watch(topic, cached, signal, peer);
   }
 
-  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
-    if (this.#source.refresh !== undefined) return this.#source.refresh(topic, done, asker);
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
+    if (this.#source.refresh !== undefined) return this.#source.refresh(topic, done, peer);
     const cached = this.#topics.get(topic);
     if (cached?.isUnconfirmed === true) return cached.awaitAnswer(done);
     // A source without refresh is current once it has answered.

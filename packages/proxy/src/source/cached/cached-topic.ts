@@ -18,7 +18,7 @@ export interface CachedTopicOptions {
 }
 
 /** How long the source may take for its first answer before the copy is served; at once if the source says that it can't read the topic. */
-const patienceMs = 1_000;
+const timeoutMs = 1_000;
 
 /** A larger copy is not parsed only for its history. */
 const maxComparedBytes = 1024 * 1024;
@@ -35,7 +35,7 @@ export class CachedTopic implements SourceSink {
   /** What the source has said, while the copy is read for its history only. */
   #newest: { readonly document: FlagDocument; readonly version: SourceVersion } | undefined;
   readonly #awaiting = new Set<() => void>();
-  #cancelPatience = (): void => undefined;
+  #cancelTimeout = (): void => undefined;
   /** Why the source does not answer, as far as it said. */
   #reason: Error = new ProxyError("SOURCE_UNREADABLE", "the source has not answered yet");
   #isLoading = false;
@@ -57,7 +57,7 @@ export class CachedTopic implements SourceSink {
   open(): void {
     const { copies, topic, clock } = this.#options;
     copies.open(topic);
-    this.#cancelPatience = clock.after(patienceMs, () => this.#load());
+    this.#cancelTimeout = clock.after(timeoutMs, () => this.#load());
   }
 
   close(): void {
@@ -137,7 +137,7 @@ export class CachedTopic implements SourceSink {
   #load(): void {
     if (this.#isLoading || !this.isUnconfirmed) return;
     this.#isLoading = true;
-    this.#cancelPatience();
+    this.#cancelTimeout();
     const { copies, topic } = this.#options;
     const take = (copied: CopiedDocument, version: SourceVersion): void => this.#serve(copied, version);
     void copies.load(topic, take, this.#answered.signal);
@@ -154,7 +154,7 @@ export class CachedTopic implements SourceSink {
   #settle(): void {
     if (!this.isUnconfirmed) return;
     this.#answered.abort();
-    this.#cancelPatience();
+    this.#cancelTimeout();
     if (this.#isCopyServed) this.#options.onConfirmed();
     const answered = [...this.#awaiting];
     this.#awaiting.clear();

@@ -40,7 +40,7 @@ export class ManifestIntake {
         this.#forget(path, event.noticedMs);
         return "done";
       case "unreadable":
-        this.#distrust(path, event.error);
+        this.#unreadable(path, event.error);
         return "done";
       case "tooLarge": {
         const message = `the file has ${event.size} bytes, more than the ${this.#options.maxBytes} that are read`;
@@ -50,10 +50,10 @@ export class ManifestIntake {
       }
       case "content": {
         const manifest = await readManifest(path, event.bytes, this.#plainTopic(path));
-        const isCramped = manifest.errors.some(({ reason }) => reason === "too_large");
-        if (!isCramped || !event.isRetry) this.#apply(this.#file(event), manifest);
+        const isBlockedByHeap = manifest.errors.some(({ reason }) => reason === "too_large");
+        if (!isBlockedByHeap || !event.isRetry) this.#apply(this.#file(event), manifest);
         // What fills the heap may be garbage, which is collected meanwhile.
-        return isCramped ? "retry" : "done";
+        return isBlockedByHeap ? "retry" : "done";
       }
     }
   }
@@ -81,12 +81,12 @@ export class ManifestIntake {
     );
   }
 
-  #distrust(path: string, error: Error): void {
+  #unreadable(path: string, error: Error): void {
     const { log, claims, clock } = this.#options;
     log.unreadable(path, error);
     const message = `${path} can't be read (${error.message})`;
     const file = this.#file({ path, realPath: path, noticedMs: clock.monotonicMs() });
-    claims.distrust(file, new ProxyError("SOURCE_UNREADABLE", message, { cause: error }));
+    claims.unreadable(file, new ProxyError("SOURCE_UNREADABLE", message, { cause: error }));
   }
 
   #forget(path: string, noticedMs: number): void {

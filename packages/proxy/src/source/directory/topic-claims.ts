@@ -85,7 +85,7 @@ export class TopicClaims {
   }
 
   /** The file can't be read for now. */
-  distrust(file: ReadFile, error: Error): void {
+  unreadable(file: ReadFile, error: Error): void {
     const topics = [...(this.#topics.get(file.path) ?? [])];
     if (topics.length === 0 && file.likelyTopic !== undefined) topics.push(file.likelyTopic);
     for (const topic of topics) {

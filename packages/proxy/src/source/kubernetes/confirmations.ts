@@ -16,7 +16,7 @@ export interface ConfirmationsOptions {
 }
 
 /** Deletions in quick succession are one event (a namespace, a CRD) and are confirmed when it is over, or after this time. */
-const patienceMs = 60_000;
+const timeoutMs = 60_000;
 /** More records than this under one namespace or cluster watch are confirmed by reading its whole scope. */
 const maxSingleReads = 16;
 
@@ -76,7 +76,7 @@ export class Confirmations {
       const goneMs = nowMs - record.goneSinceMs;
       const leftMs = Math.max(
         confirmAfterMs - goneMs,
-        Math.min(confirmAfterMs - quietMs, patienceMs - goneMs),
+        Math.min(confirmAfterMs - quietMs, timeoutMs - goneMs),
       );
       if (leftMs <= 0) due.push(record);
       else nextMs = Math.min(nextMs, leftMs);
@@ -93,7 +93,7 @@ export class Confirmations {
         // A watch that is down reads everything as soon as it is up; to ask it would end its backoff.
         if (watch.isSynced) watch.relist();
         // Records that this read leaves undecided are looked at again.
-        nextMs = Math.min(nextMs, patienceMs);
+        nextMs = Math.min(nextMs, timeoutMs);
         continue;
       }
       for (const record of group) {

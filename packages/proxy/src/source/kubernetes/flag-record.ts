@@ -10,7 +10,7 @@ export interface FlagRecordOptions {
   readonly topic: TopicKey;
   readonly sink: SourceSink;
   /** Where the peer comes from that made the topic known. */
-  readonly asker?: unknown;
+  readonly peer?: unknown;
   readonly clock: Clock;
   readonly log: KubernetesLog;
   /** Called when the FeatureFlag began or ceased to exist, or may have: the plan of watches depends on it. */
@@ -18,7 +18,7 @@ export interface FlagRecordOptions {
 }
 
 /** A version of a FeatureFlag that was given to the sink, or refused. */
-interface ToldVersion {
+interface ReportedVersion {
   readonly resourceVersion: string;
   readonly isRefused: boolean;
 }
@@ -38,13 +38,17 @@ export class FlagRecord implements WatchRequest {
   #isRefused = false;
   #isStale = false;
   /** The version that was told last, unless its deletion was told since. */
-  #told: ToldVersion | undefined;
+  #reported: ReportedVersion | undefined;
   #lastReadMs: number | undefined;
   readonly #awaiting = new Set<{ readonly sinceMs: number; readonly done: () => void }>();
 
   constructor(options: FlagRecordOptions) {
     this.topic = options.topic;
+<<<<<<< HEAD
     this.peer = options.asker;
+=======
+    this.peer = options.peer;
+>>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap)
     this.namespace = partsOfKey(options.topic).namespace;
     this.watchKeys = [clusterKey, namespaceKey(this.namespace), this.topic];
     this.#options = options;
@@ -90,7 +94,7 @@ export class FlagRecord implements WatchRequest {
     // A version that is known ends an outage, in which nothing has changed.
     if (verdict === "older" || (verdict === "known" && !this.#isStale)) return;
     if (verdict !== "known" && isLive) this.#options.log.written(writtenAtMs(object));
-    this.#tell(object, resourceVersion, verdict === "sameSpec");
+    this.#report(object, resourceVersion, verdict === "sameSpec");
     if (before !== "exists") this.#options.onChange(this);
   }
 
@@ -110,7 +114,7 @@ export class FlagRecord implements WatchRequest {
       return;
     }
     if (verdict === "deleted") {
-      this.#told = undefined;
+      this.#reported = undefined;
       sink.deleted();
     } else if (before === "unknown" || this.#isStale) sink.missing();
     this.#isStale = false;
@@ -146,7 +150,7 @@ export class FlagRecord implements WatchRequest {
     this.#options.sink.stale(reason);
   }
 
-  #tell(object: KubeObject, resourceVersion: string, isSameSpec: boolean): void {
+  #report(object: KubeObject, resourceVersion: string, isSameSpec: boolean): void {
     const { sink, clock } = this.#options;
     const { uid, generation } = object.metadata;
     const version: SourceVersion = {
@@ -155,12 +159,12 @@ export class FlagRecord implements WatchRequest {
       ...(uid === undefined ? {} : { uid }),
       ...(generation === undefined ? {} : { generation }),
     };
-    if (isSameSpec && this.#told !== undefined) {
-      const { isRefused } = this.#told;
-      this.#told = { resourceVersion, isRefused };
+    if (isSameSpec && this.#reported !== undefined) {
+      const { isRefused } = this.#reported;
+      this.#reported = { resourceVersion, isRefused };
       if (isRefused) return;
       sink.sameDocument(version);
-    } else this.#told = { resourceVersion, isRefused: !this.#take(object, version) };
+    } else this.#reported = { resourceVersion, isRefused: !this.#take(object, version) };
     this.#isStale = false;
   }
 
@@ -175,7 +179,7 @@ export class FlagRecord implements WatchRequest {
       return true;
     } catch (error) {
       // A refused version is offered again after each outage.
-      const isNew = this.#told?.isRefused !== true || this.#told.resourceVersion !== resourceVersion;
+      const isNew = this.#reported?.isRefused !== true || this.#reported.resourceVersion !== resourceVersion;
       if (isNew) log.refused(topic, resourceVersion, error);
       const message = `the FeatureFlag is refused: ${error instanceof Error ? error.message : String(error)}`;
       sink.stale(new ProxyError("DOCUMENT_INVALID", message, { cause: error }));

@@ -5,7 +5,7 @@ import type { SourceMetrics } from "../source-metrics.js";
 import type { WatchScope } from "./plan-watches.js";
 
 /** An outage shorter than this is not logged. */
-const patienceMs = 5_000;
+const timeoutMs = 5_000;
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
 const maxWarnings = 20;
 /** Of how many FeatureFlags it is remembered which version was logged last. */
@@ -61,7 +61,7 @@ export class KubernetesLog {
   /** @param fields of the line, to be asked for when it is due; undefined if the outage is over by then */
   #outage(error: KubeError, fields: () => Readonly<Record<string, unknown>> | undefined): void {
     if (this.#isOut) return;
-    this.#cancelOutage ??= this.#clock.after(patienceMs, () => {
+    this.#cancelOutage ??= this.#clock.after(timeoutMs, () => {
       this.#cancelOutage = undefined;
       const due = fields();
       if (due === undefined) return;

@@ -265,11 +265,11 @@ class Model {
           .objects()
           .map(({ metadata }) => [`${metadata.namespace}/${metadata.name}`, metadata.resourceVersion]),
       );
-      return [...this.#subscribed].flatMap(([topic, { told }]) => {
+      return [...this.#subscribed].flatMap(([topic, { reported }]) => {
         const object = objects.get(topic);
-        const last = told.at(-1) ?? "nothing";
+        const last = reported.at(-1) ?? "nothing";
         const isRight = object === undefined ? ["missing", "deleted"].includes(last) : last === object;
-        return isRight ? [] : [`${topic} is at ${object ?? "nothing"}, told ${told.join(" ")}`];
+        return isRight ? [] : [`${topic} is at ${object ?? "nothing"}, told ${reported.join(" ")}`];
       });
     };
     const scopes = (): string => this.bench.scopes.join(" ");

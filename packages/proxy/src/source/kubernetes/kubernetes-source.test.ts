@@ -18,14 +18,14 @@ describe("KubernetesSource", function () {
     if (subscribed === undefined) throw new Error(`there is no subscriber ${index}`);
     return subscribed;
   };
-  const last = ({ told }: Subscribed): string => told.at(-1) ?? "nothing";
+  const last = ({ reported }: Subscribed): string => reported.at(-1) ?? "nothing";
   /** Time passes until the subscriber has been told exactly this. */
-  const isTold = async (subscribed: Subscribed, ...told: readonly string[]): Promise<void> => {
-    const wanted = told.join(" ");
+  const isTold = async (subscribed: Subscribed, ...reported: readonly string[]): Promise<void> => {
+    const wanted = reported.join(" ");
     await bench
-      .until(() => subscribed.told.join(" ") === wanted, `${subscribed.topic} is told ${wanted}`)
+      .until(() => subscribed.reported.join(" ") === wanted, `${subscribed.topic} is told ${wanted}`)
       .catch((error: unknown) => {
-        throw new Error(`${(error as Error).message}; it was told ${subscribed.told.join(" ")}`);
+        throw new Error(`${(error as Error).message}; it was told ${subscribed.reported.join(" ")}`);
       });
   };
   const events = (type: string): number => bench.metrics.counts[`event:${type}`] ?? 0;
@@ -33,7 +33,7 @@ describe("KubernetesSource", function () {
   const putAndSubscribe = async (topics: readonly string[]): Promise<Subscribed[]> => {
     for (const topic of topics) bench.put(topic, 1);
     const all = topics.map((topic) => bench.subscribe(topic));
-    await bench.until(() => all.every(({ told }) => told.length === 1), "all are told");
+    await bench.until(() => all.every(({ reported }) => reported.length === 1), "all are told");
     return all;
   };
   const watchedAs = (scope: string): OpenWatch | undefined =>
@@ -43,7 +43,7 @@ describe("KubernetesSource", function () {
     bench = await SourceBench.start({ timing: { watchHeaderTimeoutMs: 600_000 } });
     const flag = bench.subscribe("ns/a");
     bench.put("ns/a", 1);
-    await bench.until(() => flag.told.at(-1) === "2", "the first version");
+    await bench.until(() => flag.reported.at(-1) === "2", "the first version");
     const isGuess = ({ name }: { readonly name?: string | undefined }): boolean =>
       name?.startsWith("flag-") === true;
     bench.api.fault({ where: isGuess }, faults.hang(), Infinity);
@@ -53,7 +53,7 @@ describe("KubernetesSource", function () {
     watchedAs("ns/a")?.end();
     await bench.until(() => watchedAs("ns/a") !== undefined, "the watch is open again");
     bench.put("ns/a", 2);
-    await bench.until(() => flag.told.at(-1) === "3", "the next version");
+    await bench.until(() => flag.reported.at(-1) === "3", "the next version");
   });
 
   describe("for one FeatureFlag", () => {
@@ -63,7 +63,7 @@ describe("KubernetesSource", function () {
 
     it("reports that it is missing, then each version of it", async () => {
       const flag = bench.subscribe("ns/a");
-      expect(flag.told, "from within the call").to.deep.equal([]);
+      expect(flag.reported, "from within the call").to.deep.equal([]);
       await isTold(flag, "missing");
       bench.put("ns/a", 1);
       bench.put("ns/a", 2);
@@ -75,7 +75,7 @@ describe("KubernetesSource", function () {
       const flag = bench.subscribe("ns/a");
       const { metadata } = bench.put("ns/a", 1);
       bench.put("ns/a", 1, { note: "x" });
-      await bench.until(() => flag.told.at(-1) === "3", "the edit");
+      await bench.until(() => flag.reported.at(-1) === "3", "the edit");
       const event = flag.sink.last;
       expect(event?.kind === "document" && event.version).to.include({
         uid: metadata.uid,
@@ -160,7 +160,7 @@ describe("KubernetesSource", function () {
       await bench.watches();
       bench.put("ns/a", 1);
       await bench.pass(100, 10);
-      expect(flag.told).to.deep.equal(["missing"]);
+      expect(flag.reported).to.deep.equal(["missing"]);
       const again = bench.subscribe("ns/a");
       await isTold(again, "2");
       bench.delete("ns/a");
@@ -168,7 +168,7 @@ describe("KubernetesSource", function () {
       const third = bench.subscribe("ns/a");
       await isTold(third, "missing");
       await bench.watches("ns/a");
-      expect(again.told).to.deep.equal(["2"]);
+      expect(again.reported).to.deep.equal(["2"]);
     });
 
     it("does nothing for a signal that has aborted", async () => {
@@ -176,7 +176,7 @@ describe("KubernetesSource", function () {
       flag.stop();
       bench.source.watch("ns/b", flag.sink, AbortSignal.abort());
       await bench.pass(100, 10);
-      expect(flag.told).to.deep.equal([]);
+      expect(flag.reported).to.deep.equal([]);
       expect(bench.scopes).to.deep.equal([]);
     });
 
@@ -217,11 +217,11 @@ describe("KubernetesSource", function () {
       watchedAs("ns/a")?.end();
       await bench.soon(() => bench.api.requests.length === requests + 1, "a read of its own accord");
       await bench.pass(1_480, 20);
-      expect(flag.told).to.deep.equal(["2"]);
+      expect(flag.reported).to.deep.equal(["2"]);
       expect(bench.api.requests).to.have.length(requests + 1);
       await bench.pass(20);
-      await bench.soon(() => flag.told.length === 2, "the deletion");
-      expect(flag.told).to.deep.equal(["2", "deleted"]);
+      await bench.soon(() => flag.reported.length === 2, "the deletion");
+      expect(flag.reported).to.deep.equal(["2", "deleted"]);
       expect(bench.api.requests).to.have.length(requests + 2);
       bench.put("ns/a", 2);
       await isTold(flag, "2", "deleted", "4");
@@ -235,7 +235,7 @@ describe("KubernetesSource", function () {
       bench.put("ns/a", 2);
       await isTold(flag, "2", "4");
       await bench.pass(10_000);
-      expect(flag.told).to.deep.equal(["2", "4"]);
+      expect(flag.reported).to.deep.equal(["2", "4"]);
     });
 
     it("reports that also if the event was missed but a read did not find it", async () => {
@@ -252,7 +252,7 @@ describe("KubernetesSource", function () {
       await bench.pass(5_000);
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
       await bench.pass(40_000, 1_000);
-      for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
+      for (const flag of flags) expect(flag.reported.slice(1)).to.deep.equal(["stale"]);
       expect(bench.logged(outage)).to.have.length(1);
       expect(bench.logged(outage)[0]?.reason).to.contain("install the CustomResourceDefinition");
       bench.api.createCrd();
@@ -261,7 +261,7 @@ describe("KubernetesSource", function () {
       await bench.pass(30_000);
       await bench.until(() => lost.every((flag) => last(flag) === "deleted"), "the deletions");
       await bench.until(() => last(kept) === metadata.resourceVersion, "the one that is there again");
-      expect(kept.told).not.to.include("deleted");
+      expect(kept.reported).not.to.include("deleted");
     });
   });
 
@@ -305,7 +305,7 @@ describe("KubernetesSource", function () {
       await bench.until(() => flags.every((flag) => last(flag) === "stale"), "all are stale");
       await bench.pass(90_000, 1_000);
       expect(bench.api.requests.slice(requests).filter(({ name }) => name !== undefined)).to.have.length(0);
-      for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
+      for (const flag of flags) expect(flag.reported.slice(1)).to.deep.equal(["stale"]);
       bench.api.createCrd();
       await bench.pass(30_000);
       await bench.until(() => flags.every((flag) => last(flag) === "deleted"), "the deletions");
@@ -362,7 +362,7 @@ describe("KubernetesSource", function () {
         const written = bench.api.log.flatMap(({ type, revision, stored }) =>
           `${stored.namespace}/${stored.name}` === flag.topic && type !== "DELETED" ? [String(revision)] : [],
         );
-        const documents = flag.told.filter((what) => /^\d+$/.test(what));
+        const documents = flag.reported.filter((what) => /^\d+$/.test(what));
         expect(documents, flag.topic).to.deep.equal([...new Set(documents)]);
         expect(documents.map(Number), flag.topic).to.deep.equal(documents.map(Number).sort((a, b) => a - b));
         expect(documents.at(-1)).to.equal(written.at(-1));
@@ -390,7 +390,7 @@ describe("KubernetesSource", function () {
       bench.put("ns/flag-003", 3);
       await bench.soon(() => last(at(flags, 3)) === "35", "the edit by the namespace watch");
       noneLostNoneTwice();
-      expect(flags.flatMap(({ told }) => told)).to.have.length(34);
+      expect(flags.flatMap(({ reported }) => reported)).to.have.length(34);
     });
 
     it("brings nothing back by a namespace watch that is behind the object watches", async () => {
@@ -415,7 +415,7 @@ describe("KubernetesSource", function () {
       await bench.watches(namespaceScope);
       await bench.until(() => last(at(flags, 2)) === "deleted", "the deletion");
       await bench.pass(5_000);
-      expect(at(flags, 2).told).to.deep.equal(["4", "deleted"]);
+      expect(at(flags, 2).reported).to.deep.equal(["4", "deleted"]);
       flags.splice(2, 1);
       noneLostNoneTwice();
     });
@@ -452,7 +452,7 @@ describe("KubernetesSource", function () {
       bench.put("ns/flag-015", 3);
       await bench.until(() => last(at(flags, 15)) === "38", "an edit by the object watch");
       await bench.until(() => last(at(flags, 2)) === "deleted", "the deletion");
-      expect(at(flags, 2).told).to.deep.equal(["4", "deleted"]);
+      expect(at(flags, 2).reported).to.deep.equal(["4", "deleted"]);
       flags.splice(2, 1);
       noneLostNoneTwice();
     });
@@ -467,7 +467,7 @@ describe("KubernetesSource", function () {
       flags.push(...(await putAndSubscribe(["ns/another"])));
       await bench.watches(namespaceScope);
       bench.put("ns/another", 2);
-      await bench.soon(() => flags.at(-1)?.told.length === 2, "its edit");
+      await bench.soon(() => flags.at(-1)?.reported.length === 2, "its edit");
       noneLostNoneTwice();
     });
 
@@ -489,12 +489,12 @@ describe("KubernetesSource", function () {
       // The new FeatureFlag, because of which the watches became wider.
       expect(single() - before).to.equal(1);
       bench.put("a/flag-000", 7);
-      await bench.soon(() => at(flags, 0).told.length === 2, "an edit");
+      await bench.soon(() => at(flags, 0).reported.length === 2, "an edit");
       for (const flag of [...third, ...flags.splice(6)]) flag.stop();
       await bench.watches("a/*");
       expect(single() - before).to.equal(1);
       bench.put("a/flag-000", 8);
-      await bench.soon(() => at(flags, 0).told.length === 3, "another edit");
+      await bench.soon(() => at(flags, 0).reported.length === 3, "another edit");
       noneLostNoneTwice();
     });
   });
@@ -540,7 +540,7 @@ describe("KubernetesSource", function () {
       await bench.watches(...topics);
       await isTold(at(flags, 0), "2", "35");
       await bench.pass(10_000, 500);
-      for (const flag of flags.slice(1)) expect(flag.told).to.have.length(1);
+      for (const flag of flags.slice(1)) expect(flag.reported).to.have.length(1);
       expect(bench.logged(outage)).to.have.length(0);
     });
 
@@ -579,7 +579,7 @@ describe("KubernetesSource", function () {
       bench.api.setAllowed(() => true);
       await isTold(refused, "stale", "3");
       await bench.until(() => bench.logged(over).length === 1, "the end of the outage");
-      expect(allowed.told).to.deep.equal(["2"]);
+      expect(allowed.reported).to.deep.equal(["2"]);
     });
   });
 
@@ -592,17 +592,17 @@ describe("KubernetesSource", function () {
       await bench.api.stop();
       await bench.soon(() => (bench.metrics.counts["sourceError"] ?? 0) >= 6, "failures");
       await bench.pass(4_980, 20);
-      for (const flag of [...flags, absent]) expect(flag.told).to.have.length(1);
+      for (const flag of [...flags, absent]) expect(flag.reported).to.have.length(1);
       expect(bench.logged(outage)).to.have.length(0);
       await bench.pass(20);
       await bench.soon(() => [...flags, absent].every((flag) => last(flag) === "stale"), "stale");
       await bench.pass(60_000, 1_000);
-      for (const flag of flags) expect(flag.told.slice(1)).to.deep.equal(["stale"]);
+      for (const flag of flags) expect(flag.reported.slice(1)).to.deep.equal(["stale"]);
       expect(bench.logged(outage)).to.have.length(1);
       expect(bench.logged(outage)[0]).to.include({ level: "warn", watches: 6 });
       await bench.api.resume();
-      await bench.until(() => [...flags, absent].every((flag) => flag.told.length === 3), "all is well");
-      for (const { told } of flags) expect(told[2]).to.equal(told[0]);
+      await bench.until(() => [...flags, absent].every((flag) => flag.reported.length === 3), "all is well");
+      for (const { reported } of flags) expect(reported[2]).to.equal(reported[0]);
       expect(last(absent)).to.equal("missing");
       await bench.until(() => bench.logged(over).length === 1, "the line that it is over");
     });
@@ -616,7 +616,7 @@ describe("KubernetesSource", function () {
         await bench.watches("ns/a");
       }
       await bench.pass(10_000);
-      expect(flag.told).to.deep.equal(["2"]);
+      expect(flag.reported).to.deep.equal(["2"]);
       expect(bench.logged(outage)).to.have.length(0);
     });
 
@@ -627,13 +627,13 @@ describe("KubernetesSource", function () {
       await bench.until(() => bench.logged(outage).length > 0, "the outage");
       await bench.pass(20_000, 500);
       expect(bench.logged(outage)).to.have.length(1);
-      for (const flag of flags) expect(flag.told).to.have.length(1);
+      for (const flag of flags) expect(flag.reported).to.have.length(1);
       bench.put("ns/flag-000", 2);
       await isTold(at(flags, 0), "2", "34");
       bench.api.clearFaults();
       await bench.watches("ns/*");
       await bench.until(() => bench.logged(over).length === 1, "the end of the outage");
-      for (const flag of flags.slice(1)) expect(flag.told).to.have.length(1);
+      for (const flag of flags.slice(1)) expect(flag.reported).to.have.length(1);
     });
 
     it("is logged also while nobody is subscribed, and so is its end", async () => {
@@ -674,7 +674,7 @@ describe("KubernetesSource", function () {
         for (const watch of bench.api.watches()) watch.hold();
         const { metadata } = bench.put("ns/flag-000", 2);
         await bench.pass(1_000);
-        expect(flag.told).to.have.length(1);
+        expect(flag.reported).to.have.length(1);
         const toldWhenDone: string[] = [];
         refresh("ns/flag-000", () => toldWhenDone.push(last(flag)));
         expect(toldWhenDone, "from within the call").to.deep.equal([]);
@@ -683,7 +683,7 @@ describe("KubernetesSource", function () {
         for (const watch of bench.api.watches()) watch.release();
         await bench.watches(...scopes);
         bench.put("ns/flag-000", 3);
-        await bench.until(() => flag.told.length === 3, "the next edit");
+        await bench.until(() => flag.reported.length === 3, "the next edit");
       });
     }
 
@@ -789,14 +789,14 @@ describe("KubernetesSource", function () {
         bench.put("ns/lost", 1);
         const lost = bench.subscribe("ns/lost");
         await bench.until(
-          () => flags.every(({ told }) => told.length === 2) && lost.told.length === 1,
+          () => flags.every(({ reported }) => reported.length === 2) && lost.reported.length === 1,
           "edits",
         );
         bench.api.restoreEtcd(backup);
-        await bench.until(() => flags.every(({ told }) => told[0] === told.at(-1)), "what was");
+        await bench.until(() => flags.every(({ reported }) => reported[0] === reported.at(-1)), "what was");
         await bench.until(() => last(lost) === "deleted", "the one that never was");
         for (const { topic } of flags) bench.put(topic, 3);
-        await bench.until(() => flags.every(({ told }) => Number(told.at(-1)) > count + 1), "edits");
+        await bench.until(() => flags.every(({ reported }) => Number(reported.at(-1)) > count + 1), "edits");
         const lines = bench.log.filter(({ msg }) => msg.startsWith("the API server's history was cut"));
         expect(lines).to.have.length(1);
       });

@@ -118,11 +118,11 @@ export class KubernetesSource implements FlagSource {
     }
   }
 
-  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, asker?: unknown): void {
+  watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
     if (signal.aborted) return;
     const { clock } = this.#options;
     const onChange = (changed: FlagRecord): void => this.#topology?.changed(changed);
-    const record = new FlagRecord({ topic, sink, asker, clock, log: this.#log, onChange });
+    const record = new FlagRecord({ topic, sink, peer, clock, log: this.#log, onChange });
     this.#records.add(record);
     this.#topology?.add(record);
     signal.addEventListener(
@@ -135,10 +135,10 @@ export class KubernetesSource implements FlagSource {
     );
   }
 
-  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
     const record = this.#records.get(topic);
     if (record === undefined) return () => undefined;
-    return this.#topology?.refresh(record, done, asker) ?? record.awaitRead(done);
+    return this.#topology?.refresh(record, done, peer) ?? record.awaitRead(done);
   }
 
   readersOf(topic: TopicKey): Readers | undefined | "unknown" {

@@ -19,7 +19,7 @@ export function inShort(event: SinkEvent | undefined): string {
 export interface Subscribed {
   readonly topic: string;
   readonly sink: RecordingSink;
-  readonly told: string[];
+  readonly reported: string[];
   readonly stop: () => void;
 }
 
@@ -139,14 +139,14 @@ export class SourceBench<C extends Clock = ManualClock> {
     this.api.delete(namespace, name);
   }
 
-  subscribe(topic: string, asker?: string): Subscribed {
+  subscribe(topic: string, peer?: string): Subscribed {
     const sink = new RecordingSink();
     const abort = new AbortController();
-    this.source.watch(topic as TopicKey, sink, abort.signal, asker);
+    this.source.watch(topic as TopicKey, sink, abort.signal, peer);
     return {
       topic,
       sink,
-      get told() {
+      get reported() {
         return sink.events.map(inShort);
       },
       stop: () => abort.abort(),

@@ -24,7 +24,7 @@ function useRecord() {
     records,
     epochs,
     sink,
-    told: () => sink.events.map(inShort),
+    reported: () => sink.events.map(inShort),
     read: () => beginRecordRead({ audience: records.audience(clusterKey), epochs, clock }),
   };
 }
@@ -36,13 +36,13 @@ function object(version: number, generation: number): KubeObject {
 
 describe("a FlagRecord", () => {
   it("takes an event of its generation for an edit of metadata, but not where history was cut: the spec may be another", () => {
-    const { record, epochs, sink, told } = useRecord();
+    const { record, epochs, sink, reported } = useRecord();
     record.offer(object(1, 2), "10", epochs.current, true);
     record.offer(object(1, 2), "11", epochs.current, true);
     expect(sink.sameDocuments).to.equal(1);
     epochs.cut(epochs.current);
     record.offer(object(5, 2), "9", epochs.current, true);
-    expect(told()).to.deep.equal(["10", "11", "9"]);
+    expect(reported()).to.deep.equal(["10", "11", "9"]);
     expect(sink.sameDocuments).to.equal(1);
     expect(sink.lastText).to.equal(textOf(5));
   });
@@ -71,11 +71,11 @@ describe("a read of records", () => {
   });
 
   it("says nothing of a record that was dropped meanwhile", () => {
-    const { record, records, epochs, read, told } = useRecord();
+    const { record, records, epochs, read, reported } = useRecord();
     const one = read();
     records.delete(record);
     one.complete("12", epochs.current);
-    expect(told()).to.deep.equal([]);
+    expect(reported()).to.deep.equal([]);
     expect(record.lastReadMs).to.equal(undefined);
   });
 });

@@ -19,12 +19,12 @@ const longestReadMs = 30_000;
 interface Claim {
   readonly record: FlagRecord;
   /** Where the agent comes from. */
-  readonly asker: unknown;
+  readonly peer: unknown;
 }
 
 /**
  * Reads single FeatureFlags once more because agents claim to hold newer versions. Any peer can claim that, so the reads have a low rate,
- * askers take turns, and each read costs the API server a LIST of one object. No watch is disturbed.
+ * peers take turns, and each read costs the API server a LIST of one object. No watch is disturbed.
  */
 export class Refreshes {
   readonly #shared: ReflectorShared;
@@ -45,11 +45,11 @@ export class Refreshes {
     this.#records = records;
   }
 
-  /** While the claim stands, reads of the record count as turns of the asker. Returns how to end it. */
-  claim(record: FlagRecord, asker: unknown): () => void {
-    const claim: Claim = { record, asker };
-    this.#claims.add(asker, claim);
-    return () => this.#claims.delete(asker, claim);
+  /** While the claim stands, reads of the record count as turns of the peer. Returns how to end it. */
+  claim(record: FlagRecord, peer: unknown): () => void {
+    const claim: Claim = { record, peer };
+    this.#claims.add(peer, claim);
+    return () => this.#claims.delete(peer, claim);
   }
 
   /** Reads the record when it is its turn, unless another read is as good. */
@@ -96,7 +96,7 @@ export class Refreshes {
   /** Reads the first that is due. */
   #next(): void {
     const nowMs = this.#shared.clock.monotonicMs();
-    for (const { record, asker } of this.#inTurn()) {
+    for (const { record, peer } of this.#inTurn()) {
       const dueMs = this.#waiting.get(record);
       if (dueMs === undefined || dueMs > nowMs) continue;
       this.#waiting.delete(record);
@@ -105,7 +105,7 @@ export class Refreshes {
       if (this.#dueMs(record) > nowMs) this.#waiting.set(record, this.#dueMs(record));
       else {
         this.#nextMs = nowMs + perReadMs;
-        this.#claims.moveToBack(asker);
+        this.#claims.moveToBack(peer);
         this.#start(record);
         break;
       }
@@ -116,7 +116,7 @@ export class Refreshes {
   *#inTurn(): IterableIterator<Claim> {
     yield* this.#claims;
     // What was asked for before this source ran.
-    for (const record of this.#waiting.keys()) yield { record, asker: undefined };
+    for (const record of this.#waiting.keys()) yield { record, peer: undefined };
   }
 
   #wakeForFirst(): void {

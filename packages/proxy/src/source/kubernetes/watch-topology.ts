@@ -118,8 +118,8 @@ export class WatchTopology {
   }
 
   /** Reads the record once more, and calls back when that is done. Returns how to wait no longer. */
-  refresh(record: FlagRecord, done: () => void, asker: unknown): () => void {
-    const endClaim = this.#refreshes.claim(record, asker);
+  refresh(record: FlagRecord, done: () => void, peer: unknown): () => void {
+    const endClaim = this.#refreshes.claim(record, peer);
     const cancel = record.awaitRead(() => {
       endClaim();
       done();

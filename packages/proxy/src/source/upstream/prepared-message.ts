@@ -5,7 +5,7 @@ import type { HeapRoom } from "../heap-room.js";
 import { ReplicaDocument } from "./replica-document.js";
 
 /** What of the heap it takes to encode a document once more, of which nearly all is there already. */
-const heapPerHeldByte = 4;
+const heapPerCurrentByte = 4;
 
 /** A value, or why there is none: what was done before its result is asked for. */
 type Outcome<Value> = { readonly value: Value } | { readonly cause: unknown };
@@ -27,17 +27,17 @@ export class PreparedMessage {
   }
 
   /**
-   * Undefined if there is no room for it, or the delta does not start from what is held: then it is taken as it is, and refused.
+   * Undefined if there is no room for it, or the delta does not start from what is current: then it is taken as it is, and refused.
    *
-   * @param held what deltas start from
+   * @param current what deltas start from
    */
   static async read(
     message: SnapshotMessage | Delta,
-    held: ReplicaDocument | undefined,
+    current: ReplicaDocument | undefined,
     room: Pick<HeapRoom, "has">,
   ): Promise<PreparedMessage | undefined> {
-    if (message.kind === "delta" && held?.digest().equals(message.fromDigest) !== true) return undefined;
-    const document = await outcomeOf(readDocument(message, held, room));
+    if (message.kind === "delta" && current?.digest().equals(message.fromDigest) !== true) return undefined;
+    const document = await outcomeOf(readDocument(message, current, room));
     if ("value" in document && document.value === undefined) return undefined;
     const read = document as Outcome<ReplicaDocument>;
     const normalised = "value" in read ? await outcomeOf(runInSlices(read.value.normalising())) : undefined;
@@ -69,7 +69,7 @@ export function changeHeapBytes(
   const changes = [...flags.map(({ flag }) => flag), metadata, evaluators];
   return changes.reduce<number>(
     (sum, change) => sum + (change === undefined ? 0 : documentHeapBytes(change, maxDocumentDepth + 1)),
-    document.bytes * heapPerHeldByte + flags.length * heapPerFlag,
+    document.bytes * heapPerCurrentByte + flags.length * heapPerFlag,
   );
 }
 
@@ -86,15 +86,15 @@ export function messageBytes(message: SnapshotMessage | Delta): number {
 /** Undefined if there is no room. */
 async function readDocument(
   message: SnapshotMessage | Delta,
-  held: ReplicaDocument | undefined,
+  current: ReplicaDocument | undefined,
   room: Pick<HeapRoom, "has">,
 ): Promise<ReplicaDocument | undefined> {
   if (message.kind === "snapshot")
     return room.has(documentHeapBytes(message.document))
       ? runInSlices(ReplicaDocument.parsing(message.document))
       : undefined;
-  if (held === undefined || !room.has(changeHeapBytes(held, message))) return undefined;
-  const document = held.with(message);
+  if (current === undefined || !room.has(changeHeapBytes(current, message))) return undefined;
+  const document = current.with(message);
   await runInSlices(document.digesting());
   return document;
 }

@@ -19,7 +19,7 @@ const maxProxies = 256;
 /** Proxies name themselves with 16 characters. Longer names are no proxy's, and would be copied to each proxy that this one feeds. */
 const maxNameCharacters = 64;
 /** How often followers are told at most: each change goes to all of them, and an upstream can change its tier with every message. */
-const tellingMs = 1_000;
+const reportIntervalMs = 1_000;
 
 /**
  * Which proxies this one is fed by. Each proxy tells those that it feeds, so that one that is fed by itself finds out, over however many
@@ -33,9 +33,9 @@ export class TierPath {
   readonly #listeners = new Set<() => void>();
   /** Undefined if it has to be put together again, which is not done for every message of an upstream. */
   #tier: Tier | undefined;
-  #told: Tier = { proxies: [this.id], depth: 1 };
-  #toldMs = -Infinity;
-  #cancelTelling: (() => void) | undefined;
+  #reported: Tier = { proxies: [this.id], depth: 1 };
+  #reportedMs = -Infinity;
+  #cancelReport: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -57,10 +57,10 @@ export class TierPath {
     if (tier === undefined) this.#upstream.delete(connection);
     else this.#upstream.set(connection, bounded(tier));
     this.#tier = undefined;
-    const waitMs = this.#toldMs + tellingMs - this.#clock.monotonicMs();
+    const waitMs = this.#reportedMs + reportIntervalMs - this.#clock.monotonicMs();
     // A proxy that ends has no upstream any more, and leaves no timer.
-    if (waitMs <= 0 || this.#upstream.size === 0) this.#tell();
-    else this.#cancelTelling ??= this.#clock.after(waitMs, () => this.#tell());
+    if (waitMs <= 0 || this.#upstream.size === 0) this.#report();
+    else this.#cancelReport ??= this.#clock.after(waitMs, () => this.#report());
   }
 
   /** Why a proxy with this tier can't feed this one; undefined if it can. */
@@ -78,13 +78,13 @@ export class TierPath {
     return undefined;
   }
 
-  #tell(): void {
-    this.#cancelTelling?.();
-    this.#cancelTelling = undefined;
+  #report(): void {
+    this.#cancelReport?.();
+    this.#cancelReport = undefined;
     const { tier } = this;
-    if (isSame(tier, this.#told)) return;
-    this.#told = tier;
-    this.#toldMs = this.#clock.monotonicMs();
+    if (isSame(tier, this.#reported)) return;
+    this.#reported = tier;
+    this.#reportedMs = this.#clock.monotonicMs();
     for (const listener of this.#listeners) listener();
   }
 

@@ -106,8 +106,8 @@ export class UpstreamGroup {
     );
   }
 
-  refresh(key: TopicKey, done: () => void, asker: unknown): () => void {
-    return this.#topics.has(key) ? this.#refreshes.ask(key, done, asker) : (): void => undefined;
+  refresh(key: TopicKey, done: () => void, peer: unknown): () => void {
+    return this.#topics.has(key) ? this.#refreshes.ask(key, done, peer) : (): void => undefined;
   }
 
   #place(watched: Watched): void {

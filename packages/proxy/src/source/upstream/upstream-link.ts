@@ -49,11 +49,11 @@ const retry = { firstMs: 300, capMs: 5_000 };
 /** The longest wait that an upstream may ask for. */
 const pushbackCapMs = 10_000;
 /** How often it is looked whether there is room now for a document that there was none for. */
-const crampedRetryMs = 30_000;
+const blockedRetryMs = 30_000;
 /** How long a stream lasts before it counts as healthy, so that the waits begin anew. */
 const healthyMs = 10_000;
 /** How long an answer may take before a topic is stale: a drain of the upstream takes less. */
-const patienceMs = 1_000;
+const timeoutMs = 1_000;
 /** How long a stream may take to bring anything of its topics before another upstream is tried: one that reads its source says at least that it can't. */
 const unansweredMs = 30_000;
 
@@ -80,7 +80,7 @@ export class UpstreamLink {
   #failure = "it has not answered yet";
   /** What was logged last. */
   #logged = "";
-  #cancelPatience: (() => void) | undefined;
+  #cancelTimeout: (() => void) | undefined;
 
   constructor(options: UpstreamLinkOptions) {
     const { random = Math.random, targets } = options;
@@ -136,7 +136,7 @@ export class UpstreamLink {
         await sleep(waitMs, signal, clock);
       }
     }
-    this.#cancelPatience?.();
+    this.#cancelTimeout?.();
     for (const cancel of this.#retries.values()) cancel();
     this.#retries.clear();
   }
@@ -311,14 +311,14 @@ export class UpstreamLink {
       const waitMs = refusedRetryMs(message.retryAfterMs);
       this.#later(topic, waitMs, () => this.#used?.send(topic.subscribeMessage()));
     }
-    if (topic.isCramped) this.#awaitRoom(topic);
+    if (topic.isBlockedByHeap) this.#awaitRoom(topic);
     return undefined;
   }
 
   /** Asks for the document of a topic once more when there is room for it. */
   #awaitRoom(topic: UpstreamTopic): void {
-    this.#later(topic, crampedRetryMs, () => {
-      if (!topic.isCramped) return;
+    this.#later(topic, blockedRetryMs, () => {
+      if (!topic.isBlockedByHeap) return;
       if (!topic.hasRoom) this.#awaitRoom(topic);
       else [encodeUnsubscribe(topic.name), topic.subscribeMessage()].forEach((one) => this.#used?.send(one));
     });
@@ -335,8 +335,8 @@ export class UpstreamLink {
 
   /** Topics that have no answer soon are stale until they have. */
   #awaitAnswers(): void {
-    this.#cancelPatience ??= this.#options.clock.after(patienceMs, () => {
-      this.#cancelPatience = undefined;
+    this.#cancelTimeout ??= this.#options.clock.after(timeoutMs, () => {
+      this.#cancelTimeout = undefined;
       const reason = new ProxyError(
         "SOURCE_UNREADABLE",
         this.#used?.isOpen !== true

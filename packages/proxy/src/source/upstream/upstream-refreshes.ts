@@ -8,14 +8,14 @@ const perTopicMs = 1_000;
 
 interface Claim {
   readonly key: TopicKey;
-  readonly asker: unknown;
+  readonly peer: unknown;
   readonly done: () => void;
   isOpen: boolean;
 }
 
 /**
  * Has topics read once more by the upstream, because subscribers claim to hold newer versions. Any peer can claim that, so few reads run at
- * a time, each topic is read once a second at most, and askers take turns.
+ * a time, each topic is read once a second at most, and peers take turns.
  */
 export class UpstreamRefreshes {
   readonly #clock: Clock;
@@ -32,9 +32,9 @@ export class UpstreamRefreshes {
   }
 
   /** Calls back after a read that begins from now on. Returns how to wait no longer. */
-  ask(key: TopicKey, done: () => void, asker: unknown): () => void {
-    const claim: Claim = { key, asker, done, isOpen: true };
-    this.#claims.add(asker, claim);
+  ask(key: TopicKey, done: () => void, peer: unknown): () => void {
+    const claim: Claim = { key, peer, done, isOpen: true };
+    this.#claims.add(peer, claim);
     // Not from within the call.
     queueMicrotask(() => this.#next());
     return () => this.#close(claim);
@@ -48,10 +48,10 @@ export class UpstreamRefreshes {
 
   #next(): void {
     if (this.#stopped.signal.aborted) return;
-    for (const { key, asker } of this.#claims) {
+    for (const { key, peer } of this.#claims) {
       if (this.#reading.size >= maxConcurrent) return;
       if (this.#reading.has(key) || this.#resting.has(key)) continue;
-      this.#claims.moveToBack(asker);
+      this.#claims.moveToBack(peer);
       this.#reading.set(key, this.#run(key));
       // The iteration has lost its order.
       queueMicrotask(() => this.#next());
@@ -82,6 +82,6 @@ export class UpstreamRefreshes {
 
   #close(claim: Claim): void {
     claim.isOpen = false;
-    this.#claims.delete(claim.asker, claim);
+    this.#claims.delete(claim.peer, claim);
   }
 }

@@ -67,8 +67,8 @@ export class UpstreamSource implements FlagSource {
     } else group.watch(topic, sink, signal);
   }
 
-  refresh(topic: TopicKey, done: () => void, asker?: unknown): () => void {
-    return this.#groupOf(topic)?.refresh(topic, done, asker) ?? ((): void => undefined);
+  refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
+    return this.#groupOf(topic)?.refresh(topic, done, peer) ?? ((): void => undefined);
   }
 
   #groupOf(topic: TopicKey): UpstreamGroup | undefined {

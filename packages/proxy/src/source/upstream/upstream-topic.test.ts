@@ -171,18 +171,18 @@ describe("UpstreamTopic", () => {
     expect(reason()).to.match(
       /is refused: its 0\.0 MB need 0\.0 MB of heap, .* raise the container's memory/,
     );
-    expect([held.isCramped, held.hasRoom, held.isMismatched]).to.deep.equal([true, false, false]);
+    expect([held.isBlockedByHeap, held.hasRoom, held.isMismatched]).to.deep.equal([true, false, false]);
     expect(take(delta("ENABLED", "DISABLED")).nack).to.include({ isDeltaMismatch: false });
     take(freshness(true, "the API server is down"));
-    expect([held.isCramped, held.hasRoom]).to.deep.equal([true, false]);
+    expect([held.isBlockedByHeap, held.hasRoom]).to.deep.equal([true, false]);
     freeBytes = 1_000_000_000;
     expect(held.hasRoom).to.equal(true);
     expect(take(delta("ENABLED", "DISABLED")).ack).to.include({ number: "5" });
-    expect(held.isCramped).to.equal(false);
+    expect(held.isBlockedByHeap).to.equal(false);
     freeBytes = 100;
     take(snapshot("ENABLED"));
     held.lost();
-    expect(held.isCramped, "the next stream brings it again").to.equal(false);
+    expect(held.isBlockedByHeap, "the next stream brings it again").to.equal(false);
   });
 
   it("survives flags that are nested more deeply than the stack goes", () => {
@@ -401,7 +401,7 @@ describe("UpstreamTopic", () => {
       freeBytes = 1_000;
       await held.prepare(whole("ENABLED"));
       expect(take(whole("ENABLED"))).to.have.property("nack");
-      expect(held.isCramped).to.equal(true);
+      expect(held.isBlockedByHeap).to.equal(true);
       freeBytes = 1_000_000_000;
       await held.prepare(whole("ENABLED"));
       expect(take(whole("ENABLED"))).to.have.property("ack");
@@ -421,12 +421,12 @@ describe("UpstreamTopic", () => {
       expect(held.prepare(message)).to.equal(undefined);
       expect(take(message)).to.have.property("nack");
       expect(reason()).to.match(/is refused: its [\d.]+ MB came while others waited to be read/);
-      expect(held.isCramped, "it is asked for again").to.equal(true);
+      expect(held.isBlockedByHeap, "it is asked for again").to.equal(true);
       finish();
       await first;
       await held.prepare(message);
       expect(take(message)).to.have.property("ack");
-      expect(held.isCramped).to.equal(false);
+      expect(held.isBlockedByHeap).to.equal(false);
     });
 
     it("counts an edit that is large itself, also of a small document, and refuses it where too much waits", async () => {
@@ -448,10 +448,10 @@ describe("UpstreamTopic", () => {
       await turn();
       expect(held.prepare(edit)).to.equal(undefined);
       expect(take(edit).nack).to.include({ isDeltaMismatch: false });
-      expect([held.isCramped, held.digest?.equals(versionOf(documentOf("ENABLED")).digest)]).to.deep.equal([
-        true,
-        true,
-      ]);
+      expect([
+        held.isBlockedByHeap,
+        held.digest?.equals(versionOf(documentOf("ENABLED")).digest),
+      ]).to.deep.equal([true, true]);
       finish();
       await first;
       const waiting = held.prepare(edit);

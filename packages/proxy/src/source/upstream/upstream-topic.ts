@@ -42,7 +42,7 @@ export function isAnswer(message: SyncResponse): message is Exclude<TopicMessage
 
 /**
  * One topic of an upstream: what this proxy holds of it, and what its sink was told last. It outlives connections: each new one resumes from
- * what is held.
+ * what is current.
  */
 export class UpstreamTopic {
   /** As the upstream names it. */
@@ -53,17 +53,17 @@ export class UpstreamTopic {
   readonly #room: Pick<HeapRoom, "has" | "freeBytes">;
   readonly #large: LargeDocuments;
   #prepared: PreparedMessage | undefined;
-  #held: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
-  /** Whether what was told last is the document that is held. */
-  #isTold = false;
+  #current: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
+  /** Whether what was told last is the document that is current. */
+  #isReported = false;
   /** Tells the sink once more what it was told last, which ends its staleness. */
-  #tellAgain: (() => void) | undefined;
+  #reportAgain: (() => void) | undefined;
   /** Why the upstream itself can't follow the topic. */
   #upstreamIsStale: Error | undefined;
   /** Why the newest that the upstream has said is not told. */
   #refused: Error | undefined;
-  #lackingBytes: number | undefined;
-  /** Deltas and confirmations in a row that did not fit what is held. Each delta costs as much as the document has bytes. */
+  #missingHeapBytes: number | undefined;
+  /** Deltas and confirmations in a row that did not fit what is current. Each delta costs as much as the document has bytes. */
   #mismatches = 0;
   /** Waits for the version that it leads to. */
   #history: History | undefined;
@@ -95,13 +95,13 @@ export class UpstreamTopic {
   }
 
   /** The last document was refused because the heap had no room for it. */
-  get isCramped(): boolean {
-    return this.#lackingBytes !== undefined;
+  get isBlockedByHeap(): boolean {
+    return this.#missingHeapBytes !== undefined;
   }
 
   /** There is room now for what was refused. */
   get hasRoom(): boolean {
-    return this.#room.has(this.#lackingBytes ?? 0);
+    return this.#room.has(this.#missingHeapBytes ?? 0);
   }
 
   /** The upstream goes on with deltas although they don't fit. */
@@ -109,13 +109,13 @@ export class UpstreamTopic {
     return this.#mismatches > mostMismatches;
   }
 
-  /** The digest of what is held. */
+  /** The digest of what is current. */
   get digest(): Buffer | undefined {
-    return this.#held?.version.digest;
+    return this.#current?.version.digest;
   }
 
   subscribeMessage(): Buffer {
-    return encodeSubscribe(this.name, this.#held?.version);
+    return encodeSubscribe(this.name, this.#current?.version);
   }
 
   /**
@@ -123,7 +123,7 @@ export class UpstreamTopic {
    * of it can be compared.
    */
   refreshMessage(): Buffer {
-    const uid = (this.#held && fieldsOf(this.#held.version).uid) ?? "refresh";
+    const uid = (this.#current && fieldsOf(this.#current.version).uid) ?? "refresh";
     const version = { uid, generation: "0", resourceVersion: latest, digest: this.digest ?? Buffer.alloc(0) };
     const encoded = Buffer.from(buntingSyncV1.Version.encode(version).finish());
     return encodeSubscribe(this.name, { digest: version.digest, encoded });
@@ -131,7 +131,7 @@ export class UpstreamTopic {
 
   /** The answer of a stream that was subscribed to by `refreshMessage`: a version that the topic has at this time, if it has not changed since. */
   refreshed(version: DocumentVersion): void {
-    if (this.#isTold && this.digest?.equals(version.digest) === true) this.#confirm(version);
+    if (this.#isReported && this.digest?.equals(version.digest) === true) this.#confirm(version);
   }
 
   /** Calls back after each message that says what the topic is. Returns how to end that. */
@@ -146,7 +146,7 @@ export class UpstreamTopic {
     this.#isAnswered = false;
     this.#history = undefined;
     this.#mismatches = 0;
-    this.#lackingBytes = undefined;
+    this.#missingHeapBytes = undefined;
     this.#upstreamIsStale = undefined;
   }
 
@@ -161,12 +161,12 @@ export class UpstreamTopic {
   prepare(message: TopicMessage): Promise<void> | undefined {
     if (message.kind !== "snapshot" && message.kind !== "delta") return undefined;
     const waitingBytes = messageBytes(message);
-    const heldBytes = message.kind === "delta" ? (this.#held?.document.bytes ?? 0) : 0;
-    if (!this.#large.isLarge(heldBytes + waitingBytes) || !this.#large.mayWait(waitingBytes))
+    const currentBytes = message.kind === "delta" ? (this.#current?.document.bytes ?? 0) : 0;
+    if (!this.#large.isLarge(currentBytes + waitingBytes) || !this.#large.mayWait(waitingBytes))
       return undefined;
     return this.#large
       .read(waitingBytes, async () => {
-        this.#prepared = await PreparedMessage.read(message, this.#held?.document, this.#room);
+        this.#prepared = await PreparedMessage.read(message, this.#current?.document, this.#room);
         return this.#prepared?.normalised;
       })
       .catch(() => undefined);
@@ -187,12 +187,12 @@ export class UpstreamTopic {
       // What is held is not the newest while that is refused, however sure the upstream is of it.
       const reason = this.#upstreamIsStale ?? this.#refused;
       if (reason !== undefined) this.#sink.stale(reason);
-      else this.#tellAgain?.();
+      else this.#reportAgain?.();
       return undefined;
     }
     this.#isAnswered = true;
     this.#refused = undefined;
-    this.#lackingBytes = undefined;
+    this.#missingHeapBytes = undefined;
     const answer = this.#apply(message, number);
     this.#history = undefined;
     this.#prepared = undefined;
@@ -213,14 +213,14 @@ export class UpstreamTopic {
       case "delta":
         return this.#change(message, number);
       case "missing":
-        this.#tell(() => this.#sink.missing());
+        this.#report(() => this.#sink.missing());
         return undefined;
       case "deleted":
-        if (message.policy === "empty") this.#held = undefined;
-        this.#tell(() => this.#sink.deleted(message.policy));
+        if (message.policy === "empty") this.#current = undefined;
+        this.#report(() => this.#sink.deleted(message.policy));
         return undefined;
       case "topic_error":
-        if (message.code === notFound) this.#tell(() => this.#sink.missing());
+        if (message.code === notFound) this.#report(() => this.#sink.missing());
         else this.#refuse(`the upstream refuses ${this.name}: ${message.message}`);
         return undefined;
     }
@@ -232,41 +232,41 @@ export class UpstreamTopic {
     this.#sink.stale(this.#refused);
   }
 
-  #tell(tell: () => void): void {
-    this.#isTold = false;
-    this.#tellAgain = tell;
-    tell();
+  #report(report: () => void): void {
+    this.#isReported = false;
+    this.#reportAgain = report;
+    report();
   }
 
   #unchanged({ version }: Unchanged, number: number): Buffer {
-    const held = this.#held;
-    if (held?.version.digest.equals(version.digest) !== true)
+    const current = this.#current;
+    if (current?.version.digest.equals(version.digest) !== true)
       return this.#mismatch(number, "this version is not held");
-    if (this.#isTold) this.#confirm(version);
-    else this.#serve(held.document, version);
+    if (this.#isReported) this.#confirm(version);
+    else this.#serve(current.document, version);
     return encodeAck({ topic: this.name, number }, version.digest, []);
   }
 
   /** The document is the one that was told, at this version. */
   #confirm(version: DocumentVersion): void {
-    if (this.#held !== undefined) this.#held = { ...this.#held, version };
-    this.#tellAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
-    this.#tellAgain();
+    if (this.#current !== undefined) this.#current = { ...this.#current, version };
+    this.#reportAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
+    this.#reportAgain();
   }
 
   #change(delta: Delta, number: number): Buffer {
-    const held = this.#held;
-    if (held?.version.digest.equals(delta.fromDigest) !== true)
+    const current = this.#current;
+    if (current?.version.digest.equals(delta.fromDigest) !== true)
       return this.#mismatch(number, "the version that the delta starts from is not held");
     let document: ReplicaDocument;
     let digest: Buffer;
     try {
-      const needed = changeHeapBytes(held.document, delta);
+      const needed = changeHeapBytes(current.document, delta);
       if (!this.#room.has(needed))
-        return this.#refuseDocument(this.#noRoom(held.document.bytes, needed), number);
-      if (this.#isCrowded(messageBytes(delta)))
-        return this.#refuseDocument(this.#crowded(messageBytes(delta), needed), number);
-      document = this.#prepared?.documentOf(delta) ?? held.document.with(delta);
+        return this.#refuseDocument(this.#heapError(current.document.bytes, needed), number);
+      if (this.#isBlockedByBacklog(messageBytes(delta)))
+        return this.#refuseDocument(this.#backlogError(messageBytes(delta), needed), number);
+      document = this.#prepared?.documentOf(delta) ?? current.document.with(delta);
       digest = document.digest();
     } catch {
       return this.#mismatch(number, "the delta is no JSON, or nested too deeply");
@@ -283,8 +283,8 @@ export class UpstreamTopic {
     if (prepared !== undefined) return prepared;
     const { document } = message;
     const needed = documentHeapBytes(document);
-    if (!this.#room.has(needed)) throw this.#noRoom(document.length, needed);
-    if (this.#isCrowded(document.length)) throw this.#crowded(document.length, needed);
+    if (!this.#room.has(needed)) throw this.#heapError(document.length, needed);
+    if (this.#isBlockedByBacklog(document.length)) throw this.#backlogError(document.length, needed);
     return ReplicaDocument.parse(document);
   }
 
@@ -312,8 +312,8 @@ export class UpstreamTopic {
    * @param bytes of the document
    * @param needed bytes of the heap
    */
-  #noRoom(bytes: number, needed: number): Error {
-    this.#lackingBytes = needed;
+  #heapError(bytes: number, needed: number): Error {
+    this.#missingHeapBytes = needed;
     const free = inMegabytes(this.#room.freeBytes);
     return new Error(
       `its ${inMegabytes(bytes)} MB need ${inMegabytes(needed)} MB of heap, of which ${free} are free: raise the container's memory limit, or --max-old-space-size of node`,
@@ -321,12 +321,12 @@ export class UpstreamTopic {
   }
 
   /** A message came that was too large to wait beside others. */
-  #isCrowded(bytes: number): boolean {
+  #isBlockedByBacklog(bytes: number): boolean {
     return this.#large.isLarge(bytes) && !this.#large.mayWait(bytes);
   }
 
-  #crowded(bytes: number, needed: number): Error {
-    this.#lackingBytes = needed;
+  #backlogError(bytes: number, needed: number): Error {
+    this.#missingHeapBytes = needed;
     return new Error(
       `its ${inMegabytes(bytes)} MB came while others waited to be read: it is asked for again`,
     );
@@ -335,10 +335,10 @@ export class UpstreamTopic {
   #serve(document: ReplicaDocument, version: DocumentVersion): void {
     const normalised = this.#prepared?.normalisedOf(document) ?? document.normalised();
     this.#sink.document(normalised, this.#sourceVersion(version), this.#historyOf(version));
-    this.#held = { document, version };
-    this.#isTold = true;
+    this.#current = { document, version };
+    this.#isReported = true;
     this.#mismatches = 0;
-    this.#tellAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
+    this.#reportAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
   }
 
   /** What the upstream said of the versions before this one. */

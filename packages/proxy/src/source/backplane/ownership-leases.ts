@@ -6,11 +6,11 @@ import type { BackplaneMetrics } from "./backplane-metrics.js";
 import type { RecordWriter } from "./record-writer.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import type { Unit } from "./unit.js";
-import type { Units } from "./units.js";
+import type { OwnershipUnit } from "./ownership-unit.js";
+import type { OwnershipUnits } from "./ownership-units.js";
 
-export interface UnitLeasesOptions {
-  readonly units: Units;
+export interface OwnershipLeasesOptions {
+  readonly units: OwnershipUnits;
   readonly shared: ReplicatedShared<ReplicatedTopic>;
   /** This process, as other replicas know it. */
   readonly replica: string;
@@ -28,7 +28,7 @@ export interface UnitLeasesOptions {
 }
 
 /** An owner that can't read the API server leaves its topics to others for so long, unless it can read again sooner. */
-const unableMs = 30_000;
+const cannotReadMs = 30_000;
 
 /**
  * How many topics this replica may have when it takes on one more for others, in all units together. Twice as many as may be wanted of one unit;
@@ -38,12 +38,12 @@ const mostTopics = 40_000;
 const topicsAtOnce = 256;
 
 /** Decides which units this replica wants to own, and does what follows from owning them: to watch for all, and to hand over without a gap. */
-export class UnitLeases {
-  readonly #options: UnitLeasesOptions;
+export class OwnershipLeases {
+  readonly #options: OwnershipLeasesOptions;
   #rendezvous = new Rendezvous([]);
   #isStopping = false;
 
-  constructor(options: UnitLeasesOptions) {
+  constructor(options: OwnershipLeasesOptions) {
     this.#options = options;
   }
 
@@ -52,14 +52,15 @@ export class UnitLeases {
   }
 
   /** Wants the lease where it has subscribers, and asks for it where it is the one that should own it and has read everything. */
-  want(unit: Unit): void {
+  want(unit: OwnershipUnit): void {
     const { keeper, shared, leaseMs } = this.#options;
-    if (unit.isHeld || unit.isHandingOver || this.#isStopping) return;
+    if (unit.isOwned || unit.isHandingOver || this.#isStopping) return;
     const nowMs = this.#nowMs();
-    if (unit.unableUntilMs !== undefined && nowMs >= unit.unableUntilMs) unit.unableUntilMs = undefined;
-    if (!shared.isRelied() || !unit.hasSubscribers || unit.unableUntilMs !== undefined) {
+    if (unit.cannotReadUntilMs !== undefined && nowMs >= unit.cannotReadUntilMs)
+      unit.cannotReadUntilMs = undefined;
+    if (!shared.usesRedis() || !unit.hasSubscribers || unit.cannotReadUntilMs !== undefined) {
       unit.preferredSinceMs = undefined;
-      this.#warm(unit, false);
+      this.#prewarm(unit, false);
       // What was wanted before would be taken with the next connection: where Redis comes and goes, the watches of what others want would too.
       void this.#drop(unit);
       return;
@@ -67,15 +68,15 @@ export class UnitLeases {
     unit.preferredSinceMs = this.#isPreferred(unit) ? (unit.preferredSinceMs ?? nowMs) : undefined;
     // Replicas that come and go in a rolling update would ask for what the next one takes from them.
     const isSettled = unit.preferredSinceMs !== undefined && nowMs - unit.preferredSinceMs >= leaseMs;
-    this.#warm(unit, isSettled);
-    keeper.want(unit.name, isSettled && unit.isWarm);
+    this.#prewarm(unit, isSettled);
+    keeper.want(unit.name, isSettled && unit.isPrewarmed);
   }
 
   /** The lease was taken, or is held under a new number. */
-  async held(lease: Lease): Promise<void> {
+  async acquired(lease: Lease): Promise<void> {
     const { units, logger, metrics, writer } = this.#options;
     const unit = units.unit(lease.name);
-    unit.hold(lease);
+    unit.setLease(lease);
     metrics.backplaneLease("taken");
     logger.info({ unit: unit.name, fence: lease.fence }, "this replica watches for all replicas");
     for (const topic of unit.topics.values()) writer.changed(topic);
@@ -85,7 +86,7 @@ export class UnitLeases {
   /** The lease has ended by itself, or another replica has it. */
   lost(name: string): void {
     const unit = this.#options.units.get({ name });
-    if (unit?.isHeld !== true) return;
+    if (unit?.isOwned !== true) return;
     const { logger, metrics } = this.#options;
     metrics.backplaneLease("lost");
     logger.warn({ unit: name }, "the lease has ended: another replica may watch now");
@@ -96,7 +97,7 @@ export class UnitLeases {
   /** Redis says that the lease is not in force. */
   async fenced(name: string): Promise<void> {
     const unit = this.#options.units.get({ name });
-    if (unit?.isHeld !== true) return;
+    if (unit?.isOwned !== true) return;
     this.lost(name);
     await this.#drop(unit);
     this.want(unit);
@@ -106,7 +107,7 @@ export class UnitLeases {
   async handOver(lease: Lease, by: string): Promise<void> {
     const { units, leases, writer, logger, metrics } = this.#options;
     const unit = units.get(lease);
-    if (unit?.isHeld !== true || unit.isHandingOver) return;
+    if (unit?.isOwned !== true || unit.isHandingOver) return;
     unit.isHandingOver = true;
     // What was read is written under this lease; what comes from now on, the next owner sees itself.
     await writer.settled();
@@ -124,10 +125,10 @@ export class UnitLeases {
   }
 
   /** A watch of the unit can't follow changes. If that is so of all of them, perhaps another replica can. */
-  async blind(unit: Unit): Promise<void> {
-    if (!unit.isHeld || unit.isHandingOver || !unit.isBlind) return;
+  async cannotRead(unit: OwnershipUnit): Promise<void> {
+    if (!unit.isOwned || unit.isHandingOver || !unit.cannotRead) return;
     const { logger, metrics } = this.#options;
-    unit.unableUntilMs = this.#nowMs() + unableMs;
+    unit.cannotReadUntilMs = this.#nowMs() + cannotReadMs;
     metrics.backplaneLease("given_up");
     logger.warn({ unit: unit.name }, "nothing can be read here: the lease is left to other replicas");
     this.#release(unit);
@@ -135,26 +136,26 @@ export class UnitLeases {
   }
 
   /** A watch of the unit works. */
-  able(unit: Unit): void {
-    if (unit.unableUntilMs === undefined) return;
-    unit.unableUntilMs = undefined;
+  canRead(unit: OwnershipUnit): void {
+    if (unit.cannotReadUntilMs === undefined) return;
+    unit.cannotReadUntilMs = undefined;
     this.want(unit);
   }
 
   /** Gives back what it owns, so that others take over at once. Never rejects. */
-  async giveBack(): Promise<void> {
+  async releaseAll(): Promise<void> {
     const { units, writer, leaseMs, clock } = this.#options;
     this.#isStopping = true;
     // Nothing renews the leases any more: after so long they have ended by themselves.
     await within(leaseMs, writer.settled(), clock);
-    await Promise.all([...units].filter(({ isHeld }) => isHeld).map((unit) => this.#drop(unit)));
+    await Promise.all([...units].filter(({ isOwned }) => isOwned).map((unit) => this.#drop(unit)));
   }
 
   /** Another replica wants the topic, which is watched from now on if this replica owns it, or is about to. */
   wantedElsewhere(key: TopicKey): ReplicatedTopic | undefined {
     const { units, shared, maxTopics = mostTopics } = this.#options;
     const unit = units.get({ name: units.nameOf(key) });
-    if (unit === undefined || !(unit.isHeld || unit.isWarming)) return undefined;
+    if (unit === undefined || !(unit.isOwned || unit.isPrewarming)) return undefined;
     // Other software may write to Redis, and each topic takes memory and a read of the API server.
     if (!unit.topics.has(key) && (units.size >= maxTopics || !isTopicKey(key))) return undefined;
     const topic = units.topic(key, shared);
@@ -166,11 +167,11 @@ export class UnitLeases {
   }
 
   /** Watches what other replicas mention, and ends watches of what none mentions any more. Never rejects. */
-  async learnInterest(unit: Unit): Promise<void> {
+  async learnInterest(unit: OwnershipUnit): Promise<void> {
     const { interest, units } = this.#options;
     // Without Redis there is nothing to learn; the next round asks again.
     const listed = await interest.list(unit.name).catch(() => undefined);
-    if (listed === undefined || !(unit.isHeld || unit.isWarming)) return;
+    if (listed === undefined || !(unit.isOwned || unit.isPrewarming)) return;
     for (const [index, key] of listed.entries()) {
       // Twenty thousand at once would hold up everything else for seconds.
       if (index % topicsAtOnce === topicsAtOnce - 1) await nextTurn();
@@ -179,25 +180,25 @@ export class UnitLeases {
     this.#dropUnwanted(unit, new Set(listed));
   }
 
-  #isPreferred(unit: Unit): boolean {
+  #isPreferred(unit: OwnershipUnit): boolean {
     const { membership, replica } = this.#options;
     return membership.members !== undefined && this.#rendezvous.ownerOf(unit.name) === replica;
   }
 
-  #warm(unit: Unit, isWarming: boolean): void {
-    if (unit.isWarming === isWarming) return;
-    unit.isWarming = isWarming;
+  #prewarm(unit: OwnershipUnit, isPrewarming: boolean): void {
+    if (unit.isPrewarming === isPrewarming) return;
+    unit.isPrewarming = isPrewarming;
     unit.settle();
-    if (isWarming) void this.learnInterest(unit);
+    if (isPrewarming) void this.learnInterest(unit);
     else this.#dropUnwanted(unit, new Set());
   }
 
-  #release(unit: Unit): void {
-    unit.hold(undefined);
+  #release(unit: OwnershipUnit): void {
+    unit.setLease(undefined);
     this.#dropUnwanted(unit, new Set());
   }
 
-  #dropUnwanted(unit: Unit, wanted: ReadonlySet<TopicKey>): void {
+  #dropUnwanted(unit: OwnershipUnit, wanted: ReadonlySet<TopicKey>): void {
     for (const topic of [...unit.topics.values()]) {
       if (!topic.isWantedElsewhere || wanted.has(topic.key)) continue;
       topic.isWantedElsewhere = false;
@@ -207,7 +208,7 @@ export class UnitLeases {
   }
 
   /** Without Redis the lease ends by itself. */
-  async #drop({ name }: Unit): Promise<void> {
+  async #drop({ name }: OwnershipUnit): Promise<void> {
     await this.#options.keeper.drop(name).catch(() => undefined);
   }
 

@@ -1,23 +1,23 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
-import { Unit } from "./unit.js";
+import { OwnershipUnit } from "./ownership-unit.js";
 
-export interface UnitsOptions {
+export interface OwnershipUnitsOptions {
   /** Whether all topics have one owner, because all are under one watch. */
   readonly isClusterWide: boolean;
   /** Called when nothing of the unit is needed any more. */
-  readonly onEmpty: (unit: Unit) => void;
+  readonly onEmpty: (unit: OwnershipUnit) => void;
   readonly onForgotten: (topic: TopicKey) => void;
 }
 
 /** All units and topics that this replica knows. */
-export class Units implements Iterable<Unit> {
-  readonly #options: UnitsOptions;
-  readonly #units = new Map<string, Unit>();
+export class OwnershipUnits implements Iterable<OwnershipUnit> {
+  readonly #options: OwnershipUnitsOptions;
+  readonly #units = new Map<string, OwnershipUnit>();
   #size = 0;
 
-  constructor(options: UnitsOptions) {
+  constructor(options: OwnershipUnitsOptions) {
     this.#options = options;
   }
 
@@ -27,7 +27,7 @@ export class Units implements Iterable<Unit> {
   }
 
   /** As they are now: units may come and go while they are walked through. */
-  [Symbol.iterator](): Iterator<Unit> {
+  [Symbol.iterator](): Iterator<OwnershipUnit> {
     return [...this.#units.values()][Symbol.iterator]();
   }
 
@@ -41,15 +41,15 @@ export class Units implements Iterable<Unit> {
     return this.#options.isClusterWide ? "cluster" : `namespace/${key.slice(0, key.indexOf("/"))}`;
   }
 
-  get({ name }: Pick<Ownership, "name">): Unit | undefined {
+  get({ name }: Pick<Ownership, "name">): OwnershipUnit | undefined {
     return this.#units.get(name);
   }
 
   /** The unit, which is made if it is not known. */
-  unit(name: string): Unit {
+  unit(name: string): OwnershipUnit {
     let unit = this.#units.get(name);
     if (unit === undefined) {
-      unit = new Unit(name);
+      unit = new OwnershipUnit(name);
       this.#units.set(name, unit);
     }
     return unit;
@@ -74,7 +74,7 @@ export class Units implements Iterable<Unit> {
   /** Forgets a topic that nobody needs, and its unit if it was the last. */
   forgetIdle(topic: ReplicatedTopic): void {
     const { key } = topic;
-    const unit = this.get(topic.unit);
+    const unit = this.get(topic.ownershipUnit);
     if (unit === undefined || !topic.isIdle || unit.topics.get(key) !== topic) return;
     topic.close();
     unit.topics.delete(key);

@@ -2,7 +2,7 @@ import type { InterestRequest, Interest } from "@bunting/backplane";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
 /** What this replica asks of the owners of topics. What can't be asked without Redis is asked when Redis is there. */
-export class OwnerQuestions {
+export class OwnerRequests {
   readonly #interest: Pick<Interest, "ask">;
   readonly #waiting = new Map<ReplicatedTopic, InterestRequest>();
 
@@ -10,17 +10,23 @@ export class OwnerQuestions {
     this.#interest = interest;
   }
 
+<<<<<<< HEAD:packages/proxy/src/source/backplane/owner-questions.ts
   ask(topic: ReplicatedTopic, asked: InterestRequest): void {
+=======
+  send(topic: ReplicatedTopic, asked: Asked): void {
+>>>>>>> 634f02b (Call things in the proxy by the trade's words: peer, report, ownership unit, prewarm, blocked by heap):packages/proxy/src/source/backplane/owner-requests.ts
     this.#waiting.delete(topic);
-    void this.#interest.ask(topic.unit.name, topic.key, asked).catch(() => this.#waiting.set(topic, asked));
+    void this.#interest
+      .ask(topic.ownershipUnit.name, topic.key, asked)
+      .catch(() => this.#waiting.set(topic, asked));
   }
 
   /** Redis is there: asks what nobody has answered meanwhile. */
-  askAgain(): void {
+  resend(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const [topic, asked] of waiting)
-      if (topic.isUnconfirmed && topic.unit.lease === undefined) this.ask(topic, asked);
+      if (topic.isUnconfirmed && topic.ownershipUnit.lease === undefined) this.send(topic, asked);
   }
 
   /** The topic has no subscribers here any more. */

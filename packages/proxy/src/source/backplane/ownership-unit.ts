@@ -7,16 +7,16 @@ import type { ReplicatedTopic } from "./replicated-topic.js";
  * Topics that have one owner: those of a namespace, or all of them. One replica watches for all, so its plan of watches (objects, namespaces, the
  * cluster) is the only one.
  */
-export class Unit implements Ownership {
+export class OwnershipUnit implements Ownership {
   /** Also the name of the lease. */
   readonly name: string;
   readonly topics = new Map<TopicKey, ReplicatedTopic>();
   /** Since when this replica is the one that should own it. */
   preferredSinceMs: number | undefined;
   /** It reads everything before it asks the owner for the lease. */
-  isWarming = false;
+  isPrewarming = false;
   /** Its watches can't read anything: another replica may be able to. Until then it wants no lease. */
-  unableUntilMs: number | undefined;
+  cannotReadUntilMs: number | undefined;
   isHandingOver = false;
   #lease: Lease | undefined;
 
@@ -28,7 +28,7 @@ export class Unit implements Ownership {
     return this.#lease;
   }
 
-  get isHeld(): boolean {
+  get isOwned(): boolean {
     return this.#lease !== undefined;
   }
 
@@ -38,29 +38,30 @@ export class Unit implements Ownership {
   }
 
   /** Everything that is wanted of it is known. */
-  get isWarm(): boolean {
+  get isPrewarmed(): boolean {
     for (const topic of this.topics.values()) if (!topic.isIdle && !topic.isCurrent) return false;
     return true;
   }
 
   /** None of its watches can follow changes. */
-  get isBlind(): boolean {
+  get cannotRead(): boolean {
     let isWatched = false;
     for (const topic of this.topics.values()) {
       if (!topic.isWatched) continue;
-      if (!topic.isBlind) return false;
+      if (!topic.cannotRead) return false;
       isWatched = true;
     }
     return isWatched;
   }
 
   /** Takes a lease, or goes on without one. */
-  hold(lease: Lease | undefined): void {
-    const wasHeld = this.isHeld;
+  setLease(lease: Lease | undefined): void {
+    const wasHeld = this.isOwned;
     this.#lease = lease;
-    this.isWarming = false;
+    this.isPrewarming = false;
     this.isHandingOver = false;
-    if (wasHeld && lease === undefined) for (const topic of this.topics.values()) topic.distrust();
+    if (wasHeld && lease === undefined)
+      for (const topic of this.topics.values()) topic.invalidateConfirmation();
     this.settle();
   }
 

@@ -6,28 +6,34 @@ import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import { UnitLeases } from "./unit-leases.js";
-import { Units } from "./units.js";
+import { OwnershipLeases } from "./ownership-leases.js";
+import { OwnershipUnits } from "./ownership-units.js";
 
 const ignore = (): void => undefined;
 const later = (): Promise<never> => new Promise(ignore);
 
-describe("Units", () => {
+describe("OwnershipUnits", () => {
   it("take on no more topics for others than a replica may have in all of them together: names that are planted in Redis may be of many namespaces", () => {
     const clock = new ManualClock();
     const shared: ReplicatedShared<ReplicatedTopic> = {
       ...{ source: new ScriptedSource(clock), clock, follower: { follow: ignore } },
       ...{ metrics: { backplaneRecordRefused: ignore }, answerMs: 7_000, freshMs: 45_000 },
-      ...{ isRelied: () => true, onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+      ...{
+        usesRedis: () => true,
+        onAnswered: ignore,
+        onStale: ignore,
+        onFollowed: ignore,
+        onRefused: ignore,
+      },
     };
     const emptied: string[] = [];
     const forgotten: string[] = [];
-    const units = new Units({
+    const units = new OwnershipUnits({
       isClusterWide: false,
       onEmpty: ({ name }) => void emptied.push(name),
       onForgotten: (topic) => void forgotten.push(topic),
     });
-    const leases = new UnitLeases({
+    const leases = new OwnershipLeases({
       ...{ units, shared, clock, maxTopics: 3, leaseMs: 5_000, replica: "this" },
       logger: createLogger({ format: "json", debug: false }, { write: ignore }),
       metrics: { backplaneLease: ignore },
@@ -36,7 +42,7 @@ describe("Units", () => {
     });
     for (const name of ["namespace/a", "namespace/b"]) {
       const lease: Lease = { name, holder: "this", fence: 1, untilMs: Infinity };
-      units.unit(name).hold(lease);
+      units.unit(name).setLease(lease);
     }
     const wanted: readonly TopicKey[] = ["a/1", "a/2", "b/1", "b/2", "a/3", "a/1"];
     const taken = wanted.map((key) => leases.wantedElsewhere(key)?.key);

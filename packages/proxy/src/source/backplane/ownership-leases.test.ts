@@ -5,8 +5,8 @@ import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
-import { UnitLeases } from "./unit-leases.js";
-import { Units } from "./units.js";
+import { OwnershipLeases } from "./ownership-leases.js";
+import { OwnershipUnits } from "./ownership-units.js";
 
 const ignore = (): void => undefined;
 const lease: Lease = { name: "namespace/demo", holder: "this", fence: 7, untilMs: Infinity };
@@ -17,16 +17,16 @@ function useLeases() {
   const shared: ReplicatedShared<ReplicatedTopic> = {
     ...{ source: new ScriptedSource(clock), clock, follower: { follow: ignore } },
     ...{ metrics: { backplaneRecordRefused: ignore }, answerMs: 7_000, freshMs: 45_000 },
-    ...{ isRelied: () => true, onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
+    ...{ usesRedis: () => true, onAnswered: ignore, onStale: ignore, onFollowed: ignore, onRefused: ignore },
   };
-  const units = new Units({ isClusterWide: false, onEmpty: ignore, onForgotten: ignore });
+  const units = new OwnershipUnits({ isClusterWide: false, onEmpty: ignore, onForgotten: ignore });
   const events: string[] = [];
   const happened = (event: string): Promise<void> => {
     events.push(event);
     return Promise.resolve();
   };
   let written = (): void => undefined;
-  const leases = new UnitLeases({
+  const leases = new OwnershipLeases({
     ...{ units, shared, clock, leaseMs: 5_000, replica: "this" },
     logger: createLogger({ format: "json", debug: false }, { write: ignore }),
     metrics: { backplaneLease: ignore },
@@ -36,14 +36,14 @@ function useLeases() {
     interest: { list: () => Promise.resolve([]) },
     writer: { changed: ignore, settled: () => new Promise((resolve) => (written = resolve)) },
   });
-  units.unit(lease.name).hold(lease);
+  units.unit(lease.name).setLease(lease);
   return { clock, leases, units, events, written: () => written() };
 }
 
-describe("UnitLeases", () => {
+describe("OwnershipLeases", () => {
   it("give a lease back after what is known was written under it, or its last edit would reach nobody until the next owner has read it", async () => {
     const { leases, events, written, clock } = useLeases();
-    const given = leases.giveBack();
+    const given = leases.releaseAll();
     clock.advance(4_999);
     await Promise.resolve();
     expect(events).to.deep.equal([]);
@@ -55,7 +55,7 @@ describe("UnitLeases", () => {
 
   it("wait for a Redis that does not take what is written no longer than the lease lasts", async () => {
     const { leases, events, clock } = useLeases();
-    const given = leases.giveBack();
+    const given = leases.releaseAll();
     clock.advance(5_000);
     await given;
     expect(events).to.deep.equal(["dropped namespace/demo"]);

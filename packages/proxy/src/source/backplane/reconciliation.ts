@@ -1,24 +1,24 @@
 import type { Interest } from "@bunting/backplane";
 import { sleep, type Clock } from "@bunting/runtime";
 import type { RecordWriter } from "./record-writer.js";
-import type { UnitLeases } from "./unit-leases.js";
-import type { Units } from "./units.js";
+import type { OwnershipLeases } from "./ownership-leases.js";
+import type { OwnershipUnits } from "./ownership-units.js";
 
-export interface RoundsOptions {
-  readonly units: Units;
+export interface ReconciliationOptions {
+  readonly units: OwnershipUnits;
   readonly interest: Pick<Interest, "mention">;
-  readonly unitLeases: Pick<UnitLeases, "learnInterest">;
+  readonly ownershipLeases: Pick<OwnershipLeases, "learnInterest">;
   readonly writer: Pick<RecordWriter, "confirm">;
   readonly compareMs: number;
   readonly clock: Clock;
 }
 
 /** Goes through all units from time to time: mentions what is wanted here, and confirms what this replica owns. */
-export class Rounds {
-  readonly #options: RoundsOptions;
+export class Reconciliation {
+  readonly #options: ReconciliationOptions;
   #isOver = false;
 
-  constructor(options: RoundsOptions) {
+  constructor(options: ReconciliationOptions) {
     this.#options = options;
   }
 
@@ -29,20 +29,20 @@ export class Rounds {
     while (!signal.aborted) {
       // Replicas that started together would go together.
       await sleep(compareMs * (0.75 + 0.25 * Math.random()), signal, clock);
-      await this.go();
+      await this.reconcile();
     }
   }
 
   /** One round. Never rejects: without Redis there is nobody to tell, and the next round repeats what matters. */
-  async go(): Promise<void> {
-    const { units, interest, unitLeases, writer } = this.#options;
+  async reconcile(): Promise<void> {
+    const { units, interest, ownershipLeases, writer } = this.#options;
     for (const unit of units) {
       if (this.#isOver) return;
       const wanted = [...unit.topics.values()].filter(({ hasSubscribers }) => hasSubscribers);
       const keys = wanted.map(({ key }) => key);
       if (keys.length > 0) await interest.mention(unit.name, keys).catch(() => undefined);
-      if (!unit.isHeld) continue;
-      await unitLeases.learnInterest(unit);
+      if (!unit.isOwned) continue;
+      await ownershipLeases.learnInterest(unit);
       await writer.confirm(unit);
     }
   }

@@ -8,7 +8,7 @@ import type { Clock, Logger } from "@bunting/runtime";
 import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
 import { reasonOf } from "./backplane-report.js";
 
-export interface RelianceOptions {
+export interface RedisHealthOptions {
   readonly connection: Pick<RedisConnection, "isUp" | "reason">;
   /** As of the backplane's options. */
   readonly stableMs: number;
@@ -23,14 +23,14 @@ export interface RelianceOptions {
 const refusals: readonly string[] = ["REDIS_FULL", "REDIS_NOT_READY", "REDIS_DENIED", "REDIS_CLUSTERED"];
 
 /** Whether this replica relies on Redis: there has to be a connection, and beats over it have to be taken. */
-export class Reliance {
-  readonly #options: RelianceOptions;
+export class RedisHealth {
+  readonly #options: RedisHealthOptions;
   readonly #degraded: DegradedMode;
   #sinceMs: number;
   /** Why Redis does not work although there is a connection. */
   #refusal: BackplaneError | undefined;
 
-  constructor(options: RelianceOptions) {
+  constructor(options: RedisHealthOptions) {
     const { clock, metrics, stableMs } = options;
     this.#options = options;
     this.#sinceMs = clock.monotonicMs();
@@ -41,7 +41,7 @@ export class Reliance {
     metrics.backplaneState(this.#degraded.state);
   }
 
-  get isRelied(): boolean {
+  get usesRedis(): boolean {
     return this.#degraded.state === "connected";
   }
 
