@@ -1,45 +1,53 @@
 const megabyte = 1024 * 1024;
-/** Garbage that may accumulate whatever is in use. */
+/** Garbage that is always allowed, in bytes. */
 const slackBytes = 16 * megabyte;
-/** What may accumulate beyond that, in relation to what is in use. */
+/** Further garbage that is allowed, as a share of the live bytes. */
 const slackShare = 0.25;
-/** The same after a collection that found little garbage: as when thousands of clients connect. */
+/** The same share after a collection that found little garbage, as when thousands of clients connect. */
 const growthShare = 1;
-/** What is left by a collection that found little garbage, at least. In the middle of a burst three quarters are left. */
+/** A collection that leaves at least this share found little garbage. In the middle of a burst it leaves three quarters. */
 const growthLeft = 0.85;
-/** A burst is when V8 has to collect again so soon. */
+/** A collection that is due again within this time means a burst. */
 const burstMs = 2_000;
-/** Where more is in use, collecting at once would hold everything up for longer than 100 ms. */
+/** Above this many live bytes, a collection in one pause would block the event loop for more than 100 ms. */
 const maxPausedBytes = 128 * megabyte;
-/** What requests and connections may leave behind beyond that: it is charged with more than it takes on the heap. */
+/** Further allowance for discarded bytes of requests and connections, which are charged with more than their heap. */
 const discardedSlackBytes = 24 * megabyte;
-/** A pause in which this much was left behind, and this part of what is in use, ends with a collection. */
+/** After this time without a collection, smaller allowances for discarded bytes apply: these bytes plus this share of the live ones. */
 const pauseMs = 5_000;
 const pauseSlackBytes = 4 * megabyte;
 const pauseSlackShare = 0.1;
 
 /**
- * Decides when V8 has to collect. V8 lets garbage grow to several times what is in use, and does not collect while little is allocated, so
- * that the process stays as large as a burst of requests has made it: a heap of 335 MB was measured with 20 MB in use.
+ * Decides when V8 has to collect. V8 lets garbage grow to several times the live bytes, and does not collect while little
+ * is allocated. The process then stays as large as a burst of requests has made it: a heap of 335 MB was measured with
+ * 20 MB in use.
  *
- * V8 does not see what node's objects take outside of its heap, 20 KB for a connection, and frees none of them in its frequent, partial
- * collections. Therefore what requests and connections that have ended left behind counts too.
+ * A collection is due if one of these is exceeded since the last one (live bytes = those that it left):
+ * - garbage on the heap: `slackBytes`, plus `slackShare` of the live bytes (`growthShare` while the heap grows)
+ * - discarded bytes: `discardedSlackBytes`, plus the same share
+ * - discarded bytes after `pauseMs`: `pauseSlackBytes`, plus `pauseSlackShare` of the live bytes
  *
- * Much of what a collection in the middle of a burst has found in use is garbage after it. So there is a collection some seconds later, too.
+ * Discarded bytes are the charges of ended requests and connections. They count because V8 does not see the memory of
+ * node's objects outside of its heap, 20 KB per connection, and its frequent partial collections free none of it. The third
+ * rule exists because much of what a collection in the middle of a burst found live is garbage some seconds later.
+ *
+ * Invariant: once due, a collection stays due until `collected` is called.
  */
 export class GarbageBound {
   #liveBytes = 0;
   #discardedBytes = 0;
   #collectedMs = 0;
   #slackShare = slackShare;
-  /** The most that was in use since the last collection, garbage included. */
+  /** The largest heap since the last collection, garbage included. */
   #mostBytes = 0;
   #isDue = false;
 
   /**
    * True while V8 has to collect.
    *
-   * @param discardedBytes what requests and connections that have ended left behind since the process began; it may count twice, or be on the heap.
+   * @param discardedBytes charges of all requests and connections that ended since the process began. Some bytes may be
+   *   counted twice, or lie on the heap.
    */
   isExceeded(usedBytes: number, discardedBytes: number, nowMs: number): boolean {
     const discarded = discardedBytes - this.#discardedBytes;
@@ -54,8 +62,8 @@ export class GarbageBound {
   }
 
   /**
-   * True if V8 has to collect at once, in one pause: in a burst, as much garbage as was allowed accumulates again while V8 collects beside the
-   * program, and what became garbage meanwhile is not found.
+   * True if V8 has to collect at once, in one pause. In a burst, the allowed garbage accumulates again while V8 collects
+   * concurrently, and such a collection does not find what becomes garbage meanwhile.
    */
   isOutrun(usedBytes: number, nowMs: number): boolean {
     return (
@@ -65,7 +73,7 @@ export class GarbageBound {
     );
   }
 
-  /** To be called after each full collection, whoever wanted it. */
+  /** To be called after each full collection, also those that V8 began by itself. */
   collected(usedBytes: number, discardedBytes: number, nowMs: number): void {
     this.#collectedMs = nowMs;
     this.#slackShare = usedBytes < this.#mostBytes * growthLeft ? slackShare : growthShare;

@@ -2,9 +2,10 @@ import type { FlagDocument, PastVersion, Readers, TopicKey } from "@bunting/prot
 import type { Runnable } from "@bunting/runtime";
 
 /**
- * Where flag documents come from: a cluster (`KubernetesSource`), a directory (`DirectorySource`) or other proxies (`UpstreamSource`). Others stand
- * around one of these: `BackplaneSource` shares it with other replicas, `CachedSource` keeps copies of it, and `RoutedSource` puts single files
- * (`FileSelectorSource`) beside it. A topic watches its key, and its sink receives what the source knows and every change of it.
+ * The source of flag documents: a cluster (`KubernetesSource`), a directory (`DirectorySource`) or other proxies
+ * (`UpstreamSource`). Others wrap one of these: `BackplaneSource` shares it with other replicas, `CachedSource` keeps copies
+ * on disk, and `RoutedSource` adds single files (`FileSelectorSource`). A topic watches its key, and its sink receives the
+ * present state and every change.
  */
 export interface FlagSource extends Runnable {
   /** True once the source has read everything for the first time: what it has not found by then is missing. */
@@ -19,40 +20,42 @@ export interface FlagSource extends Runnable {
    */
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void;
   /**
-   * Reads a watched topic consistently once more, because a peer knows of a newer version than the sink has received. `done` is called
-   * once, after the sink has received the result of a read that began after this call; not if the topic's watch is aborted, or the returned
-   * function called, first. However often it is called, reads are few, and peers take turns. A source without refresh is always current.
+   * Reads a watched topic consistently again, because a peer knows of a newer version than the sink has received. `done` is
+   * called once, after the sink has received the result of a read that began after this call. It is not called if the
+   * topic's watch is aborted first, or the returned function called. Reads are rate-limited, and peers are served in turn.
+   * A source without refresh is always current.
    *
-   * @param peer where the peer comes from
+   * @param peer identity of the peer that asks, for fairness
    */
   refresh?(topic: TopicKey, done: () => void, peer?: unknown): () => void;
   /**
-   * Whom a FeatureFlag is shared with by its annotation, as far as the source knows already: it costs nothing, whatever names peers guess.
-   * Undefined if with nobody, as for one that does not exist; `unknown` until that is known. A source without this shares nothing.
+   * The readers that a FeatureFlag's annotation names. Undefined if it is not shared, or does not exist; `unknown` until the
+   * source knows. It never causes a read, because peers may ask for any name. A source without this method shares nothing.
    */
   readersOf?(topic: TopicKey): Readers | undefined | "unknown";
 }
 
-/** How a topic receives what a source knows. */
+/** Receives the reports of a source about one topic. */
 export interface SourceSink {
-  /** The versions before the document that was given last, as far as the sink knows them: from what it was given, and told. Absent if it keeps none. */
+  /** The known versions before the last document, from earlier reports and the histories in them. Absent if the sink keeps none. */
   readonly history?: readonly PastVersion[] | undefined;
   /**
-   * The newest document. It may equal the one before; the topic drops it then.
+   * The newest document. If it equals the last one, the topic drops it.
    *
-   * @param history the versions before it, as far as the source knows them: it may be wrong, and nothing but the size of deltas may depend on it
-   * @throws whatever keeps it from being encoded; the topic is then as it was, and the source calls `stale` with the reason.
+   * @param history the versions before it, as far as the source knows them. It may be wrong: only the size of deltas may
+   *   depend on it
+   * @throws if the document can't be encoded; the topic is then unchanged, and the source calls `stale` with the reason
    */
   document(document: FlagDocument, version: SourceVersion, history?: readonly PastVersion[]): void;
-  /** The object has a new version, but its document is the one that was given last: an edit of metadata or status. */
+  /** The object has a new version with the same document: an edit of metadata or status. */
   sameDocument(version: SourceVersion): void;
   /** A consistent read found no such document, and this source never had one. */
   missing(): void;
   /**
    * The document is gone. The last one stays in force until the topic's deletion policy says otherwise.
    *
-   * @param applied the policy that counts from now on, because the source has waited for the grace already; absent: that of the topic, after
-   *   its grace
+   * @param applied the deletion policy to apply at once, because the source has waited for the grace already; absent: the
+   *   topic applies its own policy after its own grace
    */
   deleted(applied?: "keep" | "empty" | "close"): void;
   /** The source can't follow changes for now (unreadable file, API server down, invalid document). The last document stays in force. */
@@ -66,6 +69,6 @@ export interface SourceVersion {
   readonly uid?: string;
   readonly generation?: number;
   readonly resourceVersion?: string;
-  /** It is of a copy on disk that the source has not confirmed since this process started; absent otherwise. */
+  /** The document comes from a copy that the source has not confirmed since this process started; absent otherwise. */
   readonly isUnconfirmed?: true;
 }

@@ -1,12 +1,13 @@
 import type { FlagDocument } from "@bunting/protocol";
 import { mostUnreadBytes, Semaphore } from "@bunting/runtime";
 
-/** From so many bytes on, a document takes long enough to hold everything else up: some 0.1 s for each megabyte of small flags. */
+/** Size from which on a document blocks the event loop for too long: some 0.1 s per megabyte of small flags. */
 const largeBytes = 1024 * 1024;
 
 /**
- * Large documents are read in turns of the event loop, and one after the other, so that the heap is not promised to several at once. Those that
- * wait have come whole, one for each connection, of which there may be 84: what they take is outside of the heap, and bounded here.
+ * Reads large documents in slices of the event loop, one after the other, so that the same free heap is not counted on by
+ * several. Waiting messages have arrived whole, one per connection, of which there may be 84. Their bytes lie outside of
+ * the heap, and this class bounds them.
  */
 export class LargeDocuments {
   readonly #encode: (document: FlagDocument) => Promise<void>;
@@ -15,8 +16,8 @@ export class LargeDocuments {
   #waitingBytes = 0;
 
   /**
-   * @param encode does in turns most of what is to be done when the document is told
-   * @param mostWaitingBytes what may wait for its turn
+   * @param encode does most of the work of reporting a document beforehand, in slices of the event loop
+   * @param mostWaitingBytes limit of waiting messages
    */
   constructor(
     encode: (document: FlagDocument) => Promise<void> = () => Promise.resolve(),
@@ -30,15 +31,15 @@ export class LargeDocuments {
     return bytes >= largeBytes;
   }
 
-  /** Whether a message of so many bytes may wait beside the others; one alone always may. */
+  /** True if the backlog has room for a message of this size. An empty backlog takes any. */
   mayWait(bytes: number): boolean {
     return this.#waitingBytes === 0 || this.#waitingBytes + bytes <= this.#mostWaitingBytes;
   }
 
   /**
-   * Reads a document that is to be told right after.
+   * Reads a document that is reported right after.
    *
-   * @param messageBytes what the message takes that brings it, until it is read
+   * @param messageBytes size of the message that brings it, charged to the backlog until it is read
    */
   async read(messageBytes: number, read: () => Promise<FlagDocument | undefined>): Promise<void> {
     this.#waitingBytes += messageBytes;

@@ -3,20 +3,22 @@ import type { SourceVersion } from "../source/flag-source.js";
 import { isComparable, isNamed, isNewer, type ComparedVersion } from "./is-newer.js";
 
 export interface ResumeGuardOptions {
-  /** What the agent says it holds. */
+  /** The version that the agent claims to have. */
   readonly current: ComparedVersion;
   readonly metrics: Pick<ProxyMetrics, "heldBack">;
-  /** Has the source read the topic once more. `done` may be called at once. Returns how to wait no longer. */
+  /** Makes the source read the topic again. `done` may be called at once. Returns a function that cancels. */
   readonly refresh: (done: () => void) => () => void;
   /** Called when the read is done. */
   readonly onRead: () => void;
 }
 
 /**
- * Keeps an agent from going backwards because its proxy is behind: while the agent holds a newer version than the proxy serves, its
- * subscription waits until the source has read the topic again. The result of that read is served even if it is older, unless it is that
- * the FeatureFlag was deleted: what is served then is not what the read found. A deletion waits for the read as well: the agent may hold what
- * was created after it.
+ * Keeps an agent from going backwards because its proxy is behind.
+ *
+ * - The agent has a newer version than the proxy serves: its subscription waits until the source has read the topic again.
+ * - The read's result is served even if it is older than the agent's version, because the read was consistent.
+ * - The read found a deletion: the last document, still served by policy, is not the read's result and is not sent.
+ * - A deletion also waits for a read, because the agent may have a FeatureFlag that was created after it.
  */
 export class ResumeGuard {
   readonly #options: ResumeGuardOptions;
@@ -29,23 +31,23 @@ export class ResumeGuard {
 
   /** @param isDeleted the FeatureFlag was deleted, and the version is what is served in its place */
   mustWait(served: SourceVersion, isDeleted: boolean): boolean {
-    const { current: held } = this.#options;
-    // A copy on disk that may be older than what the agent holds is of no use to it.
-    const mayBeOlder = served.isUnconfirmed === true && !isComparable(held, served);
-    if (!mayBeOlder && !isNewer(held, served)) return false;
+    const { current } = this.#options;
+    // A copy on disk may be older than the agent's version.
+    const mayBeOlder = served.isUnconfirmed === true && !isComparable(current, served);
+    if (!mayBeOlder && !isNewer(current, served)) return false;
     if (this.#read === "not asked") this.#ask();
     return this.#read === "under way" || isDeleted;
   }
 
   /**
-   * Whether an agent that may hold what was created after a deletion has to wait for a read before it is told of the deletion.
+   * True while the agent must not learn of a deletion yet, because its version may have been created after it.
    *
-   * @param deleted the last version before the deletion, if that is known
+   * @param deleted the last version before the deletion, if known
    */
   mustAwaitRead(deleted: SourceVersion | undefined): boolean {
-    const { current: held } = this.#options;
-    const isOlder = deleted !== undefined && isComparable(held, deleted) && !isNewer(held, deleted);
-    if (isOlder || !isNamed(held)) return false;
+    const { current } = this.#options;
+    const isOlder = deleted !== undefined && isComparable(current, deleted) && !isNewer(current, deleted);
+    if (isOlder || !isNamed(current)) return false;
     if (this.#read === "not asked") this.#ask();
     return this.#read === "under way";
   }

@@ -12,11 +12,11 @@ import type { DeletedView, LiveView, TopicView } from "../topic/topic-view.js";
 import { maxKeyCharacters, type AgentRequest } from "./agent-request.js";
 import { ResumeGuard } from "./resume-guard.js";
 
-/** The stream that a subscriber is part of. */
+/** The agent's stream that a subscriber belongs to. */
 export interface SubscriberOwner {
   readonly connection: TransportSession;
   readonly program: string | undefined;
-  /** It is the stream of another proxy. */
+  /** The peer is another proxy. */
   readonly isProxy: boolean;
   /** The subscriber may have something to send: `next` is called when its turn comes. */
   due(subscriber: TopicSubscriber): void;
@@ -24,7 +24,7 @@ export interface SubscriberOwner {
   ended(subscriber: TopicSubscriber, error: ProxyError): void;
 }
 
-/** What the subscribers of all streams have in common. */
+/** The parts that the subscribers of all streams share. */
 export interface TopicSubscriberContext {
   readonly metrics: ProxyMetrics;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface TopicSubscriberContext {
   readonly unanswered: Deadlines<TopicSubscriber>;
   /** Decides when a subscriber gets its first snapshot; smaller messages do not wait. */
   readonly startQueue?: StartQueue | undefined;
-  /** Has the source read a topic once more. Returns how to wait no longer. */
+  /** Makes the source read a topic again. Returns a function that cancels. */
   readonly refresh: (topic: TopicKey, done: () => void, connection: TransportSession) => () => void;
 }
 
@@ -42,15 +42,26 @@ export interface AgentMessage {
   readonly frame: Uint8Array;
 }
 
-/** How often a version waits for a history of its own, because a newer one came meanwhile, before it is sent without. */
+/** Histories sent in a row for ever newer versions; the next version is then sent without one. */
 const maxHistories = 3;
 
 const none: ReadonlySet<FlagRejection> = new Set();
 
 /**
- * One topic of an agent's stream: what the agent says it holds, and the message that it has not answered yet. There is at most one such
- * message; the next one is made when it may be sent, from the newest version at that time. What the agent holds is concluded from its
- * answers only, never from what was sent.
+ * One topic of an agent's stream: the version that the agent has, and the one message that it has not answered yet.
+ *
+ * A topic goes through these states: it waits for its turn in the start queue (`#isQueued`), it is idle, or a message is
+ * unanswered (`#sentNumber > 0`). `next` makes a message when it may be sent, from the newest version at that time. `answer`
+ * and `giveUp` end the wait for an answer.
+ *
+ * Invariants:
+ * - At most one version (snapshot, delta, "unchanged") is unanswered. Tombstones, histories and freshness need no answer,
+ *   but also wait for it.
+ * - `#currentDigest` is concluded from the agent's answers only, never from what was sent.
+ * - Every change of `#currentDigest` goes through `#acknowledge`, so that TopicAcks counts each agent once.
+ * - `#refused` is never sent again; the next version is.
+ * - After a tombstone (`#announced`) the next document is sent even if the agent has it already.
+ * - While `#resumeGuard` is set, the agent may have a newer version than this proxy: it must not be sent backwards.
  */
 export class TopicSubscriber implements Subscriber, Starter {
   readonly readsTombstones = true;
@@ -59,25 +70,24 @@ export class TopicSubscriber implements Subscriber, Starter {
   readonly #owner: SubscriberOwner;
   #subscription: Subscription | undefined;
   #acks: TopicAcks | undefined;
-  /** Digest of what the agent holds; empty if it holds nothing, or nothing known. */
+  /** Digest of the version that the agent has; empty if none, or unknown. */
   #currentDigest = "";
-  /** Number of the message that the agent has not answered; 0 if there is none. */
+  /** Number of the unanswered message; 0 if there is none. */
   #sentNumber = 0;
-  /** Kind of that message, and the digest it leads to. */
+  /** Kind of the last version message, and the digest that it leads to. */
   #sentKind: VersionFrame["kind"] = "snapshot";
   #sent = "";
-  /** When the snapshot being written was published, if this was subscribed by then; undefined once that was observed. */
+  /** Publication time of the snapshot being written, for the metric; undefined if it is older than the subscription. */
   #publishedMs: number | undefined;
-  /** Digest of the version that the agent refused, which is not sent again. */
+  /** Digest of the version that the agent refused. */
   #refused = "";
-  /** The reason for staleness that was sent last; undefined if it was told that there is none, or nothing. */
+  /** The reason for staleness that was sent last; undefined if none was sent, or its end was. */
   #reportedStale: Error | undefined;
-  /** The digest that the last history leads to, and how many were sent since the last version. Undefined if none. */
+  /** The digest that the last history leads to, and the number of histories since the last version; undefined if none. */
   #sentHistory: { readonly to: string; readonly count: number } | undefined;
   /** The last tombstone sent, until there is a document again. */
   #announced: Tombstone | undefined;
   #rejections = none;
-  /** Undefined once the agent is known to hold nothing newer than this proxy. */
   #resumeGuard: ResumeGuard | undefined;
   #hasStarted = false;
   #isQueued = false;
@@ -88,7 +98,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.topic = topic;
   }
 
-  /** Starts to serve a subscription made for this subscriber to an agent that holds this version. */
+  /** Starts to serve a subscription. `held` is the version that the agent resumes from. */
   open(subscription: Subscription, held: buntingSyncV1.Version | undefined): void {
     this.#subscription = subscription;
     this.#acks = subscription.acks;
@@ -137,16 +147,16 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.wake();
   }
 
-  /** True if there is a newer version than the one that was sent and is not answered. */
+  /** True if there is a newer version than the unanswered one. */
   get isBehind(): boolean {
     const newest = this.#subscription?.view.snapshot;
     return this.#sentNumber > 0 && newest !== undefined && newest.digest !== this.#sent;
   }
 
-  /** The next message, which becomes the stream's message of this number; it then counts as sent. Undefined if there is nothing to send. */
+  /** The next message, which counts as sent under this number of the stream. Undefined if there is nothing to send. */
   next(number: number): AgentMessage | undefined {
     const subscription = this.#subscription;
-    // Tombstones wait for the answer too: the ack of an agent that has emptied itself since would say that it holds what it was sent.
+    // Tombstones wait too: an ack that arrives after one would claim a version that the agent has already dropped.
     if (subscription === undefined || this.#sentNumber > 0) return undefined;
     return this.#nextOf(subscription.view, number) ?? this.#freshness(subscription.staleReason);
   }
@@ -162,14 +172,14 @@ export class TopicSubscriber implements Subscriber, Starter {
       case "deleted": {
         const { snapshot, tombstone } = view;
         if (this.#resumeGuard?.mustAwaitRead(snapshot?.version) === true) return undefined;
-        // An agent told to serve no flags needs no document for that.
+        // An agent that is to serve no flags needs no document.
         const needsNone = snapshot === undefined || tombstone?.policy === "empty";
         return needsNone ? this.#announce(tombstone) : this.#serve(view, snapshot, number);
       }
     }
   }
 
-  /** Whether the source can be followed, if that has changed and the stream is of a proxy. */
+  /** The freshness message for another proxy, if staleness has changed. */
   #freshness(reason: Error | undefined): AgentMessage | undefined {
     if (reason === this.#reportedStale || !this.readsFreshness) return undefined;
     this.#reportedStale = reason;
@@ -185,8 +195,10 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   /**
-   * Takes the agent's answer to a message. False if it answers nothing that was sent: `written` is the number of the last message of the
-   * stream. An answer that comes late or twice is ignored.
+   * Takes the agent's answer to a message. Late and repeated answers are ignored.
+   *
+   * @param written number of the last message of the stream
+   * @returns false if the answer fits no message that was sent
    */
   answer(request: Extract<AgentRequest, { $case: "ack" | "nack" }>, written: number): boolean {
     const number = Number(request.value.number);
@@ -198,7 +210,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     return true;
   }
 
-  /** The agent now holds what it was sent with this number, except for some flags. False if it claims to hold something else. */
+  /** The agent has taken this message, except for the rejected flags. False if it claims another digest. */
   #ack(number: number, digest: string, rejected: readonly buntingSyncV1.RejectedFlag[]): boolean {
     if (number !== this.#sentNumber) return true;
     if (digest !== this.#sent) return false;
@@ -209,11 +221,11 @@ export class TopicSubscriber implements Subscriber, Starter {
     return true;
   }
 
-  /** The agent has applied nothing of what it was sent with this number. */
+  /** The agent has applied nothing of this message. */
   #nack(number: number, heldDigest: string, reason: string, isDeltaMismatch: boolean): void {
     if (number !== this.#sentNumber) return;
     const digest = this.#sent;
-    // A snapshot can't mismatch; to send it again would never end.
+    // A snapshot can't mismatch: to send it again would never end.
     const isMismatch = isDeltaMismatch && this.#sentKind !== "snapshot";
     this.#context.metrics.nacked(isMismatch ? "mismatch" : "refused");
     this.#answered(isMismatch ? "" : heldDigest);
@@ -226,7 +238,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.wake();
   }
 
-  /** There was no answer in time. */
+  /** The agent did not answer in time: its version is unknown from now on. */
   giveUp(): void {
     this.#context.metrics.ackTimedOut();
     this.#answered("");
@@ -249,11 +261,11 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#subscription = undefined;
   }
 
-  /** The message that leads to this snapshot, if it is not sent yet; then the tombstone. */
+  /** The message that leads to this snapshot if it was not sent yet; otherwise the tombstone. */
   #serve(view: LiveView | DeletedView, snapshot: Snapshot, number: number): AgentMessage | undefined {
     const { kind, tombstone } = view;
     if (tombstone === undefined) this.#returnFromTombstone();
-    // An agent that holds something newer keeps it, but learns of the deletion.
+    // An agent with a newer version keeps it, but learns of the deletion.
     if (this.#resumeGuard?.mustWait(snapshot.version, kind === "deleted") === true)
       return this.#announce(tombstone);
     this.#passResumeGuard();
@@ -273,8 +285,8 @@ export class TopicSubscriber implements Subscriber, Starter {
   }
 
   /**
-   * What another proxy is told before a version. The version may be a newer one when its turn comes, and then has a history of its own, but
-   * waits only so often.
+   * The history that another proxy receives before a version. If a newer version comes before this one is sent, a history of
+   * the newer one goes first, at most `maxHistories` times.
    */
   #history(): AgentMessage | undefined {
     const snapshot = this.#owner.isProxy ? this.#subscription?.due : undefined;
@@ -291,7 +303,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     if (snapshot === undefined) return undefined;
     this.#sentHistory = undefined;
     const message = snapshot.topicFrames.from(this.#currentDigest);
-    // For a snapshot published before the subscription, the time since then says nothing about our speed.
+    // The age of a snapshot from before the subscription says nothing about our speed.
     const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;
     this.#publishedMs = wasThere ? snapshot.publishedMs : undefined;
     this.#sentNumber = number;
@@ -319,7 +331,6 @@ export class TopicSubscriber implements Subscriber, Starter {
     return tombstone;
   }
 
-  /** After a tombstone the agent has to be told that there is a document again, even if it is the same as before. */
   #returnFromTombstone(): void {
     if (this.#announced === undefined) return;
     this.#announced = undefined;
@@ -336,7 +347,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#currentDigest = digest;
   }
 
-  /** Adds the new ones before it releases the old ones, so that a rejection in both is not dropped in between. */
+  /** Replaces the agent's rejections. New ones are retained before old ones are released, so that common ones are never dropped. */
   #setRejections(refused: readonly Pick<FlagRejection, "digest" | "flag" | "reason">[]): void {
     const before = this.#rejections;
     if (before.size === 0 && refused.length === 0) return;

@@ -9,15 +9,15 @@ export interface Subscriber {
   /** The topic is charged to this connection. */
   readonly connection?: TransportSession;
   /**
-   * True if its protocol can say that a document does not exist: it is then woken for tombstones as for snapshots. The deletion policy
-   * `close` ends other subscribers.
+   * True if the protocol has tombstones: the subscriber is then woken for them as for snapshots. The deletion policy `close`
+   * ends other subscribers.
    */
   readonly readsTombstones?: boolean;
-  /** True for another proxy, which is told whether the source can be followed. */
+  /** True for another proxy, which is woken when the source becomes stale or fresh. */
   readonly readsFreshness?: boolean;
-  /** How the program names itself, if its protocol says so. */
+  /** Name that the program gives itself, if the protocol has one. */
   readonly program?: string | undefined;
-  /** Digest of what it says it holds, if its protocol says so; empty if nothing. */
+  /** Digest of the version that the subscriber has acknowledged, if the protocol has acks; empty if none. */
   readonly currentDigest?: string;
   /** The view may have changed: look at it now, or when the write under way is done. */
   wake(): void;
@@ -25,7 +25,7 @@ export interface Subscriber {
   refuse(error: ProxyError): void;
 }
 
-/** What a subscription needs of its topic. */
+/** The topic, as far as a subscription needs it. */
 export interface SubscribedTopic {
   readonly view: TopicView;
   /** Why the source can't be followed for now; undefined if it can. */
@@ -39,19 +39,22 @@ export interface SubscribedTopic {
 }
 
 /**
- * One subscriber's place at a topic: a single slot. It has no queue and does not even hold a snapshot, only which one the subscriber took
- * last; the next one is always the topic's newest at that moment. So a subscriber, however slow, ends at the newest, and costs the same. A
- * snapshot counts as taken as soon as it is handed out: an edit that is reverted while it is being written has to be sent again.
+ * One subscriber's cursor at a topic. There is no queue and no snapshot in it, only the digest of the one taken last; the
+ * next one is always the topic's newest at that moment. Every subscriber, however slow, ends at the newest, at the same
+ * cost.
+ *
+ * A snapshot counts as taken as soon as `take` returns it: an edit that is reverted while it is being written has to be
+ * sent again.
  */
 export class Subscription {
   readonly subscriber: Subscriber;
-  /** Links of the SubscriptionList it is in, for that list only. */
+  /** Links of the SubscriptionList, for that list only. */
   next: Subscription | undefined;
   previous: Subscription | undefined;
   #topic: SubscribedTopic | undefined;
   #takenDigest = "";
   #takenSequence = 0;
-  /** The version up to which this subscriber has received all it should; to begin with, the one at which it subscribed. */
+  /** Sequence up to which the subscriber is complete; at first that of its subscription. */
   #settledSequence: number;
 
   constructor(topic: SubscribedTopic, subscriber: Subscriber) {
@@ -60,7 +63,7 @@ export class Subscription {
     this.#settledSequence = topic.sequence;
   }
 
-  /** What the topic has at the moment, taken or not. After the end there is nothing. */
+  /** The topic's present view, taken or not; empty after the end. */
   get view(): TopicView {
     return this.#topic?.view ?? startingView;
   }
@@ -70,7 +73,7 @@ export class Subscription {
     return this.#topic?.staleReason;
   }
 
-  /** Where subscribers whose protocol has acks report them. */
+  /** Receives the acks, for protocols that have them. */
   get acks(): TopicAcks | undefined {
     return this.#topic?.acks;
   }
@@ -79,12 +82,12 @@ export class Subscription {
     return this.#settledSequence;
   }
 
-  /** True if the subscriber has written this version, or one in its place, or subscribed later. */
+  /** True if the subscriber has written this version or a later one, or subscribed later. */
   hasSettled(sequence: number): boolean {
     return this.#settledSequence >= sequence;
   }
 
-  /** What `take` would return. */
+  /** The snapshot that `take` would return. */
   get due(): Snapshot | undefined {
     const newest = this.#topic?.view.snapshot;
     return newest?.digest === this.#takenDigest ? undefined : newest;
@@ -105,12 +108,12 @@ export class Subscription {
     return undefined;
   }
 
-  /** The subscriber needs the newest snapshot again, also if it is the one it took last: that did not arrive, or no longer counts. */
+  /** Makes `take` return the newest snapshot even if it was taken already, because it did not arrive or is no longer valid. */
   retake(): void {
     this.#takenDigest = "";
   }
 
-  /** The subscriber does not need the newest snapshot: a tombstone said the same. */
+  /** Counts the newest snapshot as taken, because a tombstone replaces it. */
   skip(): void {
     const topic = this.#topic;
     const newest = topic?.view.snapshot;
@@ -126,7 +129,7 @@ export class Subscription {
     topic?.leave(this);
   }
 
-  /** Called by the topic when it ends the subscription, which is then not in its list any more. */
+  /** Called by the topic after it has removed the subscription from its list. */
   detach(): void {
     this.#topic = undefined;
   }

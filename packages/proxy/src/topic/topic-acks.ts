@@ -17,7 +17,7 @@ interface Entry extends FlagRejection {
 }
 
 const maxRejections = 100;
-/** How many of these one connection may bring up: a single agent must not keep the others' from being seen. */
+/** Limit per connection: a single agent must not hide the rejections of others. */
 const maxPerConnection = 20;
 /** Rejections are logged after this delay, so that one line counts all agents, and at most once per `logEveryMs`. */
 const firstLogMs = 1_000;
@@ -27,8 +27,9 @@ const maxLinesAtOnce = 20;
 const linesPerMinute = 120;
 
 /**
- * What the agents of a topic acknowledged by bunting.sync.v1: which versions they hold, and what they refuse. Bounded: digests by the number
- * of subscribers, rejections to a hundred, and to twenty of one connection; those without a subscriber make room for new ones.
+ * The acks and nacks of a topic's agents (bunting.sync.v1): the versions that they have, and those that they refuse.
+ * Digests are bounded by the number of subscribers; rejections to a hundred, and to twenty per connection. Rejections
+ * without a subscriber make room for new ones.
  */
 export class TopicAcks {
   readonly #topic: TopicKey;
@@ -36,7 +37,7 @@ export class TopicAcks {
   readonly #log: RateLimitedLog;
   readonly #held = new Map<string, number>();
   readonly #rejections = new Map<string, Entry>();
-  /** The connection that brought up each rejection, as long as it is upheld, and how many each connection has brought up. */
+  /** The connection that sent each rejection first, while a subscriber retains it; and their number per connection. */
   readonly #origins = new Map<FlagRejection, object>();
   readonly #counts = new Map<object, number>();
   #unlogged: Entry[] = [];
@@ -50,17 +51,17 @@ export class TopicAcks {
     this.#log = log;
   }
 
-  /** By digest, how many subscribers say they hold that version. */
+  /** Number of subscribers by the digest that they have acknowledged. */
   get held(): ReadonlyMap<string, number> {
     return this.#held;
   }
 
-  /** Oldest first; some may have no subscriber any more. */
+  /** Rejections, oldest first; some may have no subscriber any more. */
   get rejections(): Iterable<FlagRejection> {
     return this.#rejections.values();
   }
 
-  /** A subscriber now holds another version; an empty digest stands for none. */
+  /** A subscriber goes from one acknowledged digest to another; empty stands for none. */
   acknowledge(before: string, now: string): void {
     if (before === now) return;
     if (before !== "") {
@@ -71,17 +72,14 @@ export class TopicAcks {
     if (now !== "") this.#held.set(now, (this.#held.get(now) ?? 0) + 1);
   }
 
-  /**
-   * The entry for what a subscriber refuses, which it has to `retain` at once and to `release` later. Undefined if there is no room to keep
-   * it.
-   */
+  /** The entry of a rejection. The subscriber must `retain` it at once, and `release` it later. Undefined if there is no room. */
   reject(
     connection: object,
     digest: string,
     flag: string | undefined,
     reason: string,
   ): FlagRejection | undefined {
-    // Of a flag only the first reason is kept.
+    // Only the first reason per flag is kept.
     const key = flag === undefined ? `${digest} nack ${reason}` : `${digest} flag ${flag}`;
     const known = this.#rejections.get(key);
     if (known !== undefined) return known;
@@ -95,7 +93,7 @@ export class TopicAcks {
     return entry;
   }
 
-  /** To be called once for each subscriber that refuses it. */
+  /** To be called once per subscriber that refuses the flag or version. */
   retain(rejection: FlagRejection): void {
     (rejection as Entry).subscribers++;
   }

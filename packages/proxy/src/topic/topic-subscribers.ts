@@ -17,7 +17,7 @@ export interface TopicSubscribersOptions {
   readonly onConverged: (state: ConvergenceState) => void;
 }
 
-/** All subscriptions of a topic: they are woken and refused through the fan-out, and counted as long as there is nothing to serve them. */
+/** All subscriptions of a topic. They are woken and refused through the fan-out, and counted as waiting while there is no snapshot. */
 export class TopicSubscribers {
   readonly #options: TopicSubscribersOptions;
   readonly #subscriptions = new SubscriptionList();
@@ -36,7 +36,7 @@ export class TopicSubscribers {
     return this.#subscriptions.size;
   }
 
-  /** All of them, for a walk within one turn of the event loop. */
+  /** All subscriptions, for a walk within one turn of the event loop. */
   get all(): Iterable<Subscription> {
     return this.#subscriptions;
   }
@@ -53,7 +53,7 @@ export class TopicSubscribers {
     this.#countWaiting();
   }
 
-  /** @param isBehind it leaves without the newest snapshot */
+  /** @param isBehind the subscriber leaves without the newest snapshot */
   delete(subscription: Subscription, isBehind: boolean): void {
     this.#subscriptions.delete(subscription);
     this.#release(subscription);
@@ -66,7 +66,7 @@ export class TopicSubscribers {
     this.#broadcast.publish();
   }
 
-  /** Wakes those that are told whether the source can be followed: other proxies, which are few. */
+  /** Wakes other proxies, which are few, because staleness has changed. */
   wakeTiers(): void {
     for (const { subscriber } of this.all) if (subscriber.readsFreshness === true) subscriber.wake();
   }
@@ -77,18 +77,18 @@ export class TopicSubscribers {
     this.wake();
   }
 
-  /** One of them has the newest snapshot. */
+  /** A subscriber has received the newest snapshot. */
   caughtUp(): void {
     this.#convergence.caughtUp();
   }
 
-  /** Says whether they are held, because there is no snapshot for them. */
+  /** Sets whether the subscribers wait, because there is no snapshot. */
   setWaiting(isWaiting: boolean): void {
     this.#isWaiting = isWaiting;
     this.#countWaiting();
   }
 
-  /** Ends all subscriptions there are, except those of spared subscribers. The newest snapshot counts for none of them any more. */
+  /** Ends all present subscriptions but those of spared subscribers, and stops measuring the newest snapshot's convergence. */
   refuse(error: ProxyError, isSpared: (subscriber: Subscriber) => boolean = () => false): void {
     const refused: Subscriber[] = [];
     const spared: Subscription[] = [];

@@ -21,7 +21,7 @@ export type BackplaneProxyOptions = Pick<
   | "backplaneStable"
 >;
 
-/** As the options of the proxy are called that the backplane knows by other names. */
+/** Names of the proxy's options, by the backplane's names for them. */
 const names: Readonly<Record<string, string>> = {
   keyPrefix: "--backplane-key-prefix",
   leaseMs: "--backplane-lease",
@@ -36,7 +36,7 @@ const names: Readonly<Record<string, string>> = {
   address: "--backplane",
 };
 
-/** What does nothing without an address. */
+/** Options that have no effect without an address. */
 const useless = [
   "backplaneUserFile",
   "backplanePasswordFile",
@@ -53,7 +53,7 @@ const useless = [
 ] as const;
 
 /**
- * How the options say that Redis is used; undefined if they do not.
+ * The checked options of the backplane; undefined if Redis is not used.
  *
  * @throws ProxyError OPTION_INVALID
  */
@@ -83,7 +83,7 @@ function checked(options: BackplaneProxyOptions): CheckedOptions {
       address: options.backplane,
       keyPrefix: options.backplaneKeyPrefix,
       leaseMs: options.backplaneLease,
-      // As long as a lease, and a little: who is gone owns nothing any more when others notice it.
+      // A little longer than a lease: when others notice that a replica is gone, its leases have expired.
       memberMs: Math.round(1.2 * options.backplaneLease),
       stableMs: options.backplaneStable,
       ...Object.fromEntries(Object.entries(texts).filter(([, value]) => value !== "")),

@@ -4,7 +4,7 @@ import type { BackplaneReport, OwnedUnit } from "./backplane-metrics.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 import type { OwnershipUnit } from "./ownership-unit.js";
 
-/** Topics by what this replica does with them. */
+/** Counts of topics by how this replica reads them. */
 export function countTopics(
   topics: Iterable<ReplicatedTopic>,
   usesRedis: boolean,
@@ -20,7 +20,7 @@ export function countTopics(
   return counts;
 }
 
-/** What this replica has a lease for. */
+/** The units that this replica has leases of. */
 export function ownedUnits(
   units: Iterable<OwnershipUnit>,
   keeper: Pick<LeaseKeeper, "held">,
@@ -35,14 +35,14 @@ export function ownedUnits(
   return owned;
 }
 
-/** What has subscribers here, and no lease. */
+/** Names of units with subscribers here but without a lease. */
 export function otherUnits(units: Iterable<OwnershipUnit>): string[] {
   return [...units]
     .filter(({ isOwned, hasSubscribers }) => !isOwned && hasSubscribers)
     .map(({ name }) => name);
 }
 
-/** Why edits come late although Redis works otherwise: announcements have a connection of their own. */
+/** Why edits are late although Redis works otherwise: announcements have a connection of their own. */
 export function lateReasonOf(
   failure: BackplaneError | undefined,
   compareMs: number,
@@ -52,7 +52,7 @@ export function lateReasonOf(
   return { reason: singleLine(cut(`${late}: ${failure.message}`)) };
 }
 
-/** Why Redis can't be used, in one line: Redis may have written a part of it. */
+/** Why Redis can't be used, in one line and cut: a part of the text may come from Redis. */
 export function reasonOf(reason: BackplaneError | undefined): Pick<BackplaneReport, "reason"> {
   return reason === undefined ? {} : { reason: singleLine(cut(reason.message)) };
 }

@@ -5,17 +5,17 @@ import type { FlagSource } from "../flag-source.js";
 import type { BackplaneMetrics } from "./backplane-metrics.js";
 
 export interface BackplaneSourceOptions {
-  /** Watches what this replica owns, or everything while Redis is away. */
+  /** The source that watches the topics that this replica owns, or all while Redis is away. */
   readonly source: FlagSource;
-  /** How to use Redis; checked. */
+  /** Checked options of the backplane. */
   readonly backplane: CheckedOptions;
-  /** Keys that records are signed with; none if absent. */
+  /** File of the keys that records are signed with; absent: records are not signed. */
   readonly keyFile?: string;
   /** Whether all topics have one owner, because all are under one watch. */
   readonly isClusterWide: boolean;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: BackplaneMetrics;
-  /** Does in turns of the event loop most of what is to be done when a large document is told. */
+  /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
 }

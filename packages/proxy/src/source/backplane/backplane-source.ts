@@ -10,12 +10,12 @@ interface Early {
   readonly peer: unknown;
 }
 
-/** Another source, shared with other replicas by way of Redis: what one of them watches, all of them know. */
+/** Shares another source among replicas through Redis: one of them watches a topic, and all follow it. */
 export class BackplaneSource implements FlagSource {
   readonly name = "source";
   readonly #options: BackplaneSourceOptions;
   readonly #synced = new Synced();
-  /** What was watched before the client of Redis was loaded. */
+  /** Watches that were asked for before the client of Redis was loaded. */
   readonly #early = new Map<TopicKey, Early>();
   readonly #earlyRefreshes = new Set<(topics: ReplicatedTopics) => void>();
   #topics: ReplicatedTopics | undefined;
@@ -25,7 +25,7 @@ export class BackplaneSource implements FlagSource {
     options.source.onSynced(() => this.#synced.reached());
   }
 
-  /** True once the source has, or Redis has answered: it says what others have read. */
+  /** True once the source has synced, or Redis has answered: its records are what other replicas have read. */
   get hasSynced(): boolean {
     return this.#synced.hasSynced;
   }
@@ -35,7 +35,7 @@ export class BackplaneSource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // With the client of Redis, which no other source needs.
+    // Imported here because no other source needs the client of Redis.
     const { ReplicatedTopics } = await import("./replicated-topics.js");
     const topics = new ReplicatedTopics({ ...this.#options, onReached: () => this.#synced.reached() });
     this.#topics = topics;
@@ -44,7 +44,7 @@ export class BackplaneSource implements FlagSource {
     this.#early.clear();
     for (const begin of this.#earlyRefreshes) begin(topics);
     this.#earlyRefreshes.clear();
-    // What is owned is given back while the source still runs; its failure ends both.
+    // The source runs until the leases were given back; a failure of the source ends both.
     const sharing = new AbortController();
     const stop = (): void => sharing.abort();
     signal.addEventListener("abort", stop, { once: true });

@@ -9,17 +9,17 @@ export interface FollowedRefreshesOptions {
   readonly clock: Clock;
 }
 
-/** How long an owner may take to read a topic once more, before this replica reads it for itself. */
+/** Time-out of an owner's read, after which this replica reads the topic for itself. */
 const ownerMs = 2_000;
 
 interface Refresh {
   readonly waiting: Set<() => void>;
-  /** Asked for since the one that is under way began. */
+  /** Callers since the refresh under way began: they need another one. */
   readonly next: Set<() => void>;
   announced: () => void;
 }
 
-/** Asks owners to read topics once more: one question for a topic at a time, however many peers know of a newer version. */
+/** Asks owners to read topics again: one request per topic at a time, however many peers know of a newer version. */
 export class FollowedRefreshes {
   readonly #options: FollowedRefreshesOptions;
   readonly #refreshes = new Map<TopicKey, Refresh>();
@@ -43,12 +43,12 @@ export class FollowedRefreshes {
     return () => void waiting.delete(done);
   }
 
-  /** The owner has written the topic, or found it as it was. */
+  /** The owner has written the topic, or confirmed it. */
   announced(topic: TopicKey): void {
     this.#refreshes.get(topic)?.announced();
   }
 
-  /** The topic is no longer known here: nobody waits. */
+  /** The topic is no longer known here: its waiting callers are dropped. */
   forget(topic: TopicKey): void {
     this.#refreshes.get(topic)?.announced();
     this.#refreshes.delete(topic);
@@ -65,7 +65,7 @@ export class FollowedRefreshes {
     if (this.#refreshes.get(topic.key) !== refresh) return;
     this.#refreshes.delete(topic.key);
     const { waiting, next } = refresh;
-    // Who asked meanwhile knows of what came meanwhile.
+    // Later callers may know of a version that came after this read.
     if (next.size > 0) this.#start(topic, next);
     for (const done of waiting) done();
   }
@@ -84,7 +84,7 @@ export class FollowedRefreshes {
       if (stored !== undefined) topic.record(stored);
       return true;
     } catch {
-      // Without Redis, or where what it holds can't be used.
+      // Redis is away, or its record can't be used.
       return false;
     } finally {
       cancel();

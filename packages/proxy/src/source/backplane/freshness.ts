@@ -1,15 +1,15 @@
 import type { ReplicatedShared } from "./replicated-shared.js";
 
 /**
- * How long what an owner has confirmed of a topic counts, on the monotonic clock of this replica.
+ * Validity of an owner's confirmation of a topic, on the monotonic clock of this replica.
  *
- * Only what was confirmed after this replica asked for the topic counts: who confirmed it before may be gone by now, and all other replicas and
- * the API server with it. An owner that is there confirms it once more when it is asked.
+ * A confirmation is valid only if it was given after this replica asked for the topic. An earlier one proves nothing: its
+ * owner may be gone by now, and so may the API server. A live owner confirms again when it is asked.
  */
 export class Freshness {
   readonly #shared: Pick<ReplicatedShared<unknown>, "clock" | "answerMs" | "freshMs">;
   #untilMs = 0;
-  /** Confirmations from before this do not count. */
+  /** Confirmations given before this time are not valid. */
   #notBeforeMs = 0;
   #isConfirmed = false;
 
@@ -17,40 +17,40 @@ export class Freshness {
     this.#shared = shared;
   }
 
-  /** An owner is there, or may have no more than not answered yet. */
+  /** An owner has confirmed the topic, or its time to answer is not over yet. */
   get isFresh(): boolean {
     return this.#nowMs < this.#untilMs;
   }
 
-  /** An owner has confirmed it, and that still counts. */
+  /** An owner has confirmed the topic, and the confirmation is still valid. */
   get isConfirmed(): boolean {
     return this.#isConfirmed && this.isFresh;
   }
 
-  /** This replica asks the owner, who has some time to answer. */
+  /** This replica asks the owner, which has `answerMs` to answer. */
   asked(): void {
     this.#untilMs = this.#nowMs + this.#shared.answerMs;
     this.#notBeforeMs = this.#nowMs - roundingMs;
     this.#isConfirmed = false;
   }
 
-  /** What was confirmed up to now does not count: it may have been this replica that confirmed it. */
+  /** Ends the validity of all confirmations so far, because this replica may have given them itself. */
   invalidateConfirmation(): void {
     this.#notBeforeMs = this.#nowMs;
     this.expire();
   }
 
-  /** What counted ends to count; it counts again if it is read again. */
+  /** Ends the validity of the present confirmation; the same one is accepted again if it is read again. */
   expire(): void {
     this.#untilMs = 0;
   }
 
-  /** Whether a confirmation from so long ago counts now. */
+  /** True if a confirmation of this age is valid. */
   counts(agoMs: number): boolean {
     return agoMs >= 0 && agoMs < this.#shared.freshMs && this.#nowMs - agoMs >= this.#notBeforeMs;
   }
 
-  /** An owner confirmed so long ago what is known. Returns whether that counts. */
+  /** Takes an owner's confirmation of this age. Returns whether it is valid. */
   confirmed(agoMs: number): boolean {
     if (!this.counts(agoMs)) return false;
     this.#untilMs = Math.max(this.#untilMs, this.#nowMs - agoMs + this.#shared.freshMs);
@@ -63,5 +63,5 @@ export class Freshness {
   }
 }
 
-/** Redis gives times in whole ms, so an age may be this much too large. */
+/** Error of an age: Redis gives times in whole ms. */
 const roundingMs = 1;

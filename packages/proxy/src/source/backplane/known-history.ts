@@ -3,7 +3,7 @@ import { historyLength, type PastVersion } from "@bunting/protocol";
 import { historyAfter } from "../history-after.js";
 import type { Known } from "./known.js";
 
-/** What is known, if it is the same document at another place: its history stays. */
+/** Keeps the history if `known` is the same document at another position. */
 export function keepHistory(known: Known, before: Known | undefined): Known {
   return known.kind === "document" && known.document === before?.document
     ? { ...known, history: before.history }
@@ -11,9 +11,9 @@ export function keepHistory(known: Known, before: Known | undefined): Known {
 }
 
 /**
- * What is known, with what replicas have to know to bring others from earlier versions to it.
+ * Adds the history that other replicas need to send deltas from earlier versions.
  *
- * @param reported the history that the subscribers of this replica have of it, if there are any
+ * @param reported the history that the subscribers of this replica have, if there are any
  */
 export function withHistory(
   known: Known,
@@ -26,13 +26,13 @@ export function withHistory(
 }
 
 /**
- * What is known, with its history by way of what Redis holds, which is the same or came before: undefined if that adds nothing. Whoever starts
- * from a version before the stored one passes through all that is known since, which may be more than needed, and is right.
+ * Extends the history of `newest` by that of a record in Redis, which is the same version or an older one. Undefined if
+ * the record adds nothing. A delta from a version before the record may then be larger than needed, but is right.
  */
 export function withHistoryThrough(stored: Known, newest: Known | undefined): Known | undefined {
   if (stored.kind !== "document" || newest?.kind !== "document") return undefined;
   const [own, before] = [newest.history ?? [], stored.history ?? []];
-  // Mostly what is known is more, and then nothing has to be compared.
+  // Our history is usually longer: then no documents are compared.
   if (own.length > 0 && own.length >= before.length) return undefined;
   const isSame = comparePositions(stored, newest) === 0;
   const history = isSame ? before : [...(historyAfter(stored, newest.document) ?? []), ...own];

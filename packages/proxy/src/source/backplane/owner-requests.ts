@@ -1,7 +1,7 @@
 import type { InterestRequest, Interest } from "@bunting/backplane";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
-/** What this replica asks of the owners of topics. What can't be asked without Redis is asked when Redis is there. */
+/** Requests of this replica to the owners of topics. Those that fail without Redis are sent when Redis is back. */
 export class OwnerRequests {
   readonly #interest: Pick<Interest, "ask">;
   readonly #waiting = new Map<ReplicatedTopic, InterestRequest>();
@@ -21,7 +21,7 @@ export class OwnerRequests {
       .catch(() => this.#waiting.set(topic, asked));
   }
 
-  /** Redis is there: asks what nobody has answered meanwhile. */
+  /** Redis is back: sends the requests that are still needed. */
   resend(): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();

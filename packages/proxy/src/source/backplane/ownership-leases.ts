@@ -23,21 +23,27 @@ export interface OwnershipLeasesOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<BackplaneMetrics, "backplaneLease">;
-  /** Of all units together; 40,000 unless a test can't have so many. */
+  /** Limit of all units together; default 40,000, fewer in tests. */
   readonly maxTopics?: number;
 }
 
-/** An owner that can't read the API server leaves its topics to others for so long, unless it can read again sooner. */
+/** An owner that can't read the API server wants no lease for so long, unless it can read again sooner. */
 const cannotReadMs = 30_000;
 
 /**
- * How many topics this replica may have when it takes on one more for others, in all units together. Twice as many as may be wanted of one unit;
- * others watch for themselves what is not taken on. Each name takes some 8 KB, if nothing is behind it.
+ * Limit of topics, in all units together, above which this replica takes on none for other replicas; they watch these for
+ * themselves. It is twice what may be wanted of one unit. A topic takes some 8 KB even if its FeatureFlag does not exist.
  */
 const mostTopics = 40_000;
 const topicsAtOnce = 256;
 
-/** Decides which units this replica wants to own, and does what follows from owning them: to watch for all, and to hand over without a gap. */
+/**
+ * Decides which ownership units this replica wants to own, watches for all replicas while it owns them, and hands them
+ * over without a gap.
+ *
+ * A unit without a lease is wanted while it has subscribers here. The preferred owner (by rendezvous hashing over the live
+ * members) first opens all watches of the unit (`isPrewarming`), and only then asks the present owner to hand over.
+ */
 export class OwnershipLeases {
   readonly #options: OwnershipLeasesOptions;
   #rendezvous = new Rendezvous([]);
@@ -51,7 +57,7 @@ export class OwnershipLeases {
     this.#rendezvous = new Rendezvous(members);
   }
 
-  /** Wants the lease where it has subscribers, and asks for it where it is the one that should own it and has read everything. */
+  /** Wants the lease of a unit with subscribers; asks for it if this replica is the preferred owner and has prewarmed. */
   want(unit: OwnershipUnit): void {
     const { keeper, shared, leaseMs } = this.#options;
     if (unit.isOwned || unit.isHandingOver || this.#isStopping) return;
@@ -61,18 +67,18 @@ export class OwnershipLeases {
     if (!shared.usesRedis() || !unit.hasSubscribers || unit.cannotReadUntilMs !== undefined) {
       unit.preferredSinceMs = undefined;
       this.#prewarm(unit, false);
-      // What was wanted before would be taken with the next connection: where Redis comes and goes, the watches of what others want would too.
+      // A lease still wanted would be taken at the next connection: an unsteady Redis would open and close watches.
       void this.#drop(unit);
       return;
     }
     unit.preferredSinceMs = this.#isPreferred(unit) ? (unit.preferredSinceMs ?? nowMs) : undefined;
-    // Replicas that come and go in a rolling update would ask for what the next one takes from them.
+    // In a rolling update, a replica would ask for leases that the next one takes from it.
     const isSettled = unit.preferredSinceMs !== undefined && nowMs - unit.preferredSinceMs >= leaseMs;
     this.#prewarm(unit, isSettled);
     keeper.want(unit.name, isSettled && unit.isPrewarmed);
   }
 
-  /** The lease was taken, or is held under a new number. */
+  /** The lease was acquired, or has a new fence. */
   async acquired(lease: Lease): Promise<void> {
     const { units, logger, metrics, writer } = this.#options;
     const unit = units.unit(lease.name);
@@ -109,11 +115,11 @@ export class OwnershipLeases {
     const unit = units.get(lease);
     if (unit?.isOwned !== true || unit.isHandingOver) return;
     unit.isHandingOver = true;
-    // What was read is written under this lease; what comes from now on, the next owner sees itself.
+    // Reports up to now are written under this lease; the next owner sees later ones itself.
     await writer.settled();
     const isGiven = await leases.handOver(lease, by).catch(() => false);
     if (!isGiven) {
-      // The other one is gone, or Redis: the lease goes on, or is found to have ended.
+      // The other replica or Redis is gone: the lease continues, or is found to have ended.
       unit.isHandingOver = false;
       return;
     }
@@ -124,7 +130,7 @@ export class OwnershipLeases {
     this.want(unit);
   }
 
-  /** A watch of the unit can't follow changes. If that is so of all of them, perhaps another replica can. */
+  /** A watch of the unit can't follow changes. If none can, the lease is left to another replica, which may be able to. */
   async cannotRead(unit: OwnershipUnit): Promise<void> {
     if (!unit.isOwned || unit.isHandingOver || !unit.cannotRead) return;
     const { logger, metrics } = this.#options;
@@ -135,28 +141,28 @@ export class OwnershipLeases {
     await this.#drop(unit);
   }
 
-  /** A watch of the unit works. */
+  /** A watch of the unit can read again. */
   canRead(unit: OwnershipUnit): void {
     if (unit.cannotReadUntilMs === undefined) return;
     unit.cannotReadUntilMs = undefined;
     this.want(unit);
   }
 
-  /** Gives back what it owns, so that others take over at once. Never rejects. */
+  /** Gives all leases back, so that other replicas take over at once. Never rejects. */
   async releaseAll(): Promise<void> {
     const { units, writer, leaseMs, clock } = this.#options;
     this.#isStopping = true;
-    // Nothing renews the leases any more: after so long they have ended by themselves.
+    // Nothing renews the leases any more: after one lease time they have expired.
     await within(leaseMs, writer.settled(), clock);
     await Promise.all([...units].filter(({ isOwned }) => isOwned).map((unit) => this.#drop(unit)));
   }
 
-  /** Another replica wants the topic, which is watched from now on if this replica owns it, or is about to. */
+  /** Another replica wants the topic: it is watched from now on if this replica owns its unit, or prewarms it. */
   wantedElsewhere(key: TopicKey): ReplicatedTopic | undefined {
     const { units, shared, maxTopics = mostTopics } = this.#options;
     const unit = units.get({ name: units.nameOf(key) });
     if (unit === undefined || !(unit.isOwned || unit.isPrewarming)) return undefined;
-    // Other software may write to Redis, and each topic takes memory and a read of the API server.
+    // Other programs may write to Redis, and each topic costs memory and a read of the API server.
     if (!unit.topics.has(key) && (units.size >= maxTopics || !isTopicKey(key))) return undefined;
     const topic = units.topic(key, shared);
     if (!topic.isWantedElsewhere) {
@@ -166,14 +172,14 @@ export class OwnershipLeases {
     return topic;
   }
 
-  /** Watches what other replicas mention, and ends watches of what none mentions any more. Never rejects. */
+  /** Watches the topics that other replicas mention, and ends the watches of others. Never rejects. */
   async learnInterest(unit: OwnershipUnit): Promise<void> {
     const { interest, units } = this.#options;
-    // Without Redis there is nothing to learn; the next round asks again.
+    // Without Redis there is nothing to learn; the next reconciliation tries again.
     const listed = await interest.list(unit.name).catch(() => undefined);
     if (listed === undefined || !(unit.isOwned || unit.isPrewarming)) return;
     for (const [index, key] of listed.entries()) {
-      // Twenty thousand at once would hold up everything else for seconds.
+      // Twenty thousand topics at once would block the event loop for seconds.
       if (index % topicsAtOnce === topicsAtOnce - 1) await nextTurn();
       if (units.nameOf(key) === unit.name) this.wantedElsewhere(key);
     }
@@ -217,7 +223,7 @@ export class OwnershipLeases {
   }
 }
 
-/** What Redis says that other replicas want is checked as what subscribers ask for is: others may write there, too. */
+/** Keys from Redis are checked like those from subscribers, because other programs may write to Redis. */
 function isTopicKey(key: string): boolean {
   const slash = key.indexOf("/");
   return isNamespaceName(key.slice(0, slash)) && isObjectName(key.slice(slash + 1));

@@ -4,18 +4,19 @@ import type { Ownership } from "./replicated-shared.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
 /**
- * Topics that have one owner: those of a namespace, or all of them. One replica watches for all, so its plan of watches (objects, namespaces, the
- * cluster) is the only one.
+ * The topics that have one owner: those of a namespace, or of the whole cluster if there is one watch for all. One replica
+ * owns a unit by its lease and watches for all replicas, so that only its plan of watches (objects, namespaces, the
+ * cluster) is in force.
  */
 export class OwnershipUnit implements Ownership {
   /** Also the name of the lease. */
   readonly name: string;
   readonly topics = new Map<TopicKey, ReplicatedTopic>();
-  /** Since when this replica is the one that should own it. */
+  /** Time from which on this replica is the preferred owner. */
   preferredSinceMs: number | undefined;
-  /** It reads everything before it asks the owner for the lease. */
+  /** All its watches are opened before the lease is asked for. */
   isPrewarming = false;
-  /** Its watches can't read anything: another replica may be able to. Until then it wants no lease. */
+  /** Its watches can't read anything, but another replica may be able to: no lease is wanted until this time. */
   cannotReadUntilMs: number | undefined;
   isHandingOver = false;
   #lease: Lease | undefined;
@@ -37,7 +38,7 @@ export class OwnershipUnit implements Ownership {
     return false;
   }
 
-  /** Everything that is wanted of it is known. */
+  /** The watches of all wanted topics have reported. */
   get isPrewarmed(): boolean {
     for (const topic of this.topics.values()) if (!topic.isIdle && !topic.isCurrent) return false;
     return true;
@@ -54,7 +55,7 @@ export class OwnershipUnit implements Ownership {
     return isWatched;
   }
 
-  /** Takes a lease, or goes on without one. */
+  /** Takes a lease, or continues without one. */
   setLease(lease: Lease | undefined): void {
     const wasHeld = this.isOwned;
     this.#lease = lease;

@@ -6,7 +6,7 @@ import { OwnershipUnit } from "./ownership-unit.js";
 export interface OwnershipUnitsOptions {
   /** Whether all topics have one owner, because all are under one watch. */
   readonly isClusterWide: boolean;
-  /** Called when nothing of the unit is needed any more. */
+  /** Called when the last topic of the unit was forgotten. */
   readonly onEmpty: (unit: OwnershipUnit) => void;
   readonly onForgotten: (topic: TopicKey) => void;
 }
@@ -26,12 +26,12 @@ export class OwnershipUnits implements Iterable<OwnershipUnit> {
     return this.#size;
   }
 
-  /** As they are now: units may come and go while they are walked through. */
+  /** A copy of the present list: units may come and go during the walk. */
   [Symbol.iterator](): Iterator<OwnershipUnit> {
     return [...this.#units.values()][Symbol.iterator]();
   }
 
-  /** Those of all units; none may come or go while they are walked through. */
+  /** The topics of all units. None may be added or removed during the walk. */
   *topics(): Generator<ReplicatedTopic> {
     for (const unit of this.#units.values()) yield* unit.topics.values();
   }
@@ -45,7 +45,7 @@ export class OwnershipUnits implements Iterable<OwnershipUnit> {
     return this.#units.get(name);
   }
 
-  /** The unit, which is made if it is not known. */
+  /** The unit of this name, created if need be. */
   unit(name: string): OwnershipUnit {
     let unit = this.#units.get(name);
     if (unit === undefined) {
@@ -59,7 +59,7 @@ export class OwnershipUnits implements Iterable<OwnershipUnit> {
     return this.#units.get(this.nameOf(key))?.topics.get(key);
   }
 
-  /** The topic, which is made if it is not known. */
+  /** The topic of this key, created if need be. */
   topic(key: TopicKey, shared: ReplicatedShared<ReplicatedTopic>): ReplicatedTopic {
     const unit = this.unit(this.nameOf(key));
     let topic = unit.topics.get(key);
@@ -71,7 +71,7 @@ export class OwnershipUnits implements Iterable<OwnershipUnit> {
     return topic;
   }
 
-  /** Forgets a topic that nobody needs, and its unit if it was the last. */
+  /** Forgets an idle topic, and its unit with the last topic. */
   forgetIdle(topic: ReplicatedTopic): void {
     const { key } = topic;
     const unit = this.get(topic.ownershipUnit);

@@ -13,7 +13,10 @@ export interface ReconciliationOptions {
   readonly clock: Clock;
 }
 
-/** Goes through all units from time to time: mentions what is wanted here, and confirms what this replica owns. */
+/**
+ * Walks through all ownership units at intervals: mentions the topics that have subscribers here, and for owned units
+ * learns what other replicas want and confirms the records.
+ */
 export class Reconciliation {
   readonly #options: ReconciliationOptions;
   #isOver = false;
@@ -24,16 +27,16 @@ export class Reconciliation {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, compareMs } = this.#options;
-    // A round through hundreds of namespaces, each of which Redis is asked about, takes longer than there is time for at the end.
+    // A walk through hundreds of namespaces, with commands for each, would take longer than the process has to end.
     signal.addEventListener("abort", () => (this.#isOver = true), { once: true });
     while (!signal.aborted) {
-      // Replicas that started together would go together.
+      // Jitter: replicas that started together would otherwise walk together.
       await sleep(compareMs * (0.75 + 0.25 * Math.random()), signal, clock);
       await this.reconcile();
     }
   }
 
-  /** One round. Never rejects: without Redis there is nobody to tell, and the next round repeats what matters. */
+  /** One walk. Never rejects: what fails without Redis is repeated by the next one. */
   async reconcile(): Promise<void> {
     const { units, interest, ownershipLeases, writer } = this.#options;
     for (const unit of units) {

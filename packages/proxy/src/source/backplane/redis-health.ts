@@ -10,24 +10,24 @@ import { reasonOf } from "./backplane-report.js";
 
 export interface RedisHealthOptions {
   readonly connection: Pick<RedisConnection, "isUp" | "reason">;
-  /** As of the backplane's options. */
+  /** See the options of the backplane. */
   readonly stableMs: number;
   readonly clock: Clock;
   readonly logger: Pick<Logger, "info" | "warn">;
   readonly metrics: Pick<BackplaneMetrics, "backplaneState">;
-  /** This replica relies on Redis from now on, or watches for itself. */
+  /** `usesRedis` has changed. */
   readonly onChange: () => void;
 }
 
-/** With these Redis refuses everybody who writes, or this replica: it is as good as away. Other refusals are of a single key. */
+/** Errors by which Redis refuses all writes of this replica: it is as good as away. Other errors concern a single key. */
 const refusals: readonly string[] = ["REDIS_FULL", "REDIS_NOT_READY", "REDIS_DENIED", "REDIS_CLUSTERED"];
 
-/** Whether this replica relies on Redis: there has to be a connection, and beats over it have to be taken. */
+/** Whether this replica can use Redis: there is a connection, and Redis accepts the heartbeats sent over it. */
 export class RedisHealth {
   readonly #options: RedisHealthOptions;
   readonly #degraded: DegradedMode;
   #sinceMs: number;
-  /** Why Redis does not work although there is a connection. */
+  /** The error by which Redis refuses the heartbeats of this replica, although there is a connection. */
   #refusal: BackplaneError | undefined;
 
   constructor(options: RedisHealthOptions) {
@@ -54,12 +54,12 @@ export class RedisHealth {
     };
   }
 
-  /** There is no connection; at the start, there is none yet. */
+  /** There is no connection, or none yet. */
   lost(): void {
     this.#degraded.down();
   }
 
-  /** Redis has taken a beat, or has failed to. */
+  /** Redis has accepted a heartbeat, or refused it with this error. */
   beaten(failure: BackplaneError | undefined): void {
     if (!this.#options.connection.isUp) return;
     this.#refusal = failure !== undefined && refusals.includes(failure.code) ? failure : undefined;
@@ -67,7 +67,7 @@ export class RedisHealth {
     else this.#degraded.down();
   }
 
-  /** Leaves no timer behind. */
+  /** Ends all timers. */
   stop(): void {
     this.#degraded.stop();
   }

@@ -1,12 +1,13 @@
 import { Backoff } from "@bunting/runtime";
 import type { ReplicatedShared } from "./replicated-shared.js";
 
-/** How long it takes at most until an owner is asked again. */
+/** The longest wait before an owner is asked again. */
 const capMs = 600_000;
 
 /**
- * When something is done about a record that can't be used: at once, because its owner may be able to write it anew, and then ever more rarely. What
- * the owner writes may be what can't be used, under another key for instance, and each question costs it a read of the API server and a write.
+ * Back-off of requests to write a record again that can't be used: the first at once, later ones ever more rarely. The
+ * owner's own record may be the unusable one (signed with another key, for instance), and each request costs the owner a
+ * read of the API server and a write.
  */
 export class RepairPace {
   readonly #clock: ReplicatedShared<unknown>["clock"];
@@ -18,7 +19,7 @@ export class RepairPace {
     this.#waits = new Backoff({ firstMs: answerMs, capMs });
   }
 
-  /** Whether it is time; then it is not again before the next wait is over. */
+  /** True if a request is due; the next one is due after the next wait. */
   isDue(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs < this.#dueMs) return false;
@@ -26,7 +27,7 @@ export class RepairPace {
     return true;
   }
 
-  /** A record could be used: the next that can't is another matter. */
+  /** A record could be used: the waits begin anew. */
   reset(): void {
     this.#dueMs = -Infinity;
     this.#waits.reset();

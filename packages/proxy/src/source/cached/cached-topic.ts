@@ -17,26 +17,26 @@ export interface CachedTopicOptions {
   readonly onConfirmed: () => void;
 }
 
-/** How long the source may take for its first answer before the copy is served; at once if the source says that it can't read the topic. */
-const timeoutMs = 1_000;
+/** Time of the source for its first answer, after which the copy is served. If the source reports staleness, it is served at once. */
+const answerTimeoutMs = 1_000;
 
 /** A larger copy is not parsed only for its history. */
 const maxComparedBytes = 1024 * 1024;
 
 /**
- * Stands between the source and a topic. Until the source has said what the topic is, its copy on disk is served, as stale; whatever the
- * source says then counts, and is what the copy becomes.
+ * Stands between the source and a topic. Until the first answer of the source, the copy on disk is served as stale. From
+ * then on the reports of the source are served, and kept as the copy.
  */
 export class CachedTopic implements SourceSink {
   readonly #options: CachedTopicOptions;
-  /** Aborts when the source has said what the topic is, or the topic ends. */
+  /** Aborts at the first answer of the source, or when the topic ends. */
   readonly #answered = new AbortController();
   readonly #closing = new AbortController();
-  /** What the source has said, while the copy is read for its history only. */
+  /** The source's document while the copy is read only for its history. */
   #newest: { readonly document: FlagDocument; readonly version: SourceVersion } | undefined;
   readonly #awaiting = new Set<() => void>();
   #cancelTimeout = (): void => undefined;
-  /** Why the source does not answer, as far as it said. */
+  /** The source's reason for staleness, if it gave one. */
   #reason: Error = new ProxyError("SOURCE_UNREADABLE", "the source has not answered yet");
   #isLoading = false;
   #isCopyServed = false;
@@ -45,7 +45,7 @@ export class CachedTopic implements SourceSink {
     this.#options = options;
   }
 
-  /** True until the source has said for the first time what the topic is. */
+  /** True until the first answer of the source. */
   get isUnconfirmed(): boolean {
     return !this.#answered.signal.aborted;
   }
@@ -57,7 +57,7 @@ export class CachedTopic implements SourceSink {
   open(): void {
     const { copies, topic, clock } = this.#options;
     copies.open(topic);
-    this.#cancelTimeout = clock.after(timeoutMs, () => this.#load());
+    this.#cancelTimeout = clock.after(answerTimeoutMs, () => this.#load());
   }
 
   close(): void {
@@ -67,7 +67,7 @@ export class CachedTopic implements SourceSink {
     this.#options.copies.close(this.#options.topic);
   }
 
-  /** Calls back once the source has answered. Returns how to wait no longer. */
+  /** Calls back once the source has answered. Returns a function that cancels. */
   awaitAnswer(done: () => void): () => void {
     this.#awaiting.add(done);
     return () => void this.#awaiting.delete(done);
@@ -111,7 +111,7 @@ export class CachedTopic implements SourceSink {
     this.#settle();
   }
 
-  /** The source has answered before the copy was read. Those who held what is in the copy, or a version before it, come from there. */
+  /** The source answered before the copy was read. Agents may hold the version of the copy or an earlier one: its history is kept. */
   #readHistory(newest: { readonly document: FlagDocument; readonly version: SourceVersion }): void {
     const { copies, topic } = this.#options;
     this.#newest = newest;
@@ -125,7 +125,7 @@ export class CachedTopic implements SourceSink {
     const { sink, copies, topic } = this.#options;
     const newest = this.#newest;
     const own = sink.history ?? [];
-    // The source knows more, or whoever follows it has done so for a while.
+    // The source's own history is longer: the copy adds nothing.
     if (newest === undefined || own.length > (copied.history?.length ?? 0)) return;
     const through = historyAfter(copied, newest.document) ?? [];
     if (through.length === 0) return;

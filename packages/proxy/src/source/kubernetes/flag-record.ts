@@ -9,7 +9,7 @@ import { clusterKey, namespaceKey, partsOfKey, type WatchKey } from "./watch-key
 export interface FlagRecordOptions {
   readonly topic: TopicKey;
   readonly sink: SourceSink;
-  /** Where the peer comes from that made the topic known. */
+  /** The peer that subscribed first, for fairness among peers. */
   readonly peer?: unknown;
   readonly clock: Clock;
   readonly log: KubernetesLog;
@@ -17,15 +17,15 @@ export interface FlagRecordOptions {
   readonly onChange: (record: FlagRecord) => void;
 }
 
-/** A version of a FeatureFlag that was given to the sink, or refused. */
+/** A version of a FeatureFlag that was reported to the sink, or refused. */
 interface ReportedVersion {
   readonly resourceVersion: string;
   readonly isRefused: boolean;
 }
 
 /**
- * What this source knows of one FeatureFlag that is subscribed to. Several streams may report it (its object watch, that of its
- * namespace); the order of resourceVersions decides what is new, so that streams need not be timed against each other.
+ * The state of one subscribed FeatureFlag. Several watches may report it (its own, that of its namespace, that of the
+ * cluster). The order of resourceVersions decides what is new, so the watches need not be timed against each other.
  */
 export class FlagRecord implements WatchRequest {
   readonly topic: TopicKey;
@@ -37,7 +37,7 @@ export class FlagRecord implements WatchRequest {
   readonly #tracker: ObjectTracker;
   #isRefused = false;
   #isStale = false;
-  /** The version that was told last, unless its deletion was told since. */
+  /** The version that was reported last; undefined after its deletion was. */
   #reported: ReportedVersion | undefined;
   #lastReadMs: number | undefined;
   readonly #awaiting = new Set<{ readonly sinceMs: number; readonly done: () => void }>();
@@ -70,7 +70,7 @@ export class FlagRecord implements WatchRequest {
     return this.#lastReadMs;
   }
 
-  /** RBAC does not let us read it. */
+  /** RBAC refuses the read of this FeatureFlag. */
   refused(): void {
     if (this.#isRefused) return;
     this.#isRefused = true;
@@ -82,7 +82,7 @@ export class FlagRecord implements WatchRequest {
     return this.#tracker.resourceVersionIn(epoch);
   }
 
-  /** Since when it has seemed gone, in ms of the monotonic clock; undefined if it does not. Only a later read makes it a deletion. */
+  /** Time from which on the FeatureFlag has seemed gone, on the monotonic clock; undefined if it does not. A later read confirms it. */
   get goneSinceMs(): number | undefined {
     return this.#tracker.goneSinceMs;
   }
@@ -91,19 +91,19 @@ export class FlagRecord implements WatchRequest {
   offer(object: KubeObject, resourceVersion: string, epoch: Epoch, isLive: boolean): void {
     const before = this.#tracker.existence;
     const verdict = this.#tracker.offer(object, resourceVersion, epoch, isLive);
-    // A version that is known ends an outage, in which nothing has changed.
+    // A known version ends staleness: nothing has changed during the outage.
     if (verdict === "older" || (verdict === "known" && !this.#isStale)) return;
     if (verdict !== "known" && isLive) this.#options.log.written(writtenAtMs(object));
     this.#report(object, resourceVersion, verdict === "sameSpec");
     if (before !== "exists") this.#options.onChange(this);
   }
 
-  /** A stream reported its deletion. */
+  /** A stream reported a deletion. */
   gone(resourceVersion: string, epoch: Epoch): void {
     if (this.#tracker.gone(resourceVersion, epoch)) this.#options.onChange(this);
   }
 
-  /** A consistent read, begun at `readStartedMs`, did not find it. */
+  /** A consistent read, begun at `readStartedMs`, did not find the FeatureFlag. */
   absent(resourceVersion: string, epoch: Epoch, readStartedMs: number): void {
     const { sink, onChange } = this.#options;
     const { existence: before, goneSinceMs } = this.#tracker;
@@ -121,19 +121,19 @@ export class FlagRecord implements WatchRequest {
     if (before !== "absent") onChange(this);
   }
 
-  /** True while a refresh waits for it to be read. */
+  /** True while a refresh waits for a read. */
   get isAwaited(): boolean {
     return this.#awaiting.size > 0;
   }
 
-  /** Calls back once a consistent read that begins from now on has reported its result. Returns how to wait no longer. */
+  /** Calls back once a consistent read that begins from now on has reported its result. Returns a function that cancels. */
   awaitRead(done: () => void): () => void {
     const waiting = { sinceMs: this.#options.clock.monotonicMs(), done };
     this.#awaiting.add(waiting);
     return () => void this.#awaiting.delete(waiting);
   }
 
-  /** A consistent read, begun at `readStartedMs`, has reported its result. While the record seems gone it has none: that is to be confirmed. */
+  /** A consistent read, begun at `readStartedMs`, has ended. While the FeatureFlag seems gone, that result still has to be confirmed. */
   wasRead(readStartedMs: number): void {
     this.#lastReadMs = Math.max(readStartedMs, this.#lastReadMs ?? readStartedMs);
     this.#isRefused = false;
@@ -143,7 +143,7 @@ export class FlagRecord implements WatchRequest {
     for (const { done } of answered) done();
   }
 
-  /** No stream that reports it works for now. */
+  /** No watch of the FeatureFlag works for now. */
   stale(reason: Error): void {
     if (this.#isStale) return;
     this.#isStale = true;
@@ -168,7 +168,7 @@ export class FlagRecord implements WatchRequest {
     this.#isStale = false;
   }
 
-  /** Gives the document to the sink, or the reason why it is refused: whatever goes wrong here, only this FeatureFlag is stale. */
+  /** Reports the document, or the reason why it is refused. Any error here makes only this FeatureFlag stale. */
   #take(object: KubeObject, version: SourceVersion): boolean {
     const { sink, log, topic } = this.#options;
     const { resourceVersion = "" } = version;

@@ -7,31 +7,34 @@ import type { WatchKey } from "./watch-key.js";
 export interface OpenWatchesOptions {
   readonly records: RecordIndex;
   readonly shared: WatchShared;
-  /** False where object watches are not wanted: a FeatureFlag then waits for the first read of a wider watch. */
+  /** False if object watches are not wanted: a FeatureFlag then waits for the first read of a wider watch. */
   readonly usesObjectWatches: boolean;
-  /** How many object watches may stand in for wider ones that are down. More FeatureFlags are read in turn. */
+  /** Limit of object watches that stand in for wider ones that are down. Further FeatureFlags are read in turn. */
   readonly maxBridges: number;
-  /** True while the record is to keep its object watch, wanted or not, because it is being read by it. */
+  /** True while a read of the record by its object watch is under way: the watch stays open, wanted or not. */
   readonly isBeingRead: (record: FlagRecord) => boolean;
-  /** Called when a watch is in sync: by a read that began at `readStartedMs`, or (undefined) resumed where it was. */
+  /** Called when a watch is in sync, by a read that began at `readStartedMs`, or (undefined) by resuming. */
   readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
   readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
   readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
 }
 
 /**
- * The watches that are open, and how they become those that are wanted: make before break. A watch that is not wanted stays until the
- * wanted ones have caught up on all its records. Until a namespace or cluster watch has caught up on a record, that record keeps, or
- * gets, an object watch. While two watches report the same FeatureFlag, its record drops what it knows, so nothing here depends on timing.
+ * The open watches, and their transition to the wanted ones.
+ *
+ * Invariants:
+ * - Make before break: an unwanted watch stays open until the wanted ones have caught up on all its records.
+ * - A bridge is an object watch that stands in for a wider watch, wanted but not caught up on a record. There are at most
+ *   `maxBridges`; records beyond them are in `#unbridged`, and someone has to read them now and then (`isProvidedFor`).
+ * - `#reads` are object watches opened for one read, by `read`; they close when it is done, or become bridges.
+ * - Two watches may report the same FeatureFlag: its record drops old versions, so nothing here depends on timing.
+ * - `reconcile` must be called again after every sync, because only then unwanted watches and bridges can close.
  */
 export class OpenWatches {
   readonly #options: OpenWatchesOptions;
   readonly #watches = new Map<WatchKey, ScopeWatch>();
-  /** Object watches that were opened because a wider one had not caught up on their record. */
   readonly #bridges = new Set<WatchKey>();
-  /** Object watches that were opened for one read. */
   readonly #reads = new Set<WatchKey>();
-  /** Records that would have a watch of the former kind, if there were not too many. */
   readonly #unbridged = new Set<FlagRecord>();
   readonly #running = new Set<Promise<void>>();
   #wanted: ReadonlySet<WatchKey> = new Set();
@@ -53,18 +56,18 @@ export class OpenWatches {
     return record.watchKeys.flatMap((key) => this.#watches.get(key) ?? []);
   }
 
-  /** The wanted watch that is to report the record; undefined if there are too many for a watch each. */
+  /** The wanted watch that is to report the record; undefined if there are too many records for a watch each. */
   wantedOf(record: FlagRecord): ScopeWatch | undefined {
     for (const key of record.watchKeys) if (this.#wanted.has(key)) return this.#watches.get(key);
     return undefined;
   }
 
-  /** False if there is no watch for the record, because there are too many: it has to be read now and then. */
+  /** False if the record has no watch because there are too many records: it has to be read now and then. */
   isProvidedFor(record: FlagRecord): boolean {
     return this.wantedOf(record) !== undefined && !this.#unbridged.has(record);
   }
 
-  /** Opens what is wanted, and closes what is not as soon as it is not needed any more. To be called again after every sync. */
+  /** Opens the wanted watches, and closes unwanted ones that are not needed any more. */
   reconcile(wanted: ReadonlySet<WatchKey>): void {
     this.#wanted = wanted;
     for (const key of wanted) {
@@ -90,7 +93,7 @@ export class OpenWatches {
     if (watch !== undefined) this.#close(record.topic, watch);
   }
 
-  /** Reads the record by an object watch: a new one, or once more by the one that is open. */
+  /** Reads the record by an object watch: a new one, or a relist of the open one. */
   read(record: FlagRecord): void {
     const watch = this.#watches.get(record.topic);
     if (watch !== undefined) watch.relist();
@@ -106,7 +109,7 @@ export class OpenWatches {
     this.#watches.clear();
   }
 
-  /** Reads a record by an object watch where the wanted wider watch has not caught up on it, unless that one's first read will do. */
+  /** Opens a bridge if the wanted wider watch has not caught up on the record, unless that watch's first read is soon enough. */
   #bridge(record: FlagRecord): void {
     if (this.#options.isBeingRead(record)) return;
     this.#unbridged.delete(record);
@@ -114,7 +117,7 @@ export class OpenWatches {
     if (watch === undefined || watch.kind === "object" || watch.hasCaughtUpOn(record)) return;
     const own = this.#watches.get(record.topic);
     if (own !== undefined) {
-      // It was last read before the wider watch was in sync: another read proves that nothing happened in between.
+      // Its last read may precede the sync of the wider watch: another one proves that nothing happened in between.
       if (own.isSynced && watch.isSynced) own.relist();
       if (this.#reads.has(record.topic)) this.#mayBridge(record);
       return;
@@ -136,7 +139,7 @@ export class OpenWatches {
   }
 
   #isNeeded(key: WatchKey, watch: ScopeWatch): boolean {
-    // One that is down brings nothing that the wanted ones will not.
+    // A wide watch that is down reports nothing that the wanted ones will not.
     if (watch.kind !== "object" && !watch.isSynced) return false;
     for (const record of watch.audience()) {
       if (watch.kind === "object" && this.#options.isBeingRead(record)) return true;
@@ -183,7 +186,7 @@ export class OpenWatches {
   }
 }
 
-/** True if nothing of the record escapes this watch. */
+/** True if the watch reports every change of the record. */
 function isReliable(watch: ScopeWatch, record: FlagRecord): boolean {
   return watch.isSynced && watch.hasCaughtUpOn(record);
 }

@@ -8,28 +8,28 @@ import { partsOfKey } from "./watch-key.js";
 
 /** The shortest time between two reads of one FeatureFlag, watches included. */
 const perFlagMs = 1_000;
-/** The shortest time between two reads, of whichever FeatureFlags. */
+/** The shortest time between two reads of any FeatureFlags. */
 const perReadMs = 250;
 const maxConcurrentReads = 4;
 const afterFailureMs = 5_000;
-/** A read that takes longer, because the answer drips in, must not hold up others. */
+/** Time-out of a read: an answer that drips in must not block other reads. */
 const longestReadMs = 30_000;
 
-/** That an agent claims to hold a newer version of a FeatureFlag. */
+/** An agent's claim to have a newer version of a FeatureFlag. */
 interface Claim {
   readonly record: FlagRecord;
-  /** Where the agent comes from. */
+  /** The agent's identity, for fairness. */
   readonly peer: unknown;
 }
 
 /**
- * Reads single FeatureFlags once more because agents claim to hold newer versions. Any peer can claim that, so the reads have a low rate,
- * peers take turns, and each read costs the API server a LIST of one object. No watch is disturbed.
+ * Reads single FeatureFlags again because agents claim to have newer versions. Any peer can claim that, so reads are
+ * rate-limited and peers are served in turn. Each read is a LIST of one object; watches are not disturbed.
  */
 export class Refreshes {
   readonly #shared: ReflectorShared;
   readonly #records: RecordIndex;
-  /** The records that wait, each with the earliest time of its read. */
+  /** Waiting records, each with the earliest time of its read. */
   readonly #waiting = new Map<FlagRecord, number>();
   readonly #claims = new FairQueue<Claim>();
   readonly #reading = new Map<FlagRecord, AbortController>();
@@ -45,14 +45,14 @@ export class Refreshes {
     this.#records = records;
   }
 
-  /** While the claim stands, reads of the record count as turns of the peer. Returns how to end it. */
+  /** While the claim stands, reads of the record count as turns of the peer. Returns a function that ends the claim. */
   claim(record: FlagRecord, peer: unknown): () => void {
     const claim: Claim = { record, peer };
     this.#claims.add(peer, claim);
     return () => this.#claims.delete(peer, claim);
   }
 
-  /** Reads the record when it is its turn, unless another read is as good. */
+  /** Reads the record in its turn, unless another read comes first. */
   ask(record: FlagRecord): void {
     if (this.#hasStopped || this.#waiting.has(record) || this.#reading.has(record)) return;
     this.#wait(record, this.#dueMs(record));
@@ -93,7 +93,7 @@ export class Refreshes {
     });
   }
 
-  /** Reads the first that is due. */
+  /** Reads the first record that is due. */
   #next(): void {
     const nowMs = this.#shared.clock.monotonicMs();
     for (const { record, peer } of this.#inTurn()) {
@@ -115,7 +115,7 @@ export class Refreshes {
 
   *#inTurn(): IterableIterator<Claim> {
     yield* this.#claims;
-    // What was asked for before this source ran.
+    // Records asked for before this source ran have no claim.
     for (const record of this.#waiting.keys()) yield { record, peer: undefined };
   }
 

@@ -4,13 +4,13 @@ import { runInSlices } from "@bunting/runtime";
 import type { HeapRoom } from "../heap-room.js";
 import { ReplicaDocument } from "./replica-document.js";
 
-/** What of the heap it takes to encode a document once more, of which nearly all is there already. */
+/** Heap needed to re-encode the current document, per byte; most of it is already allocated. */
 const heapPerCurrentByte = 4;
 
 /** A value, or why there is none: what was done before its result is asked for. */
 type Outcome<Value> = { readonly value: Value } | { readonly cause: unknown };
 
-/** What was read of a message, in turns of the event loop, before it is taken; or why it can't be read. */
+/** A message that was read in slices of the event loop before it is taken; or the error by which that failed. */
 export class PreparedMessage {
   readonly #message: SnapshotMessage | Delta;
   readonly #document: Outcome<ReplicaDocument>;
@@ -27,9 +27,9 @@ export class PreparedMessage {
   }
 
   /**
-   * Undefined if there is no room for it, or the delta does not start from what is current: then it is taken as it is, and refused.
+   * Undefined if the heap has no room, or a delta does not start from `current`: `take` then refuses the raw message.
    *
-   * @param current what deltas start from
+   * @param current the document that deltas start from
    */
   static async read(
     message: SnapshotMessage | Delta,
@@ -44,12 +44,12 @@ export class PreparedMessage {
     return new PreparedMessage(message, read, normalised);
   }
 
-  /** What the message leads to, in the form that is served; undefined if it can't be read. */
+  /** The resulting document in the form that is served; undefined if the message can't be read. */
   get normalised(): FlagDocument | undefined {
     return this.#normalised !== undefined && "value" in this.#normalised ? this.#normalised.value : undefined;
   }
 
-  /** @throws why it could not be read */
+  /** @throws the error by which reading it failed */
   documentOf(message: SnapshotMessage | Delta): ReplicaDocument | undefined {
     return message === this.#message ? valueOf(this.#document) : undefined;
   }
@@ -61,7 +61,7 @@ export class PreparedMessage {
   }
 }
 
-/** The heap that it takes to apply a delta: the whole document is encoded again, but only what changed is parsed. */
+/** Heap needed to apply a delta: the whole document is encoded again, but only changed parts are parsed. */
 export function changeHeapBytes(
   document: ReplicaDocument,
   { flags, metadata, evaluators }: Pick<Delta, "flags" | "metadata" | "evaluators">,
@@ -73,7 +73,7 @@ export function changeHeapBytes(
   );
 }
 
-/** What a message takes while it waits to be read, apart from keys. */
+/** Size of a message in the backlog, keys not counted. */
 export function messageBytes(message: SnapshotMessage | Delta): number {
   if (message.kind === "snapshot") return message.document.length;
   const { flags, metadata, evaluators } = message;
@@ -83,7 +83,7 @@ export function messageBytes(message: SnapshotMessage | Delta): number {
   );
 }
 
-/** Undefined if there is no room. */
+/** Undefined if the heap has no room. */
 async function readDocument(
   message: SnapshotMessage | Delta,
   current: ReplicaDocument | undefined,

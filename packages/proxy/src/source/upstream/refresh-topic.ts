@@ -2,12 +2,12 @@ import { callEnd, MessageHold, type StreamParts, type SyncChannel } from "@bunti
 import { callUpstream } from "./upstream-stream.js";
 import { isAnswer, type UpstreamTopic } from "./upstream-topic.js";
 
-/** How long an upstream may take to read a topic once more. */
+/** Time that an upstream has to read a topic again. */
 const timeoutMs = 30_000;
 
 /**
- * Has the upstream read the topic once more, on a stream beside the one that serves it. Resolves with true once it has and the topic has
- * received the result, with false if the stream ends before or that takes too long.
+ * Makes the upstream read the topic again, by a stream beside the one that serves it. Resolves with true once the topic has
+ * received the result, and with false if the stream ends earlier or the time is over.
  */
 export async function refreshTopic(
   { channel, parts }: { readonly channel: SyncChannel; readonly parts: StreamParts },
@@ -23,7 +23,7 @@ export async function refreshTopic(
   let digestFound: Buffer | undefined;
   let answers = 0;
   const check = (): void => {
-    // One answer may have been under way since before the read; the one after it was made later.
+    // The first answer may have been sent before the read; the second was not.
     outcome.isDone = isFound && (isSame(topic.digest, digestFound) || answers >= 2);
     if (outcome.isDone) stop();
   };

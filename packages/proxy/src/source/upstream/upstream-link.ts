@@ -35,10 +35,10 @@ export interface UpstreamLinkOptions {
   readonly tierPath: TierPath;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For lines that upstreams can cause: that of all links. */
+  /** Shared by all links, for lines that upstreams can cause. */
   readonly log: RateLimitedLog;
   readonly metrics: SourceMetrics;
-  /** A proxy has accepted the stream, and can be followed. */
+  /** An upstream has accepted the stream, and can be followed. */
   readonly onOpened: () => void;
   /** A number in [0, 1); injected by tests. */
   readonly random?: () => number;
@@ -48,45 +48,48 @@ export interface UpstreamLinkOptions {
 const retry = { firstMs: 300, capMs: 5_000 };
 /** The longest wait that an upstream may ask for. */
 const pushbackCapMs = 10_000;
-/** How often it is looked whether there is room now for a document that there was none for. */
+/** Interval at which a document that was refused for want of room is tried again. */
 const blockedRetryMs = 30_000;
 /** How long a stream lasts before it counts as healthy, so that the waits begin anew. */
 const healthyMs = 10_000;
-/** How long an answer may take before a topic is stale: a drain of the upstream takes less. */
-const timeoutMs = 1_000;
-/** How long a stream may take to bring anything of its topics before another upstream is tried: one that reads its source says at least that it can't. */
+/** Time without an answer after which a topic is stale. A drain of the upstream takes less. */
+const staleAfterMs = 1_000;
+/** Time without any message about a topic after which another upstream is tried. A working upstream reports staleness at least. */
 const unansweredMs = 30_000;
 
-/** How long a topic that was left is counted: longer than an upstream keeps it (--topic-linger), unless that was changed. */
+/** Time for which a left topic still counts: longer than an upstream keeps it by default (--topic-linger). */
 const lingerMs = 60_000;
-/** How many lines of a kind are logged a minute: a proxy may have hundreds of connections, and an upstream that comes and goes ends all of them. */
+/** Limit of log lines of a kind. A proxy may have hundreds of connections, which an unsteady upstream ends together. */
 const linesPerMinute = 20;
-/** How long an upstream may take to accept a new token. */
+/** Time that an upstream has to accept a new token. */
 const renewalTimeoutMs = 10_000;
 
-/** One connection to one of several proxies, with a stream for some topics. When it ends, the next proxy is tried, and each topic resumes. */
+/**
+ * One connection to one of several upstream proxies, with a stream for some of the topics. When it ends, the next proxy is
+ * tried, and each topic resumes. There is more than one stream only while a new token is presented on a second one.
+ */
 export class UpstreamLink {
   readonly #options: UpstreamLinkOptions;
   readonly #topics = new Map<string, UpstreamTopic>();
   readonly #retries = new Map<string, () => void>();
-  /** Topics that were left lately, with how to forget that. */
+  /** Topics left lately, which the upstream may still count; each with a function that forgets it. */
   readonly #left = new Map<string, () => void>();
   readonly #backoff: Backoff;
   #index: number;
-  /** The oldest first. */
+  /** Open streams, the oldest first. */
   readonly #streams: OpenStream[] = [];
-  /** The one that the topics are on. */
+  /** The stream that serves the topics. */
   #used: OpenStream | undefined;
   #failure = "it has not answered yet";
-  /** What was logged last. */
+  /** The kind of the last log line, so that only changes are logged. */
   #logged = "";
-  #cancelTimeout: (() => void) | undefined;
+  #cancelStale: (() => void) | undefined;
 
   constructor(options: UpstreamLinkOptions) {
     const { random = Math.random, targets } = options;
     this.#options = options;
     this.#backoff = new Backoff({ ...retry, random });
-    // Proxies on this level spread over those on the one above.
+    // The proxies of this tier spread over those of the tier above.
     this.#index = Math.floor(random() * targets.length);
   }
 
@@ -94,7 +97,7 @@ export class UpstreamLink {
     return this.#topics.size;
   }
 
-  /** Topics that the upstream counts as those of the connection. */
+  /** Number of topics that the upstream charges to the connection. */
   get charged(): number {
     return this.#topics.size + this.#left.size;
   }
@@ -125,18 +128,18 @@ export class UpstreamLink {
       if (isAborted(signal)) break;
       this.#failure = singleLine(end.message);
       metrics.upstreamFailed(end.reason);
-      this.#say("warn", `${target} ${end.reason}`, describeEnd(target, end));
+      this.#logChange("warn", `${target} ${end.reason}`, describeEnd(target, end));
       if (clock.monotonicMs() - startedMs >= healthyMs) {
         this.#backoff.reset();
         failures = 0;
       }
-      // The next proxy is tried at once; if it was the last, all of them after a while.
+      // The next proxy is tried at once; after the last one, all of them after a wait.
       if (++failures % targets.length === 0) {
         const waitMs = Math.max(this.#backoff.next(), Math.min(end.pushbackMs ?? 0, pushbackCapMs));
         await sleep(waitMs, signal, clock);
       }
     }
-    this.#cancelTimeout?.();
+    this.#cancelStale?.();
     for (const cancel of this.#retries.values()) cancel();
     this.#retries.clear();
   }
@@ -181,7 +184,7 @@ export class UpstreamLink {
           ),
         renewed: () => this.#takeOver(target),
         renewalFailed: ({ message }: CallEnd) =>
-          this.#say(
+          this.#logChange(
             "warn",
             `${target} renewal`,
             `the proxy ${target} does not accept the new token, the one before is used on: ${message}`,
@@ -198,7 +201,7 @@ export class UpstreamLink {
   /**
    * One stream, until it ends.
    *
-   * @param accepted to be called once the upstream has accepted a stream that is to take over from another; undefined for the first
+   * @param accepted called once the upstream accepts a stream that takes over from another; undefined for the first
    */
   async #stream(
     target: string,
@@ -232,11 +235,11 @@ export class UpstreamLink {
             if (preparing !== undefined)
               return preparing.then(() => (this.#used === stream ? receive() : undefined));
             const end = receive();
-            // The first message to a proxy, and it comes to callers only that are known. It may show that this upstream can't be followed.
+            // The first message to a proxy, sent to admitted callers only. It may show that the upstream can't be followed.
             if (message.kind === "tier" && end === undefined && !isFollowed) {
               isFollowed = true;
               this.#options.onOpened();
-              if (accepted === undefined) this.#say("info", target, `follows the proxy ${target}`);
+              if (accepted === undefined) this.#logChange("info", target, `follows the proxy ${target}`);
               else accepted();
             }
             return end;
@@ -251,7 +254,7 @@ export class UpstreamLink {
     }
   }
 
-  /** The topics go on on this stream. */
+  /** Moves all topics to this stream. */
   #use(stream: OpenStream | undefined): void {
     this.#used = stream;
     for (const topic of this.#topics.values()) {
@@ -315,7 +318,7 @@ export class UpstreamLink {
     return undefined;
   }
 
-  /** Asks for the document of a topic once more when there is room for it. */
+  /** Asks for the document of a topic again when there is room for it. */
   #awaitRoom(topic: UpstreamTopic): void {
     this.#later(topic, blockedRetryMs, () => {
       if (!topic.isBlockedByHeap) return;
@@ -333,10 +336,10 @@ export class UpstreamLink {
     this.#retries.delete(name);
   }
 
-  /** Topics that have no answer soon are stale until they have. */
+  /** Reports topics as stale that have no answer after a while. */
   #awaitAnswers(): void {
-    this.#cancelTimeout ??= this.#options.clock.after(timeoutMs, () => {
-      this.#cancelTimeout = undefined;
+    this.#cancelStale ??= this.#options.clock.after(staleAfterMs, () => {
+      this.#cancelStale = undefined;
       const reason = new ProxyError(
         "SOURCE_UNREADABLE",
         this.#used?.isOpen !== true
@@ -347,11 +350,11 @@ export class UpstreamLink {
     });
   }
 
-  /** Changes only. */
-  #say(level: "info" | "warn", what: string, message: string): void {
+  /** Logs a line unless the last one was of the same kind. */
+  #logChange(level: "info" | "warn", what: string, message: string): void {
     if (this.#logged === what) return;
     this.#logged = what;
-    // The upstream may have written a part of it.
+    // A part of the text may come from the upstream.
     this.#options.log[level](`upstream_${level}`, { topics: this.size }, singleLine(message), linesPerMinute);
   }
 }

@@ -19,13 +19,13 @@ import type { LargeDocuments } from "../large-documents.js";
 import { changeHeapBytes, messageBytes, PreparedMessage } from "./prepared-message.js";
 import { ReplicaDocument } from "./replica-document.js";
 
-/** Of a nack: the most that the upstream takes. */
+/** Limit of a nack's reason, as upstreams enforce it. */
 const maxReasonBytes = 1_024;
 
 /** A status code of gRPC. */
 const notFound = 5;
 
-/** In a row. An upstream answers a mismatch with the whole document, so more than one or two say that it does not work as it should. */
+/** Limit of mismatches in a row. An upstream answers each with the whole document, so more than two mean that it is faulty. */
 const mostMismatches = 3;
 
 /** A message about one topic. */
@@ -35,14 +35,22 @@ export function isOfTopic(message: SyncResponse): message is TopicMessage {
   return "topic" in message;
 }
 
-/** It says what the topic is, or that this can't be known. A history belongs to what comes after it. */
+/** True for messages that answer a subscription. History messages do not: they precede an answer. */
 export function isAnswer(message: SyncResponse): message is Exclude<TopicMessage, History> {
   return isOfTopic(message) && message.kind !== "history";
 }
 
 /**
- * One topic of an upstream: what this proxy holds of it, and what its sink was told last. It outlives connections: each new one resumes from
- * what is current.
+ * One topic of an upstream. It outlives connections: each new one resumes from `#current`.
+ *
+ * Invariants:
+ * - `#current` is the last document that the sink accepted, with its version; undefined if there is none.
+ * - `#isReported` is true if the sink's last report is `#current`; false after `missing` or `deleted`.
+ * - `#reportAgain` repeats the last report, which ends staleness.
+ * - `#refused` is the reason why the newest message was not reported; `#upstreamIsStale` is the upstream's own reason
+ *   why it can't follow the topic. While either is set, the sink is stale.
+ * - `#missingHeapBytes` is set if a document was refused only for want of room: UpstreamLink asks for it again.
+ * - `#prepared` and `#history` belong to the next answer, and are dropped with it.
  */
 export class UpstreamTopic {
   /** As the upstream names it. */
@@ -54,20 +62,15 @@ export class UpstreamTopic {
   readonly #large: LargeDocuments;
   #prepared: PreparedMessage | undefined;
   #current: { readonly document: ReplicaDocument; readonly version: DocumentVersion } | undefined;
-  /** Whether what was told last is the document that is current. */
   #isReported = false;
-  /** Tells the sink once more what it was told last, which ends its staleness. */
   #reportAgain: (() => void) | undefined;
-  /** Why the upstream itself can't follow the topic. */
   #upstreamIsStale: Error | undefined;
-  /** Why the newest that the upstream has said is not told. */
   #refused: Error | undefined;
   #missingHeapBytes: number | undefined;
-  /** Deltas and confirmations in a row that did not fit what is current. Each delta costs as much as the document has bytes. */
+  /** Deltas and confirmations in a row that did not fit `#current`. To try a delta costs as much as the whole document. */
   #mismatches = 0;
-  /** Waits for the version that it leads to. */
   #history: History | undefined;
-  /** Called after each message that says what the topic is. */
+  /** Called after each answer. */
   readonly #awaiting = new Set<() => void>();
 
   constructor(
@@ -84,32 +87,32 @@ export class UpstreamTopic {
     this.#large = large;
   }
 
-  /** The current stream has neither said what the topic is, nor why it can't. */
+  /** The stream has brought neither an answer nor a reason for staleness. */
   get isUnexplained(): boolean {
     return !this.#isAnswered && this.#upstreamIsStale === undefined;
   }
 
-  /** Why the upstream does not serve the topic, or what it sends can't be served, if its last message said that. */
+  /** Why the upstream refuses the topic, or this proxy the document; undefined if the last answer was taken. */
   get refusal(): string | undefined {
     return this.#refused?.message;
   }
 
-  /** The last document was refused because the heap had no room for it. */
+  /** The last document was refused because the heap, or the backlog of large documents, had no room for it. */
   get isBlockedByHeap(): boolean {
     return this.#missingHeapBytes !== undefined;
   }
 
-  /** There is room now for what was refused. */
+  /** The heap has room now for the refused document. */
   get hasRoom(): boolean {
     return this.#room.has(this.#missingHeapBytes ?? 0);
   }
 
-  /** The upstream goes on with deltas although they don't fit. */
+  /** The upstream keeps sending deltas that do not fit. */
   get isMismatched(): boolean {
     return this.#mismatches > mostMismatches;
   }
 
-  /** The digest of what is current. */
+  /** The digest of `#current`. */
   get digest(): Buffer | undefined {
     return this.#current?.version.digest;
   }
@@ -119,8 +122,8 @@ export class UpstreamTopic {
   }
 
   /**
-   * Subscribes as one that holds this document in a later version than any: the upstream then reads the topic before it answers, if versions
-   * of it can be compared.
+   * Subscribes with the current digest and the highest possible version: the upstream then reads the topic before it
+   * answers, if versions of it can be compared.
    */
   refreshMessage(): Buffer {
     const uid = (this.#current && fieldsOf(this.#current.version).uid) ?? "refresh";
@@ -129,12 +132,12 @@ export class UpstreamTopic {
     return encodeSubscribe(this.name, { digest: version.digest, encoded });
   }
 
-  /** The answer of a stream that was subscribed to by `refreshMessage`: a version that the topic has at this time, if it has not changed since. */
+  /** Takes the answer to `refreshMessage`, a version read just now: it confirms the current document if the digests agree. */
   refreshed(version: DocumentVersion): void {
     if (this.#isReported && this.digest?.equals(version.digest) === true) this.#confirm(version);
   }
 
-  /** Calls back after each message that says what the topic is. Returns how to end that. */
+  /** Calls back after each answer. Returns a function that ends this. */
   onAnswer(listener: () => void): () => void {
     this.#awaiting.add(listener);
     return () => void this.#awaiting.delete(listener);
@@ -155,8 +158,8 @@ export class UpstreamTopic {
   }
 
   /**
-   * Does in turns of the event loop what `take` would do at once with this message, if that would take long. Undefined if not. Never rejects:
-   * what can't be read is for `take` to refuse.
+   * Reads a large message in slices of the event loop, before `take`. Undefined if the message is small, or the backlog has
+   * no room for it. Never rejects: `take` refuses a message that can't be read.
    */
   prepare(message: TopicMessage): Promise<void> | undefined {
     if (message.kind !== "snapshot" && message.kind !== "delta") return undefined;
@@ -173,9 +176,9 @@ export class UpstreamTopic {
   }
 
   /**
-   * Tells the sink what a message says. Returns the answer to it, if it needs one.
+   * Reports a message to the sink. Returns the ack or nack, if the message needs one.
    *
-   * @param number its place among the messages of the stream
+   * @param number of the message in its stream
    */
   take(message: TopicMessage, number: number): Buffer | undefined {
     if (message.kind === "history") {
@@ -184,7 +187,7 @@ export class UpstreamTopic {
     }
     if (message.kind === "freshness") {
       this.#upstreamIsStale = message.isStale ? unreadable(message.reason) : undefined;
-      // What is held is not the newest while that is refused, however sure the upstream is of it.
+      // While the newest version is refused, the topic stays stale even if the upstream is not.
       const reason = this.#upstreamIsStale ?? this.#refused;
       if (reason !== undefined) this.#sink.stale(reason);
       else this.#reportAgain?.();
@@ -247,7 +250,7 @@ export class UpstreamTopic {
     return encodeAck({ topic: this.name, number }, version.digest, []);
   }
 
-  /** The document is the one that was told, at this version. */
+  /** The reported document has this version. */
   #confirm(version: DocumentVersion): void {
     if (this.#current !== undefined) this.#current = { ...this.#current, version };
     this.#reportAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
@@ -298,11 +301,11 @@ export class UpstreamTopic {
   }
 
   #refuseDocument(cause: unknown, number: number): Buffer {
-    // A part of the document may be in it.
+    // The message of a parse error may contain a part of the document.
     const reason = singleLine(cut(cause instanceof Error ? cause.message : String(cause)));
     const message = `the document that the upstream sends of ${this.name} is refused: ${reason}`;
     this.#refused = new ProxyError("DOCUMENT_INVALID", message, { cause });
-    // Until it is written, a stack holds what it was made in, and so the message: 15 MB for each topic as long as it is refused.
+    // An unread stack keeps its frames alive, and so the message: 15 MB per refused topic. Reading it frees them.
     for (const error of [cause, this.#refused]) if (error instanceof Error) String(error.stack);
     this.#sink.stale(this.#refused);
     return this.#nack(number, reason, false);
@@ -320,7 +323,7 @@ export class UpstreamTopic {
     );
   }
 
-  /** A message came that was too large to wait beside others. */
+  /** A large message came while the backlog of large documents was full. */
   #isBlockedByBacklog(bytes: number): boolean {
     return this.#large.isLarge(bytes) && !this.#large.mayWait(bytes);
   }
@@ -341,7 +344,7 @@ export class UpstreamTopic {
     this.#reportAgain = () => this.#sink.sameDocument(this.#sourceVersion(version));
   }
 
-  /** What the upstream said of the versions before this one. */
+  /** The versions before this one, as the upstream reported them. */
   #historyOf({ digest }: DocumentVersion): readonly PastVersion[] | undefined {
     return this.#history?.digest.equals(digest) === true ? this.#history.versions : undefined;
   }
@@ -366,7 +369,7 @@ function inMegabytes(bytes: number): string {
   return (bytes / 1_000_000).toFixed(1);
 }
 
-/** As a resourceVersion: no object gets that far. */
+/** A resourceVersion later than that of any object. */
 const latest = String(2n ** 64n - 1n);
 
 function fieldsOf({ encoded }: DocumentVersion): Omit<SourceVersion, "noticedMs"> {
@@ -378,7 +381,7 @@ function fieldsOf({ encoded }: DocumentVersion): Omit<SourceVersion, "noticedMs"
   };
 }
 
-/** @param message has a text of the upstream in it */
+/** @param message contains a text of the upstream: it is cut, and made one line */
 function unreadable(message: string): ProxyError {
   return new ProxyError("SOURCE_UNREADABLE", singleLine(cut(message)));
 }
