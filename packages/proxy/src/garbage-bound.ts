@@ -13,7 +13,7 @@ const burstMs = 2_000;
 const maxPausedBytes = 128 * megabyte;
 /** Further allowance for discarded bytes of requests and connections, which are charged with more than their heap. */
 const discardedSlackBytes = 24 * megabyte;
-/** After this time without a collection, smaller allowances for discarded bytes apply: these bytes plus this share of the live ones. */
+/** Time without a collection after which a smaller allowance applies to discarded bytes: these, plus this share of the live ones. */
 const pauseMs = 5_000;
 const pauseSlackBytes = 4 * megabyte;
 const pauseSlackShare = 0.1;

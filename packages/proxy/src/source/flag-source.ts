@@ -13,10 +13,10 @@ export interface FlagSource extends Runnable {
   /** Called once, when `hasSynced` becomes true; at once if it is. */
   onSynced(listener: () => void): void;
   /**
-   * Reports the topic to the sink until the signal aborts. Events of one topic come in order, never from within this call, and the
+   * Reports the topic to the sink until the signal aborts. Reports come in order, never from within this call, and the
    * first comes as soon as the source knows whether the document exists. Only one watch per topic is open at a time.
    *
-   * @param peer where the peer that asks comes from: where the names of topics that may not exist have to wait, peers take turns
+   * @param peer identity of the peer that asks, for fairness where topics that may not exist have to wait
    */
   watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void;
   /**
@@ -37,7 +37,7 @@ export interface FlagSource extends Runnable {
 
 /** Receives the reports of a source about one topic. */
 export interface SourceSink {
-  /** The known versions before the last document, from earlier reports and the histories in them. Absent if the sink keeps none. */
+  /** The known versions before the last document, from earlier reports. Absent if the sink keeps none. */
   readonly history?: readonly PastVersion[] | undefined;
   /**
    * The newest document. If it equals the last one, the topic drops it.
@@ -58,7 +58,7 @@ export interface SourceSink {
    *   topic applies its own policy after its own grace
    */
   deleted(applied?: "keep" | "empty" | "close"): void;
-  /** The source can't follow changes for now (unreadable file, API server down, invalid document). The last document stays in force. */
+  /** The source can't follow changes for now, or the document is invalid. The last document stays in force. */
   stale(reason: Error): void;
 }
 

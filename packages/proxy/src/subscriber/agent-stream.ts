@@ -10,15 +10,15 @@ import { heartbeatMessage, tierMessage, topicErrorMessage } from "./stream-messa
 import { TopicSubscriber, type AgentMessage, type SubscriberOwner } from "./topic-subscriber.js";
 import { WaitingRequests } from "./waiting-requests.js";
 
-/** How many errors may wait to be written before no more requests are read. */
+/** Limit of errors that wait to be written; beyond it, no more requests are read. */
 const maxErrors = 64;
-/** How many authorizations of a stream may wait, those of topics that it has unsubscribed from included, before no more requests are read. */
+/** Limit of authorizations under way, also those of topics left meanwhile; beyond it, no more requests are read. */
 const maxAuthorizing = 64;
 
 /**
- * One stream of bunting.sync.v1. Its topics take turns: one message is written at a time, and each is made when the turn of its topic comes.
- * So an agent that does not read costs no more than one frame, which others share, and a bounded number of errors: while they wait, and while
- * other agents have their turn to subscribe, only so many of its requests are read. What had arrived with the last of these waits here as well.
+ * One stream of bunting.sync.v1. Its topics take turns: one message is written at a time, and it is made when the topic's
+ * turn comes. An agent that does not read costs one frame, which others share, and a bounded number of errors: while
+ * these wait, or other agents have their turn to subscribe, its requests are not read. Those that had arrived wait here.
  */
 export class AgentStream implements SubscriberOwner, Requester, Admitted {
   readonly #context: AgentStreamContext;
@@ -27,20 +27,20 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
   /** Subscribers that may have something to send, in the order of their wakes. */
   readonly #due = new Set<TopicSubscriber>();
   readonly #errors: AgentMessage[] = [];
-  /** Undefined if none ever had to wait. */
+  /** Requests that arrived but are not handled yet; undefined if there never were any. */
   #waiting: WaitingRequests | undefined;
-  /** Undefined until it is known who the agent is; its requests wait that long. */
+  /** Undefined until the agent is authenticated; its requests wait until then. */
   #admission: Admission | undefined;
-  /** What it said in `hello`. */
+  /** The agent's `hello`. */
   #program: AgentProgram | undefined;
-  /** Messages written so far: the number of the last one, which both ends count. */
+  /** Number of the last message written; both ends count messages. */
   #written = 0;
   #isWriting = false;
   #speaking: TopicSubscriber | undefined;
   #lastStatus: RpcStatus | undefined;
-  /** It said in `hello` that it is a proxy. */
+  /** The `hello` was that of a proxy. */
   isProxy = false;
-  /** The proxy at the other end has not been told yet what this one is fed by. */
+  /** The tiers above this proxy have not been sent yet to the proxy at the other end. */
   #owesTier = false;
   #hasEnded = false;
   /** Authorizations that wait for a decision. */
@@ -105,7 +105,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     return this.#mustWait;
   }
 
-  /** Sends the newest versions, as far as the agent answers, then ends. */
+  /** Ends after the newest versions were sent, as far as the agent answers. */
   drain(status: RpcStatus): void {
     this.#lastStatus ??= status;
     this.#speak();
@@ -139,7 +139,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     return this.#out.stream.session;
   }
 
-  /** What this proxy is fed by has changed. */
+  /** The tiers above this proxy have changed. */
   tierChanged(): void {
     if (!this.isProxy || this.#hasEnded) return;
     this.#owesTier = true;
@@ -228,7 +228,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
       this.#join(subscriber, admission, held, refusal);
       return;
     }
-    // It has its place meanwhile, but receives nothing.
+    // Until the decision the topic counts as subscribed, but receives nothing.
     this.#subscribers.set(topic, subscriber);
     this.#authorizing++;
     refusal
@@ -263,7 +263,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     }
   }
 
-  /** An answer that crosses the end of its subscription finds none, which is no error of the agent. */
+  /** An answer that crosses the end of its subscription finds none: that is no error of the agent. */
   #answer(request: Extract<AgentRequest, { $case: "unsubscribe" | "ack" | "nack" }>): void {
     const subscriber = this.#subscribers.get(request.value.topic as TopicKey);
     if (subscriber === undefined) return;
@@ -337,7 +337,7 @@ export class AgentStream implements SubscriberOwner, Requester, Admitted {
     if (error !== undefined || this.#hasEnded) return;
     if (speaking !== undefined) {
       speaking.written();
-      // It may have a tombstone to send, which does not wait for an answer.
+      // A tombstone needs no answer, so the topic may have more to send.
       if (this.#subscribers.get(speaking.topic) === speaking) this.#due.add(speaking);
     }
     this.#speak();

@@ -347,7 +347,7 @@ export class TopicSubscriber implements Subscriber, Starter {
     this.#currentDigest = digest;
   }
 
-  /** Replaces the agent's rejections. New ones are retained before old ones are released, so that common ones are never dropped. */
+  /** Replaces the agent's rejections. New ones are retained first, so that those in both are never dropped. */
   #setRejections(refused: readonly Pick<FlagRejection, "digest" | "flag" | "reason">[]): void {
     const before = this.#rejections;
     if (before.size === 0 && refused.length === 0) return;

@@ -23,8 +23,8 @@ export interface TopicRegistryOptions extends TopicPolicies {
 }
 
 /**
- * How many topics that refuse their subscribers, because their document does not exist, are kept for the next ones. Refused clients try again
- * soon, and each try would read the source again; names that peers guess must not become as many topics.
+ * Limit of kept topics that refuse their subscribers because the document does not exist. Refused clients try again soon,
+ * and without the topic each try would read the source again. The limit is there because peers may guess names.
  */
 const maxRefusing = 512;
 
@@ -36,9 +36,11 @@ interface Entry {
 }
 
 /**
- * All topics that have subscribers, or had some lately and have a document for the next ones, each with one watch of the source. An entry is in the map exactly as long as its
- * topic is alive and watched: it is removed in the same turn that ends it, so that no subscriber can join a dead topic (which is how
- * flagd-proxy wedges a target until it is restarted). A topic whose document does not exist is alive: its watch reports the document later.
+ * All topics with subscribers, or with a document kept for the next ones, each with one watch of the source.
+ *
+ * Invariant: an entry is in the map exactly as long as its topic is alive and watched. It is removed in the turn that ends
+ * the topic, so that no subscriber joins a dead one (which is how flagd-proxy wedges a target until it is restarted). A
+ * topic whose document does not exist is alive: its watch reports the document later.
  */
 export class TopicRegistry implements Runnable {
   readonly name = "topics";
@@ -46,9 +48,9 @@ export class TopicRegistry implements Runnable {
   readonly #fanOut: FanOut;
   readonly #log: RateLimitedLog;
   readonly #entries = new Map<TopicKey, Entry>();
-  /** Topics without subscribers that refuse those that come; the longest idle first. */
+  /** Kept topics that refuse subscribers; the longest idle first. */
   readonly #refusing = new Set<Entry>();
-  /** Stand for connections, which the source must not keep. */
+  /** Symbols that stand for connections, which the source must not retain. */
   readonly #peers = new WeakMap<TransportSession, symbol>();
   #hasStopped = false;
 
@@ -69,7 +71,7 @@ export class TopicRegistry implements Runnable {
   }
 
   /**
-   * Subscribes to a topic, which is created for its first subscriber. The caller takes the snapshot there is from the subscription at once.
+   * Subscribes to a topic, which is created for its first subscriber. The caller must take the present snapshot at once.
    *
    * @throws ProxyError TOPIC_MISSING if the document does not exist and the missing policy is `fail`; LIMIT_REACHED if its connection or
    * address has too many topics; SHUTTING_DOWN after the end.
@@ -86,15 +88,15 @@ export class TopicRegistry implements Runnable {
     try {
       return entry.topic.subscribe(subscriber);
     } finally {
-      // A refused subscriber tries again soon: it finds this topic, which needs no new watch and no second warning.
+      // The topic is kept: the refused subscriber tries again soon, without a new watch or another warning.
       if (entry.topic.size === 0) this.#idle(key);
     }
   }
 
   /**
-   * Has the source read a topic once more, because a subscriber holds a newer version than the topic has. `done` is called after the topic
-   * was updated, and never if the topic ends before, or the returned function is called. A source without refresh is always current: then
-   * `done` is called at once.
+   * Makes the source read a topic again, because a subscriber has a newer version. `done` is called after the topic was
+   * updated; at once if the source has no refresh, because it is always current. It is never called if the topic ends, or
+   * the returned function is called, before.
    */
   refresh(key: TopicKey, done: () => void, connection?: TransportSession): () => void {
     const { source } = this.#options;
@@ -124,7 +126,7 @@ export class TopicRegistry implements Runnable {
     return entry;
   }
 
-  /** What counts as one peer for the source: an address, or a connection where an address may be that of many. */
+  /** The peer for the source's fairness: an address, or a connection where many share an address. */
   #peerOf(connection: TransportSession | undefined): unknown {
     if (connection === undefined || !isLocal(connection.remoteAddress)) return connection?.remoteAddress;
     const known = this.#peers.get(connection);
@@ -133,7 +135,7 @@ export class TopicRegistry implements Runnable {
     return peer;
   }
 
-  /** A topic has lost its last subscriber: it lingers if it has something for the next one. */
+  /** A topic has lost its last subscriber: it lingers if it has a document, or a refusal, for the next one. */
   #idle(key: TopicKey): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
@@ -148,7 +150,7 @@ export class TopicRegistry implements Runnable {
     this.#refusing.add(entry);
     if (this.#refusing.size <= maxRefusing) return;
     const [oldest] = this.#refusing;
-    // Not at once: the source may be in the middle of reporting to several topics.
+    // In a later turn: the source may be in the middle of reporting to several topics.
     queueMicrotask(() => {
       if (oldest !== undefined && this.#refusing.has(oldest)) this.#end(oldest.topic.key);
     });

@@ -29,11 +29,11 @@ import { startingView, viewOf, type TopicView } from "./topic-view.js";
 import { VersionHistory } from "./version-history.js";
 
 export interface TopicPolicies {
-  /** What subscribers of a document that does not exist get: `hold` keeps them waiting, `fail` ends them with TOPIC_MISSING. */
+  /** Policy for subscribers of a missing document: `hold` lets them wait, `fail` ends them with TOPIC_MISSING. */
   readonly missingPolicy: "hold" | "fail";
-  /** How long a deleted document is served as it was, to everyone, before the deletion policy counts. */
+  /** Time for which a deleted document is served unchanged, before the deletion policy applies. */
   readonly deletionGraceMs: number;
-  /** `keep` serves the last snapshot on, `empty` a document without flags, `close` ends all with TOPIC_DELETED. */
+  /** Deletion policy: `keep` serves the last snapshot, `empty` no flags, `close` ends subscribers with TOPIC_DELETED. */
   readonly deletionPolicy: DeletionPolicy;
 }
 
@@ -42,7 +42,7 @@ export interface TopicOptions extends TopicPolicies {
   readonly fanOut: FanOut;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For what peers can cause by subscribing. */
+  /** For lines that peers can cause by subscribing. */
   readonly log: RateLimitedLog;
   readonly metrics: ProxyMetrics;
   /** The connections and addresses that are charged with the topic. */
@@ -51,19 +51,19 @@ export interface TopicOptions extends TopicPolicies {
   readonly onIdle: () => void;
 }
 
-/** What most gRPC clients accept at most unless they are configured otherwise. */
+/** Default limit of most gRPC clients for a message. */
 const clientReceiveLimitBytes = 4 * 1024 * 1024;
-/** How many lines a minute about topics of one kind are logged. */
+/** Limit of log lines of one kind, for all topics. */
 const linesPerMinute = 20;
 
 /**
- * What the subscribers of one document share: its state, its newest snapshot, and their list. The source drives it through the SourceSink
- * methods. Only the newest snapshot counts: an older one is dropped as soon as there is a newer one, even if some subscribers have not
- * taken it yet, so that memory is bounded by the documents, not by the subscribers.
+ * One document with its subscribers: its state, its newest snapshot, and their list. The source drives it through the
+ * methods of SourceSink. An older snapshot is dropped as soon as there is a newer one, even if some subscribers have not
+ * taken it: memory is bounded by the documents, not by the subscribers.
  */
 export class Topic implements SourceSink, SubscribedTopic {
   readonly key: TopicKey;
-  /** What agents that speak bunting.sync.v1 hold and refuse. */
+  /** Acks and nacks of the agents that speak bunting.sync.v1. */
   readonly acks: TopicAcks;
   readonly charge: TopicCharge | undefined;
   readonly versions = new VersionHistory();
@@ -74,7 +74,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   #isClosed = false;
   #sequence = 0;
   #cancelGrace: (() => void) | undefined;
-  /** That of the source, where it has one. */
+  /** Resource version of the source, if it has one. */
   #deletionPolicy: DeletionPolicy;
 
   constructor(options: TopicOptions) {
@@ -99,12 +99,12 @@ export class Topic implements SourceSink, SubscribedTopic {
     return staleReason(this.#state);
   }
 
-  /** What subscribers see of the state. */
+  /** The state as subscribers see it. */
   get view(): TopicView {
     return this.#view;
   }
 
-  /** The snapshot that is served; undefined while there is nothing to serve. */
+  /** The served snapshot, if any. */
   get newest(): Snapshot | undefined {
     return this.#view.snapshot;
   }
@@ -113,12 +113,12 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.newest?.bytes.history;
   }
 
-  /** Subscriptions at the moment. */
+  /** Number of subscriptions. */
   get size(): number {
     return this.#subscribers.size;
   }
 
-  /** Those who are subscribed, for a walk within one turn of the event loop. */
+  /** All subscriptions, for a walk within one turn of the event loop. */
   get subscriptions(): Iterable<Subscription> {
     return this.#subscribers.all;
   }
@@ -128,12 +128,12 @@ export class Topic implements SourceSink, SubscribedTopic {
     return this.#sequence;
   }
 
-  /** How far the newest snapshot has got. */
+  /** Progress of the newest snapshot among the subscribers. */
   get convergence(): ConvergenceState {
     return this.#subscribers.convergence;
   }
 
-  /** True if there is no document, nothing is served in its place, and subscribers are refused for it. */
+  /** True if nothing is served because the document does not exist, and subscribers are refused. */
   get refusesSubscribers(): boolean {
     return isAbsent(this.#state) && this.#options.missingPolicy === "fail";
   }
@@ -144,13 +144,13 @@ export class Topic implements SourceSink, SubscribedTopic {
   }
 
   /**
-   * Adds a subscriber. These steps happen in one turn of the event loop, so that no snapshot is lost and none comes twice:
+   * Adds a subscriber. All steps happen in one turn of the event loop, so that no snapshot is lost and none comes twice:
    *
    * 1. If there is no document and the policy is `fail`, the subscriber is refused.
-   * 2. It is in the list: from here on every publish wakes it, also one whose pass is under way.
-   * 3. The caller takes the newest snapshot from the subscription, if there is one. It then counts as taken, so that a pass that reaches
-   *    the subscriber later finds nothing to do.
-   * 4. If there was none, the subscriber is held: the first publish wakes it.
+   * 2. The subscriber is added to the list: every publish wakes it from now on, also one whose pass is under way.
+   * 3. The caller takes the newest snapshot from the subscription, if there is one. A pass that reaches the subscriber
+   *    later then finds nothing to do.
+   * 4. If there was none, the subscriber waits: the first publish wakes it.
    *
    * @throws ProxyError TOPIC_MISSING by step 1.
    */
@@ -167,9 +167,9 @@ export class Topic implements SourceSink, SubscribedTopic {
     if (this.#isClosed) return;
     const { newest } = this;
     const bytes = encodeSnapshot(document, newest?.bytes, history);
-    // Only now: if a document can't be encoded, the deletion before it still settles.
+    // Not before: if the document can't be encoded, an earlier deletion must still settle.
     this.#endGrace();
-    // An equal document is not published again, but its object may have changed: a metadata edit, or a re-created FeatureFlag.
+    // An equal document is not published again, but its object may have a new version.
     const isNew = newest?.digest !== bytes.digest;
     this.#setState(live(isNew ? this.#nextSnapshot(bytes, version) : newest.at(version, history)));
   }

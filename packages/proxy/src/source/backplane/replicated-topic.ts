@@ -25,23 +25,17 @@ import { RepairPace } from "./repair-pace.js";
 import type { Ownership, ReplicatedShared } from "./replicated-shared.js";
 
 /**
- * One topic on this replica. It is watched (by the source of this replica), followed (in Redis), or both while one
- * takes over from the other. What both report is put into one history, `#newest`.
- *
- * Who reads the topic:
- * - owning: this replica has the lease of the ownership unit. It watches, and the RecordWriter writes `current`.
- * - prewarming: this replica is about to ask for the lease. It watches, and follows too.
- * - following: another replica owns the topic. Redis is followed, and the watch is closed.
- * - direct: no owner has confirmed the topic lately (`#isDirect`). It is watched and followed.
- * - without Redis: it is watched.
- * `settle` chooses among these and is called after every change that may matter; nothing else opens or closes a watch.
+ * One topic on this replica: watched (by its source), followed (in Redis), or both while one takes over from the other.
+ * The reports of both are put into one history, `#newest`. By `settle`, which every change that matters calls, it is
+ * - watched and written to Redis, if this replica has the lease of the ownership unit;
+ * - watched and followed, while this replica prewarms, or no owner has confirmed the topic lately (`#isDirect`);
+ * - followed, if another replica owns it; only watched, while Redis can't be used.
  *
  * Invariants:
  * - Make before break: an open watch stays open until an owner's confirmation is seen.
  * - Subscribers receive only what is later in the history than their last report (LocalSink sees to it).
- * - While `#isVerifying`, a consistent read is under way because two reports contradict each other. Until it ends,
- *   `current` is undefined: nothing is written, and nothing new is taken from the watch.
- * - `#contradiction` is the record in Redis that contradicted `#newest`; the result of that read is placed after it.
+ * - `#isVerifying`: a consistent read decides between two reports that contradict each other. `current` is undefined.
+ * - `#contradiction` is the record in Redis that contradicted `#newest`; that read's result is placed after it.
  * - `isDirty`, `isWriting` and `basedOn` belong to the RecordWriter: one write at a time, and one more if `isDirty`.
  */
 export class ReplicatedTopic implements FollowerSink {
@@ -279,10 +273,7 @@ export class ReplicatedTopic implements FollowerSink {
     this.#shared.onAnswered(this);
   }
 
-  /**
-   * Keeps the history of a record that is our version or an older one. An agent that reconnects from another replica
-   * may hold a version that this replica never saw.
-   */
+  /** Keeps the history of a record of our version or an older one: agents may come with versions that we never saw. */
   #takeHistory(stored: Known): void {
     const newest = withHistoryThrough(stored, this.#newest);
     if (newest === undefined) return;

@@ -53,10 +53,7 @@ const linesPerMinute = 20;
 
 /**
  * The topics that replicas share through Redis. For each ownership unit (a namespace, or the whole cluster) one replica
- * has the lease: it watches what any replica wants, and writes it. The others follow Redis. A replica that can't use
- * Redis for now watches for itself.
- *
- * The parts, each a class of its own:
+ * has the lease: it watches what any replica wants, and writes it. The others follow Redis. The parts:
  * - who owns: OwnershipLeases (which leases this replica wants, takes and gives back), Membership (the live replicas)
  * - what others want: Interest and Reconciliation (mentioned in turn), OwnerRequests (asked at once)
  * - writing: RecordWriter; following: Follower (compares), AnnouncementReader (hears of edits), FollowedRefreshes
@@ -199,7 +196,7 @@ export class ReplicatedTopics {
     this.#ownershipLeases.want(unit);
     this.#takeSoon();
     const leave = (): void => {
-      // The next reconciliation finds out whether another replica still wants it.
+      // Until the next reconciliation, another replica may still want it.
       if (unit.isOwned) topic.isWantedElsewhere = true;
       topic.detach();
       this.#units.forgetIdle(topic);
