@@ -2,16 +2,17 @@ import { constants, PerformanceObserver, type PerformanceEntry } from "node:perf
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { GarbageBound } from "./garbage-bound.js";
 
-/** How often an idle process checks. A busy one does after each partial collection too, of which there are some 25 a second. */
+/** Interval of checks. A busy process also checks after each partial collection, some 25 a second. */
 const everyMs = 250;
 /** An array of this length is 1 MB of garbage. */
 const garbageLength = 128 * 1024;
 
 /**
- * Makes V8 begin to collect once much garbage has accumulated; it does so beside the program, as always. Where that is too slow, and node runs
- * with --expose-gc as in the image, it collects at once. Affects the whole process, permanently: only main.ts may call it.
+ * Makes V8 begin a concurrent collection once much garbage has accumulated (GarbageBound decides). If that is too slow, and
+ * node runs with --expose-gc as in the image, V8 collects in one pause. This changes the whole process for good: only
+ * main.ts may call it.
  *
- * @param discardedBytes what requests and connections that have ended left behind since the process began.
+ * @param discardedBytes charges of all requests and connections that ended since the process began
  */
 export function boundGarbage(discardedBytes: () => number): void {
   const bound = new GarbageBound();
@@ -29,13 +30,13 @@ export function boundGarbage(discardedBytes: () => number): void {
       discardedBytes(),
       performance.now(),
     );
-    // V8 begins only after a partial collection, which an idle process makes every few minutes.
+    // V8 begins only after a partial collection, which an idle process has every few minutes.
     if (isExceeded) new Array<number>(garbageLength).fill(0);
     if (isExceeded === isCollecting) return;
     isCollecting = isExceeded;
-    // The share of the garbage V8 would let accumulate at which it collects, in percent; 0 leaves the decision to V8.
+    // Percentage of the garbage allowed by V8 at which it collects; 0 leaves the decision to V8.
     setFlagsFromString(`--incremental-marking-hard-trigger=${isExceeded ? 1 : 0}`);
-    // Pages of which a fifth is free are emptied and given back; without the flag, those of which two thirds are.
+    // Pages with a fifth of free space are emptied and given back; by default, only those with two thirds.
     setFlagsFromString(isExceeded ? "--optimize-for-size" : "--no-optimize-for-size");
   };
   new PerformanceObserver((list) => {

@@ -3,23 +3,23 @@ import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
 import type { ProxyError } from "../proxy-error.js";
 
-/** The result of letting a caller in. */
+/** An admitted caller. */
 export interface Admission {
   /** Undefined for anonymous callers. */
   readonly identity: Identity | undefined;
 }
 
-/** A stream, or its subscription to one topic, that access can end. */
+/** A stream, or its subscription to one topic, as far as access can end it. */
 export interface Admitted {
   refuse(error: ProxyError): void;
 }
 
 /**
- * Who calls, and what may they read? The services ask at each call and for each topic, and have open streams watched. Its errors are
- * ProxyErrors: UNAUTHENTICATED, PERMISSION_DENIED, ACCESS_UNDECIDED where the API server has to be asked and does not answer,
- * and LIMIT_REACHED where too much waits for it already.
+ * Authentication and authorization of callers. The services ask at each call and for each topic, and register open streams,
+ * which end when permission does. Errors are ProxyErrors: UNAUTHENTICATED, PERMISSION_DENIED, ACCESS_UNDECIDED if the API
+ * server does not answer, and LIMIT_REACHED if too many decisions wait for it already.
  *
- * Without identities (`anonymousAccess`) all of it costs a stream nothing: no promise, no map entry, no allocation.
+ * Without identities (`anonymousAccess`) a stream costs nothing here: no promise, no map entry, no allocation.
  */
 export interface Access {
   /**
@@ -29,17 +29,17 @@ export interface Access {
    */
   admit(call: Call): Admission | Promise<Admission>;
   /**
-   * Why a caller may not subscribe to a topic, in a sentence that names both; undefined if it may. A promise never rejects. While it waits
-   * it is charged to the connection.
+   * The reason why a caller may not subscribe to a topic, in a sentence that names both; undefined if it may. A promise
+   * never rejects, and is charged to the connection while it is pending.
    */
   authorize(
     admission: Admission,
     topic: TopicKey,
     connection: TransportSession,
   ): ProxyError | undefined | Promise<ProxyError | undefined>;
-  /** Has `stream` refused with UNAUTHENTICATED when its admission ends: its token expires, or its Pod is gone. Until `forget`. */
+  /** Until `forget`, refuses `stream` with UNAUTHENTICATED when its token expires or its Pod is gone. */
   watchAdmission(admission: Admission, stream: Admitted): void;
-  /** Has `subscriber` refused with PERMISSION_DENIED within a minute after permission was taken away. Until `forgetTopic`. */
+  /** Until `forgetTopic`, refuses `subscriber` with PERMISSION_DENIED within a minute after its permission has ended. */
   watchTopic(admission: Admission, topic: TopicKey, subscriber: Admitted): void;
   /** The stream has ended. */
   forget(stream: Admitted): void;
@@ -47,10 +47,10 @@ export interface Access {
   forgetTopic(subscriber: Admitted): void;
 }
 
-/** The admission of all callers that say nothing of themselves. */
+/** The admission of all callers without credentials. */
 export const anonymous: Admission = { identity: undefined };
 
-/** Lets everyone in. */
+/** Admits every caller. */
 export const anonymousAccess: Access = {
   admit: () => anonymous,
   authorize: () => undefined,

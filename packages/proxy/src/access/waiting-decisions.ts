@@ -3,11 +3,11 @@ import type { RateLimitedLog } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { isLocal } from "../topic/topic-quota.js";
 
-/** What a call or subscription takes that waits for a decision, beside its stream. Measured: 1.2 KB. */
+/** Memory of a waiting call or subscription, without its stream. Measured: 1.2 KB. */
 export const decisionBytes = 1_280;
-/** How many decisions the calls and subscriptions of one connection may wait for. */
+/** Limit of pending decisions per connection. */
 export const maxPerConnection = 256;
-/** How many those of all connections from one address may wait for. Loopback and unix sockets are the streams of many clients. */
+/** Limit of pending decisions per address; loopback and unix sockets, which many clients share, have none. */
 export const maxPerAddress = 1_024;
 
 export interface WaitingDecisionsOptions {
@@ -16,9 +16,9 @@ export interface WaitingDecisionsOptions {
 }
 
 /**
- * The calls and subscriptions that wait until it is known who calls, or what it may read. They wait for the API server, which may take its
- * time: so they are charged to their connection, and each connection and address has only so many. One whose caller has gone counts until it
- * is decided.
+ * The calls and subscriptions that wait for authentication or authorization, and thereby for the API server. They are
+ * charged to their connection, and limited by connection and by address. A decision whose caller has gone counts until it
+ * is made.
  */
 export class WaitingDecisions {
   readonly #options: WaitingDecisionsOptions;
@@ -28,7 +28,7 @@ export class WaitingDecisions {
     this.#options = options;
   }
 
-  /** How many connections and addresses have any. */
+  /** Number of connections and addresses with pending decisions. */
   get size(): number {
     return this.#counts.size;
   }
@@ -39,7 +39,7 @@ export class WaitingDecisions {
    * @throws ProxyError LIMIT_REACHED if the connection or its address has too many
    */
   add(connection: TransportSession, decision: Promise<unknown>): void {
-    // One that is not waited for fails unheard.
+    // Nobody may await the decision: its rejection must not be an unhandled one.
     decision.catch(() => undefined);
     const address = connection.remoteAddress;
     if ((this.#counts.get(connection) ?? 0) >= maxPerConnection)
@@ -54,7 +54,7 @@ export class WaitingDecisions {
       connection.account.release(decisionBytes);
     };
     decision.then(remove, remove);
-    // Last: it may end the connection.
+    // Last, because the charge may end the connection.
     connection.account.charge(decisionBytes);
   }
 

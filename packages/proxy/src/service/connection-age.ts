@@ -4,9 +4,9 @@ import { aborted, type Clock, type Runnable } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
 export interface ConnectionAgeOptions {
-  /** How old a connection may get, in ms; each gets a random tenth more or less. */
+  /** Maximum age of a connection, in ms; each gets a random tenth more or less. */
   readonly maxAgeMs: number;
-  /** How long a connection has to send what is queued on it, in ms. */
+  /** Time that a connection has to send its queued bytes, in ms. */
   readonly graceMs: number;
   /** Sends the stream the newest flags, and ends it with this status. */
   readonly drain: (stream: TransportStream, status: RpcStatus) => void;
@@ -16,15 +16,15 @@ export interface ConnectionAgeOptions {
   readonly random?: () => number;
 }
 
-const goodbye: RpcStatus = {
+const ageStatus: RpcStatus = {
   code: "UNAVAILABLE",
   message: "this connection has reached its maximum age; connect again",
 };
 const jitter = 0.1;
 
 /**
- * Ends connections of a certain age as a drain does, so that clients spread over replicas that started after they had connected. Many
- * connections opened at once would be due at once: hence the jitter, which grows with the maximum age.
+ * Ends connections of a certain age as a drain does, so that clients spread over replicas that started later. Connections
+ * opened together would be due together: hence the jitter, which grows with the maximum age.
  */
 export class ConnectionAge implements Runnable {
   readonly name = "connection age";
@@ -69,7 +69,7 @@ export class ConnectionAge implements Runnable {
         graceMs,
         clock,
         signal,
-        onStream: (stream) => drain(stream, goodbye),
+        onStream: (stream) => drain(stream, ageStatus),
       });
     }
   }

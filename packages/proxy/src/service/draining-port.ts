@@ -10,22 +10,24 @@ export interface DrainingPortOptions {
   readonly drainStream: (stream: TransportStream, status: RpcStatus) => boolean;
   readonly logger: Logger;
   readonly clock: Clock;
-  /** How long to continue to accept and serve after SIGTERM, in ms. */
+  /** Time for which connections are accepted and served after SIGTERM, in ms. */
   readonly delayMs: number;
-  /** The time over which connections are ended, in ms. */
+  /** Time over which connections are ended, in ms. */
   readonly windowMs: number;
-  /** How long each connection has to send what is queued on it, in ms. */
+  /** Time that each connection has to send its queued bytes, in ms. */
   readonly graceMs: number;
   readonly readiness: Pick<ProxyReadiness, "wasReady" | "listening" | "draining">;
 }
 
-const goodbye: RpcStatus = { code: "UNAVAILABLE", message: "the proxy is shutting down; connect again" };
+const drainStatus: RpcStatus = { code: "UNAVAILABLE", message: "the proxy is shutting down; connect again" };
 
 /**
- * The sync port. It opens at once, whatever the source does: a stock flagd sidecar exits if its connection is refused. It closes in three
- * steps, so that clients notice no more than a reconnect: it turns unready but still serves, until load balancers have noticed; it stops
- * accepting connections; then it ends them one by one at random moments, each stream with its newest flags and UNAVAILABLE. Where there is
- * nobody to notice, because the start failed, it closes at once: whoever started the process waits for the reason.
+ * The sync port. It opens at once, whatever the source does: a stock flagd sidecar exits if its connection is refused. It
+ * closes in three steps, so that clients notice no more than a reconnect:
+ * 1. It turns unready but still serves, until load balancers have noticed.
+ * 2. It stops accepting connections.
+ * 3. It ends connections one by one at random moments, each stream with its newest flags and UNAVAILABLE.
+ * After a failed start it closes at once: whoever started the process waits for the reason.
  */
 export class DrainingPort implements Component {
   readonly name = "sync";
@@ -56,7 +58,7 @@ export class DrainingPort implements Component {
       graceMs,
       clock,
       onStream: (stream) => {
-        if (!drainStream(stream, goodbye)) stream.end(goodbye);
+        if (!drainStream(stream, drainStatus)) stream.end(drainStatus);
       },
     });
     await within(graceMs, http, clock);

@@ -19,12 +19,12 @@ import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-byte
 import { varintBytes, writeVarint } from "./varint.js";
 
 /**
- * Turns a document into the bytes that all its subscribers share: the only place that encodes. The expensive part of a fan-out would be a
- * copy of the payload for each subscriber, so there is none: the text is written once, into the buffer that goes on the wire.
+ * Encodes a document into the bytes that all its subscribers share; nothing else encodes. A copy of the payload for each
+ * subscriber would be the expensive part of a fan-out, so the text is written once, into the buffer that goes on the wire.
  *
  * The text is that of `encodeDocument`: equal documents give equal bytes and equal digests.
  *
- * @param previous the version before; unchanged flags are taken from it and not hashed again, and it becomes part of the history.
+ * @param previous the version before: its unchanged flags are not hashed again, and it becomes part of the history
  * @param reported the history of the document, as far as its source knows it
  */
 export function encodeSnapshot(
@@ -38,15 +38,15 @@ export function encodeSnapshot(
   return { ...encoded, history: mergeHistories(own, reported) };
 }
 
-/** What `encodeSnapshot` makes of a document alone. */
+/** The part of `encodeSnapshot`'s result that depends on the document alone. */
 type EncodedDocument = Omit<SnapshotBytes, "history">;
 
-/** What was made before it is published: see prepareSnapshot. */
+/** Results of `prepareSnapshot`, until the document is published. */
 const prepared = new WeakMap<FlagDocument, EncodedDocument>();
 
 /**
- * Does in turns of the event loop what `encodeSnapshot` would do at once with this document, so that it has little left to do. For large ones
- * only: flags that have not changed since the version before are hashed again.
+ * Does most of the work of `encodeSnapshot` beforehand, in slices of the event loop. For large documents only, because it
+ * also hashes the flags that have not changed since the version before.
  */
 export async function prepareSnapshot(document: FlagDocument): Promise<void> {
   prepared.set(document, await runInSlices(encoding(document, undefined)));
@@ -109,7 +109,7 @@ function frameText(text: string): Pick<SnapshotBytes, "syncFrame" | "textStart" 
   const lengthBytes = varintBytes(textLength);
   const messageLength = 1 + lengthBytes + textLength + emptySyncContext.length;
   const textStart = framePrefixBytes + 1 + lengthBytes;
-  // Not from Node's pool: the buffer lives as long as the snapshot and would keep a whole slab with it.
+  // Not from node's pool: the buffer lives as long as the snapshot, and would keep a whole slab alive.
   const syncFrame = Buffer.allocUnsafeSlow(framePrefixBytes + messageLength);
   syncFrame.writeUInt8(0, 0);
   syncFrame.writeUInt32BE(messageLength, 1);

@@ -2,11 +2,11 @@ import { historyLength, type PastVersion } from "@bunting/protocol";
 import { changesOf } from "./changed-keys.js";
 
 /**
- * One history out of two that lead to the same version: the own one, each step of which this process has seen, and what the source says. In
- * the result each version is followed by at least what changed since then, so deltas from it are right if both histories are. The source's
- * may not be: then agents find that a delta does not lead to its digest.
+ * Merges two histories that lead to the same version: the own one, whose every step this process has seen, and that
+ * reported by the source. In the result, each version is followed by at least the changes since then, so deltas are right
+ * if both histories are. The source's may be wrong: agents then find that a delta does not lead to its digest.
  *
- * @param own its last version is the one that this process had before; empty if it had none
+ * @param own ends with the version that this process had before; empty if there was none
  */
 export function mergeHistories(
   own: readonly PastVersion[],
@@ -18,14 +18,14 @@ export function mergeHistories(
   if (at < 0) return appended(own, reported);
   const since = reported.slice(at);
   if (!leadsThrough(since, last)) return own;
-  // The longer way to the version that was here before, then the finer one from there: `own` knows only the sum of it.
+  // The longer history up to our last version, then the reported steps from there: `own` has only their sum.
   const before = own.length - 1 > at ? own.slice(0, -1) : reported.slice(0, at);
   return [...before, ...since].slice(-historyLength);
 }
 
 /**
- * Histories that have no version in common: the source begins later, or its history was cut. Whoever starts from the own one passes through
- * the other as well, which is more than needed, and right. Each has half of the places if there are not enough.
+ * Appends histories without a common version, because the source's begins later or was cut. A delta from our versions then
+ * contains all of the reported ones: more than needed, but right. Each gets half of the places if there are not enough.
  */
 function appended(own: readonly PastVersion[], reported: readonly PastVersion[]): readonly PastVersion[] {
   const half = historyLength / 2;
@@ -33,7 +33,7 @@ function appended(own: readonly PastVersion[], reported: readonly PastVersion[])
   return [...own.slice(ofReported - historyLength), ...reported.slice(reported.length - ofReported)];
 }
 
-/** Whether the way contains what has really changed. */
+/** True if the steps contain all that has really changed. */
 function leadsThrough(way: readonly PastVersion[], { flags, metadata, evaluators }: PastVersion): boolean {
   const changes = changesOf(way);
   return (

@@ -1,21 +1,21 @@
 import { getHeapStatistics } from "node:v8";
 import type { Clock } from "@bunting/runtime";
 
-/** A part of the heap that documents leave to connections, requests and what they are answered. */
+/** Share of the heap that documents leave to connections, requests and responses. */
 const reservedShare = 1 / 10;
-/** The limit includes the young generation, 24 MiB with the image's flags, where no large text is. */
+/** Young generation, 24 MiB with the image's flags: part of V8's limit, but no place for large texts. */
 const youngBytes = 32 * 1024 * 1024;
-/** Room is made for one part in so many of the time: that takes some hundred milliseconds where the heap is full, and who writes documents can cause it. */
+/** Collections take at most one part in so many of the time: each takes some 100 ms, and writers of documents can cause them. */
 const collectionParts = 20;
 
 export interface Heap {
   readonly limitBytes: number;
   readonly usedBytes: () => number;
-  /** Undefined where node runs without --expose-gc. */
+  /** Undefined if node runs without --expose-gc. */
   readonly collect: (() => void) | undefined;
 }
 
-/** The room that the heap of this process has for documents of upstreams and of records. V8 ends a process whose heap is full. */
+/** Free heap of this process for documents of upstreams and records. V8 ends a process whose heap is full. */
 export class HeapRoom {
   readonly #clock: Clock;
   readonly #heap: Heap;
@@ -26,7 +26,7 @@ export class HeapRoom {
     this.#heap = heap;
   }
 
-  /** Much of what is in use may be garbage, which is collected if that might help. */
+  /** True if the heap has room for so many bytes; garbage is collected first if that might help. */
   has(bytes: number): boolean {
     const { collect } = this.#heap;
     if (bytes <= this.freeBytes) return true;
@@ -39,7 +39,7 @@ export class HeapRoom {
     return bytes <= this.freeBytes;
   }
 
-  /** Garbage does not count as free. */
+  /** Free bytes; garbage is not free. */
   get freeBytes(): number {
     return Math.max(0, this.#wholeBytes - this.#heap.usedBytes());
   }

@@ -1,24 +1,24 @@
 import type { TransportSession } from "@bunting/rpc";
 
-/** A peer with a window up to this size may leave that much unread: the kernel has room for it, and the write callback is signal enough. */
+/** Peers with windows up to this size need no gate: the kernel has room for that much, and write callbacks suffice. */
 const ungatedWindowBytes = 256 * 1024;
 
-/** A stream that waits at a gate. */
+/** A stream that waits for its peer to read. */
 export interface Gated {
   passGate(): void;
 }
 
 /**
- * Holds back the next message of a stream until its peer shows, by answering a PING sent after the last one, that it reads. A write
- * callback says only that flow control let the bytes go: towards a peer with a window of megabytes that has stopped reading,
- * they pile up in the kernel, version after version. One PING is under way at a time for all streams of a session; a stream that has
- * written since it was sent waits for the next one.
+ * Delays the next message of a stream until the peer has answered a PING sent after the last one, and thereby has read it.
+ * A write callback proves only that flow control let the bytes go: if a peer with a window of megabytes stops reading, they
+ * pile up in the kernel, version after version. A session has one PING under way for all its streams; a stream that has
+ * written since then waits for the next PING.
  */
 export class PingGate {
   static readonly #gates = new WeakMap<TransportSession, PingGate>();
 
   readonly #session: TransportSession;
-  /** Streams that pass with the answer to the PING under way, and those that came after it was sent. */
+  /** Streams that wait for the PING under way, and streams that came after it was sent. */
   #waiting: Gated[] = [];
   #later: Gated[] = [];
   #isPinging = false;
@@ -28,8 +28,8 @@ export class PingGate {
   }
 
   /**
-   * True if streams of this session have to wait at the gate. The size of a message does not matter: one that exceeds the window is
-   * taken by flow control only as the peer reads all but a window of it. PINGs cost a broadcast a quarter to a third.
+   * True if streams of this session have to wait at the gate. Message size does not matter: flow control lets a message
+   * larger than the window go only as the peer reads. PINGs add a quarter to a third to the cost of a broadcast.
    */
   static isNeeded(session: TransportSession): boolean {
     return session.peerWindowBytes > ungatedWindowBytes;
@@ -45,7 +45,7 @@ export class PingGate {
     return gate;
   }
 
-  /** Calls `passGate` once the peer has answered; also if the session ends first, as there is nothing more to wait for. */
+  /** Calls `passGate` once the peer has answered, or the session has ended. */
   wait(gated: Gated): void {
     this.#later.push(gated);
     if (!this.#isPinging) this.#ping();
@@ -56,14 +56,14 @@ export class PingGate {
     this.#later = [];
     this.#isPinging = true;
     const isSent = this.#session.ping(() => this.#open());
-    // A session that can't be pinged any more is closing, and what is written to it goes nowhere.
+    // A session that can't be pinged is closing: what is written to it is lost anyway.
     if (!isSent) this.#open();
   }
 
   #open(): void {
     const passing = this.#waiting;
     this.#waiting = [];
-    // A stream that returns to the gate from within this waits for the next PING.
+    // A stream that comes back during this loop waits for the next PING.
     for (const gated of passing) gated.passGate();
     this.#isPinging = false;
     if (this.#later.length > 0) this.#ping();

@@ -7,16 +7,16 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 import type { Subscriber, Subscription } from "../topic/subscription.js";
 import { PingGate, type Gated } from "./ping-gate.js";
 
-/** What all streams of a protocol share. */
+/** The parts that all streams of a protocol share. */
 export interface SubscriberProtocol {
   /**
-   * The frame in which this protocol sends a snapshot: always the same object for the same snapshot. Undefined while it is being made; then
-   * the waiter is called when it is ready.
+   * The frame of a snapshot in this protocol, always the same object for the same snapshot. Undefined while it is being
+   * made; the waiter is called when it is ready.
    */
   readonly frameOf: (snapshot: Snapshot, waiter: FrameWaiter) => Uint8Array | undefined;
   /** Headers in addition to those of every gRPC response. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
-  /** The status for a stream that its topic refuses. */
+  /** Status by which a stream ends that its topic refuses. */
   readonly statusOf: (error: ProxyError) => RpcStatus;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
@@ -25,11 +25,11 @@ export interface SubscriberProtocol {
 }
 
 /**
- * The stream of one subscriber. At most one message is in flight; when its write callback fires (and, where a gate is needed, the
- * peer has answered a PING sent then), the newest snapshot is next, and those in between are conflated. `drain` events are too
- * weak a signal for this: Node's own queue takes megabytes before the first one.
+ * The stream of one subscriber. At most one message is in flight. After its write callback (and, behind a gate, the answer
+ * to a PING sent then) the newest snapshot is next, and those in between are conflated. `drain` events are too late a signal
+ * for this: node's own queue takes megabytes before the first one.
  *
- * There is one of these for each of 10,000 subscribers: it holds no bytes, and a write makes no closure.
+ * There may be 10,000 of these: none keeps bytes of its own, and a write makes no closure.
  */
 export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter {
   readonly #protocol: SubscriberProtocol;
@@ -46,7 +46,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
     this.#onWritten = (error) => this.#finishWrite(error);
   }
 
-  /** Starts to serve a subscription made for this stream. */
+  /** Starts to serve a subscription, which was made for this stream. */
   open(subscription: Subscription): void {
     this.#subscription = subscription;
     const { metrics, startQueue } = this.#protocol;
@@ -99,7 +99,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
     }
   }
 
-  /** Writes the snapshot taken before, even if there is a newer one by now: else a series of edits could delay this stream for ever. */
+  /** Writes the snapshot taken before even if there is a newer one: a series of edits must not delay the stream for ever. */
   frameReady(): void {
     if (this.#inFlight !== undefined) this.#write(this.#inFlight);
   }
@@ -126,7 +126,7 @@ export class SubscriberStream implements Subscriber, Gated, FrameWaiter, Starter
   #observe(snapshot: Snapshot): void {
     const { metrics, clock } = this.#protocol;
     metrics.frameWritten();
-    // For a snapshot published before the subscription, the time since then says nothing about our speed.
+    // The age of a snapshot from before the subscription says nothing about our speed.
     const wasThere = this.#subscription?.hasSettled(snapshot.sequence) === false;
     if (wasThere) metrics.fannedOut(clock.monotonicMs() - snapshot.publishedMs);
   }

@@ -1,24 +1,24 @@
 import type { Clock } from "@bunting/runtime";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 
-/** Shares of the subscribers; for each, the time is measured until so many have a version. */
+/** Shares of the subscribers for which the time is measured until they have a version. */
 const convergenceShares = [0.5, 0.99, 1] as const;
 export type ConvergenceShare = (typeof convergenceShares)[number];
 
-/** How many subscribers a topic's newest version has reached. */
+/** Progress of a topic's newest version among its subscribers. */
 export interface ConvergenceState {
-  /** Of the subscribers at its publication, those that have it: acknowledged if the protocol has acks, else written. */
+  /** Subscribers at the publication that have the version: acknowledged if the protocol has acks, otherwise written. */
   readonly arrived: number;
-  /** Those that do not have it yet. */
+  /** Subscribers at the publication that do not have it yet. */
   readonly behind: number;
-  /** ms from the source's notice of the change until so many of them had it, as far as they do. */
+  /** Time in ms from the source's notice of the change until each share had it, as far as reached. */
   readonly afterMs: ReadonlyMap<ConvergenceShare, number>;
 }
 
 /**
- * Measures for each version how long it took from when the source noticed the change until half, 99 % and all of the subscribers at its
- * publication had it. Subscribers that leave do not count. The measurement of a version stops when a newer one is published. What a source
- * has known since before there was a subscriber, as a directory does, counts from when the topic began: nobody waited for it until then.
+ * Measures for each version the time from the source's notice of the change until half, 99 % and all of the subscribers at
+ * its publication have it. Subscribers that leave are not counted. A newer version ends the measurement. A document that
+ * the source knew before the topic began, as a directory does, counts from the topic's beginning.
  */
 export class Convergence implements ConvergenceState {
   readonly #clock: Clock;
@@ -63,7 +63,7 @@ export class Convergence implements ConvergenceState {
     this.#afterMs.clear();
   }
 
-  /** One of them has it. */
+  /** A subscriber has received the version. */
   caughtUp(): void {
     this.#arrived++;
     this.#behind--;
@@ -71,15 +71,15 @@ export class Convergence implements ConvergenceState {
     this.#reach();
   }
 
-  /** One of them left without it. */
+  /** A subscriber left without the version. */
   leave(): void {
-    // The version was abandoned.
+    // Measuring the version was abandoned.
     if (this.#behind === 0) return;
     this.#behind--;
     this.#reach();
   }
 
-  /** It will not reach those that do not have it yet. */
+  /** The version will not reach the remaining subscribers. */
   abandon(): void {
     this.#behind = 0;
   }

@@ -1,24 +1,24 @@
 import type { TransportSession } from "@bunting/rpc";
 
-/** What is charged with topics: connections, and the addresses that they come from. */
+/** Holders of a charge: connections, and the addresses that they come from. */
 export type TopicHolder = TransportSession | string;
 
-/** An estimate of what a topic takes without its snapshots: its state, its watch, and what the source knows of it. Measured: 5 KB from a directory, 13 KB from a cluster. */
+/** Estimated bytes of a topic without snapshots: state, watch, the source's record. Measured: 5 KB (directory), 13 KB (cluster). */
 export const topicBytes = 8 * 1024;
 
 /**
- * The connections and addresses that are charged with a topic, until it ends: those that are subscribed to it. While a topic lingers without
- * subscribers, the connection that left it last is still charged: otherwise a peer that leaves its topics again could have any number of
- * them. The memory of the topic is charged to the account of one of its connections.
+ * The connections and addresses that are charged with a topic: those with subscriptions. While the topic lingers without
+ * subscribers, the connection that left last stays charged; otherwise a peer could have any number of topics by leaving
+ * them again. The memory of the topic is charged to the account of one of these connections.
  */
 export class TopicCharge {
   readonly #onCount: (holder: TopicHolder, delta: 1 | -1) => void;
-  /** The number of subscriptions of each connection; 0 only for the one that was the last to leave. */
+  /** Number of subscriptions by connection; 0 only for the connection that left last. */
   readonly #connections = new Map<TransportSession, number>();
-  /** The number of these connections from each address. */
+  /** Number of these connections by address. */
   readonly #addresses = new Map<string, number>();
   #payer: TransportSession | undefined;
-  /** The connection that was subscribed last, while none is. */
+  /** The connection that left last, while there are no subscriptions. */
   #last: TransportSession | undefined;
 
   /** @param onCount called when a holder is charged with this topic (1), and when it is no longer (-1) */
@@ -30,7 +30,7 @@ export class TopicCharge {
     return typeof holder === "string" ? this.#addresses.has(holder) : this.#connections.has(holder);
   }
 
-  /** The connection has one subscription more. */
+  /** Counts a new subscription of the connection. */
   add(connection: TransportSession): void {
     const subscriptions = this.#connections.get(connection);
     this.#connections.set(connection, (subscriptions ?? 0) + 1);
@@ -40,7 +40,7 @@ export class TopicCharge {
     if (last !== undefined && last !== connection) this.#leave(last);
   }
 
-  /** The connection has one subscription less. */
+  /** Counts a subscription of the connection that has ended. */
   delete(connection: TransportSession): void {
     const subscriptions = this.#connections.get(connection) ?? 0;
     if (subscriptions > 1) {

@@ -1,29 +1,29 @@
 import type { Snapshot } from "../snapshot/snapshot.js";
 
-/** What the source said last, whether or not it keeps up now. */
+/** The last report of the source, whether or not it is stale now. */
 export type StandingState = StartingState | LiveState | MissingState | DeletedState;
 
 export type TopicState = StandingState | StaleState;
 
-/** The source has not said yet whether the document exists. Subscribers are held. */
+/** The source has not reported yet whether the document exists. Subscribers wait. */
 export interface StartingState {
   readonly kind: "starting";
 }
 
-/** The document exists, and this snapshot of it is served. */
+/** The document exists, and its snapshot is served. */
 export interface LiveState {
   readonly kind: "live";
   readonly snapshot: Snapshot;
 }
 
-/** The document does not exist and, as far as this topic knows, never did. The missing policy decides what subscribers get. */
+/** The document does not exist and, as far as this topic knows, never did. The missing policy applies. */
 export interface MissingState {
   readonly kind: "missing";
 }
 
 /**
- * The document is gone. During the grace the last snapshot is served; then the deletion policy is applied, once: `snapshot`
- * is what is served from then on. Without one (closed, or deleted before this topic began) the missing policy decides.
+ * The document is deleted. During the grace the last snapshot is served; then the deletion policy is applied, once, and
+ * `snapshot` is its result. Without a snapshot (closed, or deleted before this topic began) the missing policy applies.
  */
 export interface DeletedState {
   readonly kind: "deleted";
@@ -31,7 +31,7 @@ export interface DeletedState {
   readonly snapshot: Snapshot | undefined;
 }
 
-/** The source is out of date for now: the state before stays, and a deletion grace runs on. The next call of the source ends this. */
+/** The source is stale: the state before stays in force, and a deletion grace runs on. The next report ends this. */
 export interface StaleState {
   readonly kind: "stale";
   readonly standing: StandingState;
@@ -62,7 +62,7 @@ export function stale(state: TopicState, reason: Error): StaleState {
   return { kind: "stale", standing: standing(state), reason };
 }
 
-/** Why the source is out of date; undefined if it is not. */
+/** The reason for staleness, if the source is stale. */
 export function staleReason(state: TopicState): Error | undefined {
   return state.kind === "stale" ? state.reason : undefined;
 }
@@ -72,7 +72,7 @@ export function standing(state: TopicState): StandingState {
   return state.kind === "stale" ? state.standing : state;
 }
 
-/** True if the source says that there is no document, and nothing is served in its place. */
+/** True if the source reported that there is no document, and nothing is served in its place. */
 export function isAbsent(state: TopicState): boolean {
   const reported = standing(state);
   return reported.kind === "missing" || (reported.kind === "deleted" && reported.snapshot === undefined);

@@ -74,7 +74,7 @@ export class Topic implements SourceSink, SubscribedTopic {
   #isClosed = false;
   #sequence = 0;
   #cancelGrace: (() => void) | undefined;
-  /** Resource version of the source, if it has one. */
+  /** Deletion policy that the source has applied itself, or that of the options. */
   #deletionPolicy: DeletionPolicy;
 
   constructor(options: TopicOptions) {

@@ -1,6 +1,6 @@
 import type { Snapshot } from "../snapshot/snapshot.js";
 
-/** What is remembered of a version that was published. */
+/** A published version, as the history keeps it. */
 export interface PublishedVersion {
   readonly sequence: number;
   readonly digest: string;
@@ -15,13 +15,13 @@ export type VersionedSnapshot = Pick<Snapshot, "sequence" | "digest" | "version"
 const maxVersions = 16;
 
 /**
- * Which versions a topic published and when, as far as a subscriber may still be at one of them: for the status page, which says since when a
- * subscriber has been behind, and which version that is. At most 16 versions, some 3 KB; a topic whose subscribers follow has two.
+ * The published versions of a topic that a subscriber may still be at, with their times: the status page shows since when
+ * a subscriber has been behind, and at which version. At most 16 versions, some 3 KB; two while all subscribers follow.
  */
 export class VersionHistory {
   #versions: PublishedVersion[] = [];
 
-  /** @param held if all subscribers have the version before: the digests that some still hold, because they refused a newer one */
+  /** @param held digests that subscribers still have because they refused newer ones; given if all others have converged */
   add(
     { sequence, digest, version, publishedMs }: VersionedSnapshot,
     held?: ReadonlyMap<string, number>,
@@ -30,12 +30,12 @@ export class VersionHistory {
     const last = this.#versions.at(-1);
     let kept = this.#versions;
     if (held !== undefined) kept = kept.filter((one) => one === last || held.has(one.digest));
-    // Every other one: the oldest stays, however many edits a subscriber misses.
+    // Every other one is dropped: the oldest stays, however many edits a subscriber misses.
     if (kept.length >= maxVersions) kept = kept.filter((_, index) => index % 2 === 0);
     this.#versions = [...kept, { sequence, digest, generation, resourceVersion, publishedMs }];
   }
 
-  /** When the first version after this one was published, as far as it is remembered: a later time otherwise. */
+  /** Publication time of the first version after this one; a later time if that version was dropped. */
   publishedAfterMs(sequence: number): number | undefined {
     return this.#versions.find((version) => version.sequence > sequence)?.publishedMs;
   }

@@ -15,18 +15,18 @@ export interface ConfirmationsOptions {
   readonly read: (record: FlagRecord) => void;
 }
 
-/** Deletions in quick succession are one event (a namespace, a CRD) and are confirmed when it is over, or after this time. */
+/** Longest wait for the end of deletions in quick succession (of a namespace, of a CRD), which are confirmed together. */
 const timeoutMs = 60_000;
-/** More records than this under one namespace or cluster watch are confirmed by reading its whole scope. */
+/** Limit of records of a namespace or cluster watch that are read one by one; more are confirmed by a relist of its scope. */
 const maxSingleReads = 16;
 
 /**
- * Reads records that seem gone once more, after enough time to tell a deletion from the end of the whole resource type: in that case
- * the read fails until the type is back, and until then nothing counts as deleted.
+ * Confirms deletions: reads records that seem gone again, late enough to tell a deletion from the end of the whole resource
+ * type. In that case the read fails until the type is back, and nothing counts as deleted until then.
  */
 export class Confirmations {
   readonly #options: ConfirmationsOptions;
-  /** Records that are being read, with the time since which they had seemed gone: a later deletion needs a later read. */
+  /** Records with a read under way, each with the time of its apparent deletion: a later deletion needs a later read. */
   readonly #asked = new Map<FlagRecord, number>();
   #lastGoneMs = 0;
   #cancel: (() => void) | undefined;
@@ -35,7 +35,7 @@ export class Confirmations {
     this.#options = options;
   }
 
-  /** True while an object watch is reading the record to confirm its deletion. */
+  /** True while an object watch reads the record to confirm its deletion. */
   has(record: FlagRecord): boolean {
     const sinceMs = this.#asked.get(record);
     if (sinceMs === undefined) return false;
@@ -44,7 +44,7 @@ export class Confirmations {
     return false;
   }
 
-  /** A record seems gone as of now. */
+  /** A record seems gone from now on. */
   seemsGone(): void {
     this.#lastGoneMs = this.#options.clock.monotonicMs();
     this.#schedule(confirmAfterMs);
@@ -90,9 +90,9 @@ export class Confirmations {
     }
     for (const [watch, group] of byWatch) {
       if (watch !== undefined && group.length > maxSingleReads) {
-        // A watch that is down reads everything as soon as it is up; to ask it would end its backoff.
+        // A watch that is down reads everything as soon as it is up; a relist would end its back-off.
         if (watch.isSynced) watch.relist();
-        // Records that this read leaves undecided are looked at again.
+        // Records that this read leaves undecided are checked again.
         nextMs = Math.min(nextMs, timeoutMs);
         continue;
       }

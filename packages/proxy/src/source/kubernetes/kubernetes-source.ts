@@ -19,7 +19,7 @@ import { ScopeReviews } from "./scope-reviews.js";
 import type { WatchShared } from "./scope-watch.js";
 import { WatchTopology } from "./watch-topology.js";
 
-/** A cluster: its address for the log, a client, and the connections, which are open as long as they run. */
+/** A cluster: its address for the log, a client, and the connections, which are open while `run` runs. */
 export interface Cluster {
   readonly server: string;
   readonly client: KubeClient;
@@ -27,16 +27,16 @@ export interface Cluster {
 }
 
 export interface KubernetesSourceOptions {
-  /** Prepares the connection to the cluster; called once, by `run`, which rejects if it does. */
+  /** Prepares the connection to the cluster. Called once, by `run`, which rejects if this rejects. */
   readonly connect: () => Promise<Cluster>;
   readonly watchScope: WatchScope;
-  /** Whether to read whom FeatureFlags are shared with; false if not given: it takes one more watch. */
+  /** Also watches the readers that FeatureFlags name, by one more watch; default false. */
   readonly readsReaders?: boolean;
-  /** When FeatureFlags are watched together; the usual limits unless a test sets others. */
+  /** Limits of the plan of watches; smaller ones in tests. */
   readonly limits?: Partial<PlanLimits>;
-  /** The shortest time the API server is asked to keep a watch open, in s; the longest is twice that. */
+  /** Shortest time for which the API server is asked to keep a watch open, in s; the longest is twice that. */
   readonly timeoutSeconds: number;
-  /** How long a watch may be down before its FeatureFlags are stale, in ms; 5 s if not given. */
+  /** Time for which a watch may be down before its FeatureFlags are stale, in ms; default 5 s. */
   readonly staleAfterMs?: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -45,7 +45,7 @@ export interface KubernetesSourceOptions {
 
 const usualStaleAfterMs = 5_000;
 
-/** After as many as may be watched, so many names a second are read that turn out not to exist, or are left before that is known. */
+/** Rate of reads of names that turn out not to exist, or are left before that is known; the burst is `maxAbsent`. */
 const guessesPerSecond = 32;
 
 /** Serves the FeatureFlags of a cluster, with as few watches as possible and no more permissions than the stock operator grants. */
@@ -146,7 +146,7 @@ export class KubernetesSource implements FlagSource {
     return this.#readers?.readersOf(topic) ?? (this.#readers === undefined ? "unknown" : undefined);
   }
 
-  /** Asks the API server a question that every account may ask, until it answers. */
+  /** Sends a request that every account may send, until the API server answers. */
   async #contact(client: KubeClient, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const backoff = new Backoff({ firstMs: 500, capMs: 10_000 });
@@ -167,7 +167,7 @@ export class KubernetesSource implements FlagSource {
     this.#options.logger.warn(
       "the API server's history was cut (was etcd restored?); all FeatureFlags are read again",
     );
-    // Not from within the read that found out, which must finish before it is repeated like all others.
+    // In a later turn: the read that found out must finish before it is repeated like all others.
     this.#options.clock.after(0, () => this.#topology?.relistAll());
   }
 

@@ -1,10 +1,10 @@
 import type { TopicKey } from "@bunting/protocol";
 import { clusterKey, namespaceKey, type WatchKey } from "./watch-key.js";
 
-/** Which kinds of watches the operator of the proxy wants; `auto` leaves the choice to the proxy. */
+/** Kinds of watches that the user wants; `auto` leaves the choice to the proxy. */
 export type WatchScope = "auto" | "object" | "namespace" | "cluster";
 
-/** A FeatureFlag that is subscribed to. */
+/** A subscribed FeatureFlag. */
 export interface PlannedFlag {
   readonly topic: TopicKey;
   readonly namespace: string;
@@ -13,13 +13,13 @@ export interface PlannedFlag {
 
 export interface PlanInput {
   readonly watchScope: WatchScope;
-  /** All that are subscribed to, in the order of their subscriptions. */
+  /** All subscribed FeatureFlags, in the order of their subscriptions. */
   readonly flags: readonly PlannedFlag[];
-  /** The last plan: a wider watch is given up later than it was planned, so that a topic that comes and goes does not flap. */
+  /** The last plan, for hysteresis: a topic that comes and goes must not open and close a wider watch. */
   readonly current: ReadonlySet<WatchKey>;
-  /** Whether RBAC lets us list and watch a whole namespace, or (without one) the cluster. Asked only where it would be used. */
+  /** True if RBAC lets us list and watch a namespace, or (without one) the cluster. Called only if such a watch would be used. */
   readonly isAllowed: (namespace?: string) => boolean;
-  /** Other limits than the usual ones; for tests that can't have thousands of FeatureFlags. */
+  /** Smaller limits, for tests that can't have thousands of FeatureFlags. */
   readonly limits?: Partial<PlanLimits> | undefined;
 }
 
@@ -31,9 +31,9 @@ export interface PlanLimits {
   /** With more namespace watches than this, or more watches in all than `maxWatches`, the cluster is watched as a whole. */
   readonly maxNamespaceWatches: number;
   readonly maxWatches: number;
-  /** Object watches on FeatureFlags that exist: each costs the API server about 0.1 MB of memory. */
+  /** Limit of object watches on existing FeatureFlags: each costs the API server about 0.1 MB of memory. */
   readonly maxExisting: number;
-  /** Watches on FeatureFlags, or in namespaces, that do not exist: guessed names get no more than these. */
+  /** Limit of watches on FeatureFlags or namespaces not known to exist: peers may guess names. */
   readonly maxAbsent: number;
 }
 
@@ -45,12 +45,13 @@ export const usualLimits: PlanLimits = {
   maxExisting: 2_000,
   maxAbsent: 512,
 };
-/** The cluster watch is given up when at most this part of either maximum would do. */
+/** The cluster watch is given up when at most this share of both maxima would be needed. */
 const clusterDownTo = 0.5;
 
 /**
- * Decides which watches are wanted. Each FeatureFlag is under exactly one of them, or, where more are subscribed to than may be watched
- * one by one, under none: the first subscribed come first. Only FeatureFlags that exist lead to wider watches: guessed names must not.
+ * Decides which watches are wanted. Each FeatureFlag is under exactly one of them; or under none, if there are more than may
+ * be watched one by one: the first subscribed come first. Only existing FeatureFlags lead to wider watches, because peers
+ * may guess names.
  */
 export function planWatches(input: PlanInput): Set<WatchKey> {
   const { watchScope, flags } = input;
@@ -94,8 +95,8 @@ function countExisting(flags: readonly PlannedFlag[]): Map<string, number> {
 }
 
 function* withinLimits(flags: readonly PlannedFlag[], limits: PlanLimits): Iterable<WatchKey> {
-  // Those of which it is not known yet whether they exist have as many watches of their own: guessed names that are known not to exist must
-  // not keep a new FeatureFlag from being read, and guessed names that can't be read, because the API server is away, must not all be watched.
+  // FeatureFlags of unknown existence have a limit of their own. Absent ones must not keep a new FeatureFlag from being
+  // read, and names that can't be read because the API server is away must not all be watched.
   const left = { unknown: limits.maxAbsent, exists: limits.maxExisting, absent: limits.maxAbsent };
   for (const { topic, existence } of flags) if (left[existence]-- > 0) yield topic;
 }
@@ -110,5 +111,5 @@ function* namespacesWithinLimits(flags: readonly PlannedFlag[], limits: PlanLimi
   for (const [namespace, existence] of existences) if (left[existence]-- > 0) yield namespaceKey(namespace);
 }
 
-/** A namespace is as its FeatureFlag with the highest rank. */
+/** The rank of a namespace is the highest rank of its FeatureFlags. */
 const rank = { absent: 0, unknown: 1, exists: 2 };

@@ -6,26 +6,26 @@ export interface ScopeReviewsOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called when another answer is known: the plan may change. */
+  /** Called when an answer has changed: the plan may change. */
   readonly onChange: () => void;
 }
 
-/** After this time a denied scope is asked about again: the role may have been extended. */
+/** Time after which a denied scope is reviewed again: the role may have been extended. */
 const askAgainMs = 300_000;
-/** After this time a question without an answer is asked again. */
+/** Time after which a failed review is repeated. */
 const retryMs = 30_000;
-/** A scope that was allowed is denied if the answer is still no after this time: an API server that has just started denies everything. */
+/** Time for which an allowed scope must be refused before it is denied: an API server that has just started denies all. */
 const secondLookMs = 2_000;
-/** A scope that is refused so often, while every review says that it is allowed, counts as denied. */
+/** Refused reads after which a scope is denied although every review allows it. */
 const maxRefusals = 3;
 
-/** What is known of a scope. While one that was allowed is being asked about once more, it is `allowed`. */
+/** State of a scope. An allowed scope stays `allowed` while it is reviewed again. */
 type Verdict =
   | { readonly kind: "asking" }
   | { readonly kind: "allowed"; readonly refusals: number; readonly isInDoubt: boolean }
   | { readonly kind: "denied" | "unanswered"; readonly atMs: number };
 
-/** What RBAC lets us list and watch as a whole, by SelfSubjectAccessReview, which every ServiceAccount may ask about itself. */
+/** Scopes that RBAC lets us list and watch as a whole, by SelfSubjectAccessReview, which every ServiceAccount may create. */
 export class ScopeReviews {
   readonly #options: ScopeReviewsOptions;
   readonly #verdicts = new Map<string | undefined, Verdict>();
@@ -35,19 +35,19 @@ export class ScopeReviews {
     this.#options = options;
   }
 
-  /** Questions are asked until the signal aborts; before this call, and after the abort, nothing new is allowed. */
+  /** Reviews scopes until the signal aborts. Before this call, and after the abort, no further scope becomes allowed. */
   start(signal: AbortSignal): void {
     this.#signal = signal;
   }
 
-  /** Whether a namespace, or (without one) the cluster, may be watched as a whole. False until that is known; asks if need be. */
+  /** True if a namespace, or (without one) the cluster, may be watched as a whole; false until known. Starts a review if need be. */
   isAllowed(namespace?: string): boolean {
     const verdict = this.#verdicts.get(namespace);
     if (verdict === undefined || this.#isOld(verdict)) void this.#ask(namespace);
     return verdict?.kind === "allowed";
   }
 
-  /** A namespace or cluster watch was refused: asks whether that is so. The scope stays allowed until the answer is no. */
+  /** A namespace or cluster watch was refused: starts a review. The scope stays allowed until the review denies it. */
   refused(namespace?: string): void {
     const verdict = this.#verdicts.get(namespace);
     if (verdict?.kind !== "allowed" || verdict.isInDoubt) return;
@@ -96,7 +96,7 @@ export class ScopeReviews {
     else this.#verdicts.set(namespace, { kind: "allowed", refusals, isInDoubt: false });
   }
 
-  /** Undefined if there was no answer. */
+  /** Undefined if the review failed. */
   async #review(namespace: string | undefined): Promise<boolean | undefined> {
     const { client, logger } = this.#options;
     const scope: ResourceScope =

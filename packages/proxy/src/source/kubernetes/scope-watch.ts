@@ -12,9 +12,9 @@ import type { FlagRecord } from "./flag-record.js";
 import { beginRecordRead, recordOf, type Audience } from "./record-read.js";
 import { clusterKey, partsOfKey, type WatchKey } from "./watch-key.js";
 
-/** What all watches of a cluster have in common. */
+/** The parts that all watches of a cluster share. */
 export interface WatchShared extends ReflectorShared {
-  /** How long a watch may not be in sync, for whatever reason, before its FeatureFlags are stale: shorter gaps are normal. */
+  /** Time out of sync, for any reason, after which the watch's FeatureFlags are stale: shorter gaps are normal. */
   readonly staleAfterMs: number;
 }
 
@@ -22,10 +22,10 @@ export interface ScopeWatchOptions {
   readonly key: WatchKey;
   readonly audience: Audience;
   readonly shared: WatchShared;
-  /** Called when it is in sync: by a read that began at `readStartedMs`, or (undefined) resumed where it was. */
+  /** Called when the watch is in sync, by a read that began at `readStartedMs`, or (undefined) by resuming. */
   readonly onSynced: (watch: ScopeWatch, readStartedMs: number | undefined) => void;
   readonly onFailed: (watch: ScopeWatch, error: KubeError) => void;
-  /** Called when it has not been in sync for a while. */
+  /** Called when the watch has been out of sync for a while. */
   readonly onStale: (watch: ScopeWatch, error: KubeError) => void;
 }
 
@@ -76,17 +76,17 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#reflector.hasBeenSynced;
   }
 
-  /** True if it has missed nothing for long: it is in sync, or was a moment ago. */
+  /** True if the watch is in sync, or was a moment ago. */
   get isAsGoodAsOpen(): boolean {
     return this.isSynced || (this.hasEverSynced && !this.#isOverdue);
   }
 
-  /** True while it is down because of an error, or has been down for long. */
+  /** True while the watch is down because of an error, or has been down for long. */
   get isFailing(): boolean {
     return this.#failure !== undefined || this.#isOverdue;
   }
 
-  /** The records it reports to. */
+  /** The records that the watch reports to. */
   audience(): Iterable<FlagRecord> {
     return this.#options.audience.all();
   }
@@ -105,12 +105,12 @@ export class ScopeWatch implements ReflectorHandler {
     return this.#reflector.watch;
   }
 
-  /** True if this watch has missed nothing of the record: a read covered it, and every event since then came here. */
+  /** True if the watch has missed no event of the record: a read covered the record, and every event since came here. */
   hasCaughtUpOn(record: FlagRecord): boolean {
     return this.#caughtUp.has(record);
   }
 
-  /** Another watch's read, begun at `readStartedMs`, covered the record. If this watch was in sync by then, it has every event since. */
+  /** Another watch's read, begun at `readStartedMs`, covered the record. A watch in sync by then has every event since. */
   catchUpOn(record: FlagRecord, readStartedMs: number): void {
     if (this.isSynced && this.#syncedSinceMs !== undefined && this.#syncedSinceMs <= readStartedMs) {
       this.#caughtUp.add(record);
@@ -157,7 +157,7 @@ export class ScopeWatch implements ReflectorHandler {
   }
 
   failed(error: KubeError): void {
-    // What was never in sync is not stale by having to wait for its turn.
+    // A watch that was never in sync, and waits for its turn, does not make its records stale.
     if (!this.hasEverSynced && this.#failure === undefined) this.#up();
     this.#failure = error;
     this.#down();
@@ -187,7 +187,7 @@ export class ScopeWatch implements ReflectorHandler {
       this.#failure ?? this.#reflector.reasonToWait ?? (this.hasEverSynced ? this.#waits() : undefined);
     this.#cancelStale = undefined;
     if (error === undefined) {
-      // Nothing is wrong: many others are being opened for the first time, too.
+      // No outage: many other watches are being opened for the first time, too.
       this.#down();
       return;
     }

@@ -22,16 +22,16 @@ export interface WatchTopologyOptions {
   readonly onSynced: () => void;
 }
 
-/** Changes that come within this time lead to one plan. */
+/** Delay of a plan, so that changes within this time share it. */
 const settleMs = 20;
-/** How often there is a plan even if nothing happened: RBAC may allow more by now. */
+/** Interval of plans without an event: RBAC may allow more by now. */
 const replanEveryMs = 60_000;
 
 /**
- * Keeps the right watches open. Every event asks for a plan (`planWatches`: which watches are wanted, given what is subscribed to and
- * what RBAC allows), and `OpenWatches` goes from the watches that are open to those. Both may run at any time, so no event needs a
- * handling of its own. Beside the plan, single FeatureFlags are read: by object watches to confirm a deletion, and in turn where there are
- * too many for a watch each; by a LIST to refresh.
+ * Keeps the right watches open. Every event asks for a plan: `planWatches` decides which watches are wanted, given the
+ * subscriptions and RBAC, and `OpenWatches` changes the open watches to these. Both may run at any time, so no event needs
+ * handling of its own. Single FeatureFlags are read besides: by object watches to confirm a deletion, in turn if there are
+ * too many for a watch each, and by a LIST to refresh.
  */
 export class WatchTopology {
   readonly #options: WatchTopologyOptions;
@@ -72,12 +72,12 @@ export class WatchTopology {
     return this.#watches.all();
   }
 
-  /** How many FeatureFlags are only read in turn, because there are too many for a watch each. */
+  /** Number of FeatureFlags that are only read in turn, because there are too many for a watch each. */
   get unwatched(): number {
     return this.#turns.size;
   }
 
-  /** How many watches wait because their names may have been guessed. */
+  /** Number of watches that wait because their names are not known to exist. */
   get waiting(): number {
     return this.#options.shared.admission.waitingSpeculative;
   }
@@ -95,14 +95,14 @@ export class WatchTopology {
     await Promise.all([this.#refreshes.stop(), this.#watches.stop()]);
   }
 
-  /** A FeatureFlag is subscribed to. */
+  /** A FeatureFlag has its first subscription. */
   add(record: FlagRecord): void {
     if (!this.#isRunning) return;
     this.#watches.add(record);
     this.ask();
   }
 
-  /** A FeatureFlag is not subscribed to any more. */
+  /** A FeatureFlag has lost its last subscription. */
   remove(record: FlagRecord): void {
     this.#watches.remove(record);
     this.#turns.drop(record);
@@ -117,7 +117,7 @@ export class WatchTopology {
     this.ask();
   }
 
-  /** Reads the record once more, and calls back when that is done. Returns how to wait no longer. */
+  /** Reads the record again, and calls back when that is done. Returns a function that cancels. */
   refresh(record: FlagRecord, done: () => void, peer: unknown): () => void {
     const endClaim = this.#refreshes.claim(record, peer);
     const cancel = record.awaitRead(() => {
@@ -136,7 +136,7 @@ export class WatchTopology {
     for (const watch of this.watches()) watch.relist();
   }
 
-  /** Plans anew, soon. */
+  /** Asks for a plan, after a short delay. */
   ask(): void {
     if (!this.#isRunning) return;
     this.#cancelReconcile ??= this.#options.shared.clock.after(settleMs, () => {

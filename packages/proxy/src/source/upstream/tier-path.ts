@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "@bunting/runtime";
 
-/** The proxies that flags come through, as an upstream tells it. */
+/** The proxies that flags come through, as an upstream reports them. */
 export interface Tier {
   readonly proxies: readonly string[];
   readonly depth: number;
@@ -12,26 +12,26 @@ export interface TierRefusal {
   readonly message: string;
 }
 
-/** More than any sensible deployment has; a loop through proxies that don't take part in this would have no end. */
+/** More than any sensible deployment has: ends a loop through proxies that do not report their tiers. */
 export const maxDepth = 8;
-/** Of one message: proxies with many replicas on each level are named in part. */
+/** Limit of proxies named in a message: with many replicas on each level, only a part is named. */
 const maxProxies = 256;
-/** Proxies name themselves with 16 characters. Longer names are no proxy's, and would be copied to each proxy that this one feeds. */
+/** Length of a proxy's name. Longer names are refused, because they would be copied to each proxy that this one feeds. */
 const maxNameCharacters = 64;
-/** How often followers are told at most: each change goes to all of them, and an upstream can change its tier with every message. */
+/** Shortest interval of reports to followers: an upstream can change its tier with every message, and all followers get it. */
 const reportIntervalMs = 1_000;
 
 /**
- * Which proxies this one is fed by. Each proxy tells those that it feeds, so that one that is fed by itself finds out, over however many
- * others.
+ * The proxies that feed this one. Each proxy reports them to its followers, so that a proxy that is fed by itself, over
+ * however many others, finds out.
  */
 export class TierPath {
-  /** This process. */
+  /** Name of this process. */
   readonly id = randomBytes(12).toString("base64url");
   readonly #clock: Clock;
   readonly #upstream = new Map<object, Tier>();
   readonly #listeners = new Set<() => void>();
-  /** Undefined if it has to be put together again, which is not done for every message of an upstream. */
+  /** Cached; undefined if it has to be computed again, which is not done for every message. */
   #tier: Tier | undefined;
   #reported: Tier = { proxies: [this.id], depth: 1 };
   #reportedMs = -Infinity;
@@ -41,29 +41,29 @@ export class TierPath {
     this.#clock = clock;
   }
 
-  /** This proxy first. */
+  /** The tier of this proxy; its own name first. */
   get tier(): Tier {
     return (this.#tier ??= this.#compose());
   }
 
-  /** Calls back when the tier has changed, at most once a second. Returns how to stop that. */
+  /** Calls back when the tier has changed, at most once a second. Returns a function that ends this. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** A connection to an upstream brought this, or (undefined) ended. */
+  /** A connection to an upstream brought this tier, or (undefined) ended. */
   fedBy(connection: object, tier: Tier | undefined): void {
     if (tier === undefined) this.#upstream.delete(connection);
     else this.#upstream.set(connection, bounded(tier));
     this.#tier = undefined;
     const waitMs = this.#reportedMs + reportIntervalMs - this.#clock.monotonicMs();
-    // A proxy that ends has no upstream any more, and leaves no timer.
+    // A proxy that stops has no upstream any more, and must leave no timer.
     if (waitMs <= 0 || this.#upstream.size === 0) this.#report();
     else this.#cancelReport ??= this.#clock.after(waitMs, () => this.#report());
   }
 
-  /** Why a proxy with this tier can't feed this one; undefined if it can. */
+  /** The reason why a proxy of this tier can't feed this one, if it can't. */
   refusalOf({ proxies, depth }: Tier): TierRefusal | undefined {
     if (proxies.includes(this.id))
       return {
