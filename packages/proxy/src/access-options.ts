@@ -2,7 +2,7 @@ import { choice, duration, list, option, text, toggle } from "@bunting/runtime";
 
 const access = "Who may read";
 
-/** The options of who is served, and with what. */
+/** The options of access: callers, and the topics that they may read. */
 export const accessOptionTable = {
   auth: option({
     type: choice("anonymous", "optional", "token", "pod-ip"),

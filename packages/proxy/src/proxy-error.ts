@@ -11,9 +11,9 @@ import { CodedError } from "@bunting/runtime";
  * - TOPIC_DELETED: the FeatureFlag was deleted, and the deletion policy ends its subscribers.
  * - LIMIT_REACHED: a peer has reached a limit; it may try again later.
  * - CALLER_GONE: the caller that waited for a response is gone.
- * - UNAUTHENTICATED: the caller has to say who it is, or its credentials are not (or no longer) accepted.
+ * - UNAUTHENTICATED: the caller presents no credentials, or they are not (or no longer) accepted.
  * - PERMISSION_DENIED: the caller may not read that topic.
- * - ACCESS_UNDECIDED: it can't be found out for now who the caller is, or what it may read; it may try again later.
+ * - ACCESS_UNDECIDED: the caller can't be authenticated or authorized for now; it may try again later.
  * - SHUTTING_DOWN: the proxy accepts no new subscribers.
  */
 export type ProxyErrorCode =

@@ -4,7 +4,7 @@ import type { Admitted } from "./access.js";
 /** The streams of one identity. Identities of the same ServiceAccount with different tokens or Pods are different objects. */
 export interface IdentityStreams<Way> {
   readonly identity: Identity;
-  /** How the identity was found out. */
+  /** The way by which the identity was established. */
   readonly way: Way;
   readonly streams: Set<Admitted>;
 }

@@ -29,13 +29,13 @@ import { RefusalLog } from "./refusal-log.js";
 import { WaitingDecisions, type WaitingDecisionsOptions } from "./waiting-decisions.js";
 
 export interface CheckedAccessOptions {
-  /** The ways to find out who calls, in their order: the first that finds something to read decides. */
+  /** The ways to authenticate a caller, in order: the first that finds credentials decides. */
   readonly authenticators: readonly Authenticator[];
   /** Completes "…; present", for callers that present nothing. */
   readonly wanted: string;
   /** Lets callers in that present nothing; they may read everything. */
   readonly allowsAnonymous: boolean;
-  /** If not given, everyone who is let in may read everything. */
+  /** If absent, every admitted caller may read everything. */
   readonly authorizer?: Authorizer | undefined;
   readonly clock: Clock;
   readonly metrics: AccessMetrics & WaitingDecisionsOptions["metrics"];
@@ -44,7 +44,7 @@ export interface CheckedAccessOptions {
   readonly recheckMs?: number;
 }
 
-/** What a request presents to say who sends it. */
+/** The credentials of a request. */
 export interface Presented extends Omit<Caller, "bearerToken"> {
   readonly authorization: string | undefined;
 }
@@ -54,7 +54,7 @@ type RefusedWhy = "expired" | "identity" | "permission";
 /** Streams are looked at so many at a time: each may take a question to the API server. */
 const slices = { perSlice: 256, concurrency: 64 };
 
-/** Lets callers in by who they are, and ends their streams when that no longer holds. */
+/** Admits callers by their identity, and ends their streams when that is no longer valid. */
 export class CheckedAccess implements Access, Runnable {
   readonly name = "access";
   readonly #options: CheckedAccessOptions;
@@ -63,7 +63,7 @@ export class CheckedAccess implements Access, Runnable {
   readonly #streams: AdmittedStreams<Authenticator>;
   readonly #grants = new Grants();
   readonly #expiries: Expiries<Identity>;
-  /** How each identity was found out. */
+  /** The way by which each identity was established. */
   readonly #ways = new WeakMap<Identity, Authenticator>();
 
   constructor(options: CheckedAccessOptions) {
@@ -84,7 +84,7 @@ export class CheckedAccess implements Access, Runnable {
     });
   }
 
-  /** Who is subscribed to what. */
+  /** Subscriptions by identity. */
   get grants(): Iterable<Grant> {
     return this.#grants.all;
   }

@@ -57,22 +57,22 @@ export interface AccessParts {
   readonly log: RateLimitedLog;
   readonly metrics: CheckedAccessOptions["metrics"];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whom a FeatureFlag is shared with, as far as the source knows. */
+  /** The readers that a FeatureFlag is shared with, as far as the source knows. */
   readonly readersOf: (topic: TopicKey) => Readers | undefined | "unknown";
 }
 
 export interface CreatedAccess {
   readonly access: Access;
-  /** What it needs to run. */
+  /** Parts that have to run for it. */
   readonly runnables: readonly Runnable[];
-  /** Who is subscribed to what; undefined if callers have no identity. */
+  /** Subscriptions by identity; undefined if callers have none. */
   readonly grants: (() => Iterable<Grant>) | undefined;
-  /** Who may read the pages of the management port; undefined if callers have no identity. */
+  /** Access to the pages of the management port; undefined if callers have no identity. */
   readonly pages: PageAccess | undefined;
 }
 
 /**
- * Makes what decides who is let in, as the options say.
+ * Creates access control as the options demand.
  *
  * @throws ProxyError OPTION_INVALID if they don't go together
  */
@@ -130,12 +130,12 @@ export function createAccess(options: AccessOptions, parts: AccessParts): Create
   return { access, runnables: [...runnables, access], grants: () => access.grants, pages };
 }
 
-/** Whether anything asks whom FeatureFlags are shared with. */
+/** True if the readers that FeatureFlags name are needed. */
 export function readsReaders({ auth, authorize }: Pick<ProxyOptions, "auth" | "authorize">): boolean {
   return auth !== "anonymous" && authorize !== "all";
 }
 
-/** What all questions to the API server about callers have in common. */
+/** The parts that all reviews of callers share. */
 interface Reviewing {
   readonly client: ClusterConnection;
   /** One for each kind: a permission that is missing for one kind must not make the answers of another not count. */

@@ -11,7 +11,7 @@ export interface Grant {
   readonly subscribers: Set<Admitted>;
 }
 
-/** Who is subscribed to what, as far as callers have an identity. */
+/** Subscriptions of callers with an identity. */
 export class Grants {
   readonly #byName = new Map<string, Grant>();
   readonly #bySubscriber = new Map<Admitted, Grant>();

@@ -7,9 +7,9 @@ import type { CheckedAccess, Presented } from "./checked-access.js";
 import { RefusalLog } from "./refusal-log.js";
 
 export interface PageAccessOptions {
-  /** Finds out who asks. */
+  /** Authenticates the caller. */
   readonly callers: Pick<CheckedAccess, "identify"> & Pick<Access, "watchAdmission" | "forget">;
-  /** What RBAC says; if not given, everyone with an identity may read. */
+  /** Authorizes by RBAC; if absent, every identity may read. */
   readonly reviews?: Pick<PathReviews, "check" | "recheck"> | undefined;
   readonly clock: Clock;
   readonly metrics: Pick<AccessMetrics, "pageRefused" | "accessEnded">;
@@ -18,7 +18,7 @@ export interface PageAccessOptions {
   readonly recheckMs: number;
 }
 
-/** Who may read the pages of the management port that need an identity. */
+/** Access to the pages of the management port that need an identity. */
 export class PageAccess {
   readonly #options: PageAccessOptions;
   readonly #audit: RefusalLog;

@@ -7,7 +7,7 @@ const linesPerMinute = 20;
 export interface Refusal {
   /** One of a closed set. */
   readonly reason: string;
-  /** Who was refused: a ServiceAccount if it is proven, else an address. */
+  /** The refused caller: a proven ServiceAccount, otherwise an address. */
   readonly who: string;
   readonly fields: Readonly<Record<string, unknown>>;
   readonly message: string;

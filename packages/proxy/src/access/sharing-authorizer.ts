@@ -4,12 +4,12 @@ import { sleep, type Clock } from "@bunting/runtime";
 
 export interface SharingAuthorizerOptions {
   readonly authorizer: Authorizer;
-  /** Whom a FeatureFlag is shared with; `unknown` until the source has read that. */
+  /** The readers that a FeatureFlag is shared with; `unknown` until the source has read them. */
   readonly readersOf: (topic: TopicKey) => Readers | undefined | "unknown";
   readonly clock: Clock;
 }
 
-/** How long a decision waits until it is known whom FeatureFlags are shared with: a proxy that has just started reads it first. */
+/** Time-out of a decision that waits for the source to read the readers, as after a start. */
 const timeoutMs = 5_000;
 const lookEveryMs = 100;
 const never = new AbortController().signal;

@@ -7,7 +7,7 @@ import type { PageAccess } from "../access/page-access.js";
 import { answerPage } from "./answer-page.js";
 import { ProxyError, type ProxyErrorCode } from "../proxy-error.js";
 
-/** Serves a page to those who may read it; others get 401, 403 or 503 with a sentence that says why. */
+/** Serves a page to callers that may read it; others get 401, 403 or 503 with the reason in a sentence. */
 export function guardPage(
   access: Pick<PageAccess, "admit" | "watch">,
   path: PagePath,

@@ -9,7 +9,7 @@ import { StatusFeed } from "./status/status-feed.js";
 import { statusPage } from "./status-page.js";
 import { statusReport } from "./status-report.js";
 
-/** /status, and the little that it remembers while nobody looks. */
+/** /status, and its few observations between requests. */
 export class ProxyStatus implements Runnable {
   readonly name = "status history";
   readonly page: RequestListener;

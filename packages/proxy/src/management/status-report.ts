@@ -13,7 +13,7 @@ export interface StatusReport {
   readonly isReady: boolean;
   readonly reason: string;
   readonly watches: WatchCounts["open"];
-  /** What this replica shares with others; absent without --backplane. */
+  /** The backplane as this replica sees it; absent without --backplane. */
   readonly backplane?: BackplaneReport;
   readonly connections: number;
   readonly subscribers: number;
@@ -40,7 +40,7 @@ export interface TopicReport {
     readonly generation: number | undefined;
     readonly resourceVersion: string | undefined;
     readonly ageSeconds: number;
-    /** Of the subscribers at its publication: those that have it, and those that do not. */
+    /** Subscribers at the publication that have the version, and those that do not. */
     readonly arrived: number;
     readonly behind: number;
     /** ms from when the source noticed the change until 50, 99 and 100 % of them had it. */
@@ -50,7 +50,7 @@ export interface TopicReport {
   readonly held?: Readonly<Record<string, number>>;
   /** By ServiceAccount, how many subscriptions it has; of callers with an identity only, and not for viewers from outside of the Pod. */
   readonly readers?: Readonly<Record<string, number>>;
-  /** What agents refuse now; without a flag it is the whole version. */
+  /** Flags that agents refuse now; without a flag, whole versions. */
   readonly rejections?: readonly FlagRejection[];
 }
 

@@ -17,9 +17,9 @@ export interface FlagSyncOptions {
   readonly parseSelector: (selector: string) => TopicKey;
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
-  /** How long FetchAllFlags waits for a document that does not exist, in ms; 5 s if not given, as in flagd-proxy. */
+  /** Time for which FetchAllFlags waits for a missing document, in ms; default 5 s, as in flagd-proxy. */
   readonly fetchTimeoutMs?: number;
-  /** Whether streams that accept gzip receive it; true if not given. */
+  /** Sends gzip to streams that accept it; default true. */
   readonly compresses?: boolean;
   readonly startQueue?: StartQueue | undefined;
   /** Everyone may read everything if not given. */
@@ -40,7 +40,7 @@ export interface SelectingRequest {
   readonly selector: string;
 }
 
-/** What flagd.sync.v1 and sync.v1 share: a request becomes a subscription, and that a stream or one response. */
+/** The common part of flagd.sync.v1 and sync.v1: a request becomes a subscription, served by a stream or one response. */
 export class FlagSync {
   readonly #options: FlagSyncOptions;
   readonly #access: Access;
@@ -89,7 +89,7 @@ export class FlagSync {
     }
   }
 
-  /** Sends a stream the newest version, then ends it. False if the stream is of another service. One whose peer does not read stays open. */
+  /** Ends a stream after its newest version; one whose peer does not read stays open. False for a stream of another service. */
   drain(stream: TransportStream, status: RpcStatus): boolean {
     const subscriber = this.#streams.get(stream);
     subscriber?.drain(status);

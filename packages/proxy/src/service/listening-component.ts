@@ -9,7 +9,7 @@ export interface ListeningOptions {
   readonly logger: Logger;
 }
 
-/** How long requests over HTTP/1.1 that are under way, such as Prometheus's, may take once the port is closing. */
+/** Time that pending HTTP/1.1 requests, such as Prometheus's, have when the port closes. */
 const graceMs = 1_000;
 
 /** A port of probes, metrics and status, which opens and closes at its places in the start and stop order. */

@@ -4,7 +4,7 @@ import type { FlagSource } from "../source/flag-source.js";
 export interface ProxyReadinessOptions {
   readonly source: Pick<FlagSource, "hasSynced" | "onSynced">;
   readonly clock: Clock;
-  /** How long after it began to listen the proxy waits for its source before it is ready without it, in ms; 10 s if not given. */
+  /** Time after listening for which the proxy waits for its source before it is ready without it, in ms; default 10 s. */
   readonly syncTimeoutMs?: number;
 }
 
@@ -45,7 +45,7 @@ export class ProxyReadiness {
     this.#settled();
   }
 
-  /** Whether a load balancer may have been told to send clients here. */
+  /** True if a load balancer may send clients here. */
   get wasReady(): boolean {
     this.check();
     return this.#wasReady;

@@ -1,7 +1,7 @@
 import { historyLength, type PastVersion } from "@bunting/protocol";
 import type { EncodedContent, EncodedFlag, SnapshotBytes } from "./snapshot-bytes.js";
 
-/** What may differ between two versions of a document. */
+/** Keys that may differ between two versions of a document. */
 export interface ChangedKeys {
   readonly flags: ReadonlySet<string>;
   readonly metadata: boolean;

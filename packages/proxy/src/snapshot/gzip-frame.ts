@@ -15,7 +15,7 @@ const minMessageBytes = 1_024;
  * same pool. A larger message (1 MB: 3 ms) would hold up the streams that take it uncompressed.
  */
 const maxSyncMessageBytes = 128 * 1_024;
-/** How many waiters are called in one turn of the event loop, as many as in a fan-out. */
+/** Waiters called in one turn of the event loop, as many as in a fan-out. */
 const waitersPerTurn = 256;
 
 /**

@@ -7,7 +7,7 @@ export interface EncodedFlag {
   readonly hash: string;
 }
 
-/** What a document is made of, encoded. */
+/** The encoded parts of a document. */
 export interface EncodedContent {
   /** By flag key, in the order of the document. */
   readonly flags: ReadonlyMap<string, EncodedFlag>;
@@ -20,7 +20,7 @@ export interface EncodedContent {
 export interface SnapshotBytes extends EncodedContent {
   /** A complete gRPC frame of flagd.sync.v1 SyncFlagsResponse. Shared by all streams: must not be modified. */
   readonly syncFrame: Buffer;
-  /** Where the document's JSON begins in the frame, and how long it is. */
+  /** Offset and length of the document's JSON in the frame. */
   readonly textStart: number;
   readonly textLength: number;
   /** SHA-256 in hex: equal documents have equal digests, and bytes. */

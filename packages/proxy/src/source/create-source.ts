@@ -45,9 +45,9 @@ export interface SourceParts {
   readonly logger: Logger;
   readonly metrics: SourceMetrics & BackplaneMetrics;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether anything asks whom FeatureFlags are shared with. */
+  /** True if the readers that FeatureFlags name are needed. */
   readonly readsReaders?: boolean;
-  /** Does in turns of the event loop most of what is to be done when a large document is told. */
+  /** Does most of the work of reporting a large document beforehand, in slices of the event loop. */
   readonly prepare?: (document: FlagDocument) => Promise<void>;
   /** A new one if not given. */
   readonly tierPath?: TierPath;

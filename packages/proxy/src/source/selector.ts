@@ -15,7 +15,7 @@ export function parseSelector(
   selector: string,
   options: {
     readonly allowFileSelectors: boolean;
-    /** What topics begin with, "" for those that have no prefix; if not given, none has. */
+    /** Prefixes of topics; "" for topics without one; default: no topic has a prefix. */
     readonly prefixes?: readonly string[] | undefined;
   },
 ): TopicKey {

@@ -1,4 +1,4 @@
-/** Whether a source has synced, and who is told when it has; see FlagSource. */
+/** The state and the listeners of FlagSource's `hasSynced`. */
 export class Synced {
   #listeners: (() => void)[] | undefined = [];
 

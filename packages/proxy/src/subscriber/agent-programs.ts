@@ -14,7 +14,7 @@ const maxPrograms = 32;
 const maxNameCharacters = 64;
 const others = "other programs";
 
-/** Which programs, in which versions, have streams of bunting.sync.v1. Agents say what they like: at most 32 names are kept, once for all streams. */
+/** Programs and versions with streams of bunting.sync.v1. Agents choose names freely, so at most 32 are kept, shared by all streams. */
 export class AgentPrograms {
   readonly #programs = new Map<string, Counted>();
 

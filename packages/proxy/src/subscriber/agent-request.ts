@@ -10,7 +10,7 @@ const maxTopicBytes = 1_024;
 const maxReasonBytes = 256;
 const maxNackReasonBytes = 1_024;
 const maxRejectedFlags = 1_000;
-/** What is kept of the key of a rejected flag. */
+/** Kept length of a rejected flag's key. */
 export const maxKeyCharacters = 256;
 const digestBytes = [0, 32];
 

@@ -8,12 +8,12 @@ import type { AgentPrograms } from "./agent-programs.js";
 import type { SubscribeBudget } from "./subscribe-budget.js";
 import type { TopicSubscriberContext } from "./topic-subscriber.js";
 
-/** What is written to when it was silent for long. */
+/** A stream that gets a heartbeat after a long silence. */
 interface Beating {
   beat(): void;
 }
 
-/** What all streams of bunting.sync.v1 share. */
+/** The parts that all streams of bunting.sync.v1 share. */
 export interface AgentStreamContext extends TopicSubscriberContext {
   readonly maxTopics: number;
   /** The proxies that the flags come through, this one first. */

@@ -1,6 +1,6 @@
 import type { TransportStream } from "@bunting/rpc";
 
-/** What a request that waits takes in addition to its bytes. */
+/** Overhead of a waiting request, in bytes. */
 const waitingBytes = 128;
 /**
  * A stream is read on while fewer requests than this wait, and no large one does: that is all an ordinary agent sends, so that in a reconnect

@@ -8,7 +8,7 @@ import type { TopicRegistry } from "./topic-registry.js";
 
 export interface FirstSnapshotOptions {
   readonly clock: Clock;
-  /** How long to wait for a document that does not exist. */
+  /** Time for which a missing document is waited for. */
   readonly timeoutMs: number;
   /** Its signal ends the wait; it is read only if there is something to wait for. */
   readonly caller: { readonly signal: AbortSignal };

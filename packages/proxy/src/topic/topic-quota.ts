@@ -5,9 +5,9 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import { TopicCharge, type TopicHolder } from "./topic-charge.js";
 
 export interface TopicQuotaOptions {
-  /** How many different topics one connection may be charged with; 0 is unlimited. */
+  /** Limit of different topics per connection; 0 is unlimited. */
   readonly perConnection: number;
-  /** How many different topics the connections of one address may be charged with; 0 is unlimited. */
+  /** Limit of different topics per address; 0 is unlimited. */
   readonly perAddress: number;
   readonly metrics: ProxyMetrics;
   readonly log: RateLimitedLog;

@@ -3,10 +3,10 @@ import type { Snapshot } from "../snapshot/snapshot.js";
 import { Tombstone, type DeletionPolicy } from "./tombstone.js";
 import { standing, type TopicState } from "./topic-state.js";
 
-/** What a topic has for its subscribers. It is made once for each state of the topic, and shared by all of them. */
+/** A topic as its subscribers see it. It is made once per state of the topic, and shared by all subscribers. */
 export type TopicView = StartingView | LiveView | MissingView | DeletedView;
 
-/** The source has not said yet whether the document exists. */
+/** The source has not reported yet whether the document exists. */
 export interface StartingView {
   readonly kind: "starting";
   readonly snapshot: undefined;
@@ -30,7 +30,7 @@ export interface MissingView {
 /** The document was deleted. */
 export interface DeletedView {
   readonly kind: "deleted";
-  /** What is served in its place: the last snapshot, or an empty one by the policy `empty`. */
+  /** The snapshot served after the deletion: the last one, or an empty one by the policy `empty`. */
   readonly snapshot: Snapshot | undefined;
   /** Undefined during the grace, in which the deletion is not announced. */
   readonly tombstone: Tombstone | undefined;

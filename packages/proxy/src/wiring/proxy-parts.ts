@@ -52,13 +52,13 @@ export const proxyParts = {
 
 export type ProxyParts = typeof proxyParts;
 
-/** What every chapter of the wiring needs. */
+/** The parts that every chapter of the wiring needs. */
 export interface ProxyWiring {
   readonly options: ProxyOptions;
   readonly parts: ProxyParts;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** For what peers can cause. */
+  /** For lines that peers can cause. */
   readonly log: RateLimitedLog;
   readonly metrics: ReturnType<typeof proxyPrometheusMetrics>;
 }

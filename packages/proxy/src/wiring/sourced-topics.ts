@@ -48,7 +48,7 @@ export function topicsOf(
   });
 }
 
-/** Who may read them. */
+/** Access to the topics. */
 export function accessOf(
   { options, parts, clock, logger, log, metrics }: ProxyWiring,
   source: FlagSource,

@@ -8,10 +8,10 @@ import {
 } from "@bunting/server";
 import type { ProxyWiring } from "./proxy-parts.js";
 
-/** What clients that bundle many streams into few connections may hold at least, if the budget is an operator's choice. */
+/** Least share of clients that bundle many streams into few connections, if the budget was set by an option. */
 const minExcessBytes = 64 * 1024 * 1024;
 
-/** Of connections that the proxy ends; the others end for reasons that no peer can cause at will. */
+/** Log messages by the reason for which the proxy ends a connection; peers can not cause other reasons at will. */
 const endedMessages: Partial<Record<DropReason, string>> = {
   flood: "ended a connection that flooded the proxy with PING or SETTINGS frames",
   memory:
@@ -21,7 +21,7 @@ const endedMessages: Partial<Record<DropReason, string>> = {
   unfinished_headers: "ended a connection, because the headers of a request did not end within 10 s",
 };
 
-/** What clients of the sync port may make the proxy hold. */
+/** Memory that clients of the sync port may make the proxy hold. */
 export function syncLimits({ options, parts, metrics }: ProxyWiring): PeerMemory {
   const { peerMemory } = options;
   const memory =
@@ -36,7 +36,7 @@ export function syncLimits({ options, parts, metrics }: ProxyWiring): PeerMemory
   return memory;
 }
 
-/** What is logged and counted where a port holds peers to its limits. */
+/** Log lines and counts of a port that enforces its limits. */
 export interface PortEvents {
   readonly onDropped: (reason: DropReason, detail?: string, peer?: string) => void;
   readonly onRefused: (reason: RefusalReason) => void;
@@ -60,7 +60,7 @@ export function portEvents({ metrics, log }: ProxyWiring): PortEvents {
   };
 }
 
-/** Where a port listens. */
+/** Address of a port. */
 export function endpointOf(port: number, host: string): ListenEndpoint {
   return host === "" ? { port } : { port, host };
 }

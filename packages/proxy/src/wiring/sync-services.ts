@@ -8,7 +8,7 @@ import type { TierPath } from "../source/upstream/tier-path.js";
 import type { TopicRegistry } from "../topic/topic-registry.js";
 import type { ProxyWiring } from "./proxy-parts.js";
 
-/** How long a connection being drained may take to send its last bytes. */
+/** Time that a drained connection has to send its last bytes. */
 export const drainGraceMs = 1_000;
 
 /** The services of the sync port. */
@@ -25,7 +25,7 @@ export interface SyncServicesParts {
   readonly tierPath: TierPath;
 }
 
-/** What serves topics to agents, to other proxies, and to providers. */
+/** The services that serve topics to agents, to other proxies, and to providers. */
 export function syncServices(
   wiring: ProxyWiring,
   { topics, access, tierPath }: SyncServicesParts,

@@ -2,7 +2,7 @@ import type { ConvergenceSection } from "./status-view.js";
 
 const stepMs = 5_000;
 const steps = 120;
-/** How the columns below follow one another. */
+/** Order of the columns below. */
 const columns = ["published", "halfMs", "mostMs", "allMs", "late"] as const;
 type Column = (typeof columns)[number];
 const offsets = Object.fromEntries(columns.map((name, index) => [name, index * steps])) as Record<
@@ -31,7 +31,7 @@ export class ConvergenceHistory {
     this.#step = Math.floor(nowMs() / stepMs);
   }
 
-  /** How often the number of late subscribers should be recorded. */
+  /** Interval at which the number of late subscribers should be recorded. */
   get stepMs(): number {
     return stepMs;
   }

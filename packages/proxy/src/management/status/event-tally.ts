@@ -9,7 +9,7 @@ interface Counted {
 /** The reasons of our own metrics are a few dozen. */
 const maxKinds = 128;
 
-/** How often each of a small number of things happened, and when last. Counting allocates nothing after the first time. */
+/** Counts of a small number of events, each with the time of the last one. Counting allocates only at the first time. */
 export class EventTally {
   readonly #nowMs: () => number;
   readonly #counted = new Map<string, Map<string, Counted>>();

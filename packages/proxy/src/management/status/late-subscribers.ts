@@ -5,7 +5,7 @@ import type { LateSection, LateSubscriber } from "./status-view.js";
 import { lateAfterMs, lateCount, topicNameOf, type Times } from "./topic-rows.js";
 
 const maxShown = 50;
-/** How many subscriptions are looked at, so that ten thousand of each of a thousand topics do not stop the event loop. */
+/** Limit of subscriptions examined: ten thousand of each of a thousand topics must not block the event loop. */
 const maxLookedAt = 20_000;
 
 interface Late {
@@ -17,7 +17,8 @@ interface Late {
 /**
  * Who has been without the newest version for longest.
  *
- * @param lookAt how many subscriptions are looked at, for all topics together. Without any, only topics count whose newest version is not that new.
+ * @param lookAt limit of subscriptions examined, for all topics together. With 0, only topics whose newest version is not
+ *   that new are counted.
  */
 export function lateSubscribers(topics: Iterable<Topic>, times: Times, lookAt = maxLookedAt): LateSection {
   const longest = new Smallest<Late>(maxShown, (a, b) => a.sinceMs - b.sinceMs);

@@ -18,7 +18,7 @@ import type {
 } from "./status-view.js";
 import { hasRefusals, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
 
-/** What the status page is made from. */
+/** The parts that the status page is read from. */
 export interface StatusParts {
   readonly replica: string;
   readonly version: string;
@@ -30,11 +30,11 @@ export interface StatusParts {
   readonly readiness: () => Readiness;
   readonly topics: () => Iterable<Topic>;
   readonly watches: () => WatchCounts;
-  /** What this replica shares with others; undefined without --backplane. */
+  /** The backplane as this replica sees it; undefined without --backplane. */
   readonly backplane: () => BackplaneReport | undefined;
   readonly programs: () => Iterable<AgentProgram>;
   readonly connections: () => number;
-  /** Who is subscribed to what; absent where callers have no identity. */
+  /** Subscriptions by identity; absent if callers have none. */
   readonly grants?: (() => Iterable<Grant>) | undefined;
 }
 

@@ -9,7 +9,7 @@ export interface StatusReader {
   readonly subscriptions: number;
 }
 
-/** Who is subscribed to each of these topics, or to each that has such subscribers; those with the most subscriptions first. */
+/** The identities subscribed to each of these topics, or to every topic with any; those with most subscriptions first. */
 export function readersByTopic(
   grants: Iterable<Grant>,
   of?: ReadonlySet<TopicKey>,

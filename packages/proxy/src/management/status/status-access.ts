@@ -1,18 +1,18 @@
 import type { IncomingMessage } from "node:http";
 
-/** Who may see it: clients on the same machine or pod (also by `kubectl port-forward`), all, or none. */
+/** Clients that may see the status: those of the same machine or pod (also by `kubectl port-forward`), all, or none. */
 export type StatusAudience = "loopback" | "all" | "off";
 
-/** What the sender of a request may see of the status. */
+/** The part of the status that a caller may see. */
 export type StatusAccess =
   | { readonly isGranted: false; readonly refusal: string }
   | {
       readonly isGranted: true;
-      /** False for readers who have to say who they are, where callers have an identity. */
+      /** False if the caller must present an identity to see the subscribers' ones. */
       readonly isLocal: boolean;
     };
 
-/** Who sees the status, as far as the connection says. */
+/** Access to the status, as far as the connection decides it. */
 export function statusAccess(request: IncomingMessage, audience: StatusAudience): StatusAccess {
   if (audience === "off")
     return refused("The status is off: start the proxy with --status=loopback or --status=all");

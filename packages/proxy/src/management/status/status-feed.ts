@@ -8,7 +8,7 @@ export interface StatusFeedOptions {
   readonly read: (viewers: number) => StatusView;
 }
 
-/** How often the status is read at most, for all viewers together. */
+/** Shortest interval of reads of the status, for all viewers together. */
 const tickMs = 1_000;
 /** To read it takes at most this part of the time, however many topics there are. */
 const maxShare = 1 / 50;
@@ -36,7 +36,7 @@ const headers = {
 interface Section {
   readonly text: string;
   readonly frame: Buffer;
-  /** For viewers that do not see who subscribes. */
+  /** The feed of viewers that do not see identities. */
   readonly publicFrame: Buffer;
   /** The reading that changed it. */
   readonly tick: number;
@@ -49,7 +49,7 @@ interface Section {
 export class StatusFeed {
   readonly #options: StatusFeedOptions;
   readonly #viewers = new Set<Viewer>();
-  /** They are kept for a viewer that comes back at once. */
+  /** Sections are kept for a viewer that comes back at once. */
   #sections: Section[] = [];
   #tick = 0;
   /** When the status may be read next. */
@@ -137,7 +137,7 @@ class Viewer {
   /** The reading up to which it was sent what has changed. */
   #tick = 0;
   #sentBytes = 0;
-  /** What it has not taken yet, and since when. */
+  /** Bytes that the viewer has not taken yet, and their time. */
   #waitingBytes = 0;
   #waitingSinceMs = 0;
   #isGone = false;

@@ -4,7 +4,7 @@ import type { ProxyMetrics } from "../../proxy-metrics.js";
 import { ConvergenceHistory } from "./convergence-history.js";
 import { EventTally } from "./event-tally.js";
 
-/** What the status page shows of the past: it is read along with the metrics, in a fixed amount of memory. */
+/** Past events for the status page, taken from the metrics' calls and kept in a fixed amount of memory. */
 export class StatusObservations {
   readonly history: ConvergenceHistory;
   readonly tally: EventTally;

@@ -25,7 +25,7 @@ export interface Overview {
   readonly reason: string;
   readonly connections: number;
   readonly subscribers: number;
-  /** Those of them that speak bunting.sync.v1. */
+  /** Subscribers that speak bunting.sync.v1. */
   readonly agents: number;
   /** Subscribers that have waited for the newest version for more than a second, and since when the first of them has. */
   readonly late: number;
@@ -54,7 +54,7 @@ export interface ProgramView {
 
 export interface LateSection {
   readonly total: number;
-  /** Those who have waited longest. */
+  /** The subscribers that have waited longest. */
   readonly shown: readonly LateSubscriber[];
 }
 
@@ -62,13 +62,13 @@ export interface LateSubscriber {
   readonly topic: string;
   /** Left out for viewers from outside of the Pod. */
   readonly address?: string | undefined;
-  /** As it names itself; undefined for stock clients, which do not. */
+  /** The program's own name; undefined for stock clients, which give none. */
   readonly program: string | undefined;
   /** When the first version was published that it does not have. */
   readonly sinceMs: number;
-  /** How many versions it does not have. */
+  /** Number of versions that the subscriber is behind. */
   readonly versions: number;
-  /** What it has; undefined if nothing, or a version that is forgotten. */
+  /** The subscriber's version; undefined if none, or no longer known. */
   readonly has: VersionName | undefined;
 }
 
@@ -95,9 +95,9 @@ export interface ConvergenceSection {
 }
 
 export interface TopicsSection {
-  /** Of all that match the search. */
+  /** Number of topics that match the search. */
   readonly total: number;
-  /** How many of them come before the first that is shown. */
+  /** Number of matches before the first one shown. */
   readonly offset: number;
   readonly shown: readonly TopicRow[];
 }
@@ -105,14 +105,14 @@ export interface TopicsSection {
 export interface TopicRow {
   readonly topic: string;
   readonly state: TopicStateName;
-  /** Why it is stale. */
+  /** Reason of the staleness. */
   readonly reason: string | undefined;
   readonly subscribers: number;
-  /** Left out where callers have no identity, and for viewers who may not see who subscribes. */
+  /** Absent if callers have no identity, or the viewer may not see the identities. */
   readonly readers?: TopicReaders | undefined;
   readonly late: number;
   readonly newest: NewestVersion | undefined;
-  /** What agents say they hold, the newest first; few. */
+  /** Versions that agents have acknowledged, the newest first; a few. */
   readonly held: readonly HeldVersion[];
   /** Agents that hold other versions. */
   readonly heldOtherwise: number;
@@ -172,12 +172,12 @@ export interface WatchesSection {
   readonly shared?: SharedSection;
 }
 
-/** What this replica shares with others by way of Redis. */
+/** The backplane in Redis, as this replica sees it. */
 export interface SharedSection {
   readonly state: "connected" | "degraded" | "recovering";
   /** Since when it has been in that state. */
   readonly sinceMs: number;
-  /** Absent if Redis has not told lately. */
+  /** Absent if Redis has not answered lately. */
   readonly replicas?: number;
   /** Units that this replica watches for all: namespaces, or the cluster. */
   readonly owned: number;
@@ -192,7 +192,7 @@ export interface SharedSection {
   readonly followed: number;
   readonly direct: number;
   readonly forOthers: number;
-  /** How much later than its owner the last edit was known here. */
+  /** Delay of the last edit against its owner. */
   readonly lagMs?: number;
 }
 

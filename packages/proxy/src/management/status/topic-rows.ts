@@ -13,7 +13,7 @@ import type {
   VersionName,
 } from "./status-view.js";
 
-/** How many rows a page has. */
+/** Rows of a page. */
 export const rowsPerPage = 50;
 const maxHeld = 4;
 const maxRefusals = 3;
@@ -22,7 +22,7 @@ const maxReasonCharacters = 300;
 /** A subscriber is late when it has waited for longer than this: an edit that is just being sent is nothing to show. */
 export const lateAfterMs = 1_000;
 
-/** What is asked of the topics. */
+/** The viewer's query. */
 export interface TopicQuery {
   /** A part of the topic's name, in lower case. */
   readonly search: string;
@@ -40,7 +40,7 @@ export interface Times {
 /**
  * Those that need a look come first.
  *
- * @param grants who is subscribed to what; undefined where callers have no identity, or where that is not shown
+ * @param grants subscriptions by identity; undefined if callers have none, or the viewer may not see them
  */
 export function topicRows(
   topics: Iterable<Topic>,
@@ -77,7 +77,7 @@ function compareRanked(a: Ranked, b: Ranked): number {
   return a.rank - b.rank || (a.topic.key < b.topic.key ? -1 : 1);
 }
 
-/** How many subscribers of a topic are late, if the newest version is not that new; undefined if each would have to be asked. */
+/** Number of late subscribers, if the newest version is older than a subscriber may be late; undefined if each has to be examined. */
 export function lateCount(
   { convergence, newest }: Topic,
   { monotonicMs }: Pick<Times, "monotonicMs">,

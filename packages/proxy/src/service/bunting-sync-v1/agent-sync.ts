@@ -26,7 +26,7 @@ export interface AgentSyncOptions {
   readonly clock: Clock;
   readonly metrics: ProxyMetrics;
   readonly log: RateLimitedLog;
-  /** How long an agent may take to answer, in ms; 30 s if not given. */
+  /** Time-out of an agent's answer, in ms; default 30 s. */
   readonly ackTimeoutMs?: number;
   /** A stream gets a heartbeat after this time without a message, in ms; 20 s if not given. Agents give a connection up after 60 s. */
   readonly heartbeatMs?: number;
@@ -35,7 +35,7 @@ export interface AgentSyncOptions {
   readonly startQueue?: StartQueue | undefined;
   /** 64 subscribes of all agents in one turn of the event loop if not given. */
   readonly requestTurns?: SubscribeBudget;
-  /** What this proxy is fed by; nothing if not given. */
+  /** The proxies that feed this one; default none. */
   readonly tierPath?: TierPath;
   /** Everyone may read everything if not given. */
   readonly access?: Access;
@@ -100,7 +100,7 @@ export class AgentSync {
     this.methods = [sync];
   }
 
-  /** Sends a stream the newest versions, then ends it. False if the stream is of another service. One whose peer does not read stays open. */
+  /** Ends a stream after its newest versions; one whose peer does not read stays open. False for a stream of another service. */
   drain(stream: TransportStream, status: RpcStatus): boolean {
     const agent = this.#streams.get(stream);
     agent?.drain(status);

@@ -8,19 +8,19 @@ import { TopicCopies } from "./topic-copies.js";
 
 export interface CachedSourceOptions {
   readonly source: FlagSource;
-  /** What names the source: copies of another source are not read. */
+  /** Name of the source: copies of another source are not read. */
   readonly sourceName: string;
   readonly directory: string;
-  /** What all copies may take on disk, in bytes. */
+  /** Limit of all copies on disk, in bytes. */
   readonly maxBytes: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
-  /** What the heap has room for; that of this process unless a test has another. */
+  /** Free heap; that of this process but in tests. */
   readonly room?: Pick<HeapRoom, "has">;
 }
 
-/** How many lines a minute about topics are logged. */
+/** Limit of log lines about topics. */
 const linesPerMinute = 20;
 
 /** Another source with last-known-good copies on disk, so that the proxy has something to serve if it starts while that source is away. */

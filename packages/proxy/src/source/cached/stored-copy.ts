@@ -80,7 +80,7 @@ export class StoredCopy {
     await this.#writer.flush();
   }
 
-  /** What is scheduled while the file is read waits for that, and keeps its order. */
+  /** Operations scheduled during a read of the file wait for it, and keep their order. */
   #schedule(pending: (() => DocumentCopy<CopyVersion>) | "none"): void {
     if (this.#loading === undefined) this.#writer.write(pending);
     else void this.#loading.then(() => this.#writer.write(pending));

@@ -11,14 +11,14 @@ import { StoredCopy } from "./stored-copy.js";
 
 export interface TopicCopiesOptions {
   readonly directory: string;
-  /** What names the source: copies of another source are not read. */
+  /** Name of the source: copies of another source are not read. */
   readonly source: string;
-  /** What all copies may take on disk. */
+  /** Limit of all copies on disk. */
   readonly maxBytes: number;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Pick<SourceMetrics, "copyFailed">;
-  /** What the heap has room for; that of this process unless a test has another. */
+  /** Free heap; that of this process but in tests. */
   readonly room?: Pick<HeapRoom, "has">;
 }
 

@@ -6,14 +6,14 @@ import type { SourceMetrics } from "../source-metrics.js";
 /** More errors or warnings about one version of a file are counted but not written out. */
 const maxLines = 100;
 
-/** What to do about a directory that can't be read, by the code of the system. */
+/** Advice about a directory that can't be read, by the error code of the system. */
 const remedies: Readonly<Partial<Record<string, string>>> = {
   ENOENT: "create it, or correct its path",
   ENOTDIR: "name the directory that flag files are in, not a file",
   EACCES: "let the user of this process read it",
 };
 
-/** What the directory source writes to the log and counts. The caller makes sure that nothing is reported twice. */
+/** Log lines and counts of the directory source. The caller must not report anything twice. */
 export class DirectoryLog {
   readonly #logger: Logger;
   readonly #metrics: SourceMetrics;

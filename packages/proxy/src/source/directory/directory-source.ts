@@ -18,7 +18,7 @@ export interface DirectorySourceOptions {
   readonly metrics: SourceMetrics;
   /** Serves this one file of the directory, as this topic, and nothing else. */
   readonly only?: { readonly fileName: string; readonly topic: TopicKey };
-  /** How often everything is scanned although no event came. */
+  /** Interval of scans without an event. */
   readonly rescanEveryMs?: number;
 }
 

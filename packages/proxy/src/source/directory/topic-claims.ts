@@ -1,21 +1,21 @@
 import type { FlagDocument, Readers, TopicKey } from "@bunting/protocol";
 import type { Manifest, ManifestError } from "@bunting/featureflags/manifests";
 
-/** What a file says about a topic. */
+/** A file's claim to a topic. */
 export interface Claim {
   readonly path: string;
   readonly realPath: string;
   readonly line: number;
   /** The last document of the file for the topic that could be served; absent if there was none. */
   readonly document: FlagDocument | undefined;
-  /** Whom the FeatureFlag is shared with. */
+  /** The readers that the FeatureFlag is shared with. */
   readonly readers?: Readers | undefined;
-  /** Why what the file holds now can't be served; the document is from before. */
+  /** Reason why the file's present content can't be served; the document is an earlier one. */
   readonly error: Error | undefined;
   readonly noticedMs: number;
 }
 
-/** Where and when a file was read. */
+/** Path and time of a file's read. */
 export interface ReadFile {
   readonly path: string;
   readonly realPath: string;
@@ -30,7 +30,7 @@ export interface ReadFile {
  */
 export class TopicClaims {
   readonly #onChange: (topic: TopicKey) => void;
-  /** Those with a document come first, in the order in which they got it: so the first is served. */
+  /** Claims with a document come first, in the order in which they got it: the first one is served. */
   readonly #claims = new Map<TopicKey, Claim[]>();
   readonly #topics = new Map<string, Set<TopicKey>>();
   readonly #everServed = new Set<TopicKey>();

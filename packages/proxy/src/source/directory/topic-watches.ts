@@ -3,7 +3,7 @@ import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import type { TopicClaims } from "./topic-claims.js";
 
-/** What a sink received last. */
+/** The last report to a sink. */
 interface Watch {
   readonly sink: SourceSink;
   document: FlagDocument | undefined;
@@ -62,7 +62,7 @@ export class TopicWatches {
     this.#refreshAll();
   }
 
-  /** Why the directory can't be read; undefined once it can be again. */
+  /** Sets the reason why the directory can't be read; undefined once it can be read again. */
   setLost(error: Error | undefined): void {
     this.#lost = error;
     this.#refreshAll();
@@ -101,7 +101,7 @@ export class TopicWatches {
     if (watch.error !== undefined && watch.error !== before.error) watch.sink.stale(watch.error);
   }
 
-  /** What a topic without a claim is; undefined if that is not known. */
+  /** State of a topic without a claim; undefined if unknown. */
   #missingOrDeleted(topic: TopicKey): "missing" | "deleted" | undefined {
     const wasServed = this.#claims.wasServed(topic);
     if (this.#lost !== undefined) return this.#isAbsentWhileLost && !wasServed ? "missing" : undefined;

@@ -8,7 +8,7 @@ import type { WatchScope } from "./plan-watches.js";
 const timeoutMs = 5_000;
 /** More warnings on one version of a FeatureFlag are counted but not spelled out. */
 const maxWarnings = 20;
-/** Of how many FeatureFlags it is remembered which version was logged last. */
+/** Limit of FeatureFlags whose last logged version is kept. */
 const maxRemembered = 2_000;
 
 const maxPathCharacters = 300;
@@ -121,7 +121,7 @@ export class KubernetesLog {
     if (more > 0) this.#logger.warn({ topic, more }, "the FeatureFlag has more warnings like these");
   }
 
-  /** Whether this was logged of this version; from now on it is. */
+  /** True if this was logged for this version already; counts it as logged. */
   #isLogged(what: "refused" | "warnings", topic: TopicKey, resourceVersion: string): boolean {
     const versions = this.#loggedVersions;
     const key = `${what} ${topic}`;
@@ -139,7 +139,7 @@ export class KubernetesLog {
   }
 }
 
-/** Where FeatureFlags are watched in one way only, nothing else is tried when RBAC refuses it. */
+/** With only one kind of watch, nothing else is tried when RBAC refuses it. */
 const places = {
   auto: "",
   object: "",

@@ -17,7 +17,7 @@ import {
 } from "@bunting/protocol";
 import { RateLimitedLog, type Runnable } from "@bunting/runtime";
 
-/** Without a working watch, what the annotations said counts for this long. */
+/** Validity of the annotations' last state without a working watch. */
 const keptMs = 24 * 3_600_000;
 const linesPerMinute = 20;
 

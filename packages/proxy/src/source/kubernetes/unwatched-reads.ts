@@ -1,7 +1,7 @@
 import type { Clock } from "@bunting/runtime";
 import type { FlagRecord } from "./flag-record.js";
 
-/** How often one of the FeatureFlags without a watch is read. */
+/** Interval of reads of FeatureFlags without a watch. */
 const turnEveryMs = 250;
 
 /** Reads the FeatureFlags for which there is no watch, because there are too many, one after the other. */
@@ -18,7 +18,7 @@ export class UnwatchedReads {
     this.#read = read;
   }
 
-  /** How many FeatureFlags have no watch. */
+  /** Number of FeatureFlags without a watch. */
   get size(): number {
     return this.#queue.size;
   }

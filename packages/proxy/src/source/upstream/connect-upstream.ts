@@ -16,7 +16,7 @@ import type { UpstreamCredentials } from "./upstream-config.js";
 /** A connection to a proxy. */
 export interface UpstreamConnection {
   readonly channel: SyncChannel;
-  /** What one of its streams needs. */
+  /** The parts of a stream on this connection. */
   readonly partsWith: (turn?: { readonly token: string; readonly hold: MessageHold }) => StreamParts;
   /** The token that its first stream presents, and the file that another one may come in. */
   readonly token: { readonly text: string; readonly file: TokenFile } | undefined;
@@ -28,7 +28,7 @@ const tlsFileNames = {
   clientKeyPath: "--upstream-client-key-file",
 };
 const connectTimeoutMs = 10_000;
-/** How often the token file is looked at. */
+/** Interval of reads of the token file. */
 const tokenIntervalMs = 2_000;
 const keepalive = {
   "grpc.keepalive_time_ms": 20_000,

@@ -1,6 +1,6 @@
 import { connectionAdvice, type CallEnd } from "@bunting/sync-client";
 
-/** How a stream of an upstream ended, and what to do about it, as far as that is known. */
+/** A sentence about the end of an upstream's stream, with advice if there is any. */
 export function describeEnd(
   target: string,
   { reason, message }: Pick<CallEnd, "reason" | "message">,

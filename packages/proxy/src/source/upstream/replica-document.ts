@@ -23,7 +23,7 @@ interface Parts {
 
 /** A document of an upstream, to which deltas are applied. It never changes: a delta makes another one, which shares the flags. */
 export class ReplicaDocument {
-  /** How many bytes it has as JSON, at most: what deltas have replaced still counts. */
+  /** Upper bound of the size as JSON: parts replaced by deltas still count. */
   readonly bytes: number;
   readonly #parts: Parts;
   /** SHA-256 of the flags, as far as one was needed: a document that is never edited is never hashed. */

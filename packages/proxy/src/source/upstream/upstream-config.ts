@@ -16,13 +16,13 @@ export type UpstreamOptions = Pick<
 
 /** Proxies that serve the same topics: one of them is used at a time. */
 export interface UpstreamConfig {
-  /** What its topics begin with here; "" if they are named as there. */
+  /** Prefix of the upstream's topics in this proxy; "" for none. */
   readonly prefix: string;
   /** `HOST:PORT` each. */
   readonly targets: readonly string[];
 }
 
-/** How the proxies are reached; "" for no file. */
+/** Files for the connection to the proxies; "" for none. */
 export interface UpstreamCredentials {
   readonly isTls: boolean;
   readonly certPath: string;

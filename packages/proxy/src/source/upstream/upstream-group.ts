@@ -10,9 +10,9 @@ import { UpstreamTopic } from "./upstream-topic.js";
 
 export type LinkFactory = (targets: readonly string[], onOpened: () => void) => UpstreamLink;
 
-/** Of a connection, so that most topics that are left find their place again. */
+/** Limit of topics per connection, below the upstream's, so that most left topics can come back. */
 const topicsPerLink = 24;
-/** What a proxy accepts of a connection, topics that were left lately included. */
+/** Limit of an upstream per connection, including topics left lately. */
 const chargedPerLink = 32;
 
 interface RunningLink {

@@ -18,11 +18,11 @@ export interface UpstreamSourceOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: SourceMetrics;
-  /** Does in turns of the event loop most of what is to be done when a document is told. */
+  /** Does most of the work of reporting a document beforehand, in slices of the event loop. */
   readonly prepare?: ((document: FlagDocument) => Promise<void>) | undefined;
 }
 
-/** Serves what other proxies serve: those of one cluster, or of several, told apart by the prefix of their topics. */
+/** Serves the topics of other proxies: of one cluster, or of several that differ by the prefix of their topics. */
 export class UpstreamSource implements FlagSource {
   readonly name = "source";
   readonly #options: UpstreamSourceOptions;
@@ -75,7 +75,7 @@ export class UpstreamSource implements FlagSource {
     return this.#groups.find(({ prefix }) => topic.startsWith(prefix));
   }
 
-  /** It has synced once every upstream has answered. */
+  /** True once every upstream has answered. */
   #opened(): void {
     if (this.#groups.every(({ isOpened }) => isOpened)) this.#synced.reached();
   }
